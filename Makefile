@@ -1,0 +1,128 @@
+# One command each. `make setup` makes everything the others need; it is quick where nothing changed.
+#   make setup | build | wheel | test | lint | format | demo | docs | bench-quick | clean        (make help lists them)
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+export PATH := $(PATH):/usr/sbin:/sbin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NO_MKDOCS_2_WARNING := 1
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMPS := build/stamps
+JOBS ?= $(shell nproc)
+BASE_PYTHON ?= python3
+
+# Everything in a folder that is a source, and nothing that a build makes.
+sources = $(shell find $(1) -type f \( -name '.*' -prune -o -not -path '*/node_modules/*' -not -path '*/target/*' \
+	-not -path '*/dist/*' -not -name '*.so' -not -name '*.pyc' -print \) 2>/dev/null)
+
+.PHONY: help setup system build native web java wheel test lint format demo docs reference bench-programs bench-quick \
+	bench-overhead bench-pingpong bench-walltime clean
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---- set-up ---------------------------------------------------------------------------------------------------------
+
+setup: system $(STAMPS)/venv build  ## install what is missing, build everything, put headway in .venv
+
+system:
+	@scripts/install-system-packages.sh
+
+$(STAMPS)/venv: pyproject.toml | system
+	@mkdir -p $(@D)
+	@[ -x $(PYTHON) ] || $(BASE_PYTHON) -m venv $(VENV)
+	@echo "setup: Python packages"
+	@$(PYTHON) -m pip install -q "scikit-build-core>=0.10" "nanobind>=2.0" "ninja"
+	@$(PYTHON) -m pip install -q --no-build-isolation --config-settings wheel.cmake=false \
+		--config-settings editable.mode=inplace -e '.[dev]'
+	@touch $@
+
+# ---- build: only what changed ---------------------------------------------------------------------------------------
+
+build: $(STAMPS)/native $(STAMPS)/web $(STAMPS)/java  ## build what changed: native parts, the report's app, Java
+
+native: $(STAMPS)/native
+web: $(STAMPS)/web
+java: $(STAMPS)/java
+
+# The shared library and the module go in place, beside the sources, where an editable install finds them.
+$(STAMPS)/native: $(call sources,native) CMakeLists.txt | $(STAMPS)/venv
+	@mkdir -p $(@D)
+	@echo "build: native"
+	@[ -f build/native/build.ninja ] || cmake -S . -B build/native -G Ninja -DHEADWAY_TESTS=OFF \
+		-DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
+	@flock build/native.lock cmake --build build/native -j $(JOBS) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
+	@flock build/native.lock cmake --install build/native --prefix src >>build/native.log 2>&1 \
+		|| { cat build/native.log; exit 1; }
+	@touch $@
+
+# Not `npm ci`: it refuses a lock file made where some optional packages of other platforms could not be looked up.
+# With --no-save npm installs what the lock file says all the same, and leaves it as it is.
+$(STAMPS)/node: $(wildcard web/package.json web/package-lock.json) | system
+	@mkdir -p $(@D)
+	@[ ! -f web/package.json ] || { echo "build: npm packages"; cd web && npm install --no-save --no-audit --no-fund --loglevel=error; }
+	@touch $@
+
+$(STAMPS)/web: $(call sources,web) $(STAMPS)/node
+	@[ ! -f web/package.json ] || { echo "build: web"; cd web && npm run --silent build >../build/web.log 2>&1 \
+		|| { cat ../build/web.log; exit 1; }; }
+	@touch $@
+
+$(STAMPS)/java: $(call sources,java/pom.xml java/workloads java/agent) | system
+	@mkdir -p $(@D)
+	@[ ! -f java/pom.xml ] || { echo "build: java"; mvn -q -B -Dstyle.color=never -f java/pom.xml -DskipTests package; }
+	@touch $@
+
+# The real programs of the benchmarks and the demo, written by others: outside the default build, made when first asked for.
+bench-programs: $(STAMPS)/bench-programs  ## build the drivers of the benchmark programs
+$(STAMPS)/bench-programs: $(call sources,java/benchmarks) | system
+	@mkdir -p $(@D)
+	@echo "build: java/benchmarks"
+	@mvn -q -B -Dstyle.color=never -f java/benchmarks/pom.xml package
+	@touch $@
+
+wheel: setup  ## dist/*.whl: runs without a compiler where glibc is as new as here or newer
+	@$(PYTHON) scripts/make_wheel.py
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+test: setup  ## all tests and checks
+	@$(PYTHON) scripts/run_checks.py
+
+lint: setup  ## the static checks only
+	@$(PYTHON) scripts/run_checks.py --only static
+
+format: setup  ## rewrite the sources in the project's format
+	@$(VENV)/bin/ruff check -q --fix . || true
+	@$(VENV)/bin/ruff format -q .
+	@git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c' | xargs -0 -r clang-format -i
+	@[ ! -f web/package.json ] || { cd web && npx biome check --write; }
+
+# ---- to look at -----------------------------------------------------------------------------------------------------
+
+demo: setup  ## record a real parallel program; print the findings and where the report is
+	@$(PYTHON) scripts/demo.py
+
+docs: setup  ## the docs site, in site/
+	@$(VENV)/bin/mkdocs build --strict
+
+reference: setup  ## write docs/reference anew from the code
+	@$(PYTHON) scripts/make_reference.py
+
+# ---- benchmarks (docs/reference/benchmarks.md) ----------------------------------------------------------------------
+
+bench-overhead: setup bench-programs  ## what recording costs CPU-bound programs
+	@$(PYTHON) benchmarks/overhead.py
+bench-pingpong: setup bench-programs  ## what it costs 64 threads that hand over all the time
+	@$(PYTHON) benchmarks/pingpong.py
+bench-walltime: setup bench-programs  ## how far the predictions are from what is measured
+	@$(PYTHON) benchmarks/walltime_error.py
+bench-quick: setup bench-programs  ## all benchmarks, in about 25 minutes on two cores
+	@$(PYTHON) benchmarks/quick.py
+
+clean:  ## remove everything that a build made (the .venv and node_modules stay)
+	rm -rf build dist site java/*/target java/target src/headway/report/html/app.html
+	find src -name '*.so' -delete

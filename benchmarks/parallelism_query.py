@@ -1,0 +1,213 @@
+"""How long `parallelism` takes on a recording of 10 million switches, against DuckDB summing one column of it.
+
+    python benchmarks/parallelism_query.py [--switches 10000000] [--rounds 9] [--quick] [--json FILE]
+
+Makes the recording first (random threads; its table `activity` by the native sweep, as finalise does). Then, in a process
+of its own that has everything imported, takes turns between the two and compares wall times and CPU times pair by pair:
+the ratio is the median over the rounds, with its range. The windowed form (`--from/--to`, which sweeps over the slices) is
+measured beside it. Peak memory is that of a process that does nothing but answer once, imports included.
+
+Target: at most 5 times the sum (imports apart), at most 1 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+THREADS = 24
+KINDS = ("app",) * 16 + ("gc",) * 4 + ("jit",) * 2 + ("vm",) * 2
+CODES = {"app": 0, "gc": 1, "jit": 2, "vm": 3}
+ACTIVITY_ROWS = 1 << 17  # as in record/finalise
+TARGET_RATIO = 5.0
+TARGET_BYTES = 1 << 30
+
+
+def make(path: Path, switches: int) -> None:
+    """Write a recording with that many slices: threads that block, wait and run for random times."""
+    import pyarrow as pa
+
+    from headway import _native  # type: ignore[attr-defined]
+    from headway.store.tables import TABLES
+    from headway.store.writer import arrow_schema, write_recording
+
+    source = np.random.default_rng(1)
+    each = -(-switches // THREADS)
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("thread_id", "start_ns", "blocked_ns", "runnable_ns", "running_ns")
+    }
+    for thread in range(THREADS):
+        blocked, runnable, running = (
+            source.exponential(mean, each).astype(np.int64) + 1 for mean in (200e3, 20e3, 30e3)
+        )
+        ends = np.cumsum(blocked + runnable + running) + 10**12
+        columns["thread_id"].append(np.full(each, thread, dtype=np.int32))
+        columns["start_ns"].append(ends - running)
+        for name, values in (("blocked_ns", blocked), ("runnable_ns", runnable), ("running_ns", running)):
+            columns[name].append(values)
+    slices = {name: np.concatenate(parts) for name, parts in columns.items()}
+    order = np.argsort(slices["start_ns"] + slices["running_ns"], kind="stable")[:switches]
+    slices = {name: values[order] for name, values in slices.items()}
+    slices["stolen_ns"] = slices["running_ns"] // 20
+    begin, end = 10**12, int((slices["start_ns"] + slices["running_ns"]).max())
+    kinds = np.array([CODES[kind] for kind in KINDS], dtype=np.uint8)
+    order_free = {name: slices[name] for name in ("thread_id", "start_ns", "runnable_ns", "running_ns", "stolen_ns")}
+    bin_ns = (end - begin) // 1000 + 1
+    while True:  # finalise makes bins wider, too, until the rows are few enough
+        swept = _native.sweep(**order_free, kinds=kinds, from_ns=begin, to_ns=end, bin_ns=bin_ns)["activity"]
+        if len(swept["dur_ns"]) <= ACTIVITY_ROWS:
+            break
+        bin_ns *= 2
+    rows = len(order)
+    constant = {
+        "cpu": np.zeros(rows, np.int16),
+        "blocked_state": np.ones(rows, np.uint8),
+        "waker_id": np.full(rows, -1, np.int32),
+        "waker_irq": np.zeros(rows, bool),
+        "is_open": np.zeros(rows, bool),
+    }
+    threads = [
+        {"thread_id": i, "pid": 1, "tid": i, "start_ns": begin, "name": f"t{i}", "comm": f"t{i}", "kind": kind}
+        | {"from_snapshot": False}
+        for i, kind in enumerate(KINDS)
+    ]
+    manifest = {
+        "mode": "ebpf",
+        "window": {"start_ns": begin, "end_ns": end},
+        "recorded_cores": 2,
+        "affinity": [0, 1],
+        "ended_by": "exit",
+        "switches": rows,
+    }
+    tables = {
+        "slice": pa.table({**slices, **constant}),
+        "activity": pa.table(swept),
+        "thread": pa.Table.from_pylist(threads, schema=arrow_schema(TABLES["thread"])),
+    }
+    write_recording(path, manifest, tables, overwrite=True)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return wall and CPU seconds of a call."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def compare(path: Path, rounds: int) -> dict[str, Any]:
+    """Take turns between the sum and the analysis, in this process, after one unmeasured turn each."""
+    import duckdb
+
+    from headway.analyses.parallelism import parallelism
+    from headway.store import open_recording
+
+    file = str(path / "slice.parquet")
+    length = open_recording(path).wall_ns
+
+    def total() -> None:
+        with duckdb.connect() as connection:
+            connection.execute("SELECT sum(running_ticks) FROM read_parquet($1)", [file]).fetchall()
+
+    contenders: dict[str, Callable[[], object]] = {
+        "sum": total,
+        "parallelism": lambda: parallelism(open_recording(path)),
+        "window": lambda: parallelism(open_recording(path), (length // 100, length - length // 100)),
+    }
+    for work in contenders.values():
+        work()
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, work in contenders.items():
+            runs[name].append(timed(work))
+    result: dict[str, Any] = {}
+    for name, pairs in runs.items():
+        for which, clock in enumerate(("wall", "cpu")):
+            ratios = sorted(pair[which] / base[which] for pair, base in zip(pairs, runs["sum"], strict=True))
+            result[f"{name}_{clock}"] = {
+                "median_s": statistics.median(pair[which] for pair in pairs),
+                "ratio": statistics.median(ratios),
+                "ratio_low": ratios[0],
+                "ratio_high": ratios[-1],
+            }
+    return result
+
+
+def answer_once(path: Path, window: bool) -> dict[str, Any]:
+    """Answer once and report this process's peak memory."""
+    from headway.analyses.parallelism import parallelism
+    from headway.store import open_recording
+
+    recording = open_recording(path)
+    length = recording.wall_ns
+    parallelism(recording, (length // 100, length - length // 100) if window else None)
+    return {"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def in_own_process(*arguments: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--switches", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--quick", action="store_true", help="fewer switches and rounds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON, too")
+    parser.add_argument("--step", choices=["make", "compare", "once", "once-window"], help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.quick:
+        options.switches, options.rounds = min(options.switches, 2_000_000), 5
+    if options.step == "make":
+        make(options.path, options.switches)
+        return 0
+    if options.step == "compare":
+        print(json.dumps(compare(options.path, options.rounds)))
+        return 0
+    if options.step:
+        print(json.dumps(answer_once(options.path, options.step == "once-window")))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
+        path = f"{folder}/big.headway"
+        in_own_process("--step", "make", "--path", path, "--switches", str(options.switches))
+        result = in_own_process("--step", "compare", "--path", path, "--rounds", str(options.rounds))
+        for name in ("once", "once-window"):
+            result[name] = in_own_process("--step", name, "--path", path)
+        size = (Path(path) / "slice.parquet").stat().st_size
+    result |= {"switches": options.switches, "bytes_per_switch": size / options.switches}
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    show(result)
+    ratio, peak = result["parallelism_wall"]["ratio"], result["once"]["peak_bytes"]
+    return 0 if ratio <= TARGET_RATIO and peak <= TARGET_BYTES else 1
+
+
+def show(result: dict[str, Any]) -> None:
+    print(
+        f"{result['switches']:,} switches, {result['bytes_per_switch']:.1f} bytes each in slice.parquet (random times)"
+    )
+    for name in ("sum", "parallelism", "window"):
+        for clock in ("wall", "cpu"):
+            row = result[f"{name}_{clock}"]
+            span = f"{row['ratio']:.2f} times the sum ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+            print(f"{name:12} {clock:5} {row['median_s'] * 1e3:9.1f} ms   {span}")
+    for name in ("once", "once-window"):
+        print(f"peak memory ({name}): {result[name]['peak_bytes'] / 2**20:.0f} MiB")
+    print(f"target: parallelism at most {TARGET_RATIO:g} times the sum, at most {TARGET_BYTES >> 20} MiB")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Run every benchmark with few repetitions, one after another, and keep what they say in build/bench."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE.parent / "build" / "bench"
+NOT_BENCHMARKS = {"harness.py", "made_spool_file.py", "programs.py", "quick.py"}
+
+
+def benchmarks() -> list[Path]:
+    """Return the benchmark programs: the files here that have --quick and --json."""
+    others = (path for path in HERE.glob("*.py") if path.name not in ("harness.py", "quick.py"))
+    return sorted(path for path in others if re.search(r"harness\.arguments\(|\"--quick\"", path.read_text()))
+
+
+def main() -> int:
+    """Run all; return 0 if every target is reached."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for program in benchmarks():
+        begin = time.monotonic()
+        print(f"\n=== {program.stem}", flush=True)
+        command = [sys.executable, str(program), "--quick", "--json", str(RESULTS / f"{program.stem}.json")]
+        if subprocess.run(command, check=False).returncode != 0:
+            failed.append(program.stem)
+        print(f"({time.monotonic() - begin:.0f} s)", flush=True)
+    print("\n" + (f"missed: {', '.join(failed)}" if failed else "every target reached"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+package headway.workloads;
+
+import java.util.StringJoiner;
+
+/** One JSON line: what a program measured of itself. Times are System.nanoTime, which is CLOCK_MONOTONIC on Linux. */
+final class Report {
+    private final StringJoiner fields = new StringJoiner(", ", "{", "}");
+
+    private Report(String event) {
+        put("event", event);
+    }
+
+    static Report of(String event) {
+        return new Report(event);
+    }
+
+    Report put(String key, long value) {
+        fields.add(quote(key) + ": " + value);
+        return this;
+    }
+
+    Report put(String key, boolean value) {
+        fields.add(quote(key) + ": " + value);
+        return this;
+    }
+
+    Report put(String key, String value) {
+        fields.add(quote(key) + ": " + quote(value));
+        return this;
+    }
+
+    /** Prints the line whole: several threads may report. */
+    void print() {
+        synchronized (System.out) {
+            System.out.println(fields);
+            System.out.flush();
+        }
+    }
+
+    /** Quotes as JSON, in ASCII only, so that the answer does not depend on the locale's charset. */
+    private static String quote(String text) {
+        StringBuilder out = new StringBuilder("\"");
+        for (char c : text.toCharArray()) {
+            if (c == '"' || c == '\\') {
+                out.append('\\').append(c);
+            } else if (c < ' ' || c > '~') {
+                out.append(String.format("\\u%04x", (int) c));
+            } else {
+                out.append(c);
+            }
+        }
+        return out.append('"').toString();
+    }
+}

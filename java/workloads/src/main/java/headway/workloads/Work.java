@@ -1,0 +1,51 @@
+package headway.workloads;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+
+/** Work measured by the CPU clock: on a machine whose host takes CPU time away, wall time says nothing about work done. */
+final class Work {
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+    /** Where results go, so that no compiler can leave the work out. */
+    static volatile double sink;
+
+    private Work() {}
+
+    /** The calling thread's CPU time so far. */
+    static long cpuNanos() {
+        return THREADS.getCurrentThreadCpuTime();
+    }
+
+    /** Computes, without blocking, until the calling thread has used {@code nanos} more of CPU time. */
+    static void burnCpu(long nanos) {
+        long until = cpuNanos() + nanos;
+        double x = 1.0;
+        while (cpuNanos() < until) {
+            x = spin(x, 20_000);
+        }
+        sink = x;
+    }
+
+    /** A fixed amount of computing, about 20 microseconds per 10,000 rounds. */
+    static double spin(double x, int rounds) {
+        for (int i = 0; i < rounds; i++) {
+            x = x * 1.0000001 + 1e-9;
+        }
+        return x > 1e100 ? 1.0 : x;
+    }
+
+    /** The first argument as a number, or {@code otherwise}. */
+    static int argument(String[] args, int index, int otherwise) {
+        return args.length > index ? Integer.parseInt(args[index]) : otherwise;
+    }
+
+    /** Joins without a checked exception: an interrupt ends a known-answer program with an error. */
+    static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

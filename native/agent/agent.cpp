@@ -1,0 +1,146 @@
+// headway's JVMTI agent: thread lives and JVM phases, into DIR/agent-<pid>.spool.
+//
+//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1]    launched
+//   attach protocol, `load`: spool=DIR                                          attached to a running JVM
+//   attach protocol, `load`: stop=1                                             ends an attached recording
+//
+// Whatever goes wrong, the JVM goes on unharmed and nothing is printed: the recorder sees that there is no spool.
+#include "agent/agent.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+#if defined(__GNUC__)
+#define HW_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
+#include "agent/old_glibc.h"
+
+namespace headway::agent {
+
+Agent& agent() {
+  static Agent* const instance = new Agent;
+  return *instance;
+}
+
+namespace {
+
+// What Agent_OnAttach returns; src/headway/record/attach.py knows these numbers.
+enum AttachCode : jint {
+  kFine = 0,
+  kNoSpool = 101,
+  kNoJvmti = 102,
+  kAlreadyRecording = 103,
+  kNotRecording = 104,
+  kNotYetLive = 105
+};
+
+std::optional<HotSpot::FlagOrigin> hidden_warning;
+
+// Since JDK 21 a JVM prints a warning into the program's standard error when a library is loaded into it dynamically
+// (JEP 451), unless -XX:+EnableDynamicAgentLoading is on its command line. The check comes after dlopen and before
+// Agent_OnAttach: so this constructor makes the flag look so (as async-profiler does), and Agent_OnAttach puts it back.
+__attribute__((constructor)) void hide_dynamic_loading_warning() {
+  HotSpot hotspot;
+  hotspot.load();
+  if (hotspot.heap_exists()) hidden_warning = hotspot.pretend_on_command_line("EnableDynamicAgentLoading");
+}
+
+std::string library_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&agent), &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+// Callbacks point into this library: it must stay even if the JVM lets go of it after a failed attach.
+void stay_loaded() {
+  const std::string path = library_path();
+  if (!path.empty()) dlopen(path.c_str(), RTLD_LAZY | RTLD_NODELETE | RTLD_NOLOAD);
+}
+
+// A JVM that is started by this one inherits the environment; the variable is read at a JVM's start only, so it changes
+// nothing here. The child's JVM says "Picked up JAVA_TOOL_OPTIONS: ..." on its standard error: that can't be turned
+// off.
+void hand_on_to_children(const Options& options) {
+  std::string path = library_path();
+  if (path.find_first_of("\"'=") != std::string::npos) return;
+  if (path.find_first_of(" \t\n") != std::string::npos) path = '"' + path + '"';
+  std::string value = "-agentpath:" + path + "=spool=" + percent_encode(options.spool);
+  if (options.vthreads) value += ",vthreads=1";
+  if (options.processors > 0) value += " -XX:ActiveProcessorCount=" + std::to_string(options.processors);
+  const char* before = getenv("JAVA_TOOL_OPTIONS");
+  if (before != nullptr && *before != '\0') value = std::string(before) + ' ' + value;
+  setenv("JAVA_TOOL_OPTIONS", value.c_str(), 1);
+}
+
+AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
+  Agent& self = agent();
+  if (ChunkFile* running = self.file.load(); running != nullptr) {
+    if (running->recording()) return kAlreadyRecording;
+    end_recording();
+  }
+  if (self.jvmti == nullptr) {
+    void* env = nullptr;
+    const jint got = vm->GetEnv(&env, JVMTI_VERSION_1_2);
+    if (got == JNI_EDETACHED) return kNotYetLive;
+    if (got != JNI_OK) return kNoJvmti;
+    self.jvmti = static_cast<jvmtiEnv*>(env);
+    self.hotspot.load();
+    self.jdk_major = jdk_major_version(self.jvmti);
+  }
+  jvmtiPhase phase{};
+  if (attached && (self.jvmti->GetPhase(&phase) != JVMTI_ERROR_NONE || phase != JVMTI_PHASE_LIVE)) return kNotYetLive;
+  self.options = options;
+  self.attached = attached;
+  self.load_ns = now_ns();
+  auto file = std::make_unique<ChunkFile>();
+  if (options.spool.empty() || !file->create(options.spool, getpid(), options.no_map)) return kNoSpool;
+  const std::string path = file->path();
+  self.file.store(file.release(), std::memory_order_release);
+  stay_loaded();
+  if (enable_events(attached)) return kFine;
+  end_recording();
+  unlink(path.c_str());
+  return kNoJvmti;
+}
+
+}  // namespace
+}  // namespace headway::agent
+
+HW_EXPORT JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
+  using namespace headway::agent;
+  const Options options = parse_options(text == nullptr ? "" : text);
+  if (options.children) hand_on_to_children(options);
+  begin_recording(vm, options, false);
+  return JNI_OK;
+}
+
+HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
+  using namespace headway::agent;
+  if (hidden_warning) {
+    HotSpot::restore_flag(*hidden_warning);
+    agent().warning_hidden = true;
+  }
+  hidden_warning.reset();
+  const Options options = parse_options(text == nullptr ? "" : text);
+  if (options.stop) {
+    if (agent().file.load() == nullptr) return kNotRecording;
+    end_recording();
+    return kFine;
+  }
+  const AttachCode code = begin_recording(vm, options, true);
+  void* env = nullptr;
+  if (code != kFine || vm->GetEnv(&env, JNI_VERSION_1_8) != JNI_OK) return code;
+  auto* jni = static_cast<JNIEnv*>(env);
+  find_thread_fields(jni);
+  agent().hotspot.find_counters();
+  write_jvm_info(jni);
+  announce_existing_threads(jni);
+  return kFine;
+}
+
+HW_EXPORT JNIEXPORT void JNICALL Agent_OnUnload(JavaVM*) { headway::agent::vm_unloads(); }

@@ -1,0 +1,301 @@
+#include "agent/chunk_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/old_glibc.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr uint64_t kSmallestMap = 4ULL << 20;
+constexpr uint32_t kWorthRetiring = 512;  // bytes left in a chunk that make it worth handing on
+constexpr int kNames = 1000;              // agent-<pid>.2.spool ... .1000.spool
+
+std::atomic<uint64_t> next_file_id{1};
+
+int64_t now_ns(clockid_t clock) {
+  timespec ts{};
+  clock_gettime(clock, &ts);
+  return static_cast<int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
+}
+
+// fallocate that rides out signals (profilers send SIGPROF a thousand times a second). 0, or an errno.
+int allocate(int fd, uint64_t offset, uint64_t bytes) {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return EINTR;
+}
+
+// What `ulimit -f` leaves: writing past it sends SIGXFSZ, which ends a process that does not expect it.
+uint64_t file_size_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return limit.rlim_cur / ChunkFile::kChunkBytes * ChunkFile::kChunkBytes;
+}
+
+// Puts zeroed anonymous memory where `at` is mapped, with no moment in which the range is unmapped for other threads:
+// it is got elsewhere first, where failing is harmless, then moved under the kernel's lock on the address space.
+bool replace_by_zeros(void* at, uint64_t bytes) {
+  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (fresh == MAP_FAILED) return false;
+  if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at) return true;
+  munmap(fresh, bytes);
+  return false;
+}
+
+}  // namespace
+
+ChunkFile::~ChunkFile() {
+  if (watch_ != nullptr && through_) munmap(const_cast<hw_spool_header*>(watch_), HW_HEADER_BYTES);
+  if (base_ != nullptr) munmap(base_, map_bytes_);
+  if (fd_ >= 0) close(fd_);
+}
+
+bool ChunkFile::create(const std::string& directory, pid_t pid, bool no_map, uint64_t map_bytes) noexcept {
+  map_bytes = std::min(map_bytes, file_size_limit());
+  if (map_bytes < HW_HEADER_BYTES + kSegmentBytes || !open_file(directory, pid)) return false;
+  const int error = allocate(fd_, 0, HW_HEADER_BYTES + kSegmentBytes);
+  // Some file systems (9p, some FUSE and network ones) can't allocate ahead.
+  through_ = no_map || error == EOPNOTSUPP || error == ENOSYS;
+  if ((error != 0 && !through_) || !map_file(map_bytes)) {
+    discard();
+    return false;
+  }
+  next_.store(HW_HEADER_BYTES, std::memory_order_relaxed);
+  limit_.store(through_ ? map_bytes_ : HW_HEADER_BYTES + kSegmentBytes, std::memory_order_release);
+  write_header(pid);
+  if (full_.load(std::memory_order_relaxed)) {  // through_: not even the header could be written
+    discard();
+    return false;
+  }
+  id_ = next_file_id.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool ChunkFile::open_file(const std::string& directory, pid_t pid) noexcept {
+  const std::string stem = directory + "/agent-" + std::to_string(pid);
+  for (int n = 1; n <= kNames; ++n) {
+    path_ = n == 1 ? stem + ".spool" : stem + "." + std::to_string(n) + ".spool";
+    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ >= 0 || errno != EEXIST) break;
+  }
+  struct stat status {};
+  if (fd_ < 0 || file_status(fd_, &status) != 0) return false;
+  dev_ = status.st_dev;
+  ino_ = status.st_ino;
+  return true;
+}
+
+bool ChunkFile::map_file(uint64_t map_bytes) noexcept {
+  // Address space only: pages past `limit_` are never touched. Where it is scarce (ulimit -v), less will do.
+  for (map_bytes_ = map_bytes; map_bytes_ >= std::min(kSmallestMap, map_bytes); map_bytes_ /= 2) {
+    const int flags = through_ ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_NORESERVE;
+    void* at = mmap(nullptr, map_bytes_, PROT_READ | PROT_WRITE, flags, through_ ? -1 : fd_, 0);
+    if (at != MAP_FAILED) {
+      base_ = static_cast<std::byte*>(at);
+      break;
+    }
+  }
+  if (base_ == nullptr) return false;
+  // A core dump of the JVM must not grow by the spool.
+  madvise(base_, map_bytes_, MADV_DONTDUMP);
+  watch_ = header();
+  if (through_) {
+    if (ftruncate(fd_, HW_HEADER_BYTES) != 0) return false;
+    void* at = mmap(nullptr, HW_HEADER_BYTES, PROT_READ, MAP_SHARED, fd_, 0);
+    if (at == MAP_FAILED) return false;
+    watch_ = static_cast<const hw_spool_header*>(at);
+  }
+  return true;
+}
+
+void ChunkFile::write_header(pid_t pid) noexcept {
+  hw_spool_header* head = header();
+  head->version = HW_SPOOL_VERSION;
+  head->source = HW_SOURCE_AGENT;
+  head->producer = HW_PRODUCER_AGENT;
+  head->pid = static_cast<hw_u32>(pid);
+  head->created_ns = now_ns(CLOCK_MONOTONIC);
+  head->realtime_ns = now_ns(CLOCK_REALTIME);
+  head->chunk_bytes = kChunkBytes;
+  head->next_chunk = HW_HEADER_BYTES;
+  head->limit_bytes = limit_.load(std::memory_order_relaxed);
+  // Last, so that a header with its magic is whole.
+  uint64_t magic = 0;
+  std::memcpy(&magic, HW_SPOOL_MAGIC, sizeof(magic));
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(head->magic)).store(magic, std::memory_order_release);
+  write_through(0, head, sizeof(*head));
+}
+
+void ChunkFile::discard() noexcept {
+  if (fd_ < 0) return;
+  unlink(path_.c_str());
+  close(fd_);
+  fd_ = -1;
+}
+
+bool ChunkFile::recording() const noexcept {
+  if (released_.load(std::memory_order_relaxed)) return false;
+  return std::atomic_ref<hw_u32>(const_cast<hw_u32&>(watch_->stop)).load(std::memory_order_relaxed) == 0;
+}
+
+void* ChunkFile::begin(ThreadSlot& slot, uint32_t bytes) noexcept {
+  if (slot.busy || bytes > kChunkBytes - sizeof(hw_agent_chunk)) {
+    count_lost();
+    return nullptr;
+  }
+  slot.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (slot.file_id != id_) {
+    slot.offset = 0;
+    slot.file_id = id_;
+  }
+  if (slot.offset == 0 || slot.used + bytes > kChunkBytes) {
+    slot.offset = take_retired(bytes);
+    if (slot.offset != 0) {
+      slot.used = chunk_at(slot.offset)->used;
+    } else if ((slot.offset = take_chunk()) != 0) {
+      hw_agent_chunk* chunk = chunk_at(slot.offset);
+      chunk->head = {now_ns(CLOCK_MONOTONIC), HW_AGENT_CHUNK, 0, slot.tid};
+      slot.used = sizeof(hw_agent_chunk);
+      std::atomic_ref<hw_u32>(chunk->used).store(slot.used, std::memory_order_release);
+      write_through(slot.offset, chunk, sizeof(*chunk));
+    } else {
+      slot.busy = false;
+      count_lost();
+      return nullptr;
+    }
+  }
+  return base_ + slot.offset + slot.used;
+}
+
+void ChunkFile::commit(ThreadSlot& slot, uint32_t bytes) noexcept {
+  const uint64_t at = slot.offset + slot.used;
+  write_through(at, base_ + at, bytes);
+  slot.used += bytes;
+  hw_u32& used = chunk_at(slot.offset)->used;
+  std::atomic_ref<hw_u32>(used).store(slot.used, std::memory_order_release);
+  write_through(slot.offset + offsetof(hw_agent_chunk, used), &used, sizeof(used));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  slot.busy = false;
+}
+
+void ChunkFile::retire(ThreadSlot& slot) noexcept {
+  const uint64_t offset = slot.offset;
+  const bool ours = slot.file_id == id_ && offset != 0 && kChunkBytes - slot.used >= kWorthRetiring;
+  slot.offset = 0;
+  if (!ours) return;
+  for (auto& place : retired_) {
+    uint64_t none = 0;
+    if (place.compare_exchange_strong(none, offset, std::memory_order_acq_rel)) return;
+  }
+}
+
+uint64_t ChunkFile::take_retired(uint32_t bytes) noexcept {
+  for (auto& place : retired_) {
+    if (place.load(std::memory_order_relaxed) == 0) continue;
+    const uint64_t offset = place.exchange(0, std::memory_order_acq_rel);
+    if (offset != 0 && chunk_at(offset)->used + bytes <= kChunkBytes) return offset;
+  }
+  return 0;
+}
+
+uint64_t ChunkFile::take_chunk() noexcept {
+  if (full_.load(std::memory_order_relaxed)) return 0;
+  const uint64_t offset = next_.fetch_add(kChunkBytes, std::memory_order_relaxed);
+  const uint64_t end = offset + kChunkBytes;
+  if (!ensure_backed(end)) return 0;
+  // For readers only, hence a plain maximum; they skip chunks whose `used` is still 0.
+  std::atomic_ref<hw_u64> next(header()->next_chunk);
+  for (hw_u64 seen = next.load(std::memory_order_relaxed); seen < end;) {
+    if (next.compare_exchange_weak(seen, end, std::memory_order_relaxed)) break;
+  }
+  write_through(offsetof(hw_spool_header, next_chunk), &end, sizeof(end));
+  return offset;
+}
+
+bool ChunkFile::ensure_backed(uint64_t end) noexcept {
+  if (end + kSegmentBytes / 2 <= limit_.load(std::memory_order_acquire)) return true;
+  if (through_) return end <= map_bytes_;
+  // Allocate half a segment ahead of need, by whoever comes first; the others go on meanwhile.
+  for (int tries = 0; tries < 2000; ++tries) {
+    if (!extending_.exchange(true, std::memory_order_acquire)) {
+      if (end + kSegmentBytes / 2 > limit_.load(std::memory_order_relaxed) && !extend()) full_.store(true);
+      extending_.store(false, std::memory_order_release);
+    }
+    if (end <= limit_.load(std::memory_order_acquire)) return true;
+    if (full_.load(std::memory_order_relaxed)) return false;
+    sched_yield();  // rare: a whole half segment was used up while another thread waits for the file system
+  }
+  return false;
+}
+
+bool ChunkFile::extend() noexcept {
+  const uint64_t limit = limit_.load(std::memory_order_relaxed);
+  if (released_.load(std::memory_order_acquire)) return false;
+  if (limit + kSegmentBytes > map_bytes_ || !same_file() || allocate(fd_, limit, kSegmentBytes) != 0) return false;
+  header()->limit_bytes = limit + kSegmentBytes;
+  limit_.store(limit + kSegmentBytes, std::memory_order_release);
+  return true;
+}
+
+// A program that closes descriptors it does not own may have given our number to a file of its own: never touch that.
+bool ChunkFile::same_file() const noexcept {
+  struct stat status {};
+  return file_status(fd_, &status) == 0 && status.st_dev == dev_ && status.st_ino == ino_;
+}
+
+void ChunkFile::write_through(uint64_t offset, const void* data, size_t bytes) noexcept {
+  if (!through_ || released_.load(std::memory_order_relaxed) || full_.load(std::memory_order_relaxed)) return;
+  if (!same_file() || pwrite(fd_, data, bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes)) {
+    full_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void ChunkFile::count_lost() noexcept {
+  const hw_u64 lost = std::atomic_ref<hw_u64>(header()->lost).fetch_add(1, std::memory_order_relaxed) + 1;
+  if (through_ && !released_.load(std::memory_order_relaxed) && same_file()) {
+    // Inside the header, which exists already: works on a full disk too, and may fail.
+    [[maybe_unused]] const ssize_t ignored = pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost));
+  }
+}
+
+uint64_t ChunkFile::lost() const noexcept {
+  return std::atomic_ref<hw_u64>(header()->lost).load(std::memory_order_relaxed);
+}
+
+void ChunkFile::release() noexcept {
+  if (released_.exchange(true, std::memory_order_acq_rel)) return;
+  while (extending_.exchange(true, std::memory_order_acquire)) sched_yield();  // extend() uses fd_
+  if (through_) {
+    // A thread may be on its way into pwrite: its descriptor must not become another file's. Point it at nothing.
+    replace_by_zeros(const_cast<hw_spool_header*>(watch_), HW_HEADER_BYTES);
+    const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nothing >= 0 && same_file()) dup3(nothing, fd_, O_CLOEXEC);
+    if (nothing >= 0) close(nothing);
+  } else {
+    // Stores stay below limit_, which no longer grows.
+    const uint64_t limit = limit_.load(std::memory_order_relaxed);
+    if (replace_by_zeros(base_, limit)) {
+      munmap(base_ + limit, map_bytes_ - limit);
+      map_bytes_ = limit;
+    }
+    if (same_file()) close(fd_);
+    fd_ = -1;
+  }
+  extending_.store(false, std::memory_order_release);
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,100 @@
+// The agent's spool file: a memory-mapped sequence of chunks. A thread takes a chunk with one fetch_add and fills it
+// without locks or system calls; a record counts once `used` of its chunk, stored after it, covers it. What is written
+// survives the death of the JVM, because the kernel owns the pages.
+//
+// Never SIGBUS: a store into a mapped page that the file system can't back kills the process. So disk space is really
+// allocated (fallocate) before a chunk in it is handed out; where the file system can't allocate ahead, records go
+// through pwrite instead of the mapping; when the disk is full the file falls silent and counts what it lost.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "wire/records.h"
+
+namespace headway::agent {
+
+// A thread's place in the file. Lives in thread-local storage; zero-initialised means "no chunk yet".
+struct ThreadSlot {
+  uint64_t file_id = 0;  // ChunkFile::id() of the file `offset` is meant for
+  uint64_t offset = 0;   // of the chunk; 0: none
+  uint32_t used = 0;     // bytes of the chunk that hold records, head included
+  uint32_t tid = 0;
+  bool busy = false;  // a record is being written: a signal handler that interrupts it must not write one
+};
+
+class ChunkFile {
+ public:
+  static constexpr uint32_t kChunkBytes = 4096;
+  static constexpr uint64_t kSegmentBytes = 256 * 1024;  // allocated at a time
+  static constexpr uint64_t kMapBytes = 1ULL << 30;      // address space, hence the longest file
+
+  ChunkFile() = default;
+  ~ChunkFile();
+  ChunkFile(const ChunkFile&) = delete;
+  ChunkFile& operator=(const ChunkFile&) = delete;
+
+  // Creates DIR/agent-<pid>.spool (or agent-<pid>.2.spool, ... when that name is taken, as after a second attach).
+  // `map_bytes` bounds the file. Returns false, with nothing left behind, when there is no room or no permission.
+  bool create(const std::string& directory, pid_t pid, bool no_map = false, uint64_t map_bytes = kMapBytes) noexcept;
+
+  const std::string& path() const { return path_; }
+  uint64_t id() const { return id_; }
+
+  // True while records are wanted: the recorder has not set `stop`, and release() was not called.
+  bool recording() const noexcept;
+
+  // Makes room for a record of `bytes` (a multiple of 8) in the slot's chunk and returns it, or nullptr, counted as
+  // lost. Every begin() that returns a record is followed by commit() with the same size, on the same thread.
+  void* begin(ThreadSlot& slot, uint32_t bytes) noexcept;
+  void commit(ThreadSlot& slot, uint32_t bytes) noexcept;
+
+  // Gives the rest of an ending thread's chunk to the next new thread, so that 10,000 short threads don't take 40 MB.
+  void retire(ThreadSlot& slot) noexcept;
+
+  // Lets go of the file while threads may still be writing: the mapping is replaced by anonymous memory at the same
+  // address, where late stores do no harm. The address range stays taken.
+  void release() noexcept;
+
+  uint64_t lost() const noexcept;
+
+ private:
+  static constexpr int kRetired = 16;
+
+  bool open_file(const std::string& directory, pid_t pid) noexcept;
+  bool map_file(uint64_t map_bytes) noexcept;
+  void write_header(pid_t pid) noexcept;
+  void discard() noexcept;
+  uint64_t take_retired(uint32_t bytes) noexcept;
+  uint64_t take_chunk() noexcept;
+  bool ensure_backed(uint64_t end) noexcept;
+  bool extend() noexcept;
+  bool same_file() const noexcept;
+  void write_through(uint64_t offset, const void* data, size_t bytes) noexcept;
+  void count_lost() noexcept;
+  hw_spool_header* header() const noexcept { return reinterpret_cast<hw_spool_header*>(base_); }
+  hw_agent_chunk* chunk_at(uint64_t offset) const noexcept { return reinterpret_cast<hw_agent_chunk*>(base_ + offset); }
+
+  std::string path_;
+  uint64_t id_ = 0;
+  int fd_ = -1;
+  dev_t dev_ = 0;
+  ino_t ino_ = 0;
+  std::byte* base_ = nullptr;
+  uint64_t map_bytes_ = 0;
+  bool through_ = false;                    // base_ is anonymous memory; records also go through pwrite
+  const hw_spool_header* watch_ = nullptr;  // a mapping of the header to see `stop` in; base_ itself unless through_
+  std::atomic<uint64_t> next_{0};           // mirrored in the header for readers, authoritative here
+  std::atomic<uint64_t> limit_{0};          // chunks that end at or before this offset are backed
+  std::atomic<bool> extending_{false};
+  std::atomic<bool> full_{false};
+  std::atomic<bool> released_{false};
+  std::array<std::atomic<uint64_t>, kRetired> retired_{};
+};
+
+}  // namespace headway::agent

@@ -1,0 +1,188 @@
+// The JVMTI events the agent listens to. Callbacks run on the JVM's own threads, hold none of its locks, and print
+// nothing.
+#include <time.h>
+
+#include <array>
+#include <cstring>
+
+#include "agent/agent.h"
+
+namespace headway::agent {
+namespace {
+
+// JDK 21's events, by number: the header we are compiled with may be older.
+constexpr int kVirtualThreadStart = 87;
+constexpr int kVirtualThreadEnd = 88;
+constexpr int kFirstEvent = 50;                // JVMTI_MIN_EVENT_TYPE_VAL, the first entry of jvmtiEventCallbacks
+constexpr int kEvents = 39;                    // up to kVirtualThreadEnd
+constexpr int kCanSupportVirtualThreads = 44;  // bit of jvmtiCapabilities
+
+// Start-up ends when the application's main class is prepared: the launcher prepares its helper, then the main class.
+enum class Startup { kBeforeLauncher, kInLauncher, kDone };
+std::atomic<Startup> startup{Startup::kDone};
+std::atomic<int64_t> gc_start_ns{0};
+std::atomic<int64_t> death_ns{0};
+
+void set_event(int event, bool on) {
+  agent().jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, static_cast<jvmtiEvent>(event), nullptr);
+}
+
+void set_recording_events(bool on) {
+  for (const int event : {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_GARBAGE_COLLECTION_START,
+                          JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, JVMTI_EVENT_VM_DEATH}) {
+    set_event(event, on);
+  }
+  if (agent().options.vthreads) {
+    set_event(kVirtualThreadStart, on);
+    set_event(kVirtualThreadEnd, on);
+  }
+}
+
+// False once the recorder wants no more: then the events are turned off, on a thread where JVMTI allows it.
+bool wanted() {
+  if (recording() != nullptr) return true;
+  end_recording();
+  return false;
+}
+
+void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
+  if (!wanted()) return;
+  find_thread_fields(jni);
+  agent().hotspot.find_counters();
+  write_jvm_info(jni);
+  startup = Startup::kBeforeLauncher;
+  set_event(JVMTI_EVENT_CLASS_PREPARE, true);
+  set_recording_events(true);
+  // Threads that began before this event; one that begins just now may be announced twice, alike.
+  announce_existing_threads(jni);
+}
+
+void startup_ends(std::string_view main_class) {
+  set_event(JVMTI_EVENT_CLASS_PREPARE, false);
+  if (startup.exchange(Startup::kDone) != Startup::kDone) write_phase(HW_PH_STARTUP, agent().load_ns, main_class);
+}
+
+// "Lcom/example/Main;" as "com.example.Main".
+std::string class_name(const char* signature) {
+  std::string name(signature);
+  if (name.size() >= 2 && name.front() == 'L' && name.back() == ';') name = name.substr(1, name.size() - 2);
+  for (char& c : name) c = c == '/' ? '.' : c;
+  return name;
+}
+
+void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv*, jthread, jclass type) {
+  const Startup state = startup.load(std::memory_order_relaxed);
+  if (state == Startup::kDone) return;
+  jobject loader = nullptr;
+  if (jvmti->GetClassLoader(type, &loader) != JVMTI_ERROR_NONE) return;
+  // Of the JDK's own classes only the launcher's helper matters.
+  if (loader == nullptr && state != Startup::kBeforeLauncher) return;
+  char* signature = nullptr;
+  if (jvmti->GetClassSignature(type, &signature, nullptr) != JVMTI_ERROR_NONE) return;
+  const std::string name = class_name(signature);
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+  if (loader == nullptr) {
+    if (name == "sun.launcher.LauncherHelper") startup = Startup::kInLauncher;
+    return;
+  }
+  // Java agents' classes come before the launcher's helper. Where a program embeds the JVM there is no helper, and
+  // where the command names a jar there is no class name: the first application class it is.
+  const std::string& wanted_class = agent().main_class;
+  if (wanted_class.empty() ? state == Startup::kInLauncher : name == wanted_class) startup_ends(name);
+}
+
+void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  if (wanted()) announce_thread(jni, thread);
+}
+
+void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  if (!wanted()) return;
+  announce_last_name(jni, thread);
+  write_thread_end(java_thread_id(jni, thread), static_cast<uint64_t>(now_ns(CLOCK_THREAD_CPUTIME_ID)));
+  if (ChunkFile* file = recording()) file->retire(this_thread());
+}
+
+void JNICALL on_virtual_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  jvmtiThreadInfo info{};
+  if (recording() == nullptr || agent().jvmti->GetThreadInfo(thread, &info) != JVMTI_ERROR_NONE) return;
+  const std::string_view name = info.name == nullptr ? std::string_view() : std::string_view(info.name);
+  write_thread_start({0, java_thread_id(jni, thread), HW_TH_VIRTUAL | HW_TH_DAEMON, name, {}}, HW_VTHREAD_START);
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+}
+
+void JNICALL on_virtual_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  write_thread_end(java_thread_id(jni, thread), 0, HW_VTHREAD_END);  // a virtual thread has no CPU clock
+}
+
+// GC events come on the VM thread, inside the pause: no JNI, almost no JVMTI.
+void JNICALL on_gc_start(jvmtiEnv*) { gc_start_ns.store(now_ns(), std::memory_order_relaxed); }
+
+void JNICALL on_gc_finish(jvmtiEnv*) {
+  const int64_t start = gc_start_ns.exchange(0, std::memory_order_relaxed);
+  if (start == 0) return;  // the pause in which we were attached
+  char cause[128];
+  // The JVM takes its counters down when it dies.
+  const size_t length =
+      death_ns.load(std::memory_order_relaxed) == 0 ? agent().hotspot.gc_cause(cause, sizeof(cause)) : 0;
+  write_phase(HW_PH_GC_PAUSE, start, {cause, length});
+}
+
+void JNICALL on_vm_death(jvmtiEnv*, JNIEnv* jni) {
+  death_ns.store(now_ns(), std::memory_order_relaxed);
+  // Threads that live on until the process ends have no end event to tell their last name.
+  if (recording() != nullptr) announce_existing_threads(jni, HW_THREAD_NAME);
+}
+
+}  // namespace
+
+bool enable_events(bool live) noexcept {
+  std::array<void*, kEvents> callbacks{};
+  const auto set = [&](int event, auto* function) {
+    callbacks[static_cast<size_t>(event - kFirstEvent)] = reinterpret_cast<void*>(function);
+  };
+  set(JVMTI_EVENT_VM_INIT, on_vm_init);
+  set(JVMTI_EVENT_VM_DEATH, on_vm_death);
+  set(JVMTI_EVENT_THREAD_START, on_thread_start);
+  set(JVMTI_EVENT_THREAD_END, on_thread_end);
+  set(JVMTI_EVENT_CLASS_PREPARE, on_class_prepare);
+  set(JVMTI_EVENT_GARBAGE_COLLECTION_START, on_gc_start);
+  set(JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, on_gc_finish);
+  set(kVirtualThreadStart, on_virtual_thread_start);
+  set(kVirtualThreadEnd, on_virtual_thread_end);
+
+  jvmtiEnv* jvmti = agent().jvmti;
+  jvmtiCapabilities wanted_capabilities{};
+  wanted_capabilities.can_generate_garbage_collection_events = 1;
+  if (jvmti->AddCapabilities(&wanted_capabilities) != JVMTI_ERROR_NONE) return false;
+  agent().options.vthreads = agent().options.vthreads && agent().jdk_major >= 21;
+  if (agent().options.vthreads) {
+    jvmtiCapabilities virtual_threads{};
+    auto* bits = reinterpret_cast<unsigned char*>(&virtual_threads);
+    bits[kCanSupportVirtualThreads / 8] = 1 << (kCanSupportVirtualThreads % 8);
+    agent().options.vthreads = jvmti->AddCapabilities(&virtual_threads) == JVMTI_ERROR_NONE;
+  }
+  // A JVM that knows fewer events takes the callbacks it knows and leaves the rest.
+  const auto* table = reinterpret_cast<const jvmtiEventCallbacks*>(callbacks.data());
+  if (jvmti->SetEventCallbacks(table, sizeof(callbacks)) != JVMTI_ERROR_NONE) return false;
+  if (live) {
+    set_recording_events(true);
+  } else {
+    set_event(JVMTI_EVENT_VM_INIT, true);
+  }
+  return true;
+}
+
+void end_recording() noexcept {
+  ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
+  if (file == nullptr) return;
+  set_event(JVMTI_EVENT_CLASS_PREPARE, false);
+  set_recording_events(false);
+  file->release();  // and leaked: a thread may be about to look at it
+}
+
+void vm_unloads() noexcept {
+  const int64_t death = death_ns.load(std::memory_order_relaxed);
+  if (death != 0) write_phase(HW_PH_SHUTDOWN, death, {});
+}
+
+}  // namespace headway::agent

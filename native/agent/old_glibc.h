@@ -1,0 +1,26 @@
+// Keeps the agent loadable under older C libraries than the one it was built on (a JVM in a container has its own).
+#pragma once
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// dlopen and its kin moved from libdl into libc with glibc 2.34; under their first version they are found in both.
+#if defined(__x86_64__)
+#define HW_OLD_SYMBOL(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
+#elif defined(__aarch64__)
+#define HW_OLD_SYMBOL(name) __asm__(".symver " #name "," #name "@GLIBC_2.17")
+#else
+#define HW_OLD_SYMBOL(name)
+#endif
+HW_OLD_SYMBOL(dladdr);
+HW_OLD_SYMBOL(dlopen);
+HW_OLD_SYMBOL(dlsym);
+
+namespace headway::agent {
+
+// fstat became a symbol of its own with glibc 2.33.
+inline int file_status(int fd, struct stat* status) { return static_cast<int>(syscall(SYS_fstat, fd, status)); }
+
+}  // namespace headway::agent

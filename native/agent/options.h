@@ -1,0 +1,26 @@
+// The agent's option string: `key=value` pairs separated by commas, values percent-encoded where they hold commas,
+// white space or quotes (so the string survives JAVA_TOOL_OPTIONS, which the JVM splits at white space).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace headway::agent {
+
+struct Options {
+  std::string spool;      // directory in which agent-<pid>.spool is created
+  bool vthreads = false;  // record the start and end of virtual threads (slows them: off unless asked for)
+  bool children = false;  // hand the agent on to child JVMs by JAVA_TOOL_OPTIONS in this process's environment
+  int processors = 0;     // with `children`: -XX:ActiveProcessorCount for them too; 0: leave alone
+  bool stop = false;      // attach only: end the running recording and let go of its file
+  bool no_map = false;    // write by system calls instead of through a mapping (for tests and odd file systems)
+};
+
+// Parses `text`; unknown keys are skipped, so that an older agent takes a newer recorder's options.
+Options parse_options(std::string_view text);
+
+// Escapes a value for the option string; everything but letters, digits and "/._-~+:@" becomes %XX.
+std::string percent_encode(std::string_view value);
+std::string percent_decode(std::string_view value);
+
+}  // namespace headway::agent

@@ -1,0 +1,103 @@
+// Writes the agent's records (native/wire/records.h) through the calling thread's chunk.
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/agent.h"
+#include "agent/text.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr size_t kNameBytes = 2048;  // of a thread's name; Java sets no bound
+constexpr size_t kGroupBytes = 512;
+constexpr size_t kCauseBytes = 256;
+constexpr size_t kPieceBytes = 2048;  // of a JVM fact's value; a longer one takes several records
+
+thread_local ThreadSlot slot;
+
+uint32_t padded(size_t bytes) { return static_cast<uint32_t>((bytes + 7) & ~size_t{7}); }
+
+// Fills in the head, copies the fixed part and up to two texts behind it, and commits.
+template <typename Record>
+void write(Record& record, uint16_t type, uint32_t tid, std::string_view first = {}, std::string_view second = {}) {
+  ChunkFile* file = recording();
+  if (file == nullptr) return;
+  ThreadSlot& mine = this_thread();
+  const uint32_t bytes = padded(sizeof(Record) + first.size() + second.size());
+  record.head = {now_ns(), type, static_cast<hw_u16>(bytes), tid == 0 ? mine.tid : tid};
+  auto* at = static_cast<char*>(file->begin(mine, bytes));
+  if (at == nullptr) return;
+  std::memset(at + bytes - 8, 0, 8);  // the padding: the chunk may be one that held something else
+  std::memcpy(at, &record, sizeof(Record));
+  if (!first.empty()) std::memcpy(at + sizeof(Record), first.data(), first.size());
+  if (!second.empty()) std::memcpy(at + sizeof(Record) + first.size(), second.data(), second.size());
+  file->commit(mine, bytes);
+}
+
+}  // namespace
+
+int64_t now_ns(clockid_t clock) noexcept {
+  timespec ts{};
+  clock_gettime(clock, &ts);
+  return static_cast<int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
+}
+
+ThreadSlot& this_thread() noexcept {
+  if (slot.tid == 0) slot.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  return slot;
+}
+
+void write_thread_start(const ThreadFacts& facts, uint16_t type) noexcept {
+  char name[kNameBytes];
+  char group[kGroupBytes];
+  const std::string_view name_text(name, to_utf8(facts.name, name, sizeof(name)));
+  const std::string_view group_text(group, to_utf8(facts.group, group, sizeof(group)));
+  hw_thread_start record{};
+  record.java_id = facts.java_id;
+  record.flags = facts.flags;
+  record.name_bytes = static_cast<hw_u16>(name_text.size());
+  record.group_bytes = static_cast<hw_u16>(group_text.size());
+  write(record, type, facts.tid, name_text, group_text);
+}
+
+void write_thread_end(uint64_t java_id, uint64_t cpu_ns, uint16_t type) noexcept {
+  hw_thread_end record{};
+  record.java_id = java_id;
+  record.cpu_ns = cpu_ns;
+  write(record, type, 0);
+}
+
+void write_phase(hw_phase_kind kind, int64_t start_ns, std::string_view cause) noexcept {
+  cause = cause.substr(0, kCauseBytes);
+  hw_phase record{};
+  record.start_ns = start_ns;
+  record.kind = kind;
+  record.cause_bytes = static_cast<hw_u32>(cause.size());
+  write(record, HW_PHASE, 0, cause);
+}
+
+void write_info(std::string_view key, std::string_view value) noexcept {
+  // Converted piece by piece; a piece of modified UTF-8 is cut only before the first byte of a character.
+  hw_u16 part = 0;
+  do {
+    size_t cut = std::min(value.size(), kPieceBytes / 2);
+    while (cut > 0 && cut < value.size() && (static_cast<unsigned char>(value[cut]) & 0xC0) == 0x80) --cut;
+    // nor between the two halves of a character past U+FFFF (ED A0..AF xx, then ED B0..BF xx)
+    if (cut >= 3 && cut < value.size() && value[cut] == '\xED' && value[cut - 3] == '\xED') cut -= 3;
+    if (cut == 0) cut = value.size();
+    char utf8[kPieceBytes];
+    const std::string_view text(utf8, to_utf8(value.substr(0, cut), utf8, sizeof(utf8)));
+    hw_jvm_info record{};
+    record.key_bytes = static_cast<hw_u16>(key.size());
+    record.part = part++;
+    record.value_bytes = static_cast<hw_u32>(text.size());
+    write(record, HW_JVM_INFO, 0, key, text);
+    value.remove_prefix(cut);
+  } while (!value.empty());
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,279 @@
+#include "agent/chunk_file.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+using headway::agent::ChunkFile;
+using headway::agent::ThreadSlot;
+
+namespace {
+
+constexpr pid_t kPid = 4711;
+
+// A directory of its own for each test.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = std::filesystem::temp_directory_path() / "headway-chunk-XXXXXX";
+    CHECK(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The record the tests write: who and how many before it.
+struct Counted {
+  hw_record head;
+  uint64_t number;
+};
+
+bool write(ChunkFile& file, ThreadSlot& slot, uint64_t number) {
+  auto* record = static_cast<Counted*>(file.begin(slot, sizeof(Counted)));
+  if (record == nullptr) return false;
+  *record = {{0, HW_THREAD_END, sizeof(Counted), slot.tid}, number};
+  file.commit(slot, sizeof(Counted));
+  return true;
+}
+
+// Per writer, the numbers found in the file, in the order of the file. Reads as the decoder must: by `used`, skipping
+// holes.
+std::map<uint32_t, std::vector<uint64_t>> read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string data((std::istreambuf_iterator<char>(in)), {});
+  hw_spool_header header{};
+  CHECK(data.size() >= sizeof(header));
+  std::memcpy(&header, data.data(), sizeof(header));
+  CHECK(std::memcmp(header.magic, HW_SPOOL_MAGIC, 8) == 0);
+  CHECK_EQUAL(header.pid, static_cast<uint32_t>(kPid));
+  std::map<uint32_t, std::vector<uint64_t>> found;
+  for (size_t at = HW_HEADER_BYTES; at + sizeof(hw_agent_chunk) <= data.size(); at += header.chunk_bytes) {
+    hw_agent_chunk chunk{};
+    std::memcpy(&chunk, data.data() + at, sizeof(chunk));
+    CHECK(chunk.used <= header.chunk_bytes);
+    for (size_t r = sizeof(chunk); r < chunk.used;) {
+      Counted record{};
+      CHECK(at + r + sizeof(record) <= data.size());
+      std::memcpy(&record, data.data() + at + r, sizeof(record));
+      CHECK_EQUAL(record.head.size, sizeof(Counted));
+      found[record.head.tid].push_back(record.number);
+      r += record.head.size;
+    }
+  }
+  return found;
+}
+
+void what_is_written_is_read_back_in_order(bool no_map) {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  CHECK(file.recording());
+  ThreadSlot slot;
+  slot.tid = 7;
+  for (uint64_t i = 0; i < 1000; ++i) CHECK(write(file, slot, i));  // several chunks
+  auto found = read(file.path());
+  CHECK_EQUAL(found[7].size(), 1000u);
+  for (uint64_t i = 0; i < 1000; ++i) CHECK_EQUAL(found[7][i], i);
+  CHECK_EQUAL(file.lost(), 0u);
+}
+
+void many_threads_lose_nothing_and_never_share_a_place(bool no_map) {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  constexpr uint32_t kThreads = 8;
+  constexpr uint64_t kRounds = 20;
+  constexpr uint64_t kRecords = 300;
+  std::vector<std::thread> threads;
+  for (uint32_t t = 1; t <= kThreads; ++t) {
+    threads.emplace_back([&file, t] {
+      uint64_t number = 0;
+      for (uint64_t round = 0; round < kRounds; ++round) {  // each round is a thread's life: its chunk is handed on
+        ThreadSlot slot;
+        slot.tid = t;
+        for (uint64_t i = 0; i < kRecords; ++i) CHECK(write(file, slot, number++));
+        file.retire(slot);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  auto found = read(file.path());
+  CHECK_EQUAL(found.size(), size_t{kThreads});
+  for (auto& [tid, numbers] : found) {
+    std::sort(numbers.begin(), numbers.end());
+    CHECK_EQUAL(numbers.size(), kRounds * kRecords);
+    for (uint64_t i = 0; i < numbers.size(); ++i) CHECK_EQUAL(numbers[i], i);
+  }
+  CHECK_EQUAL(file.lost(), 0u);
+}
+
+void short_threads_share_chunks_one_after_the_other() {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid));
+  for (uint32_t t = 1; t <= 1000; ++t) {
+    ThreadSlot slot;
+    slot.tid = t;
+    CHECK(write(file, slot, t));
+    file.retire(slot);
+  }
+  CHECK_EQUAL(read(file.path()).size(), 1000u);
+  CHECK(std::filesystem::file_size(file.path()) == HW_HEADER_BYTES + ChunkFile::kSegmentBytes);
+}
+
+void a_full_file_falls_silent_and_counts() {
+  const Scratch scratch;
+  ChunkFile file;
+  constexpr uint64_t kRoom = HW_HEADER_BYTES + 2 * ChunkFile::kSegmentBytes;
+  CHECK(file.create(scratch.path(), kPid, false, kRoom));
+  ThreadSlot slot;
+  slot.tid = 1;
+  uint64_t written = 0;
+  while (write(file, slot, written)) ++written;
+  CHECK(!write(file, slot, 0));
+  CHECK_EQUAL(file.lost(), 2u);
+  CHECK_EQUAL(read(file.path())[1].size(), written);
+  CHECK(written > 2 * 100 * (ChunkFile::kSegmentBytes / ChunkFile::kChunkBytes));
+}
+
+void a_file_size_limit_is_kept_to_without_a_signal(bool no_map) {
+  const Scratch scratch;
+  const rlimit small{HW_HEADER_BYTES + ChunkFile::kSegmentBytes + 5000, RLIM_INFINITY};
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  setrlimit(RLIMIT_FSIZE, &small);
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  ThreadSlot slot;
+  uint64_t written = 0;
+  while (write(file, slot, written)) ++written;
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(written > 0);
+  CHECK_EQUAL(read(file.path())[0].size(), written);
+}
+
+void a_missing_directory_leaves_nothing() {
+  ChunkFile file;
+  CHECK(!file.create("/nonexistent/headway", kPid));
+}
+
+void a_taken_name_gets_a_number() {
+  const Scratch scratch;
+  ChunkFile first;
+  ChunkFile second;
+  CHECK(first.create(scratch.path(), kPid));
+  CHECK(second.create(scratch.path(), kPid));
+  CHECK_EQUAL(first.path(), scratch.path() + "/agent-4711.spool");
+  CHECK_EQUAL(second.path(), scratch.path() + "/agent-4711.2.spool");
+}
+
+void the_stop_word_in_the_file_is_seen(bool no_map) {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  CHECK(file.recording());
+  std::fstream out(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+  const uint32_t one = 1;
+  out.seekp(offsetof(hw_spool_header, stop));
+  out.write(reinterpret_cast<const char*>(&one), sizeof(one));
+  out.flush();
+  CHECK(!file.recording());
+}
+
+void an_interrupted_record_is_not_torn_by_a_nested_one() {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid));
+  ThreadSlot slot;
+  slot.tid = 3;
+  auto* record = static_cast<Counted*>(file.begin(slot, sizeof(Counted)));
+  CHECK(record != nullptr);
+  CHECK(!write(file, slot, 99));  // as from a signal handler
+  *record = {{0, HW_THREAD_END, sizeof(Counted), 3}, 1};
+  file.commit(slot, sizeof(Counted));
+  CHECK(write(file, slot, 2));
+  CHECK_EQUAL(file.lost(), 1u);
+  CHECK((read(file.path())[3] == std::vector<uint64_t>{1, 2}));
+}
+
+void letting_go_of_the_file_while_threads_write_harms_nothing(bool no_map) {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (uint32_t t = 1; t <= 4; ++t) {
+    threads.emplace_back([&file, &over, t] {
+      ThreadSlot slot;
+      slot.tid = t;
+      for (uint64_t i = 0; !over; ++i) write(file, slot, i);
+    });
+  }
+  usleep(20'000);
+  file.release();
+  usleep(20'000);
+  over = true;
+  for (auto& thread : threads) thread.join();
+  CHECK(!file.recording());
+  for (auto& [tid, numbers] : read(file.path())) {
+    std::sort(numbers.begin(), numbers.end());
+    for (uint64_t i = 0; i < numbers.size(); ++i) CHECK_EQUAL(numbers[i], i);
+  }
+}
+
+void a_descriptor_that_was_given_to_another_file_is_left_alone() {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid));
+  // A careless program closes descriptors it does not own, then opens a file of its own under the same number.
+  const std::string other = scratch.path() + "/other";
+  for (int fd = 3; fd < 64; ++fd) {
+    struct stat status {};
+    struct stat ours {};
+    CHECK(stat(file.path().c_str(), &ours) == 0);
+    if (fstat(fd, &status) == 0 && status.st_ino == ours.st_ino && status.st_dev == ours.st_dev) {
+      FILE* taken = std::fopen(other.c_str(), "w");
+      CHECK(taken != nullptr && dup2(fileno(taken), fd) == fd);
+      std::fclose(taken);
+    }
+  }
+  ThreadSlot slot;
+  uint64_t written = 0;
+  while (write(file, slot, written)) ++written;  // ends when the first segment is full
+  CHECK(written > 0);
+  CHECK_EQUAL(std::filesystem::file_size(other), 0u);
+  file.release();
+}
+
+}  // namespace
+
+int main() {
+  for (const bool no_map : {false, true}) {
+    what_is_written_is_read_back_in_order(no_map);
+    many_threads_lose_nothing_and_never_share_a_place(no_map);
+    a_file_size_limit_is_kept_to_without_a_signal(no_map);
+    the_stop_word_in_the_file_is_seen(no_map);
+    letting_go_of_the_file_while_threads_write_harms_nothing(no_map);
+  }
+  short_threads_share_chunks_one_after_the_other();
+  a_full_file_falls_silent_and_counts();
+  a_missing_directory_leaves_nothing();
+  a_taken_name_gets_a_number();
+  an_interrupted_record_is_not_torn_by_a_nested_one();
+  a_descriptor_that_was_given_to_another_file_is_left_alone();
+}

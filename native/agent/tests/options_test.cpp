@@ -1,0 +1,43 @@
+#include "agent/options.h"
+
+#include "check.h"
+
+using namespace headway::agent;
+
+namespace {
+
+void every_option_is_read() {
+  const Options options = parse_options("spool=/a/b,vthreads=1,children=1,processors=4,nomap=1");
+  CHECK_EQUAL(options.spool, "/a/b");
+  CHECK(options.vthreads && options.children && options.no_map && !options.stop);
+  CHECK_EQUAL(options.processors, 4);
+}
+
+void unknown_options_and_nonsense_are_skipped() {
+  const Options options = parse_options("later=thing,,=,spool=/x,processors=many,vthreads");
+  CHECK_EQUAL(options.spool, "/x");
+  CHECK_EQUAL(options.processors, 0);
+  CHECK(!options.vthreads);
+}
+
+void a_path_with_any_byte_survives_the_round_trip() {
+  std::string path;
+  for (int c = 1; c < 256; ++c) path += static_cast<char>(c);
+  const std::string encoded = percent_encode(path);
+  CHECK(encoded.find_first_of(" ,'\"=\n") == std::string::npos);
+  CHECK_EQUAL(parse_options("spool=" + encoded).spool, path);
+}
+
+void a_stray_percent_sign_is_itself() {
+  CHECK_EQUAL(percent_decode("100%"), "100%");
+  CHECK_EQUAL(percent_decode("%zz%4"), "%zz%4");
+}
+
+}  // namespace
+
+int main() {
+  every_option_is_read();
+  unknown_options_and_nonsense_are_skipped();
+  a_path_with_any_byte_survives_the_round_trip();
+  a_stray_percent_sign_is_itself();
+}

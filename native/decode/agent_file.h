@@ -1,0 +1,49 @@
+// What the agents in the JVMs wrote: threads with their Java names, phases, and what each JVM says about itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/records.h"
+
+namespace headway {
+
+struct JavaThread {
+  uint32_t tid;  // in the JVM's pid namespace
+  int64_t start_ns;
+  int64_t end_ns = -1;  // -1: alive at the end
+  int64_t cpu_ns = -1;  // CLOCK_THREAD_CPUTIME_ID at its end
+  uint64_t java_id;
+  uint32_t flags;           // hw_thread_flags
+  std::string name, group;  // as written: not necessarily UTF-8
+};
+
+struct JvmPhase {
+  int64_t start_ns, end_ns;
+  uint32_t kind;  // hw_phase_kind
+  std::string cause;
+};
+
+struct JvmFact {
+  int64_t ts_ns;
+  std::string key, value;
+};
+
+struct AgentFile {
+  std::string path;
+  std::string problem;
+  uint32_t pid = 0;  // of the JVM, in its own pid namespace
+  uint64_t lost = 0;
+  int64_t created_ns = 0;
+  int64_t last_ns = 0;
+  uint64_t virtual_threads = 0;
+  std::vector<JavaThread> threads;
+  std::vector<JvmPhase> phases;
+  std::vector<JvmFact> facts;
+};
+
+// Reads one agent-<pid>.spool; a damaged one gives what could be read.
+AgentFile read_agent_file(const std::string& path);
+
+}  // namespace headway

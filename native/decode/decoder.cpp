@@ -1,0 +1,116 @@
+#include "decode/decoder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+namespace headway {
+namespace {
+
+// Rows of activity that a recording with so many changes may have: a table of counts must not outgrow what it counts.
+size_t activity_limit(uint64_t changes) {
+  constexpr size_t kLeast = 1 << 14;
+  return std::max<size_t>(kLeast, changes / 64);
+}
+
+std::vector<std::string> files_of(const std::string& directory, const std::string& prefix) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && name.ends_with(".spool")) found.push_back(entry.path().string());
+  }
+  if (error) throw std::runtime_error(directory + ": " + error.message());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+Decoder::Decoder(std::string spool_dir)
+    : spool_dir_(std::move(spool_dir)),
+      sched_paths_(files_of(spool_dir_, "sched-cpu")),
+      lifecycle_(read_lifecycle(spool_dir_)),
+      losses_(lifecycle_.losses) {
+  for (const std::string& path : files_of(spool_dir_, "agent-")) agents_.push_back(read_agent_file(path));
+}
+
+int64_t Decoder::last_record_ns() const {
+  int64_t last = lifecycle_.events.empty() ? 0 : lifecycle_.events.back().ts_ns;
+  // An agent outlives its recorder, and goes on writing about threads that nobody watches any more.
+  if (!has_sched()) {
+    for (const AgentFile& agent : agents_) last = std::max(last, agent.last_ns);
+  }
+  std::vector<LossSpan> losses;
+  for (const std::string& path : sched_paths_) {
+    SchedSource source(path, &losses);
+    for (const Event* event = source.peek(); event != nullptr; event = source.peek()) {
+      last = std::max(last, event->ts_ns);
+      source.pop();
+    }
+  }
+  return last;
+}
+
+void Decoder::begin(int64_t start_ns, int64_t end_ns, std::vector<uint8_t> kinds, int64_t bin_ns, int64_t tick_ns,
+                    size_t max_activity_rows) {
+  end_ns_ = std::max(start_ns, end_ns);
+  losses_ = lifecycle_.losses;
+  std::vector<std::unique_ptr<SchedSource>> sources;
+  is_perf_ = false;
+  for (const std::string& path : sched_paths_) {
+    sources.push_back(std::make_unique<SchedSource>(path, &losses_));
+    is_perf_ = is_perf_ || sources.back()->is_perf();
+  }
+  merge_ = std::make_unique<Merge>(std::move(sources), lifecycle_.events);
+  kinds.resize(lifecycle_.lives.size(), 0);
+  sweep_ = std::make_unique<Sweep>(SweepOptions{start_ns, end_ns_, bin_ns, start_ns, max_activity_rows}, kinds);
+  transitions_ = std::make_unique<Transitions>(sweep_.get());
+  machine_ =
+      std::make_unique<Machine>(lifecycle_, kinds, start_ns, end_ns_, tick_ns, is_perf_, transitions_.get(), &slices_);
+  done_ = false;
+}
+
+bool Decoder::next(size_t rows, SliceColumns* slices) {
+  slices_ = {};
+  if (!done_) {
+    slices_.reserve(rows);
+    const bool more = merge_->run([&](const Event& event) {
+      if (event.ts_ns > end_ns_) {
+        done_ = true;
+        return false;
+      }
+      machine_->on_event(event);
+      return slices_.size() < rows;
+    });
+    done_ = done_ || !more;
+    if (done_) {
+      machine_->finish();
+      sweep_->finish(activity_limit(sweep_->changes()));
+    }
+  }
+  *slices = std::move(slices_);
+  return !done_;
+}
+
+std::vector<std::string> Decoder::problems() const {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& path, const std::string& problem) {
+    if (!problem.empty()) found.push_back(path + ": " + problem);
+  };
+  add(spool_dir_ + "/lifecycle.spool", lifecycle_.problem);
+  for (const AgentFile& agent : agents_) add(agent.path, agent.problem);
+  if (merge_) {
+    for (const auto& source : merge_->sources()) add(source->reader().path(), source->reader().problem());
+  }
+  return found;
+}
+
+uint64_t Decoder::late() const {
+  uint64_t late = 0;
+  for (const auto& source : merge_->sources()) late += source->late();
+  return late;
+}
+
+}  // namespace headway

@@ -1,0 +1,44 @@
+// The rows of the table `slice` as they leave the state machine, column by column, in the form they are stored in
+// (src/headway/store/packing.py): times in ticks of tick_ns, small facts as bits of `flags`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace headway {
+
+enum SliceFlags : uint8_t {
+  kBlockedStateMask = 3,  // 0 none, 1 sleeping, 2 uninterruptible, 3 stopped
+  kWakerIrq = 4,
+  kIsOpen = 8,
+  kRunnableUnknown = 16,
+  kStolenUnknown = 32,
+};
+
+struct SliceColumns {
+  std::vector<int32_t> thread_id;
+  std::vector<int64_t> end_ticks;  // start + running
+  std::vector<int64_t> running_ticks;
+  std::vector<int64_t> runnable_ticks;
+  std::vector<int64_t> blocked_ticks;
+  std::vector<int64_t> stolen_ticks;
+  std::vector<int32_t> waker_id;
+  std::vector<int16_t> cpu;
+  std::vector<uint8_t> flags;
+
+  size_t size() const { return thread_id.size(); }
+  void reserve(size_t rows) {
+    thread_id.reserve(rows);
+    end_ticks.reserve(rows);
+    running_ticks.reserve(rows);
+    runnable_ticks.reserve(rows);
+    blocked_ticks.reserve(rows);
+    stolen_ticks.reserve(rows);
+    waker_id.reserve(rows);
+    cpu.reserve(rows);
+    flags.reserve(rows);
+  }
+};
+
+}  // namespace headway

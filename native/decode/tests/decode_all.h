@@ -1,0 +1,54 @@
+// Decodes a spool directory and checks what must hold whatever is in it: used by the random test and the fuzzer.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "agent/tests/check.h"
+#include "decode/decoder.h"
+#include "decode/reverse_sweep.h"
+
+namespace headway {
+
+inline void decode_all(const std::string& directory, int64_t start_ns, int64_t end_ns, uint8_t kind_of_first = 0) {
+  Decoder decoder(directory);
+  decoder.last_record_ns();
+  std::vector<uint8_t> kinds(decoder.lifecycle().lives.size(), 0);
+  if (!kinds.empty()) kinds[0] = kind_of_first;
+  decoder.begin(start_ns, end_ns, kinds, 1 + (end_ns - start_ns) / 5, 1, 64);
+  int64_t running = 0, runnable = 0, last_end = INT64_MIN;
+  SliceColumns slices;
+  for (bool more = true; more;) {
+    more = decoder.next(7, &slices);
+    for (size_t i = 0; i < slices.size(); ++i) {
+      CHECK(slices.end_ticks[i] >= last_end);
+      last_end = slices.end_ticks[i];
+      CHECK(slices.running_ticks[i] >= 0 && slices.runnable_ticks[i] >= 0 && slices.blocked_ticks[i] >= 0);
+      CHECK(slices.stolen_ticks[i] >= 0 && slices.stolen_ticks[i] <= slices.running_ticks[i]);
+      running += slices.running_ticks[i];
+      runnable += slices.runnable_ticks[i];
+    }
+  }
+  for (size_t i = 0; i < decoder.machine().accounts().size(); ++i) {
+    const ThreadAccount& account = decoder.machine().accounts()[i];
+    const int64_t active = i < decoder.sweep().threads().size() ? decoder.sweep().threads()[i].active_ns : 0;
+    const bool is_counted = i != 0 || kind_of_first != kNotCounted;
+    if (is_counted) CHECK_EQUAL(active, account.running_ns + account.runnable_ns);
+  }
+  int64_t wall = 0, running_levels = 0, active_levels = 0;
+  for (const ActivityRow& row : decoder.sweep().rows()) {
+    wall += row.dur_ns;
+    for (int kind = 0; kind < kKinds; ++kind) {
+      running_levels += row.levels.running[kind] * row.dur_ns;
+      active_levels += row.levels.active[kind] * row.dur_ns;
+    }
+  }
+  CHECK(wall == end_ns - start_ns);
+  CHECK(running_levels == running);
+  CHECK(active_levels == running + runnable);
+  CHECK(decoder.machine().counts().gaps == 0);
+}
+
+}  // namespace headway

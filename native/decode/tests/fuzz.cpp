@@ -1,0 +1,43 @@
+// libFuzzer entry: the input is cut into the files of a spool, bytes as they come behind valid headers.
+#include <unistd.h>
+
+#include <fstream>
+
+#include "decode/tests/decode_all.h"
+
+namespace {
+
+const std::string& directory() {
+  static const std::string path = [] {
+    char name[] = "/tmp/headway-fuzz-XXXXXX";
+    CHECK(mkdtemp(name) != nullptr);
+    return std::string(name);
+  }();
+  return path;
+}
+
+void write(const std::string& name, hw_source source, hw_u32 chunk_bytes, const uint8_t* data, size_t size) {
+  hw_spool_header header{};
+  std::memcpy(header.magic, HW_SPOOL_MAGIC, sizeof header.magic);
+  header.version = HW_SPOOL_VERSION;
+  header.source = source;
+  header.producer = HW_PRODUCER_EBPF;
+  header.chunk_bytes = chunk_bytes;
+  std::vector<char> head(HW_HEADER_BYTES);
+  std::memcpy(head.data(), &header, sizeof header);
+  std::ofstream out(directory() + "/" + name, std::ios::binary);
+  out.write(head.data(), HW_HEADER_BYTES);
+  out.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 4) return 0;
+  const size_t first = size * data[0] / 512, second = first + (size - first) * data[1] / 512;
+  write("sched-cpu0.spool", HW_SOURCE_SCHED, 0, data, first);
+  write("lifecycle.spool", HW_SOURCE_LIFECYCLE, 0, data + first, second - first);
+  write("agent-1.spool", HW_SOURCE_AGENT, 256, data + second, size - second);
+  headway::decode_all(directory(), 0, int64_t{1} << (data[2] % 61));
+  return 0;
+}

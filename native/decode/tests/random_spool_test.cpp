@@ -1,0 +1,136 @@
+// Spools of random records that contradict each other, then with random bytes changed and ends cut off: the decoder
+// must not crash, and what it gives must still add up. Seeds are fixed, so a failure comes again.
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "decode/tests/decode_all.h"
+
+namespace {
+
+using Bytes = std::vector<char>;
+using Random = std::mt19937_64;
+
+struct Maker {
+  Random random;
+  int64_t now = 1000;
+
+  uint64_t below(uint64_t limit) { return random() % limit; }
+  uint32_t tid() { return static_cast<uint32_t>(below(7)); }
+
+  template <typename T>
+  void put(Bytes* out, T record, hw_type type) {
+    now += static_cast<int64_t>(below(50));
+    record.head.ts_ns = now - static_cast<int64_t>(below(20) == 0 ? below(200) : 0);
+    record.head.type = static_cast<hw_u16>(type);
+    record.head.size = sizeof record;
+    const char* bytes = reinterpret_cast<const char*>(&record);
+    out->insert(out->end(), bytes, bytes + sizeof record);
+  }
+
+  void sched(Bytes* out) {
+    if (below(3) == 0) {
+      hw_waking waking{};
+      waking.head.tid = tid();
+      waking.waker_tid = tid();
+      waking.flags = static_cast<hw_u16>(below(8));
+      return put(out, waking, HW_WAKING);
+    }
+    hw_switch s{};
+    s.head.tid = tid();
+    s.next_tid = tid();
+    constexpr hw_u16 kStates[] = {0, 1, 1, 1, 2, 4, 0x10, 0x80};
+    s.prev_state = kStates[below(std::size(kStates))];
+    s.flags = static_cast<hw_u16>(below(16));
+    s.prev_exec_ns = below(5) == 0 ? random() : below(4000);
+    put(out, s, HW_SWITCH);
+  }
+
+  void life(Bytes* out) {
+    switch (below(6)) {
+      case 0: {
+        hw_fork fork{};
+        fork.head.tid = tid();
+        fork.start_ns = now;
+        return put(out, fork, HW_FORK);
+      }
+      case 1: {
+        hw_exit exit{};
+        exit.head.tid = tid();
+        return put(out, exit, HW_EXIT);
+      }
+      case 2: {
+        hw_exec exec{};
+        exec.head.tid = tid();
+        exec.old_tid = tid();
+        return put(out, exec, HW_EXEC);
+      }
+      case 3: {
+        hw_schedstat totals{};
+        totals.head.tid = tid();
+        totals.exec_ns = below(5000);
+        totals.run_delay_ns = below(5000);
+        return put(out, totals, HW_SCHEDSTAT);
+      }
+      default: {
+        hw_snapshot snapshot{};
+        snapshot.head.tid = tid();
+        constexpr hw_u32 kLetters[] = {'R', 'S', 'D', 'T', 'X', 'Z', '?'};
+        snapshot.state = kLetters[below(std::size(kLetters))];
+        snapshot.start_ns = below(4) == 0 ? static_cast<hw_i64>(random()) : now;
+        snapshot.exec_ns = below(1000);
+        return put(out, snapshot, HW_SNAPSHOT);
+      }
+    }
+  }
+
+  Bytes file(hw_source source, hw_u32 cpu, bool perf) {
+    hw_spool_header header{};
+    std::memcpy(header.magic, HW_SPOOL_MAGIC, sizeof header.magic);
+    header.version = HW_SPOOL_VERSION;
+    header.source = source;
+    header.producer = perf ? HW_PRODUCER_PERF_SWITCH : HW_PRODUCER_EBPF;
+    header.cpu = cpu;
+    Bytes out(HW_HEADER_BYTES);
+    std::memcpy(out.data(), &header, sizeof header);
+    now = 1000;
+    const uint64_t records = below(120);
+    for (uint64_t i = 0; i < records; ++i) source == HW_SOURCE_SCHED ? sched(&out) : life(&out);
+    return out;
+  }
+};
+
+void spoil(Bytes* file, Maker* maker) {
+  for (uint64_t i = maker->below(5); i > 0; --i)
+    (*file)[maker->below(file->size())] = static_cast<char>(maker->random());
+  if (maker->below(3) == 0) file->resize(maker->below(file->size() + 1));
+}
+
+void write(const std::string& path, const Bytes& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const uint64_t rounds = argc > 1 ? std::stoull(argv[1]) : 1000;
+  char directory[] = "/tmp/headway-random-spool-XXXXXX";
+  CHECK(mkdtemp(directory) != nullptr);
+  for (uint64_t seed = 0; seed < rounds; ++seed) {
+    Maker maker{Random(seed)};
+    const bool perf = maker.below(4) == 0, spoilt = maker.below(2) == 0;
+    const std::string base = directory;
+    for (hw_u32 cpu = 0; cpu < 3; ++cpu) {
+      Bytes file = maker.file(HW_SOURCE_SCHED, cpu, perf);
+      if (spoilt) spoil(&file, &maker);
+      write(base + "/sched-cpu" + std::to_string(cpu) + ".spool", file);
+    }
+    Bytes life = maker.file(HW_SOURCE_LIFECYCLE, 0, perf);
+    if (spoilt) spoil(&life, &maker);
+    write(base + "/lifecycle.spool", life);
+    const auto start = static_cast<int64_t>(maker.below(3000));
+    headway::decode_all(base, start, start + static_cast<int64_t>(maker.below(4000)), maker.below(5) == 0 ? 255 : 0);
+  }
+  std::filesystem::remove_all(directory);
+  return 0;
+}

@@ -1,0 +1,236 @@
+// The decoder for Python: columns as NumPy arrays that own their memory. record/finalise.py is the only user.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "decode/decoder.h"
+#include "decode/reverse_sweep.h"
+
+namespace nb = nanobind;
+
+namespace headway {
+namespace {
+
+// Hands a vector's memory to NumPy without copying it.
+template <typename T>
+nb::object array(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+
+template <typename Rows, typename Get>
+auto column(const Rows& rows, Get get) {
+  std::vector<std::decay_t<decltype(get(*rows.begin()))>> values;
+  values.reserve(rows.size());
+  for (const auto& row : rows) values.push_back(get(row));
+  return array(std::move(values));
+}
+
+// Names are bytes: nobody promises that they are UTF-8.
+nb::bytes comm_of(const ThreadLife& life) {
+  size_t length = 0;
+  while (length < HW_COMM_BYTES && life.comm[length] != 0) ++length;
+  return nb::bytes(life.comm, length);
+}
+
+nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+nb::dict lifecycle(const Decoder& decoder) {
+  const auto& lives = decoder.lifecycle().lives;
+  nb::list comm;
+  for (const ThreadLife& life : lives) comm.append(comm_of(life));
+  nb::dict out;
+  out["pid"] = column(lives, [](const ThreadLife& t) { return t.pid; });
+  out["tid"] = column(lives, [](const ThreadLife& t) { return t.tid; });
+  out["ns_tid"] = column(lives, [](const ThreadLife& t) { return t.ns_tid; });
+  out["parent_tid"] = column(lives, [](const ThreadLife& t) { return t.parent_tid; });
+  out["parent_pid"] = column(lives, [](const ThreadLife& t) { return t.parent_pid; });
+  out["start_ns"] = column(lives, [](const ThreadLife& t) { return t.start_ns; });
+  out["end_ns"] = column(lives, [](const ThreadLife& t) { return t.end_ns; });
+  out["exit_exec_ns"] = column(lives, [](const ThreadLife& t) { return t.exit_exec_ns; });
+  out["exit_code"] = column(lives, [](const ThreadLife& t) { return t.exit_code; });
+  out["first_exec_at_ns"] = column(lives, [](const ThreadLife& t) { return t.first_exec_at_ns; });
+  out["from_snapshot"] = column(lives, [](const ThreadLife& t) { return static_cast<uint8_t>(t.from_snapshot); });
+  out["comm"] = comm;
+  return out;
+}
+
+nb::list agents(const Decoder& decoder) {
+  nb::list out;
+  for (const AgentFile& file : decoder.agents()) {
+    nb::list threads, phases, facts;
+    for (const JavaThread& t : file.threads) {
+      threads.append(nb::make_tuple(t.tid, t.start_ns, t.end_ns, t.cpu_ns, t.java_id, t.flags, bytes_of(t.name),
+                                    bytes_of(t.group)));
+    }
+    for (const JvmPhase& p : file.phases) {
+      phases.append(nb::make_tuple(p.start_ns, p.end_ns, p.kind, bytes_of(p.cause)));
+    }
+    for (const JvmFact& f : file.facts) facts.append(nb::make_tuple(bytes_of(f.key), bytes_of(f.value)));
+    nb::dict agent;
+    agent["path"] = file.path;
+    agent["pid"] = file.pid;
+    agent["created_ns"] = file.created_ns;
+    agent["lost"] = file.lost;
+    agent["virtual_threads"] = file.virtual_threads;
+    agent["threads"] = threads;
+    agent["phases"] = phases;
+    agent["facts"] = facts;
+    out.append(agent);
+  }
+  return out;
+}
+
+nb::object slices_or_none(Decoder& decoder, size_t rows) {
+  SliceColumns s;
+  {
+    nb::gil_scoped_release unlocked;
+    while (decoder.next(rows, &s) && s.size() == 0) {
+    }
+  }
+  if (s.size() == 0) return nb::none();
+  nb::dict out;
+  out["thread_id"] = array(std::move(s.thread_id));
+  out["end_ticks"] = array(std::move(s.end_ticks));
+  out["running_ticks"] = array(std::move(s.running_ticks));
+  out["runnable_ticks"] = array(std::move(s.runnable_ticks));
+  out["blocked_ticks"] = array(std::move(s.blocked_ticks));
+  out["stolen_ticks"] = array(std::move(s.stolen_ticks));
+  out["waker_id"] = array(std::move(s.waker_id));
+  out["cpu"] = array(std::move(s.cpu));
+  out["flags"] = array(std::move(s.flags));
+  return out;
+}
+
+nb::dict activity_columns(const std::vector<ActivityRow>& rows) {
+  static const char* const kNames[kKinds] = {"app", "gc", "jit", "vm"};
+  nb::dict out;
+  out["bin_start_ns"] = column(rows, [](const ActivityRow& r) { return r.bin_start_ns; });
+  out["dur_ns"] = column(rows, [](const ActivityRow& r) { return r.dur_ns; });
+  for (int kind = 0; kind < kKinds; ++kind) {
+    const std::string name = kNames[kind];
+    out[("active_" + name).c_str()] =
+        column(rows, [kind](const ActivityRow& r) { return static_cast<int32_t>(r.levels.active[kind]); });
+    out[("running_" + name).c_str()] =
+        column(rows, [kind](const ActivityRow& r) { return static_cast<int32_t>(r.levels.running[kind]); });
+  }
+  out["stolen_ns"] = column(rows, [](const ActivityRow& r) { return r.stolen_ns; });
+  return out;
+}
+
+nb::dict sweep_columns(const std::vector<ThreadSweep>& threads) {
+  nb::dict out;
+  out["active_ns"] = column(threads, [](const ThreadSweep& t) { return t.active_ns; });
+  out["height_ns"] = column(threads, [](const ThreadSweep& t) { return t.height_ns; });
+  out["active_while_running"] = column(threads, [](const ThreadSweep& t) { return t.active_while_running; });
+  return out;
+}
+
+nb::dict thread_columns(const Decoder& decoder) {
+  const auto& accounts = decoder.machine().accounts();
+  std::vector<ThreadSweep> sweeps = decoder.sweep().threads();
+  sweeps.resize(accounts.size());
+  nb::dict out = sweep_columns(sweeps);
+  out["running_ns"] = column(accounts, [](const ThreadAccount& a) { return a.running_ns; });
+  out["runnable_ns"] = column(accounts, [](const ThreadAccount& a) { return a.runnable_ns; });
+  out["blocked_ns"] = column(accounts, [](const ThreadAccount& a) { return a.blocked_ns; });
+  out["exec_ns"] = column(accounts, [](const ThreadAccount& a) { return a.has_exec ? a.exec_ns : int64_t{-1}; });
+  out["switches"] = column(accounts, [](const ThreadAccount& a) { return a.switches; });
+  out["total_stolen_ns"] = column(accounts, [](const ThreadAccount& a) { return a.total_stolen_ns; });
+  out["total_wait_ns"] = column(accounts, [](const ThreadAccount& a) { return a.total_wait_ns; });
+  return out;
+}
+
+nb::dict result(const Decoder& decoder) {
+  const MachineCounts& counts = decoder.machine().counts();
+  nb::dict out;
+  out["is_perf"] = decoder.is_perf();
+  out["threads"] = thread_columns(decoder);
+  out["activity"] = activity_columns(decoder.sweep().rows());
+  out["bin_ns"] = decoder.sweep().bin_ns();
+  out["switches"] = counts.switches;
+  out["records"] = counts.records;
+  out["resyncs"] = counts.resyncs;
+  out["unreported"] = counts.unreported;
+  out["unseen_ns"] = counts.unseen_ns;
+  out["overlaps"] = counts.overlaps;
+  out["unknown_wakers"] = counts.unknown_wakers;
+  out["open_blocks"] = counts.open_blocks;
+  out["gaps"] = counts.gaps;
+  out["ignored"] = counts.ignored;
+  out["guesses"] = decoder.guesses();
+  out["late"] = decoder.late();
+  out["unmatched"] = decoder.lifecycle().unmatched;
+  nb::list losses, strays;
+  for (const LossSpan& l : decoder.losses()) {
+    losses.append(nb::make_tuple(l.source, l.cpu, l.first_ns, l.last_ns, l.events));
+  }
+  for (const Stray& s : decoder.machine().strays()) strays.append(nb::make_tuple(s.tid, s.first_ns));
+  out["losses"] = losses;
+  out["strays"] = strays;
+  out["problems"] = decoder.problems();
+  return out;
+}
+
+template <typename T>
+using Input = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::dict sweep(Input<int32_t> thread_id, Input<int64_t> start_ns, Input<int64_t> runnable_ns, Input<int64_t> running_ns,
+               Input<int64_t> stolen_ns, Input<uint8_t> kinds, int64_t from_ns, int64_t to_ns, int64_t bin_ns) {
+  const size_t rows = thread_id.shape(0);
+  if (start_ns.shape(0) != rows || runnable_ns.shape(0) != rows || running_ns.shape(0) != rows ||
+      stolen_ns.shape(0) != rows) {
+    throw nb::value_error("columns of different length");
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    if (thread_id.data()[i] < 0) throw nb::value_error("a negative thread_id");
+  }
+  std::vector<uint8_t> kind(kinds.data(), kinds.data() + kinds.shape(0));
+  std::vector<ActivityRow> rows_out;
+  const SliceView view{
+      rows, thread_id.data(), start_ns.data(), runnable_ns.data(), running_ns.data(), stolen_ns.data()};
+  const std::vector<ThreadSweep> threads = [&] {
+    nb::gil_scoped_release unlocked;
+    return sweep_slices(view, kind, from_ns, to_ns, bin_ns, &rows_out).threads();
+  }();
+  nb::dict out;
+  out["activity"] = activity_columns(rows_out);
+  out["threads"] = sweep_columns(threads);
+  return out;
+}
+
+void begin(Decoder& decoder, int64_t start_ns, int64_t end_ns, Input<uint8_t> kinds, int64_t bin_ns, int64_t tick_ns,
+           size_t max_rows) {
+  decoder.begin(start_ns, end_ns, {kinds.data(), kinds.data() + kinds.shape(0)}, bin_ns, tick_ns, max_rows);
+}
+
+}  // namespace
+
+void bind_decode(nb::module_& m) {
+  nb::class_<Decoder>(m, "Decoder", "Turns a spool directory into the columns of the store.")
+      .def(nb::init<std::string>(), nb::arg("spool_dir"), "Read lifecycle.spool and agent-*.spool.")
+      .def("lifecycle", &lifecycle, "Columns of every thread whose birth or snapshot is on record, by thread_id.")
+      .def("agents", &agents, "What each in-JVM agent wrote.")
+      .def("has_sched", &Decoder::has_sched, "Whether there are scheduling records.")
+      .def("last_record_ns", &Decoder::last_record_ns, nb::call_guard<nb::gil_scoped_release>(),
+           "Time of the last record; reads the whole spool.")
+      .def("begin", &begin, nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("kinds"), nb::arg("bin_ns"),
+           nb::arg("tick_ns"), nb::arg("max_activity_rows") = size_t{1} << 17,
+           "Start the pass over the scheduling records.")
+      .def("next", &slices_or_none, nb::arg("rows") = size_t{1} << 18,
+           "About `rows` more slices as they are stored (store/packing.py), or None at the end.")
+      .def("result", &result, "Totals, activity, losses and counts, once next() gave None.");
+  m.def("sweep", &sweep, nb::arg("thread_id"), nb::arg("start_ns"), nb::arg("runnable_ns"), nb::arg("running_ns"),
+        nb::arg("stolen_ns"), nb::arg("kinds"), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("bin_ns"),
+        "Sweep over slices in order of their end, clipped to a window; kinds[thread_id] 255 leaves a thread out.");
+}
+
+}  // namespace headway

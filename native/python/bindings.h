@@ -1,0 +1,10 @@
+// One function per part of headway that Python sees; module.cpp calls them all.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace headway {
+void bind_kernel(nanobind::module_& m);
+void bind_perf(nanobind::module_& m);
+void bind_decode(nanobind::module_& m);
+}  // namespace headway

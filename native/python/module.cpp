@@ -1,0 +1,14 @@
+#include "bindings.h"
+
+NB_MODULE(_native, m) {
+  m.doc() = "headway's native parts: collectors and decoder";
+#ifdef HEADWAY_WITH_kernel
+  headway::bind_kernel(m);
+#endif
+#ifdef HEADWAY_WITH_perf
+  headway::bind_perf(m);
+#endif
+#ifdef HEADWAY_WITH_decode
+  headway::bind_decode(m);
+#endif
+}

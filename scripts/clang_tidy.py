@@ -1,0 +1,91 @@
+"""Run clang-tidy over native/, each file once per content: an unchanged tree costs nothing.
+
+A file that passed leaves a mark named by the hash of everything its verdict can depend on. The run ends after
+`--limit-s`; files that it had no time for count as failed, so that a slow machine never hides one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MARKS = ROOT / "build" / "clang-tidy"
+# bpftool's skeletons say _Bool in C++; g++ knows that word there, clang does not.
+EXTRA = ("--extra-arg=-D_Bool=bool",)
+
+
+def compile_commands() -> dict[Path, tuple[Path, str]]:
+    """Return {source: (build folder, compile command)} for the C++ sources of native/."""
+    found: dict[Path, tuple[Path, str]] = {}
+    for build in ("native", "sanitized"):
+        database = ROOT / "build" / build / "compile_commands.json"
+        if not database.is_file():
+            continue
+        for entry in json.loads(database.read_text()):
+            source = Path(entry["directory"], entry["file"]).resolve()
+            if source.is_relative_to(ROOT / "native") and source.suffix == ".cpp" and source.is_file():
+                found.setdefault(source, (database.parent, entry["command"]))
+    return found
+
+
+def shared_hash() -> bytes:
+    """Hash what every file's verdict depends on: the headers, the configuration, the tool."""
+    digest = hashlib.sha256(subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout)
+    headers = sorted(path for pattern in ("*.h", "*.hpp") for path in (ROOT / "native").rglob(pattern))
+    for path in [ROOT / ".clang-tidy", Path(__file__), *headers]:
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def check(source: Path, build: Path, deadline: float) -> str:
+    """Check one file; return what clang-tidy says, empty if nothing."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return "not checked: the time was up"
+    command = ["clang-tidy", "--quiet", *EXTRA, "-p", str(build), str(source)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=left, check=False)
+    except subprocess.TimeoutExpired:
+        return "not checked: the time was up"
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def main() -> int:
+    """Check every changed file; return 0 if all are clean."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit-s", type=float, default=900)
+    deadline = time.monotonic() + parser.parse_args().limit_s
+    MARKS.mkdir(parents=True, exist_ok=True)
+    shared = shared_hash()
+    todo: dict[Path, tuple[Path, Path]] = {}
+    sources = compile_commands()
+    if not sources:
+        print("clang-tidy: no compile_commands.json under build/: run 'make setup'")
+        return 1
+    for source, (build, command) in sources.items():
+        mark = MARKS / hashlib.sha256(shared + command.encode() + source.read_bytes()).hexdigest()
+        if not mark.exists():
+            todo[source] = (build, mark)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        said = pool.map(lambda source: check(source, todo[source][0], deadline), todo)
+        for source, text in zip(todo, said, strict=True):
+            if text:
+                failed += 1
+                print(f"{source.relative_to(ROOT)}:\n{text}")
+            else:
+                todo[source][1].touch()
+    print(f"clang-tidy: {len(sources) - failed} of {len(sources)} files clean, {len(todo)} checked now")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Write the figures of build/bench/*.json (make bench-quick, or benchmarks with --json) into docs/explanation/trust.md.
+
+Each benchmark's verdicts become rows of the table between the page's two `measured` marks, with the machine they are from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "explanation" / "trust.md"
+RESULTS = ROOT / "build" / "bench"
+
+
+def table(results: list[Path]) -> str:
+    """Return the Markdown of all verdicts. Raises SystemExit if there is none."""
+    rows, machines = [], set()
+    for path in results:
+        said = json.loads(path.read_text())
+        if "machine" in said:
+            machines.add(
+                f"{len(said['machine']['cpus'])} CPUs ({said['machine']['cpu']}), Linux {said['machine']['kernel']}"
+            )
+        for verdict in said.get("verdicts", []):
+            reached = "reached" if verdict["reached"] else "missed"
+            rows.append(f"| `benchmarks/{path.stem}.py` | {verdict['text']} | {reached} |\n")
+    if not rows:
+        raise SystemExit(f"fill_measured: no verdicts in {RESULTS}: run 'make bench-quick'")
+    intro = f"On a virtual machine with {'; '.join(sorted(machines))}, shared with others; intervals are 95 %.\n\n"
+    return f"{intro}| command | figure | target |\n| --- | --- | --- |\n{''.join(rows)}"
+
+
+def main() -> int:
+    """Fill the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    filled = re.sub(
+        r"(<!-- measured:begin -->\n).*(<!-- measured:end -->)",
+        lambda match: match[1] + table(sorted(RESULTS.glob("*.json"))) + match[2],
+        text,
+        flags=re.DOTALL,
+    )
+    PAGE.write_text(filled, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""What should a person read first?
+
+Question   how parallel was the program, what held it back, and what would other numbers of cores bring?
+Method     a few lines made of the other analyses' results, the most telling first; each keeps the figures it is made of,
+           so that every report can show the same ones. Nothing is computed here that they do not compute.
+Assumes    and errs as the analyses behind it; their notices come along, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headway.analyses.activity import has_scheduling
+from headway.analyses.parallelism import Parallelism, parallelism
+from headway.analyses.threads import Threads, threads
+from headway.analyses.units import duration, percent, significant
+from headway.analyses.walltime import Prediction, Walltime, walltime
+from headway.errors import Notice
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the verdict: a stable id, the text, and the figures it is made of (units in their names)."""
+
+    id: str
+    text: str
+    figures: Mapping[str, float | int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The verdict, most telling first, and the results behind it; parallelism and walltime are None in mode agent."""
+
+    findings: tuple[Finding, ...]
+    parallelism: Parallelism | None
+    walltime: Walltime | None
+    threads: Threads
+    notices: tuple[Notice, ...]
+
+
+def overview(recording: Recording) -> Overview:
+    """Answer the questions a person has first.
+
+    Raises HeadwayError HW402 (no recorded span), or HW303 or HW306 when a table can't be read.
+    """
+    listed = threads(recording)
+    if not has_scheduling(recording):
+        return Overview((_only_threads(listed),), None, None, listed, listed.notices)
+    levels = parallelism(recording)
+    k1 = recording.manifest.recorded_cores
+    predicted = walltime(recording, default_cores(k1)) if k1 else None
+    findings = [
+        _how_parallel(levels, k1),
+        _alone(levels),
+        *([_runtime(levels, recording)] if recording.manifest.jvms or recording.has("jvm_phase") else []),
+        *([_prediction(predicted)] if predicted else []),
+        *([_stolen(levels)] if levels.stolen_core_ns is not None else []),
+    ]
+    notices = _once([*levels.notices, *(predicted.notices if predicted else ()), *listed.notices])
+    return Overview(tuple(findings), levels, predicted, listed, notices)
+
+
+def default_cores(recorded: int) -> tuple[int, ...]:
+    """Return the numbers of cores worth asking for when none are given: one, half, as recorded, twice, four times."""
+    return tuple(sorted({1, max(1, recorded // 2), recorded, 2 * recorded, 4 * recorded}))
+
+
+def _how_parallel(levels: Parallelism, cores: int | None) -> Finding:
+    on = f" on {cores} core{'s' if cores != 1 else ''}" if cores else ""
+    text = (
+        f"{significant(levels.mean_active)} threads were active on average, {levels.max_active} at most{on}; "
+        f"{significant(levels.mean_running)} of them ran, the rest waited for a core."
+    )
+    figures = {"mean_active": levels.mean_active, "max_active": levels.max_active, "mean_running": levels.mean_running}
+    return Finding("parallelism", text, {**figures, "cores": cores})
+
+
+def _alone(levels: Parallelism) -> Finding:
+    text = (
+        f"For {percent(levels.serial_share)} of the time a single thread was active, "
+        f"for {percent(levels.idle_share)} none: there more cores bring nothing."
+    )
+    return Finding("serial", text, {"serial_share": levels.serial_share, "idle_share": levels.idle_share})
+
+
+def _runtime(levels: Parallelism, recording: Recording) -> Finding:
+    """What the JVM itself takes: as CPU time of its GC and JIT threads, and as pauses it reports."""
+    total = sum(levels.running_core_ns.values()) or 1
+    gc, jit = (levels.running_core_ns[kind] / total for kind in ("gc", "jit"))
+    pauses, pause_ns = recording.query(
+        "SELECT count(*), coalesce(sum(dur_ns), 0) FROM jvm_phase WHERE kind = 'gc_pause'"
+    ).fetchone() or (0, 0)
+    text = f"GC threads took {percent(gc)} of the CPU time, JIT threads {percent(jit)}"
+    word = "pause" if pauses == 1 else "pauses"
+    text += f"; {pauses} GC {word} took {percent(int(pause_ns) / levels.wall_ns)} of the time." if pauses else "."
+    figures = {"gc_cpu_share": gc, "jit_cpu_share": jit, "gc_pauses": int(pauses), "gc_pause_ns": int(pause_ns)}
+    return Finding("runtime", text, figures)
+
+
+def _prediction(predicted: Walltime) -> Finding:
+    k1, measured = predicted.recorded_cores, predicted.measured_ns
+    shown = [each for each in predicted.predictions if each.cores > k1][:1]
+    shown += [each for each in predicted.predictions if each.cores == 1 != k1]
+    parts = [f"it took {duration(measured)}", *(_predicted_text(each) for each in shown)]
+    figures: dict[str, float | int | None] = {"measured_ns": measured, "recorded_cores": k1}
+    figures |= {f"cores_{each.cores}_ns": each.ns for each in shown}
+    return Finding("walltime", f"On {k1} core{'s' if k1 != 1 else ''} {', '.join(parts)}.", figures)
+
+
+def _predicted_text(each: Prediction) -> str:
+    """Return a prediction as people say it: a figure at the end of its own interval is no estimate but a limit."""
+    cores = f"{each.cores} core{'s' if each.cores != 1 else ''}"
+    if each.ns is None:
+        return f"on {cores}: withheld"
+    text = duration(each.ns)
+    if each.low_ns is not None and each.high_ns is not None and each.low_ns < each.high_ns:
+        low, high = duration(each.low_ns), duration(each.high_ns)
+        text = f"{low} to {high}" if each.ns in (each.low_ns, each.high_ns) else f"{text} ({low} to {high})"
+    return f"on {cores} it would take {text}"
+
+
+def _stolen(levels: Parallelism) -> Finding:
+    stolen, running = levels.stolen_core_ns or 0, sum(levels.running_core_ns.values()) or 1
+    share = max(0, stolen) / running
+    text = f"The host took {percent(share)} of the time the program's threads were on a core"
+    if levels.corrected_wall_ns is not None:
+        text += f"; without that it would have taken {duration(levels.corrected_wall_ns)}"
+    figures = {"stolen_share": share, "stolen_core_ns": stolen, "corrected_wall_ns": levels.corrected_wall_ns}
+    return Finding("stolen", f"{text}.", figures)
+
+
+def _only_threads(listed: Threads) -> Finding:
+    text = f"{len(listed.rows)} threads were seen; how parallel they were is not known in this mode."
+    return Finding("no_scheduling", text, {"threads": len(listed.rows)})
+
+
+def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    return tuple(dict.fromkeys(notices))

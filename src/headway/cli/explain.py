@@ -1,0 +1,52 @@
+"""`headway explain`: what a message means, from the one table that defines them all."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from headway.cli.options import print_json
+from headway.errors import MESSAGES, HeadwayError, Message
+
+
+def _closest(wanted: str) -> str:
+    """Return the id most like `wanted`: the same family first, else by spelling."""
+    close = difflib.get_close_matches(wanted, MESSAGES, n=1, cutoff=0.0)
+    return close[0]
+
+
+def _as_json(row: Message) -> dict[str, str]:
+    return {"id": row.id, "title": row.title, "message": row.text, "why": row.why, "remedy": row.remedy}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  headway explain HW301
+  headway explain          # every message, one line each
+  headway explain --json
+"""
+)
+@click.argument("message_id", metavar="[ID]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+def command(message_id: str | None, as_json: bool) -> None:
+    """Say what message ID means and what to do about it; without ID, list all."""
+    if message_id is None:
+        rows = sorted(MESSAGES.values(), key=lambda row: row.id)
+        if as_json:
+            print_json([_as_json(row) for row in rows])
+            return
+        for row in rows:
+            click.echo(f"{row.id}  {row.title}")
+        return
+    found = MESSAGES.get(message_id.strip().upper())
+    if found is None:
+        raise HeadwayError("HW405", id=message_id, closest=_closest(message_id.strip().upper()))
+    if as_json:
+        print_json(_as_json(found))
+        return
+    click.echo(f"{found.id}: {found.title}\n")
+    for label, text in (("what", found.text), ("why", found.why), ("next", found.remedy)):
+        if text:
+            click.echo(click.wrap_text(text, 78, f"{label + ':':6}", " " * 6))

@@ -1,0 +1,62 @@
+"""`headway record`: record a command, or a process that runs already, into NAME.headway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headway.cli.recording import SETTINGS, Progress, make_plan, recording_options, say, tell
+
+
+@click.command(
+    context_settings=SETTINGS,
+    short_help="Record a command or a running process.",
+    epilog="""\b
+Examples:
+  headway record -o app.headway -- java -jar app.jar
+  headway record -o a.headway --cpus 0 --jvm-processors 4 -- java -jar app.jar
+  headway record -o app.headway --pid 4711 --duration 30s
+""",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="NAME.headway",
+    type=click.Path(path_type=Path),
+    help="The recording to make.",
+)
+@click.option("--pid", type=int, metavar="PID", help="Attach to this process and all below it, instead of a command.")
+@recording_options
+@click.argument("words", metavar="[-- CMD...]", nargs=-1, type=click.UNPROCESSED)
+def command(output: Path, pid: int | None, words: tuple[str, ...], **options: Any) -> int:
+    """Record a command, or a process that runs already.
+
+    The command keeps its terminal, its standard streams, its signals and its exit code, which is headway's as well.
+    Ctrl-C reaches the command as ever; when it has ended, the recording is finalised. A second Ctrl-C stops
+    finalising, and `headway recover` makes up for it.
+
+    With --pid, the recording ends after --duration, at Ctrl-C, or when the process ends; the process is left as it was.
+    """
+    if (pid is None) == (not words):
+        raise click.UsageError("give either a command after --, or --pid PID")
+    if pid is not None and (options["cpus"] or options["jvm_processors"] or options["repeat"] > 1):
+        raise click.UsageError("--cpus, --jvm-processors and --repeat are for commands, not for --pid")
+    plan = make_plan(output, words, pid, options)
+
+    from headway.record.session import Listener, record
+
+    return record(plan, Listener(say=say, complete=announce, progress=Progress()))
+
+
+def announce(directory: Path) -> None:
+    """Say that a recording is complete, how long it is, and what to do with it."""
+    from headway.store.manifest import read_manifest
+
+    manifest = read_manifest(directory)
+    length = f"{manifest.window.dur_ns / 1e9:.1f} s" if manifest.window else "of unknown length"
+    switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
+    tell(f"headway: recorded {directory} ({length}{switches}, mode {manifest.mode})")
+    tell(f"  next: headway parallelism {directory}")

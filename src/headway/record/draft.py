@@ -1,0 +1,71 @@
+"""The manifest before finalise: what only the recorder knows, written in steps that survive its death at any time.
+
+The first draft is on disk before the program's first instruction; `recorder_pid`, `recorder_start_ticks` and
+`boot_id` tell later whether the recorder still lives.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from headway import __version__
+from headway.record import host
+from headway.record.capabilities import Mode
+from headway.record.place import boot_id
+from headway.record.plan import Plan
+from headway.record.processes import Process
+from headway.store.manifest import FORMAT, VERSION, read_manifest_json, write_manifest
+
+
+def first_draft(plan: Plan, mode: Mode, root: int, command: Iterable[str], cpus: Iterable[int]) -> dict[str, Any]:
+    """Return the manifest of a recording that is about to begin; `cpus` is where the program may run."""
+    me = Process.of(os.getpid())
+    affinity = sorted(cpus)
+    quota = host.quota(host.cgroups(root))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "state": "recording",
+        "created_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "headway_version": __version__,
+        "mode": mode,
+        "command": list(command),
+        "cwd": _working_directory(root),
+        "pid": root,
+        "attached": plan.pid is not None,
+        "exit_code": None,
+        "signal": None,
+        "ended_by": "recorder-died",  # until something else is known
+        "host": host.host_facts(),
+        "affinity": affinity,
+        "recorded_cores": len(affinity),
+        "quota_cores": quota.cores,
+        "jvm_processors": plan.jvm_processors,
+        "with_agent": plan.with_agent,
+        "recorder_pid": os.getpid(),
+        "recorder_start_ticks": me.start_ticks if me else None,
+        "boot_id": boot_id(),
+        "window": {"start_ns": time.monotonic_ns(), "end_ns": time.monotonic_ns()},
+        "notices": [],
+    }
+
+
+def amend(directory: Path, **facts: Any) -> None:
+    """Set keys of the manifest on disk; `notices` are added to those that are there, each once."""
+    manifest = read_manifest_json(directory)
+    added = [notice.as_json() for notice in facts.pop("notices", ())]
+    known = manifest.get("notices") or []
+    manifest["notices"] = known + [notice for notice in added if notice not in known]
+    write_manifest(directory, {**manifest, **facts})
+
+
+def _working_directory(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""

@@ -1,0 +1,77 @@
+"""The end of a recording: raw records become tables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from headway.errors import HeadwayError, Notice
+from headway.record.draft import amend
+from headway.record.signals import SignalGate
+from headway.record.watch import Watch
+from headway.store.manifest import read_manifest_json
+
+
+def finish(directory: Path, progress: Callable[[float], None], say: Callable[[Notice], None], watch: Watch) -> None:
+    """Turn the spool into tables; `say` gets what they tell that must be known.
+
+    Where the program has ended (or is not ours), SIGINT and SIGTERM stop this. While it still runs, its signals are
+    handled between two batches, and the second request to end stops this. Either way the raw records stay.
+    Raises HeadwayError HW052 (stopped) or HW056 (failed), or those of `finalise`.
+    """
+    from headway.record.finalise import finalise
+
+    beside_program = watch.child_pid is not None and not watch.gone
+
+    def report(share: float) -> None:
+        progress(share)
+        if beside_program:
+            watch.wait(0)
+            if watch.interrupts > 1:
+                raise KeyboardInterrupt
+
+    with failures_told(directory, watch.gate):
+        if not beside_program:
+            watch.gate.let_through()
+        finalise(directory, progress=report)
+        for notice in _survivors(directory):
+            amend(directory, notices=[notice])
+            say(notice)
+
+
+def _survivors(directory: Path) -> list[Notice]:
+    """Return HW061 when the command ended before processes that it had started, and so its recording before their work."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    draft = read_manifest_json(directory)
+    if draft["ended_by"] != "exit" or draft["attached"] or draft["mode"] == "agent":  # the agent sees no process end
+        return []
+    threads = pq.read_table(directory / "thread.parquet", columns=["pid", "tid", "end_ns", "name"])
+    alive = pc.and_(pc.is_null(threads["end_ns"]), pc.equal(threads["pid"], threads["tid"]))
+    leaders = threads.filter(pc.and_(alive, pc.not_equal(threads["pid"], draft["pid"])))
+    if not len(leaders):
+        return []
+    names = sorted(set(leaders["name"].to_pylist()))
+    told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return [Notice.of("HW061", count=len(leaders), names=told, pid=leaders["pid"][0].as_py())]
+
+
+@contextlib.contextmanager
+def failures_told(directory: Path, gate: SignalGate | None = None) -> Iterator[None]:
+    """Turn whatever stops finalising `directory` into HeadwayError HW052 (an interrupt) or HW056 (anything else).
+
+    Whatever it is, the raw records are still there, and their owner must hear so.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise HeadwayError("HW052", path=directory) from None
+    except HeadwayError:
+        raise
+    except Exception as error:
+        if gate is not None and gate.interrupted:
+            raise HeadwayError("HW052", path=directory) from None
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise HeadwayError("HW056", path=directory, reason=reason) from error

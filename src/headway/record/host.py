@@ -1,0 +1,254 @@
+"""What the machine is and what it did meanwhile: the facts of the manifest that no thread's record carries.
+
+Everything is read from /proc and /sys. A fact that this machine does not give is None, never a guess. Times are
+nanoseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SYS_CPU = Path("/sys/devices/system/cpu")
+
+
+def parse_cpu_list(text: str) -> list[int]:
+    """Return the CPUs of a kernel CPU list such as "0-3,8,10-14:2", sorted, each once.
+
+    Raises ValueError with a reason fit for a message.
+    """
+    cpus: set[int] = set()
+    for part in filter(None, (part.strip() for part in text.strip().split(","))):
+        span, _, stride = part.partition(":")
+        low, dash, high = span.partition("-")
+        numbers = [low, high if dash else low, stride or "1"]
+        if not all(number.isascii() and number.isdigit() for number in numbers):
+            raise ValueError(f"{part!r} is not a CPU number or a range such as 0-3")
+        first, last, step = map(int, numbers)
+        if last < first or step == 0:
+            raise ValueError(f"{part!r} is an empty range")
+        if last > 1 << 16:
+            raise ValueError(f"{part!r}: no machine has that many CPUs")
+        cpus.update(range(first, last + 1, step))
+    if not cpus:
+        raise ValueError("it names no CPU")
+    return sorted(cpus)
+
+
+def format_cpu_list(cpus: list[int] | set[int]) -> str:
+    """Return the shortest kernel CPU list: {0, 1, 2, 5} is "0-2,5"."""
+    spans: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if spans and cpu == spans[-1][1] + 1:
+            spans[-1][1] = cpu
+        else:
+            spans.append([cpu, cpu])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+
+
+def online_cpus() -> list[int]:
+    """Return the CPUs that are online."""
+    text = _read(_SYS_CPU / "online")
+    return parse_cpu_list(text) if text else list(range(os.cpu_count() or 1))
+
+
+def host_facts() -> dict[str, Any]:
+    """Return the manifest's `host`: kernel, hypervisor, online CPUs, their topology, frequency policy and memory."""
+    cpus = online_cpus()
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu_model": _cpu_model(),
+        "hypervisor": _hypervisor(),
+        "cpus_online": cpus,
+        "topology": [_topology(cpu) for cpu in cpus],
+        "governor": _policy(cpus, "scaling_governor"),
+        "frequency_driver": _policy(cpus, "scaling_driver"),
+        "boost": _boost(),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "clock_ticks_per_second": os.sysconf("SC_CLK_TCK"),
+    }
+
+
+def _topology(cpu: int) -> dict[str, Any]:
+    """Return {cpu, core, package, node, smt_siblings} of one CPU; siblings exclude the CPU itself."""
+    place = _SYS_CPU / f"cpu{cpu}"
+    siblings = _read(place / "topology/thread_siblings_list")
+    nodes = [entry.name[4:] for entry in place.glob("node[0-9]*")]
+    return {
+        "cpu": cpu,
+        "core": _int(_read(place / "topology/core_id")),
+        "package": _int(_read(place / "topology/physical_package_id")),
+        "node": int(nodes[0]) if nodes else None,
+        "smt_siblings": [other for other in parse_cpu_list(siblings) if other != cpu] if siblings else [],
+    }
+
+
+def _policy(cpus: list[int], name: str) -> str | None:
+    """Return a cpufreq setting: one word when all CPUs agree, else all words; None without frequency control."""
+    values = {_read(_SYS_CPU / f"cpu{cpu}/cpufreq/{name}") for cpu in cpus}
+    return ", ".join(sorted(value for value in values if value)) or None
+
+
+def _boost() -> bool | None:
+    """Return whether the CPUs may exceed their base frequency; None where the machine does not say."""
+    boost = _read(_SYS_CPU / "cpufreq/boost")
+    no_turbo = _read(_SYS_CPU / "intel_pstate/no_turbo")
+    if boost is not None:
+        return boost == "1"
+    return no_turbo == "0" if no_turbo is not None else None
+
+
+def _cpu_model() -> str | None:
+    return next((line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")), None)
+
+
+def _cpuinfo() -> list[str]:
+    return (_read(Path("/proc/cpuinfo")) or "").splitlines()
+
+
+def _hypervisor() -> str | None:
+    """Return who hosts this machine, or None on bare metal. Only the CPU's hypervisor flag decides whether."""
+    flags = next((line for line in _cpuinfo() if line.startswith("flags")), "")
+    named = _read(Path("/sys/hypervisor/type"))
+    vendor = " ".join(
+        filter(None, (_read(Path("/sys/class/dmi/id") / name) for name in ("sys_vendor", "product_name")))
+    )
+    if " hypervisor" not in flags and not named:
+        # ARM has no such flag: there only the firmware's name tells.
+        virtual = ("KVM", "QEMU", "Xen", "VMware", "Virtual", "Amazon EC2", "Google Compute")
+        return vendor if platform.machine() == "aarch64" and any(name in vendor for name in virtual) else None
+    clocks = _read(Path("/sys/devices/system/clocksource/clocksource0/available_clocksource")) or ""
+    by_clock = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen", "vmware": "VMware"}
+    kind = named or next((name for clock, name in by_clock.items() if clock in clocks), "unknown hypervisor")
+    return f"{kind} ({vendor})" if vendor else kind
+
+
+# --- what the CPUs did ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Cumulative time of one CPU since boot, in nanoseconds (a clock tick coarse, hence about 10 ms)."""
+
+    busy_ns: int  # user, nice, system, irq and softirq: work of any process
+    steal_ns: int  # the host ran something else
+    idle_ns: int  # idle and iowait
+
+
+def cpu_times() -> dict[int, CpuTimes]:
+    """Return every online CPU's times from /proc/stat. Guest time is within user time, so it is not added."""
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    times: dict[int, CpuTimes] = {}
+    with open("/proc/stat", "rb") as stat:
+        for line in stat:
+            if not line.startswith(b"cpu"):
+                break
+            name, *fields = line.split()
+            if name == b"cpu":
+                continue
+            user, nice, system, idle, iowait, irq, softirq, steal, *_ = (int(field) * tick_ns for field in fields)
+            times[int(name[3:])] = CpuTimes(user + nice + system + irq + softirq, steal, idle + iowait)
+    return times
+
+
+def frequencies_khz() -> dict[int, int]:
+    """Return each CPU's present frequency in kHz; empty where the machine does not tell (most virtual ones)."""
+    found: dict[int, int] = {}
+    for policy in _SYS_CPU.glob("cpufreq/policy*/scaling_cur_freq"):
+        khz = _int(_read(policy))
+        cpus = _read(policy.parent / "affected_cpus")
+        for cpu in (cpus or "").split():
+            if khz is not None:
+                found[int(cpu)] = khz
+    return found
+
+
+# --- cgroup limits -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The tightest CPU quota over a process: `cores` (None: none) and how long it was throttled so far."""
+
+    cores: float | None
+    throttled_ns: int | None
+
+
+def quota(groups: Iterable[Path]) -> Quota:
+    """Return the CPU quota that holds in `groups` (see `cgroups`): the smallest of a cgroup and its ancestors."""
+    limits: list[float] = []
+    throttled_ns: int | None = None
+    for group in groups:
+        limit = _group_limit(group)
+        if limit is not None:
+            limits.append(limit)
+            throttled_ns = max(throttled_ns or 0, _throttled_ns(group) or 0)
+    return Quota(min(limits, default=None), throttled_ns)
+
+
+def memory_limit(groups: Iterable[Path]) -> int | None:
+    """Return the tightest memory limit in bytes that holds in `groups` (see `cgroups`), or None."""
+    names = ("memory.max", "memory.limit_in_bytes")  # of version 2 and version 1, where no limit is a huge number
+    limits = [_int(_read(group / name)) for group in groups for name in names]
+    return min((limit for limit in limits if limit is not None and limit < 1 << 60), default=None)
+
+
+def cgroups(pid: int, controller: str = "cpu", proc: Path = Path("/proc")) -> Iterator[Path]:
+    """Yield the directories of the process's cgroup for `controller` and its ancestors, version 1 or 2, as mounted here."""
+    paths = {}
+    for line in (_read(proc / str(pid) / "cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or controller in controllers.split(","):
+            paths[controllers != ""] = path
+    for line in (_read(proc / "self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        is_v1 = kind == "cgroup" and controller in options.split(" ")[-1].split(",")
+        if (is_v1 or kind == "cgroup2") and is_v1 in paths:
+            root, mount = before.split(" ")[3:5]
+            yield from _with_ancestors(Path(mount), os.path.relpath(paths[is_v1], root))
+
+
+def _with_ancestors(mount: Path, relative: str) -> Iterator[Path]:
+    """Yield mount/relative and the directories above it up to `mount`; only `mount` where it lies outside."""
+    parts = [] if relative.startswith("..") else [part for part in Path(relative).parts if part != "."]
+    for length in range(len(parts), -1, -1):
+        yield mount.joinpath(*parts[:length])
+
+
+def _group_limit(group: Path) -> float | None:
+    """Return the quota in cores that one cgroup directory sets, or None."""
+    both = (_read(group / "cpu.max") or "").split()
+    if not both:
+        both = [_read(group / "cpu.cfs_quota_us") or "-1", _read(group / "cpu.cfs_period_us") or "0"]
+    quota_us, period_us = (_int(word) for word in both)
+    return quota_us / period_us if quota_us and period_us and quota_us > 0 else None
+
+
+def _throttled_ns(group: Path) -> int | None:
+    """Return the time the group was denied CPU by its quota: microseconds in version 2, nanoseconds in version 1."""
+    for line in (_read(group / "cpu.stat") or "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == "throttled_usec":
+            return int(value) * 1000
+        if key == "throttled_time":
+            return int(value)
+    return None
+
+
+def _read(path: Path) -> str | None:
+    """Return a small file's text without surrounding blanks, or None when it can't be read or is empty."""
+    try:
+        return path.read_text(errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _int(text: str | None) -> int | None:
+    """Return the integer that `text` is, or None (cpu.max may say "max")."""
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None

@@ -1,0 +1,139 @@
+"""Signals while a program is recorded: headway is a guest between the terminal and the program.
+
+The program shares headway's process group, so what the terminal sends (Ctrl-C, Ctrl-\\, a hang-up) reaches both at
+once: headway takes note and waits for the program to end. What somebody sends to headway's pid alone (`kill PID`, a
+service manager) is passed on, since whoever sends it means the program. Job control needs nothing: both stop, both go
+on.
+
+Linux tells the two apart by siginfo's si_code, which Python's handlers do not see; a signalfd shows it, and can be
+polled together with the program's pidfd, so nothing is lost between two system calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any
+
+# Signals that end or disturb a process by default and that people send to it. The job-control signals, SIGWINCH and
+# SIGCHLD keep their default: they do not end us.
+_TAKEN = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+# Asks headway to end; the other two are only passed on (a JVM prints a thread dump at SIGQUIT and lives).
+ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+_SIGINFO = struct.Struct("=IiiI112x")  # struct signalfd_siginfo: ssi_signo, ssi_errno, ssi_code, ssi_pid, ...
+_SI_KERNEL = 0x80  # the terminal driver's signals
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A signal that came to headway. `from_terminal`: the program had it too."""
+
+    number: signal.Signals
+    from_terminal: bool
+    sender_pid: int
+
+
+class SignalGate:
+    """Holds back the signals above while open, and hands them out by `take`. Use as a context manager.
+
+    Signals that were ignored when headway began (nohup, a background job of a script) stay ignored, for the program as
+    well. `restore_in_child` gives a forked child the dispositions and the mask that headway itself was started with.
+    """
+
+    def __init__(self) -> None:
+        """Choose the signals; nothing is held back before `__enter__`."""
+        self._taken = frozenset(number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN)
+        self.interrupted = False
+        """KeyboardInterrupt was raised. Native code in between may have made another exception of it."""
+        self._old_mask: set[signal.Signals] = set()
+        self._old_handlers: dict[signal.Signals, Any] = {}
+        self._fd = -1
+
+    def __enter__(self) -> SignalGate:
+        """Hold the signals back from now on, in this thread and in those it starts."""
+        self._old_mask = {signal.Signals(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)}
+        self._fd = _signalfd(self._taken)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave everything as it was before."""
+        if self._fd >= 0:
+            self._close()
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when a signal waits."""
+        return self._fd
+
+    def take(self) -> list[Arrival]:
+        """Return the signals that arrived since the last call, without waiting."""
+        arrivals = []
+        with contextlib.suppress(BlockingIOError):
+            while raw := os.read(self._fd, _SIGINFO.size):
+                number, _, code, sender = _SIGINFO.unpack(raw)
+                arrivals.append(Arrival(signal.Signals(number), code == _SI_KERNEL, sender))
+        return arrivals
+
+    def let_through(self) -> None:
+        """The program has ended, and the rest may be interrupted: SIGINT and SIGTERM are KeyboardInterrupt from now on.
+
+        Raises KeyboardInterrupt at once when one of them came since the last `take`. A hang-up is ignored: the terminal that
+        goes away sends several, and there is a recording to finish.
+        """
+        handlers: dict[signal.Signals, Any] = {
+            signal.SIGINT: self._interrupt,
+            signal.SIGTERM: self._interrupt,
+            signal.SIGHUP: signal.SIG_IGN,
+        }
+        for number in self._taken & handlers.keys():
+            self._old_handlers[number] = signal.signal(number, handlers[number])
+        late = {arrival.number for arrival in self.take()}
+        self._close()
+        if late & {signal.SIGINT, signal.SIGTERM}:
+            raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+        raise KeyboardInterrupt
+
+    def _close(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
+
+    def restore_in_child(self) -> None:
+        """In a forked child: undo what Python and this gate changed, so that exec hands on what we were given."""
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these at start-up
+            signal.signal(number, signal.SIG_DFL)
+        for number in self._taken:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
+
+
+def _signalfd(numbers: frozenset[signal.Signals]) -> int:
+    """Return a non-blocking, close-on-exec signalfd; Python has no call for it.
+
+    sigset_t is 1024 bits in glibc and musl, signal n at bit n-1 of little-endian words.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    mask = sum(1 << (number - 1) for number in numbers).to_bytes(128, "little")
+    fd: int = libc.signalfd(-1, mask, os.O_NONBLOCK | os.O_CLOEXEC)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "signalfd")
+    return fd

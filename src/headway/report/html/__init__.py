@@ -1,0 +1,9 @@
+"""The HTML report: one file that opens by double click, makes no request, and never grows with the recording.
+
+`payload` gathers what the page shows; `page` puts it into the app that web/ builds.
+"""
+
+from headway.report.html.page import render_html
+from headway.report.html.payload import PAYLOAD_BYTES, build_payload
+
+__all__ = ["PAYLOAD_BYTES", "build_payload", "render_html"]

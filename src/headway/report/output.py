@@ -1,0 +1,42 @@
+"""Files that appear whole or not at all, and never over what was there without being told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from headway.errors import HeadwayError
+
+
+@contextlib.contextmanager
+def new_file(path: Path | str, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """Yield a binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
+
+    Raises HeadwayError HW500 when `path` exists and `overwrite` is not set, or is a directory, and HW501 when it can't
+    be written (no such directory, no permission, disk full, ...).
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        kind = "a directory" if target.is_dir() else "not an ordinary file"
+        raise HeadwayError("HW501", path=path, reason=f"it is {kind}")
+    if target.exists() and not overwrite:
+        raise HeadwayError("HW500", path=path)
+    scratch = target.with_name(f".{target.name[:200]}.{os.getpid()}.new")
+    try:
+        with open(scratch, "xb") as out:
+            yield out
+        os.replace(scratch, target)
+    except OSError as error:
+        _remove(scratch)
+        raise HeadwayError("HW501", path=path, reason=error.strerror or str(error)) from error
+    except BaseException:
+        _remove(scratch)
+        raise
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

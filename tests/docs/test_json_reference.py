@@ -1,0 +1,62 @@
+"""docs/reference/json.md names every key that the commands print with --json, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs_blocks import ROOT
+
+PAGE = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+HEADWAY = ROOT / ".venv" / "bin" / "headway"
+WORKLOADS = ROOT / "java" / "workloads" / "target" / "workloads.jar"
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("json") / "a.headway"
+    program = ["java", "-cp", str(WORKLOADS), "headway.workloads.ForkJoin"]
+    subprocess.run([HEADWAY, "record", "-o", target, "--", *program], check=True, stdin=subprocess.DEVNULL)
+    return target
+
+
+def documented(command: str, table: int = 0) -> set[str]:
+    """Return the keys in the first column of a table of a command's section."""
+    section = re.split(r"^## ", PAGE, flags=re.MULTILINE)
+    text = next(part for part in section if part.startswith(f"{command}\n"))
+    rows = re.split(r"^\| key \| meaning \|\n", text, flags=re.MULTILINE)[table + 1]
+    firsts = [row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")]
+    return {key for cell in firsts for key in re.findall(r"`(\w+)`", cell)}
+
+
+def ask(*arguments: str | Path) -> Any:
+    done = subprocess.run([HEADWAY, *arguments, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_parallelism_prints_the_documented_keys(recording: Path) -> None:
+    said = ask("parallelism", recording)
+    assert set(said) == documented("parallelism")
+    assert set(said["by_kind"]) == {"app", "gc", "jit", "vm"}
+    assert {"active", "ns"} <= set(said["levels"][0])
+    assert {"running", "ns"} <= set(said["running_levels"][0])
+
+
+def test_walltime_prints_the_documented_keys(recording: Path) -> None:
+    said = ask("walltime", recording, "--cores", "1,2")
+    assert set(said) == documented("walltime")
+    assert set(said["predictions"][0]) == documented("walltime", 1)
+
+
+def test_threads_prints_the_documented_keys(recording: Path) -> None:
+    assert set(ask("threads", recording)[0]) == documented("threads")
+
+
+def test_doctor_prints_the_documented_keys() -> None:
+    said = ask("doctor")
+    assert set(said) == documented("doctor")
+    assert set(said["checks"][0]) == documented("doctor", 1)

@@ -1,0 +1,207 @@
+"""`headway record --pid`: a process that runs already is recorded and left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recording_cli import headway, javas, manifest, notice_ids, process_state, start_headway, wait_for, wait_for_file
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+
+
+@contextmanager
+def running(*command: str | Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process to attach to, which has printed something; killed at the end if it is still there."""
+    with open(output, "wb") as out:
+        process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=subprocess.STDOUT)
+    try:
+        wait_for_file(output)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def assert_whole(recording: Path) -> None:
+    """Check that nothing was lost, refused or contradicted; a note on how the kernel told of switches is no fault."""
+    assert [each for each in manifest(recording)["invariants"] if not each["ok"]] == []
+    assert manifest(recording)["losses"]["events"] == 0
+    assert not notice_ids(recording) & {"HW054", "HW200", "HW201", "HW202", "HW203", "HW204"}
+
+
+def threads(recording: Path) -> list[dict[str, Any]]:
+    """Return `headway threads --json`."""
+    result = headway("threads", recording, "--json")
+    assert result.returncode == 0, result.stderr
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
+
+
+@pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
+def test_a_running_jvm_is_recorded_and_runs_on_unharmed(tmp_path: Path, workloads: Path, java: str) -> None:
+    recording = tmp_path / "r.headway"
+    with running(java, "-cp", workloads, "headway.workloads.Sleeper", "12", "2", output=tmp_path / "out") as jvm:
+        time.sleep(0.5)
+        result = headway("record", "-o", recording, "--pid", str(jvm.pid), "--duration", "1s")
+        assert result.returncode == 0, result.stderr
+        assert jvm.wait(timeout=60) == 0
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["ready", "done"]  # nothing of ours, no thread dump
+    recorded = manifest(recording)
+    assert (recorded["state"], recorded["ended_by"], recorded["attached"]) == ("complete", "duration", True)
+    assert recorded["pid"] == jvm.pid
+    assert_whole(recording)
+    window = recorded["window"]
+    assert window["end_ns"] - window["start_ns"] >= 1_000_000_000
+    found = {thread["name"]: thread for thread in threads(recording)}
+    assert {"main", "sleeper-0", "sleeper-1"} <= found.keys()
+    assert any(name.startswith("brief-") for name in found)  # began while we recorded
+    for thread in found.values():  # every state inside the window is accounted for
+        wall_ns = window["end_ns"] - window["start_ns"]
+        begin, end = max(thread["start_ns"], 0), wall_ns if thread["end_ns"] is None else thread["end_ns"]
+        total = thread["running_ns"] + thread["runnable_ns"] + thread["blocked_ns"]
+        assert total == pytest.approx(max(0, end - begin), abs=20_000_000), thread  # starts from /proc are 10 ms coarse
+
+
+def test_an_attached_agent_is_silent_once_the_recording_has_ended(tmp_path: Path, workloads: Path) -> None:
+    with running(javas()[0], "-cp", workloads, "headway.workloads.Sleeper", "60", "2", output=tmp_path / "out") as jvm:
+        assert (
+            headway("record", "-o", tmp_path / "1.headway", "--pid", str(jvm.pid), "--duration", "300ms").returncode
+            == 0
+        )
+        maps = Path(f"/proc/{jvm.pid}/maps").read_text()
+        assert "agent-" not in maps  # it has let go of its file
+        assert not any(".spool" in os.readlink(fd) for fd in Path(f"/proc/{jvm.pid}/fd").iterdir())
+        again = headway("record", "-o", tmp_path / "2.headway", "--pid", str(jvm.pid), "--duration", "300ms")
+        assert again.returncode == 0, again.stderr
+        assert_whole(tmp_path / "2.headway")
+        assert "main" in {thread["name"] for thread in threads(tmp_path / "2.headway")}
+
+
+def test_a_process_without_a_jvm_is_recorded_and_says_what_is_missing(tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with running(sys.executable, "-uc", "print(1)\nwhile True: pass", output=tmp_path / "out") as program:
+        result = headway("record", "-o", recording, "--pid", str(program.pid), "--duration", "500ms")
+        assert result.returncode == 0, result.stderr
+        assert process_state(program.pid) in "RS"
+    assert "HW054" in result.stderr
+    assert "HW054" in notice_ids(recording)
+    (thread,) = threads(recording)
+    window = manifest(recording)["window"]
+    active_ns = thread["running_ns"] + thread["runnable_ns"]
+    assert active_ns == pytest.approx(window["end_ns"] - window["start_ns"], rel=0.01)  # it never blocks
+
+
+def test_the_whole_tree_below_the_pid_is_recorded(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    java = f"{javas()[0]} -cp {workloads} headway.workloads.Sleeper 60 1"
+    script = f"{java} & while true; do sleep 0.05; done"
+    with running("setsid", "-w", "sh", "-c", script, output=tmp_path / "out") as shell:
+        time.sleep(0.5)
+        result = headway("record", "-o", recording, "--pid", str(shell.pid), "--duration", "1s")
+        jvm_pid = json.loads((tmp_path / "out").read_text().splitlines()[0])["pid"]
+        subprocess.run(["pkill", "-KILL", "-s", str(os.getsid(jvm_pid))], check=False)
+    assert result.returncode == 0, result.stderr
+    found = threads(recording)
+    assert {"sleeper-0", "sleep"} <= {thread["name"] for thread in found}
+    assert sum(thread["name"] == "sleep" for thread in found) > 3  # born while we recorded
+    assert [jvm["pid"] for jvm in manifest(recording)["jvms"]] == [jvm_pid]
+
+
+FORKING = """
+import os, sys, time
+print("ready", flush=True)
+kids, end = [], time.monotonic() + 1.5
+while time.monotonic() < end:
+    pid = os.fork()
+    if pid == 0:
+        while True: time.sleep(0.2)
+    kids.append(pid)
+    time.sleep(0.005)
+print(*kids, flush=True)
+time.sleep(1)
+for pid in kids: os.kill(pid, 9)
+"""
+
+
+@pytest.mark.parametrize("mode", ["ebpf", "perf-switch"])
+def test_no_process_is_missed_that_is_forked_while_headway_attaches(tmp_path: Path, mode: str) -> None:
+    recording = tmp_path / "r.headway"
+    with running(sys.executable, "-uc", FORKING, output=tmp_path / "out") as program:
+        result = headway("record", "-o", recording, "--mode", mode, "--no-agent", "--pid", program.pid)
+        assert result.returncode == 0, result.stderr
+    kids = set(map(int, (tmp_path / "out").read_text().splitlines()[1].split()))
+    assert len(kids) > 50
+    assert kids - {thread["pid"] for thread in threads(recording)} == set()
+
+
+def test_a_recording_ends_with_the_process(tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with running(sys.executable, "-uc", "import time; print(1); time.sleep(1.5)", output=tmp_path / "out") as program:
+        recorder = start_headway("record", "-o", recording, "--pid", str(program.pid))
+        program.wait()
+        _, err = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, err
+    assert manifest(recording)["ended_by"] == "exit"
+
+
+def test_an_interrupt_ends_the_recording_and_not_the_process(tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with running("sh", "-c", "echo 1; exec sleep 600", output=tmp_path / "out") as program:
+        recorder = start_headway("record", "-o", recording, "--no-agent", "--pid", str(program.pid))
+        wait_for(lambda: manifest(recording)["window"]["end_ns"])
+        wait_for_file(recording / "spool" / "counters.jsonl")
+        time.sleep(0.5)
+        recorder.send_signal(signal.SIGINT)
+        _, err = recorder.communicate(timeout=60)
+        assert recorder.returncode == 0, err
+        assert process_state(program.pid) == "S"
+    recorded = manifest(recording)
+    assert (recorded["ended_by"], recorded["state"]) == ("interrupt", "complete")
+
+
+def test_killing_an_attached_recorder_leaves_the_jvm_running_and_a_recoverable_recording(
+    tmp_path: Path, workloads: Path
+) -> None:
+    recording = tmp_path / "r.headway"
+    with running(javas()[0], "-cp", workloads, "headway.workloads.Sleeper", "60", "2", output=tmp_path / "out") as jvm:
+        recorder = start_headway("record", "-o", recording, "--pid", str(jvm.pid))
+        wait_for(lambda: list((recording / "spool").glob("agent-*.spool")))
+        time.sleep(1)
+        recorder.kill()
+        recorder.communicate()
+        time.sleep(0.3)
+        assert process_state(jvm.pid) in "RS"
+        recovered = headway("recover", recording)
+        assert recovered.returncode == 0, recovered.stderr
+        assert manifest(recording)["state"] == "partial"
+        assert "main" in {thread["name"] for thread in threads(recording)}
+        assert process_state(jvm.pid) in "RS"
+        again = headway("record", "-o", tmp_path / "2.headway", "--pid", str(jvm.pid), "--duration", "300ms")
+        assert again.returncode == 0, again.stderr
+
+
+def test_the_shell_that_runs_headway_can_be_recorded_without_headway(tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = f"{sys.executable} -m headway record -o {recording} --no-agent --pid $$ --duration 500ms & "
+    result = subprocess.run(
+        ["bash", "-c", words + "while kill -0 $! 2>/dev/null; do sleep 0.05; done; wait $!"],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    names = {thread["name"] for thread in threads(recording)}
+    assert "bash" in names
+    assert "sleep" in names
+    assert not any("python" in name or "headway" in name for name in names)

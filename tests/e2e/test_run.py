@@ -1,0 +1,109 @@
+"""`headway run -- CMD`: record, findings on standard error, recording and page beside each other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recording_cli import HEADWAY, JAVA_17, headway, manifest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+
+
+def test_run_prints_the_findings_and_writes_recording_and_page(tmp_path: Path, workloads: Path) -> None:
+    words = [JAVA_17, "-cp", workloads, "headway.workloads.Phases", "100", "1,2,0"]
+    result = headway("run", "--", *words, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert [line[:9] for line in result.stdout.splitlines()] == ['{"event":'] * 3  # the program's own lines, no other
+    names = sorted(os.listdir(tmp_path))
+    assert len(names) == 2
+    assert re.fullmatch(r"Phases-\d{8}-\d{6}\.headway", names[0])
+    assert names[1] == names[0].replace(".headway", ".html")
+    assert manifest(tmp_path / names[0])["state"] == "complete"
+    assert "<html" in (tmp_path / names[1]).read_text()[:500]
+    assert names[0] in result.stderr
+    assert names[1] in result.stderr
+    assert "active" in result.stderr
+    assert all(len(line) <= 80 for line in result.stderr.splitlines() if not line.startswith(("headway: ", "  next: ")))
+
+
+def test_run_keeps_the_exit_code_and_still_reports(tmp_path: Path, workloads: Path) -> None:
+    result = headway("run", "--", JAVA_17, "-cp", workloads, "headway.workloads.Exit", "code", "42", cwd=tmp_path)
+    assert result.returncode == 42
+    assert "headway: the program ended with exit code 42" in result.stderr
+    assert len([name for name in os.listdir(tmp_path) if name.endswith(".html")]) == 1
+
+
+def test_run_needs_no_double_dash_and_passes_the_programs_options_on(tmp_path: Path) -> None:
+    result = headway("run", "-o", tmp_path / "x.headway", "printf", "%s\n", "--help", "-o", cwd=tmp_path)
+    assert result.stdout == "--help\n-o\n"
+    assert sorted(os.listdir(tmp_path)) == ["x.headway", "x.html"]
+
+
+def test_what_weakens_the_figures_is_told_once(tmp_path: Path) -> None:
+    result = headway("run", "-o", tmp_path / "x.headway", "--", "true", cwd=tmp_path)
+    assert result.stderr.count("HW053") == 1, result.stderr
+
+
+def test_two_runs_in_the_same_second_do_not_collide(tmp_path: Path) -> None:
+    from headway.record.plan import default_output
+
+    first = default_output(["java", "-jar", "app.jar"], tmp_path)
+    first.mkdir()
+    second = default_output(["java", "-jar", "app.jar"], tmp_path)
+    assert first != second
+    assert not second.exists()
+    assert first.name.startswith("app-")
+
+
+def test_a_report_that_is_there_already_is_refused_before_the_program_runs_and_replaced_with_force(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "x.html"
+    page.write_text("mine")
+    refused = headway("run", "-o", tmp_path / "x.headway", "--", "touch", tmp_path / "ran", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "HW500" in refused.stderr
+    assert sorted(os.listdir(tmp_path)) == ["x.html"]
+    assert page.read_text() == "mine"
+    forced = headway("run", "-o", tmp_path / "x.headway", "--force", "--", "sh", "-c", "exit 7", cwd=tmp_path)
+    assert forced.returncode == 7, forced.stderr
+    assert "<html" in page.read_text()[:500]
+
+
+def test_a_report_that_cannot_be_written_is_told_and_the_exit_code_stays_the_programs(tmp_path: Path) -> None:
+    (tmp_path / "x.html").mkdir()
+    result = headway("run", "-o", tmp_path / "x.headway", "--force", "--", "sh", "-c", "exit 7", cwd=tmp_path)
+    assert result.returncode == 7
+    assert "HW501" in result.stderr
+    assert "active on average" in result.stderr
+    assert manifest(tmp_path / "x.headway")["state"] == "complete"
+
+
+def test_the_report_is_written_even_if_whoever_read_the_findings_left(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = [*HEADWAY, "run", "-o", str(tmp_path / "x.headway"), "--", "sh", "-c", "exit 7"]
+    try:
+        done = subprocess.run(words, stderr=write, timeout=120, check=False)
+    finally:
+        os.close(write)
+    assert done.returncode == 7
+    assert "<html" in (tmp_path / "x.html").read_text()[:500]
+
+
+def test_run_without_a_command_is_wrong_usage(tmp_path: Path) -> None:
+    result = headway("run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert os.listdir(tmp_path) == []
+
+
+def test_run_of_a_missing_command_leaves_nothing(tmp_path: Path) -> None:
+    result = headway("run", "--", "no-such-program-here", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "HW001" in result.stderr
+    assert os.listdir(tmp_path) == []

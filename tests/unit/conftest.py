@@ -1,0 +1,35 @@
+"""What several tests of the command line need: a command's outcome, and a recording to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import synthetic
+from headway.cli.main import invoke
+from synthetic import FakeThread
+
+Run = Callable[..., tuple[int, str, str]]
+WALL = 1000
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = invoke([str(each) for each in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    threads = [
+        FakeThread("app", 0, [("R", 300), ("B", 200), ("W", 50), ("R", 450)], "main", stolen=[30, 45]),
+        FakeThread("gc", 100, [("R", 100), ("W", 200), ("R", 100)], "GC Thread#0"),
+        FakeThread("app", 100, [("R", 100), ("W", 200), ("R", 100)], "[bold]\x1b[31mred\u202e[/bold]"),
+    ]
+    return synthetic.write(tmp_path_factory.mktemp("cli") / "a.headway", threads, WALL)

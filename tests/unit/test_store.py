@@ -1,0 +1,192 @@
+"""A recording on disk: what is written comes back, and damage is told apart from absence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headway.errors import HeadwayError
+from headway.store import TABLES, open_recording, read_manifest, write_manifest
+from headway.store.writer import conform, write_recording
+
+THREADS = pa.table(
+    {
+        "thread_id": [0, 1],
+        "pid": [10, 10],
+        "tid": [10, 11],
+        "start_ns": [1000, 2000],
+        "name": ["main", "worker"],
+        "comm": ["java", "worker"],
+        "kind": ["app", "app"],
+        "from_snapshot": [False, False],
+    }
+)
+SLICES = pa.table(
+    {
+        "thread_id": [0, 1, 0],
+        "start_ns": [1000, 2500, 5000],
+        "blocked_ns": [0, 0, 2000],
+        "runnable_ns": [0, 500, 1000],
+        "running_ns": [1000, 1500, 1000],
+        "stolen_ns": [0, None, 100],
+        "cpu": [0, 1, 0],
+        "blocked_state": [0, 0, 1],
+        "waker_id": [-1, 0, 1],
+        "waker_irq": [False, False, False],
+        "is_open": [False, False, True],
+    }
+)
+MANIFEST: dict[str, Any] = {"mode": "ebpf", "command": ["java", "X"], "window": {"start_ns": 1000, "end_ns": 6000}}
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return write_recording(tmp_path / "a.headway", MANIFEST, {"thread": THREADS, "slice": SLICES})
+
+
+def error_of(path: Path) -> HeadwayError:
+    with pytest.raises(HeadwayError) as caught:
+        open_recording(path)
+    return caught.value
+
+
+def test_rows_come_back_as_they_were_written(recording: Path) -> None:
+    got = open_recording(recording)
+    assert got.wall_ns == 5000
+    assert got.connection().sql("SELECT * FROM slice").to_arrow_table().to_pylist() == SLICES.to_pylist()
+    assert got.columns("thread", "tid", "name")["name"].tolist() == ["main", "worker"]
+
+
+def test_a_slice_is_spelled_out_as_blocked_then_runnable_then_running(recording: Path) -> None:
+    rows = open_recording(recording).query(
+        "SELECT start_ns, dur_ns, exec_ns, state, cpu, waker_tid, waker_context FROM thread_state "
+        "WHERE thread_id = 0 ORDER BY start_ns"
+    )
+    assert rows.fetchall() == [
+        (1000, 1000, 1000, "running", 0, None, None),
+        (2000, 2000, None, "sleeping", None, 11, "thread"),
+        (4000, 1000, None, "runnable", None, None, None),
+        (5000, 1000, 900, "running", 0, None, None),
+    ]
+
+
+def test_a_table_the_recording_lacks_reads_as_empty_with_its_columns(recording: Path) -> None:
+    got = open_recording(recording)
+    assert not got.has("jvm_phase")
+    assert set(got.columns("jvm_phase")) == {column.name for column in TABLES["jvm_phase"].columns}
+
+
+def test_what_a_newer_minor_writer_adds_is_ignored_and_kept(recording: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = recording / "thread.parquet"
+    pq.write_table(pq.read_table(path).append_column("mood", pa.array(["good", "bad"])), path)
+    data = json.loads((recording / "manifest.json").read_text())
+    data["tables"]["thread"]["bytes"] = path.stat().st_size
+    data["tables"]["moods"] = {"rows": 1, "bytes": 1}
+    data |= {"weather": "fine"}
+    (recording / "manifest.json").write_text(json.dumps(data))
+    got = open_recording(recording)
+    assert "mood" not in got.columns("thread")
+    write_manifest(recording, got.manifest)
+    assert json.loads((recording / "manifest.json").read_text())["weather"] == "fine"
+
+
+def test_a_nullable_column_that_an_older_writer_did_not_have_reads_as_null(recording: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = recording / "thread.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["bottle_width"]), path)
+    data = json.loads((recording / "manifest.json").read_text())
+    data["tables"]["thread"]["bytes"] = path.stat().st_size
+    (recording / "manifest.json").write_text(json.dumps(data))
+    assert open_recording(recording).columns("thread", "bottle_width")["bottle_width"].tolist() == [None, None]
+
+
+def test_a_directory_that_is_no_recording_is_refused(tmp_path: Path) -> None:
+    assert error_of(tmp_path).notice.id == "HW301"
+    assert error_of(tmp_path / "none").notice.id == "HW301"
+    (tmp_path / "manifest.json").write_text('{"name": "a web app"}')
+    assert error_of(tmp_path).notice.id == "HW301"
+
+
+def test_a_newer_version_is_refused(recording: Path) -> None:
+    data = json.loads((recording / "manifest.json").read_text())
+    (recording / "manifest.json").write_text(json.dumps(data | {"version": 2}))
+    assert error_of(recording).notice.id == "HW302"
+
+
+@pytest.mark.parametrize("name", ["slice.parquet", "manifest.json"])
+def test_a_cut_off_file_is_named_with_the_command_that_may_help(recording: Path, name: str) -> None:
+    path = recording / name
+    path.write_bytes(path.read_bytes()[:-7])
+    error = error_of(recording)
+    assert error.notice.id == "HW303"
+    assert str(path) in error.notice.message
+    assert "headway recover" in error.notice.remedy
+
+
+def test_a_damaged_footer_is_an_error_with_the_file_named(recording: Path) -> None:
+    path = recording / "slice.parquet"
+    data = bytearray(path.read_bytes())
+    data[-40:-8] = b"\xff" * 32
+    path.write_bytes(data)
+    with pytest.raises(HeadwayError) as caught:
+        open_recording(recording).connection()
+    assert caught.value.notice.id == "HW303"
+    assert str(path) in caught.value.notice.message
+
+
+def test_a_manifest_value_of_the_wrong_type_is_an_error_not_a_crash(recording: Path) -> None:
+    for key, value in {"window": 3, "host": [], "tables": 1, "command": 5, "losses": "many"}.items():
+        data = json.loads((recording / "manifest.json").read_text())
+        (recording / "manifest.json").write_text(json.dumps(data | {key: value}))
+        assert error_of(recording).notice.id == "HW303"
+        (recording / "manifest.json").write_text(json.dumps(data))
+
+
+def test_a_recording_in_progress_is_told_apart_from_a_finished_one(recording: Path) -> None:
+    data = json.loads((recording / "manifest.json").read_text())
+    (recording / "manifest.json").write_text(json.dumps(data | {"state": "recording"}))
+    assert error_of(recording).notice.id == "HW304"
+
+
+def test_paths_that_look_like_patterns_or_sql_are_only_paths(tmp_path: Path) -> None:
+    path = write_recording(tmp_path / "a*[b]?'\".headway", MANIFEST, {"thread": THREADS})
+    assert len(open_recording(path).columns("thread", "tid")["tid"]) == 2
+
+
+def test_an_existing_output_is_never_overwritten_unasked(recording: Path) -> None:
+    with pytest.raises(HeadwayError) as caught:
+        write_recording(recording, MANIFEST, {})
+    assert caught.value.notice.id == "HW305"
+
+
+def test_a_wrong_query_gives_the_databases_reason(recording: Path) -> None:
+    with pytest.raises(HeadwayError) as caught:
+        open_recording(recording).query("SELECT nonsense FROM thread")
+    assert caught.value.notice.id == "HW306"
+    assert "nonsense" in caught.value.notice.message
+
+
+def test_rows_that_do_not_fit_their_table_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"missing columns \['comm'"):
+        conform(TABLES["thread"], THREADS.drop_columns(["comm", "kind"]))
+    with pytest.raises(ValueError, match=r"unknown columns \['mood'\]"):
+        conform(TABLES["thread"], THREADS.append_column("mood", pa.array([1, 2])))
+
+
+def test_repeats_are_opened_in_the_order_they_were_made(recording: Path) -> None:
+    for number in (10, 2):
+        write_recording(recording / f"repeats/{number}.headway", MANIFEST | {"pid": number}, {})
+    assert [each.manifest.pid for each in open_recording(recording).repeats()] == [None, 2, 10]
+
+
+def test_a_manifest_survives_a_rewrite_unchanged(recording: Path) -> None:
+    before = (recording / "manifest.json").read_text()
+    write_manifest(recording, read_manifest(recording))
+    assert (recording / "manifest.json").read_text() == before

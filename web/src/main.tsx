@@ -1,0 +1,17 @@
+import { render } from "preact";
+import "uplot/dist/uPlot.min.css";
+import { App } from "./app";
+import { readPayload } from "./payload";
+import "./style.css";
+
+const root = document.getElementById("app");
+const payload = readPayload(document);
+if (root && payload) {
+  document.title = `${payload.title} – headway`;
+  root.replaceChildren();
+  render(<App payload={payload} />, root);
+  // Two frames on, everything above has been painted: benchmarks/report_open.py reads this mark.
+  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("headway-painted")));
+} else if (root) {
+  root.textContent = "This page holds no recording: `headway report NAME.headway` puts one in.";
+}

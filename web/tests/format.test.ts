@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { duration, moment, number3, percent, tick, ticks } from "../src/format";
+import { clamp, pan, zoom } from "../src/view";
+
+describe("figures for people", () => {
+  it("have three digits and the unit that fits", () => {
+    expect([950, 1250, 1.25e6, 3.2e9, 999.96e6, 60e9].map(duration)).toEqual([
+      "950 ns",
+      "1.25 µs",
+      "1.25 ms",
+      "3.20 s",
+      "1.00 s",
+      "60.0 s",
+    ]);
+    expect(duration(125.4e9)).toBe("2 min 5.4 s");
+    expect(duration(7265e9)).toBe("2 h 1 min");
+    expect(duration(0)).toBe("0 ns");
+    expect([0, 3, 12.345, 99.96, 1234.5].map(number3)).toEqual(["0", "3.00", "12.3", "100", "1,235"]);
+  });
+
+  it("are never rounded to a false zero", () => {
+    expect([0, 0.0004, 0.0421, 0.0996, 0.37, 1].map(percent)).toEqual(["0%", "<0.1%", "4.2%", "10%", "37%", "100%"]);
+  });
+
+  it("lose their trailing zeros on an axis only", () => {
+    expect([0, 1, 2.5, 10, 12.5, 100, 1000].map(tick)).toEqual(["0", "1", "2.5", "10", "12.5", "100", "1,000"]);
+  });
+
+  it("tell neighbouring moments apart", () => {
+    expect(moment(1.5e9, 1e8)).toBe("1.5 s");
+    expect(moment(1_234_567_890, 1000)).toBe("1.234568 s");
+  });
+});
+
+describe("ticks", () => {
+  it("are round and inside", () => {
+    expect(ticks(0, 10, 5)).toEqual([0, 2, 4, 6, 8, 10]);
+    expect(ticks(3, 3, 5)).toEqual([3]);
+  });
+});
+
+describe("the span in sight", () => {
+  it("stays inside the recording", () => {
+    expect(clamp({ from: -5e6, to: 5e6 }, 1e9)).toEqual({ from: 0, to: 1e7 });
+    expect(pan({ from: 0, to: 1e8 }, 100, 1e9)).toEqual({ from: 9e8, to: 1e9 });
+  });
+
+  it("keeps the time under the pointer where it is", () => {
+    const span = zoom({ from: 0, to: 1e9 }, 0.5, 2.5e8, 1e9);
+    expect(span).toEqual({ from: 1.25e8, to: 6.25e8 });
+    expect(zoom(span, 1e9, 2.5e8, 1e9)).toEqual({ from: 0, to: 1e9 });
+  });
+
+  it("is never shorter than a microsecond", () => {
+    const span = zoom({ from: 0, to: 2000 }, 1e-6, 1000, 1e9);
+    expect(span.to - span.from).toBe(1000);
+  });
+});
