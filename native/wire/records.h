@@ -16,6 +16,7 @@
 typedef unsigned char hw_u8;
 typedef unsigned short hw_u16;
 typedef unsigned int hw_u32;
+typedef int hw_i32;
 typedef unsigned long long hw_u64;
 typedef long long hw_i64;
 #else
@@ -23,6 +24,7 @@ typedef long long hw_i64;
 typedef uint8_t hw_u8;
 typedef uint16_t hw_u16;
 typedef uint32_t hw_u32;
+typedef int32_t hw_i32;
 typedef uint64_t hw_u64;
 typedef int64_t hw_i64;
 #endif
@@ -74,6 +76,13 @@ enum hw_type {
   HW_VTHREAD_START = 37,
   HW_VTHREAD_END = 38,
   HW_THREAD_NAME = 39,  // hw_thread_start once more: the thread was renamed, this is its last name
+  HW_METHOD = 40,
+  HW_STACK = 41,
+  HW_BLOCKER = 42,
+  HW_BLOCKER_DEAD = 43,
+  HW_BLOCK = 44,
+  HW_HOLD = 45,
+  HW_LOCKS_CAPPED = 46,  // hw_record alone: from ts_ns on single blocks and holds are no longer written, only summed
 };
 
 struct hw_record {
@@ -219,6 +228,124 @@ struct hw_jvm_info {  // followed by key and value as UTF-8, padded to 8
   hw_u16 key_bytes;
   hw_u16 part;  // 0, 1, ...: a value too long for one record continues in the next one of the same key
   hw_u32 value_bytes;
+};
+
+// --- locks (docs/decisions/0005-locks.md) ---------------------------------------------------------------------------
+// Java threads are named by java.lang.Thread's id ("java id", 32 bits of it, 0: unknown), because virtual threads have
+// no tid. Ids of methods, stacks and blockers count from 1 within one agent file; 0 means none.
+
+struct hw_method {  // followed by class ("java.util.HashMap") and method name as UTF-8, padded to 8
+  struct hw_record head;
+  hw_u32 method_id;
+  hw_u16 class_bytes;
+  hw_u16 name_bytes;
+};
+
+struct hw_stack_frame {
+  hw_u32 method_id;
+  hw_i32 line;  // -1: native method, -2: unknown
+};
+
+struct hw_stack {  // followed by `frames` hw_stack_frame, innermost first; headway's own frames are left out
+  struct hw_record head;
+  hw_u32 stack_id;
+  hw_u16 frames;
+  hw_u16 is_cut;  // the stack is deeper than what is stored
+};
+
+// What a thread waits in: one object can be both a monitor and be waited on, then it has one blocker for each.
+enum hw_blocker_kind { HW_BK_PARK = 1, HW_BK_MONITOR = 2, HW_BK_WAIT = 3 };
+
+struct hw_blocker {       // followed by class name and the first thread's name as UTF-8, padded to 8
+  struct hw_record head;  // ts_ns: the first recorded event; tid: of the first thread
+  hw_u32 blocker_id;
+  hw_u32 identity_hash;
+  hw_u32 kind;  // hw_blocker_kind
+  hw_u32 first_java_id;
+  hw_u32 first_stack_id;
+  hw_u16 class_bytes;
+  hw_u16 name_bytes;
+};
+
+struct hw_blocker_dead {  // the object was collected between the last look and ts_ns
+  struct hw_record head;
+  hw_u32 blocker_id;
+  hw_u32 reserved;
+};
+
+enum hw_block_flags {
+  HW_BL_TIMED = 1,
+  HW_BL_OPEN = 2,          // still going on when the recording ended
+  HW_BL_ATTACHED = 4,      // had begun before the agent came: start_ns is when it was seen
+  HW_BL_VIRTUAL = 8,       // a virtual thread
+  HW_BL_PINNED = 16,       // a virtual thread that kept its carrier
+  HW_BL_END_GUESSED = 32,  // the end was not seen: ts_ns is that of the waking or of the thread's next event
+};
+
+struct hw_block {  // ts_ns = end; tid = the OS thread (of a virtual thread: its carrier at the end)
+  struct hw_record head;
+  hw_i64 start_ns;
+  hw_i64 waking_ns;   // the unpark that ended it; 0: none seen (timeout, interrupt, monitor)
+  hw_u32 blocker_id;  // 0: parked without a blocker
+  hw_u32 stack_id;    // 0: not taken this time
+  hw_u32 java_id;
+  hw_u32 waker_java_id;
+  hw_u32 waker_stack_id;
+  hw_u32 owner_java_id;  // who owned the exclusive synchroniser at start_ns; 0: nobody or unknown
+  hw_u16 kind;           // hw_blocker_kind
+  hw_u16 flags;          // hw_block_flags
+  hw_u32 weight;         // blocks of this thread that the stack stands for (this one, and those since its last stack)
+};
+
+struct hw_hold {  // a contended acquisition and its release (ts_ns); others were queued when it was acquired
+  struct hw_record head;
+  hw_i64 start_ns;
+  hw_u32 blocker_id;
+  hw_u32 java_id;
+};
+
+// The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:
+// hw_lock_header (4096 bytes), HW_LOCK_CLASSES names of HW_LOCK_CLASS_BYTES, then slots (slot 0 is never used).
+#define HW_LOCK_MAGIC "HWLOCKS\0"
+#define HW_LOCK_CLASSES 4096
+#define HW_LOCK_CLASS_BYTES 128
+
+struct hw_lock_header {
+  char magic[8];
+  hw_u32 version;  // 1
+  hw_u32 pid;      // in its own pid namespace
+  hw_i64 created_ns;
+  hw_u32 slot_bytes;
+  hw_u32 slots;           // used so far, slot 0 included
+  hw_u32 classes;         // used so far
+  hw_u32 forgotten;       // dead blockers whose slot was used again (--forget-dead)
+  hw_u64 dropped;         // parks on blockers that found no slot
+  hw_u64 threads_parked;  // now, in all
+  hw_i64 capped_ns;       // HW_LOCKS_CAPPED; 0: not
+  hw_i64 updated_ns;      // when the agent last looked for dead blockers
+};
+
+struct hw_lock_slot {  // 128 bytes; written under `sequence` (odd: being written)
+  hw_u32 sequence;
+  hw_u32 blocker_id;
+  hw_u32 identity_hash;
+  hw_u32 class_index;
+  hw_u16 kind;  // hw_blocker_kind
+  hw_u16 is_dead;
+  hw_u32 first_java_id;
+  hw_u32 first_stack_id;
+  hw_u32 parked_now;
+  hw_u32 peak_parked;
+  hw_u32 reserved;
+  hw_u64 times_parked;    // all, also those below the threshold
+  hw_u64 times_measured;  // those that the times below hold
+  hw_i64 first_ns;        // first measured event
+  hw_i64 last_ns;         // last one: thread_time and real_time are exact up to here
+  hw_u64 thread_time_ns;  // sum of parked_now x dt
+  hw_u64 real_time_ns;    // sum of dt while parked_now > 0
+  hw_u64 holds;           // contended acquisitions seen whole
+  hw_u64 hold_ns;         // their sum
+  hw_u64 spare[3];
 };
 
 #endif  // HEADWAY_WIRE_RECORDS_H

@@ -175,6 +175,102 @@ LOSS = Table(
     ),
 )
 
+FRAME = Table(
+    "frame",
+    "A method and line that stacks are made of.",
+    (
+        Column("frame_id", "INTEGER", "dense id, 0.."),
+        Column("class_name", "VARCHAR", "java.util.HashMap"),
+        Column("method", "VARCHAR", "its name, without signature"),
+        Column("line", "INTEGER", "source line; null in native methods and where the class has none", nullable=True),
+        Column("kind", "VARCHAR", "java, native"),
+    ),
+)
+
+STACK = Table(
+    "stack",
+    "Stacks, one row per frame. headway's own frames are left out.",
+    (
+        Column("stack_id", "INTEGER", "dense id, 0.."),
+        Column("depth", "SMALLINT", "0 is the innermost frame"),
+        Column("frame_id", "INTEGER", "frame.frame_id"),
+        Column("is_cut", "BOOLEAN", "the stack is deeper than what is stored"),
+    ),
+)
+
+BLOCKER = Table(
+    "blocker",
+    "Every object that threads of a JVM blocked on, with sums that are exact even where the table block was capped. One "
+    "object that is both locked and waited on has a row for each.",
+    (
+        Column("blocker_id", "INTEGER", "dense id, 0.."),
+        Column("pid", "INTEGER", "the JVM"),
+        Column("kind", "VARCHAR", "park, monitor, wait"),
+        Column("class_name", "VARCHAR", "class of the object"),
+        Column("identity_hash", "INTEGER", "System.identityHashCode of the object"),
+        Column("first_thread", "VARCHAR", "name of the thread of the first measured event"),
+        Column("first_stack_id", "INTEGER", "stack.stack_id of the first measured event", nullable=True),
+        Column("first_ns", "BIGINT", "first measured event"),
+        Column("last_ns", "BIGINT", "last measured event"),
+        Column("died_ns", "BIGINT", "found collected; null: alive at the end", nullable=True),
+        Column("times_parked", "BIGINT", "blocks that began, also those below the threshold"),
+        Column("times_measured", "BIGINT", "those that the times hold"),
+        Column("parked_now", "INTEGER", "threads blocked on it at the end"),
+        Column("peak_parked", "INTEGER", "most threads blocked at once"),
+        Column("thread_time_ns", "BIGINT", "sum over threads of the time blocked, open blocks up to the end"),
+        Column("real_time_ns", "BIGINT", "time with at least one thread blocked"),
+        Column("holds", "BIGINT", "contended acquisitions seen from acquire to release"),
+        Column("hold_ns", "BIGINT", "their sum"),
+    ),
+)
+
+BLOCK = Table(
+    "block",
+    "Each time a Java thread blocked in a park, a contended monitor enter or Object.wait. In order of start_ns. Threads "
+    "that are virtual have no thread_id.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column("thread_id", "INTEGER", "thread.thread_id; null: virtual or unknown", nullable=True),
+        Column("java_id", "BIGINT", "Thread.getId() of it"),
+        Column("is_virtual", "BOOLEAN", "a virtual thread"),
+        Column("is_pinned", "BOOLEAN", "a virtual thread that kept its carrier"),
+        Column("blocker_id", "INTEGER", "blocker.blocker_id; null: parked without a blocker", nullable=True),
+        Column("kind", "VARCHAR", "park, monitor, wait"),
+        Column("is_timed", "BOOLEAN", "with a timeout"),
+        Column("start_ns", "BIGINT", "begin; of is_attached blocks when the agent saw it"),
+        Column("dur_ns", "BIGINT", "length"),
+        Column("stack_id", "INTEGER", "stack.stack_id; null: not taken this time", nullable=True),
+        Column("weight", "INTEGER", "blocks of this thread that its stack stands for"),
+        Column("waker_thread_id", "INTEGER", "who unparked it, or by the kernel who woke it", nullable=True),
+        Column("waker_java_id", "BIGINT", "the same by Thread.getId()", nullable=True),
+        Column("waker_stack_id", "INTEGER", "stack of the unpark", nullable=True),
+        Column("waking_ns", "BIGINT", "the unpark, or the kernel's waking; null: not seen", nullable=True),
+        Column("owner_thread_id", "INTEGER", "who held the lock at start_ns; null: nobody or unknown", nullable=True),
+        Column("owner_java_id", "BIGINT", "the same by Thread.getId()", nullable=True),
+        Column("is_open", "BOOLEAN", "still going on at the end of the recording"),
+        Column("is_attached", "BOOLEAN", "had begun before the agent came"),
+        Column("is_end_guessed", "BOOLEAN", "its end was not seen: taken from the waking or the thread's next event"),
+    ),
+)
+
+HOLD = Table(
+    "hold",
+    "Contended acquisitions of exclusive locks, from acquire to release: other threads were queued at the acquire. In "
+    "order of start_ns.",
+    (
+        Column("blocker_id", "INTEGER", "blocker.blocker_id"),
+        Column("thread_id", "INTEGER", "the holder; null: virtual or unknown", nullable=True),
+        Column("java_id", "BIGINT", "Thread.getId() of it"),
+        Column("start_ns", "BIGINT", "acquired"),
+        Column("dur_ns", "BIGINT", "until released"),
+        Column("source", "VARCHAR", "owner: seen at the synchroniser; waking: from the kernel's waking of the next"),
+    ),
+)
+
 TABLES: dict[str, Table] = {
-    table.name: table for table in (THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, LOSS)
+    table.name: table
+    for table in (
+        *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, LOSS),
+        *(FRAME, STACK, BLOCKER, BLOCK, HOLD),
+    )
 }
