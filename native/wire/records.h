@@ -256,6 +256,7 @@ struct hw_stack {  // followed by `frames` hw_stack_frame, innermost first; head
 // What a thread waits in: one object can be both a monitor and be waited on, then it has one blocker for each.
 enum hw_blocker_kind { HW_BK_PARK = 1, HW_BK_MONITOR = 2, HW_BK_WAIT = 3 };
 
+// identity_hash 0: stands for all forgotten blockers of its class and kind (see hw_blocker_dead); no first thread.
 struct hw_blocker {       // followed by class name and the first thread's name as UTF-8, padded to 8
   struct hw_record head;  // ts_ns: the first recorded event; tid: of the first thread
   hw_u32 blocker_id;
@@ -270,7 +271,9 @@ struct hw_blocker {       // followed by class name and the first thread's name 
 struct hw_blocker_dead {  // the object was collected between the last look and ts_ns
   struct hw_record head;
   hw_u32 blocker_id;
-  hw_u32 reserved;
+  // Not 0: its slot of the live table is used again (--forget-dead, or the table is full); its sums went into those of
+  // this blocker, which stands for the forgotten ones of one class and kind. May come as a second record, later.
+  hw_u32 folded_into;
 };
 
 enum hw_block_flags {
@@ -305,7 +308,10 @@ struct hw_hold {  // a contended acquisition and its release (ts_ns); others wer
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:
-// hw_lock_header (4096 bytes), HW_LOCK_CLASSES names of HW_LOCK_CLASS_BYTES, then slots (slot 0 is never used).
+// hw_lock_header (4096 bytes), HW_LOCK_CLASSES names of HW_LOCK_CLASS_BYTES, then slots (slot 0 is never used). A slot
+// of kind 0 is free; the one with blocker_id 0 and a kind holds the parks without a blocker. Until the agent lets go of
+// the table, waits still going on are in the times up to last_ns only: add parked_now x (now - last_ns). A JVM that was
+// killed may leave one odd `sequence` per thread: such a slot is off by one event at most.
 #define HW_LOCK_MAGIC "HWLOCKS\0"
 #define HW_LOCK_CLASSES 4096
 #define HW_LOCK_CLASS_BYTES 128
@@ -316,13 +322,14 @@ struct hw_lock_header {
   hw_u32 pid;      // in its own pid namespace
   hw_i64 created_ns;
   hw_u32 slot_bytes;
-  hw_u32 slots;           // used so far, slot 0 included
-  hw_u32 classes;         // used so far
-  hw_u32 forgotten;       // dead blockers whose slot was used again (--forget-dead)
-  hw_u64 dropped;         // parks on blockers that found no slot
-  hw_u64 threads_parked;  // now, in all
-  hw_i64 capped_ns;       // HW_LOCKS_CAPPED; 0: not
-  hw_i64 updated_ns;      // when the agent last looked for dead blockers
+  hw_u32 slots;            // used so far, slot 0 included
+  hw_u32 classes;          // used so far
+  hw_u32 forgotten;        // dead blockers whose slot was used again (--forget-dead)
+  hw_u64 dropped;          // parks on blockers that found no slot
+  hw_u64 threads_parked;   // in all, at updated_ns; the slots' parked_now tell of now
+  hw_i64 capped_ns;        // HW_LOCKS_CAPPED; 0: not
+  hw_i64 updated_ns;       // when the agent last looked for dead blockers
+  hw_u64 below_threshold;  // parks that were only counted, on blockers below --park-threshold
 };
 
 struct hw_lock_slot {  // 128 bytes; written under `sequence` (odd: being written)
@@ -336,7 +343,7 @@ struct hw_lock_slot {  // 128 bytes; written under `sequence` (odd: being writte
   hw_u32 first_stack_id;
   hw_u32 parked_now;
   hw_u32 peak_parked;
-  hw_u32 reserved;
+  hw_u32 forgotten;       // > 0: sums of so many dead blockers of this class and kind; real_time_ns is their sum too
   hw_u64 times_parked;    // all, also those below the threshold
   hw_u64 times_measured;  // those that the times below hold
   hw_i64 first_ns;        // first measured event
