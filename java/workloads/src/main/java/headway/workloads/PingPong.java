@@ -1,5 +1,9 @@
 package headway.workloads;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -8,16 +12,27 @@ import java.util.concurrent.locks.LockSupport;
  * Pairs of threads that hand a turn to each other: nothing but switches.
  *
  * <p>Arguments: pairs (1); hand-offs per pair (10000); "park" (LockSupport) or "queue" (SynchronousQueue) (park);
- * microseconds of CPU time between two hand-offs (0).
+ * microseconds of CPU time between two hand-offs (0); "driven": play once for every line on standard input, not just once.
  */
 public final class PingPong {
     private PingPong() {}
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         int pairs = Work.argument(args, 0, 1);
         int handoffs = Work.argument(args, 1, 10_000);
         boolean park = args.length <= 2 || args[2].equals("park");
         long workNanos = Work.argument(args, 3, 0) * 1000L;
+        if (args.length <= 4) {
+            play(pairs, handoffs, park, workNanos);
+            return;
+        }
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        while (input.readLine() != null) {
+            play(pairs, handoffs, park, workNanos);
+        }
+    }
+
+    private static void play(int pairs, int handoffs, boolean park, long workNanos) {
         AtomicLong parks = new AtomicLong();
         AtomicLong cpu = new AtomicLong();
         Thread[] threads = new Thread[2 * pairs];

@@ -1,5 +1,7 @@
 package headway.workloads;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.StringJoiner;
 
 /** One JSON line: what a program measured of itself. Times are System.nanoTime, which is CLOCK_MONOTONIC on Linux. */
@@ -26,6 +28,17 @@ final class Report {
 
     Report put(String key, String value) {
         fields.add(quote(key) + ": " + quote(value));
+        return this;
+    }
+
+    Report put(String key, long[] values) {
+        fields.add(quote(key) + ": " + Arrays.toString(values));
+        return this;
+    }
+
+    /** Objects inside the object: each as it would be printed alone. */
+    Report put(String key, List<Report> reports) {
+        fields.add(quote(key) + ": " + reports.stream().map(each -> each.fields.toString()).toList());
         return this;
     }
 

@@ -2,6 +2,7 @@ package headway.workloads;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.function.BooleanSupplier;
 
 /** Work measured by the CPU clock: on a machine whose host takes CPU time away, wall time says nothing about work done. */
 final class Work {
@@ -38,6 +39,30 @@ final class Work {
     /** The first argument as a number, or {@code otherwise}. */
     static int argument(String[] args, int index, int otherwise) {
         return args.length > index ? Integer.parseInt(args[index]) : otherwise;
+    }
+
+    static String argument(String[] args, int index, String otherwise) {
+        return args.length > index ? args[index] : otherwise;
+    }
+
+    static double argument(String[] args, int index, double otherwise) {
+        return args.length > index ? Double.parseDouble(args[index]) : otherwise;
+    }
+
+    /** Sleeps: neither a park nor a wait, on any JDK. */
+    static void sleep(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Sleeps in short naps until {@code done}: a hand-over that no lock profiler sees. */
+    static void await(BooleanSupplier done) {
+        while (!done.getAsBoolean()) {
+            sleep(1);
+        }
     }
 
     /** Joins without a checked exception: an interrupt ends a known-answer program with an error. */
