@@ -51,6 +51,8 @@ struct ThreadFacts {
 void write_thread_start(const ThreadFacts& facts, uint16_t type = HW_THREAD_START) noexcept;
 void write_thread_end(uint64_t java_id, uint64_t cpu_ns, uint16_t type = HW_THREAD_END) noexcept;
 void write_phase(hw_phase_kind kind, int64_t start_ns, std::string_view cause) noexcept;
+void write_method(uint32_t method_id, std::string_view class_name, std::string_view name) noexcept;  // UTF-8
+void write_stack(uint32_t stack_id, const hw_stack_frame* frames, uint16_t count, bool is_cut) noexcept;
 void write_info(std::string_view key, std::string_view value) noexcept;
 
 // --- threads.cpp ---

@@ -10,6 +10,7 @@
 #include <jvmti.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "wire/records.h"
 
@@ -50,6 +51,9 @@ void end_stacks() noexcept;
 // --- monitors.cpp ----------------------------------------------------------------------------------------------------
 // Capabilities and callbacks for contended monitors and Object.wait; called with the others in events.cpp.
 void set_monitor_events(bool on) noexcept;
+
+// The Java name of the hook class: its frames are left out of stacks.
+inline constexpr std::string_view kHookClass = "jdk.internal.misc.HeadwayHook";
 
 // --- hooks.cpp -------------------------------------------------------------------------------------------------------
 // Defines the hook class (once per JVM), retransforms LockSupport and AbstractOwnableSynchronizer. Live phase only.

@@ -80,6 +80,22 @@ void write_phase(hw_phase_kind kind, int64_t start_ns, std::string_view cause) n
   write(record, HW_PHASE, 0, cause);
 }
 
+void write_method(uint32_t method_id, std::string_view class_name, std::string_view name) noexcept {
+  hw_method record{};
+  record.method_id = method_id;
+  record.class_bytes = static_cast<hw_u16>(class_name.size());
+  record.name_bytes = static_cast<hw_u16>(name.size());
+  write(record, HW_METHOD, 0, class_name, name);
+}
+
+void write_stack(uint32_t stack_id, const hw_stack_frame* frames, uint16_t count, bool is_cut) noexcept {
+  hw_stack record{};
+  record.stack_id = stack_id;
+  record.frames = count;
+  record.is_cut = is_cut ? 1 : 0;
+  write(record, HW_STACK, 0, {reinterpret_cast<const char*>(frames), count * sizeof(hw_stack_frame)});
+}
+
 void write_info(std::string_view key, std::string_view value) noexcept {
   // Converted piece by piece; a piece of modified UTF-8 is cut only before the first byte of a character.
   hw_u16 part = 0;
