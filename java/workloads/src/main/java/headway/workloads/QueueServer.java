@@ -1,7 +1,11 @@
 package headway.workloads;
 
 import com.sun.management.OperatingSystemMXBean;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
@@ -16,7 +20,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * compute a fixed amount, and look into a table under a lock. Almost every request parks several threads.
  *
  * <p>Arguments: clients (32); workers (8); requests per client (2000); rounds of computing per request (20000, about 40
- * microseconds); array or linked (array).
+ * microseconds); array or linked (array); "driven": serves once for every line on standard input, and ends with it.
  */
 public final class QueueServer {
     private static final int CAPACITY = 64;
@@ -34,7 +38,7 @@ public final class QueueServer {
         this.rounds = rounds;
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         int clients = Work.argument(args, 0, 32);
         int workers = Work.argument(args, 1, 8);
         int requests = Work.argument(args, 2, 2000);
@@ -43,20 +47,33 @@ public final class QueueServer {
                 linked ? new LinkedBlockingQueue<>(CAPACITY) : new ArrayBlockingQueue<>(CAPACITY),
                 Work.argument(args, 3, 20_000));
         server.startWorkers(workers);
-        server.play(clients, Math.max(1, requests / 10)); // so that the measured part finds its code compiled
+        if (args.length <= 5) {
+            server.play(clients, Math.max(1, requests / 10)); // so that the measured part finds its code compiled
+            server.measure(clients, requests);
+        } else {
+            BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+            while (input.readLine() != null) {
+                System.gc(); // else the garbage of an earlier run would be collected in this one
+                server.measure(clients, requests);
+            }
+        }
+        System.exit(0); // the workers wait for requests
+    }
+
+    private void measure(int clients, int requests) {
         OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
         long cpu = system.getProcessCpuTime();
         long begin = System.nanoTime();
-        long[] latency = server.play(clients, requests);
+        long[] latency = play(clients, requests);
         long end = System.nanoTime();
         cpu = system.getProcessCpuTime() - cpu;
         Arrays.sort(latency);
         long total = (long) clients * requests;
         Report.of("queue_server").put("begin_ns", begin).put("end_ns", end).put("requests", total)
                 .put("requests_per_s", (long) (total * 1e9 / (end - begin))).put("wall_ns", end - begin)
-                .put("process_cpu_ns", cpu).put("latency_p50_ns", latency[latency.length / 2])
+                .put("cpu_ns", cpu).put("process_cpu_ns", system.getProcessCpuTime())
+                .put("latency_p50_ns", latency[latency.length / 2])
                 .put("latency_p99_ns", latency[(int) (latency.length * 0.99)]).print();
-        System.exit(0); // the workers wait for requests
     }
 
     private void startWorkers(int workers) {
