@@ -13,10 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headway import _native  # type: ignore[attr-defined]
-from spool_reader import Spool
+from spool_reader import EXIT, PREV_OURS, Spool
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+DEAD = 0x80  # TASK_DEAD in a switch's prev_state
 BUILT = Path(__file__).resolve().parents[1] / "build" / "test-programs"
 
 
@@ -66,6 +69,24 @@ def _until_it_reads(pid: int) -> None:
     time.sleep(0.05)
 
 
+def _until_all_are_switched_out(directory: Path, collector: Any) -> None:
+    """Wait for the last switch-out of every thread that has ended: it comes after its parent has heard of its end.
+
+    Where records are lost that can't be seen; then this waits no longer.
+    """
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        stats = collector.stats()
+        if stats["lost"] or stats["missed"] or stats["disk_error"]:
+            return
+        spool = Spool(directory)
+        outs = spool.switches()
+        dead = np.count_nonzero((outs["flags"] & PREV_OURS != 0) & (outs["prev_state"] & DEAD != 0))
+        if len(spool.lifecycle.of(EXIT)) <= dead:
+            return
+        time.sleep(0.05)
+
+
 def record(command: Sequence[str], directory: Path, *, ring_bytes: int = 0, force_raw: bool = False) -> Recording:
     """Run `command` from start to end under a collector of its own."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -75,7 +96,7 @@ def record(command: Sequence[str], directory: Path, *, ring_bytes: int = 0, forc
         collector.start()
         begin_ns = time.monotonic_ns()
         stdout, stderr = process.communicate(b"\n")
-        time.sleep(0.05)  # the last threads are switched out after their parent has heard of their end
+        _until_all_are_switched_out(directory, collector)
         end_ns = time.monotonic_ns()
         stats = collector.stop()
     return Recording(Spool(directory), stats, process.pid, process.returncode, stdout, stderr, begin_ns, end_ns)
@@ -152,6 +173,26 @@ def _one_line_each(text: str) -> list[str]:
         else:
             lines.append(line)
     return lines
+
+
+_UNTIL_FREED = """
+[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+mkdir /sys/kernel/tracing/instances/$1; cd /sys/kernel/tracing/instances/$1
+trap "echo 0 > tracing_on; cd ..; rmdir $1" EXIT
+echo "pid == $2" > events/sched/sched_process_free/filter; echo 1 > events/sched/sched_process_free/enable
+echo ready; timeout 60 head -n 1 trace_pipe
+"""
+
+
+@contextmanager
+def until_freed(pid: int) -> Iterator[None]:
+    """Leave only once the kernel has freed process `pid`, which ends inside: it does so after an RCU grace period."""
+    shell = ["unshare", "-m", "sh", "-e", "-c", _UNTIL_FREED, "sh", f"headway-freed-{os.getpid()}", str(pid)]
+    with subprocess.Popen(shell, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n", "the tracer did not start"
+        yield
+        assert b"sched_process_free" in process.stdout.readline(), "the kernel did not free the process"
 
 
 @contextmanager

@@ -21,7 +21,7 @@ JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
 T = TypeVar("T")
 
 
-def headway(*words: object, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
+def headway(*words: object, timeout: float = 240, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `headway WORDS` to its end; standard output and error are captured as text."""
     return subprocess.run(
         [*HEADWAY, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=timeout, **options
@@ -48,12 +48,18 @@ def manifest(directory: Path) -> dict[str, Any]:
     return parsed
 
 
+def attached(directory: Path) -> bool:
+    """Tell whether an attached recording has begun, with all that runs and its agents: then it takes the second sample."""
+    samples = (directory / "spool" / "counters.jsonl").read_text().splitlines()
+    return len({json.loads(line)["ns"] for line in samples}) >= 2
+
+
 def notice_ids(directory: Path) -> set[str]:
     """Return the ids of the notices that mark a recording."""
     return {notice["id"] for notice in manifest(directory)["notices"]}
 
 
-def wait_for(look: Callable[[], T | None], seconds: float = 30) -> T:
+def wait_for(look: Callable[[], T | None], seconds: float = 100) -> T:
     """Return the first true value that `look` gives; fail the test when none comes in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -64,17 +70,9 @@ def wait_for(look: Callable[[], T | None], seconds: float = 30) -> T:
     raise AssertionError(f"waited {seconds} s in vain for {look}")
 
 
-def wait_for_file(path: Path, seconds: float = 30) -> str:
+def wait_for_file(path: Path, seconds: float = 100) -> str:
     """Wait until a file has text, and return it."""
     return wait_for(lambda: path.read_text(), seconds)
-
-
-def process_state(pid: int) -> str:
-    """Return the state letter of a process, or "gone"."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "gone"
 
 
 class Terminal:
@@ -110,11 +108,11 @@ class Terminal:
             self.output += got
         return self.output
 
-    def wait_for_text(self, text: bytes, seconds: float = 30) -> None:
+    def wait_for_text(self, text: bytes, seconds: float = 100) -> None:
         """Wait until the screen shows `text`."""
         wait_for(lambda: text in self.read(), seconds)
 
-    def wait(self, seconds: float = 60) -> int:
+    def wait(self, seconds: float = 100) -> int:
         """Wait for the command's end; return its exit code, or 128 + signal."""
 
         def look() -> bool:

@@ -86,7 +86,7 @@ def run(
         input=stdin,
         capture_output=True,
         env=env,
-        timeout=120,
+        timeout=240,
     )
     after = os.times()
     cpu_s = (after.children_user - before.children_user) + (after.children_system - before.children_system)

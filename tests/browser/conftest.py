@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from opened_report import Opened
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from headway.report.html import render_html
 from headway.store import open_recording
@@ -24,10 +24,13 @@ FLAGS = [
 ]
 
 
+expect.set_options(timeout=100_000)  # it waits no longer than it must
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=100_000)
         yield browser
         browser.close()
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import ConsoleMessage, Page, Request
 
 
-def wait_until(page: Page, condition: str, timeout_s: float = 20) -> None:
+def wait_until(page: Page, condition: str, timeout_s: float = 100) -> None:
     """Wait for a JavaScript expression to be true. Playwright's own wait evaluates strings in the page, which its policy bars."""
     deadline = time.monotonic() + timeout_s
     while not page.evaluate(condition):
         assert time.monotonic() < deadline, f"never true: {condition}"
+        page.wait_for_timeout(20)
+
+
+def eventually(page: Page, look: Callable[[], bool], what: str, timeout_s: float = 100) -> None:
+    """Wait until `look` is true: the page answers what a person does in its own time."""
+    deadline = time.monotonic() + timeout_s
+    while not look():
+        assert time.monotonic() < deadline, f"never: {what}"
         page.wait_for_timeout(20)
 
 

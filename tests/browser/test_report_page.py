@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from opened_report import Opened
+from opened_report import Opened, eventually
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from headway.report.html import render_html
@@ -188,6 +188,11 @@ def in_sight(page: Page) -> float:
     return float(match[1]) * {"s": 1000, "ms": 1, "µs": 0.001}[match[2]]
 
 
+def expect_in_sight(page: Page, ms: float, rel: float = 0) -> None:
+    """Wait until the page says that a span of this length is in sight."""
+    eventually(page, lambda: in_sight(page) == pytest.approx(ms, rel=rel or None), f"{ms} ms in sight")
+
+
 def cursor_pixels(page: Page) -> int:
     """Return how many pixels of the lanes have the colour of the keyboard's cursor."""
     return int(
@@ -238,23 +243,23 @@ def test_wheel_drag_buttons_and_double_click_zoom(opened: Opened) -> None:
     page.keyboard.up("Control")
     expect(page.locator(".count")).not_to_contain_text("3.00 s in sight")
     assert in_sight(page) < 2000
-    assert pixels(page) != whole
+    eventually(page, lambda: pixels(page) != whole, "the lanes drawn anew")
 
     page.get_by_role("button", name="All").click()
-    assert in_sight(page) == 3000
+    expect_in_sight(page, 3000)
     assert page.get_by_role("button", name="All").is_disabled()
 
     page.mouse.move(box["x"] + box["width"] * 0.25, y)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
     page.mouse.up()
-    assert in_sight(page) == pytest.approx(750, rel=0.02)
+    expect_in_sight(page, 750, rel=0.02)
     page.mouse.dblclick(x, y)
-    assert in_sight(page) == 3000
+    expect_in_sight(page, 3000)
     page.get_by_role("button", name="Zoom in").click()
-    assert in_sight(page) == 1500
+    expect_in_sight(page, 1500)
     page.get_by_role("button", name="Zoom out").click()
-    assert in_sight(page) == 3000
+    expect_in_sight(page, 3000)
 
 
 def test_a_zoom_in_the_chart_over_time_is_a_zoom_in_the_lanes(opened: Opened) -> None:
@@ -267,7 +272,7 @@ def test_a_zoom_in_the_chart_over_time_is_a_zoom_in_the_lanes(opened: Opened) ->
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 50, steps=4)
     page.mouse.up()
-    assert in_sight(page) == pytest.approx(600, rel=0.02)
+    expect_in_sight(page, 600, rel=0.02)
 
 
 def test_the_pointer_reads_the_exact_state(opened: Opened, recording_path: Path) -> None:
@@ -321,15 +326,15 @@ def test_the_lanes_are_read_and_zoomed_with_the_keyboard_alone(opened: Opened, r
     expect(threads).to_have_attribute("aria-activedescendant", order[0])
 
     page.keyboard.press("+")
-    assert in_sight(page) == 1500
-    assert cursor_pixels(page) > 100  # the zoom goes where the cursor is
+    expect_in_sight(page, 1500)
+    eventually(page, lambda: cursor_pixels(page) > 100, "the cursor in sight: the zoom goes where it is")
     before = pixels(page)
     page.keyboard.press("Shift+ArrowRight")
-    assert in_sight(page) == 1500
-    assert pixels(page) != before
+    eventually(page, lambda: pixels(page) != before, "the lanes moved")
+    expect_in_sight(page, 1500)
     page.keyboard.press("-")
     page.keyboard.press("0")
-    assert in_sight(page) == 3000
+    expect_in_sight(page, 3000)
 
 
 def test_the_chart_over_time_is_read_bin_by_bin_with_the_keyboard(opened: Opened) -> None:
@@ -342,7 +347,7 @@ def test_the_chart_over_time_is_read_bin_by_bin_with_the_keyboard(opened: Opened
     assert re.match(r"0\.000.* s \+ 5\.00 ms: [\d.]+ threads", first)
     assert second.startswith("0.005")
     page.keyboard.press("+")
-    assert in_sight(page) == 1500
+    expect_in_sight(page, 1500)
 
 
 def test_bars_and_predictions_are_one_tab_stop_each_and_read_with_arrows(opened: Opened, recording_path: Path) -> None:

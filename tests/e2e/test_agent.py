@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_reader import CARRIER, DAEMON, VIRTUAL, AgentSpool, Phase
+from agent_reader import CARRIER, DAEMON, VIRTUAL, AgentSpool, Phase, read_agent_spool
 from headway.record.jvm_options import agent_options
+from live_process import blocked_times
+from recording_cli import wait_for
 from workloads import JAVAS, agent, java_command, read_spools, run
 
 NAME_BYTES = 2048  # the longest name the agent keeps
@@ -196,11 +198,12 @@ def test_a_child_jvm_is_seen_too_and_prints_one_line(java: Path, tmp_path: Path)
 
 
 def test_killing_the_jvm_leaves_what_was_recorded(java: Path, tmp_path: Path) -> None:
-    command = java_command(java, "Sleeper", 60, 3, 5, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",))
+    command = java_command(java, "Sleeper", 600, 3, 5, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",))
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.5)
+        (file,) = tmp_path.glob("agent-*.spool")
+        wait_for(lambda: sum(start.name.startswith("brief-") for start in read_agent_spool(file).starts) > 2)
         process.kill()
     assert process.returncode == -signal.SIGKILL
     (spool,) = read_spools(tmp_path).values()
@@ -307,18 +310,24 @@ def test_asking_an_old_jdk_for_virtual_threads_is_harmless(tmp_path: Path) -> No
 
 
 def test_the_stop_word_silences_a_launched_agent(java: Path, tmp_path: Path) -> None:
-    command = java_command(java, "Sleeper", 30, 1, 5, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",))
+    command = java_command(java, "Sleeper", 600, 1, 5, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",))
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         (file,) = tmp_path.glob("agent-*.spool")
         with file.open("r+b") as opened:
             os.pwrite(opened.fileno(), b"\1", 48)
-        time.sleep(0.2)
-        (before,) = read_spools(tmp_path).values()
-        time.sleep(0.5)
-        (after,) = read_spools(tmp_path).values()
-        maps = Path(f"/proc/{process.pid}/maps").read_text()
+        # It lets go of its file, so that its space can be freed. By then it has seen the word.
+        wait_for(lambda: file.name not in Path(f"/proc/{process.pid}/maps").read_text())
+        main = read_agent_spool(file).thread("main").tid
+
+        def one_round_later() -> AgentSpool:
+            seen = blocked_times(
+                process.pid, main
+            )  # the main thread sleeps twice and more for each thread that it starts
+            wait_for(lambda: blocked_times(process.pid, main) >= seen + 40)
+            return read_agent_spool(file)
+
+        before, after = one_round_later(), one_round_later()
         process.kill()
     assert len(after.starts) == len(before.starts) > 0
-    assert file.name not in maps, "the agent lets go of its file, so that its space can be freed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,7 +18,9 @@ from agent_reader import ATTACHED, DAEMON, read_agent_spool
 from headway.errors import HeadwayError
 from headway.record import attach as attach_module
 from headway.record.attach import attach, find_jvm
+from live_process import blocked_times, state, thread_names
 from ordinary_user import ordinary_user
+from recording_cli import wait_for
 from workloads import JAVAS, agent, java_command
 
 IN_NAMESPACES = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
@@ -44,7 +47,7 @@ def sleeper(
     output: Path,
     *jvm: str,
     before: tuple[str, ...] = (),
-    seconds: int = 60,
+    seconds: int = 600,
     ready: bool = True,
     env: dict[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
@@ -65,16 +68,15 @@ def sleeper(
 
 def descendant_jvm(root: int) -> int:
     """The Sleeper below a wrapper process, or in its place, as seen from here."""
-    for _ in range(200):
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            pid = int(stat.parent.name)
-            try:
+
+    def look() -> int | None:
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with contextlib.suppress(OSError):  # ended meanwhile
                 if root in (pid, *_parents(pid)) and find_jvm(pid) is not None:
                     return pid
-            except (OSError, ProcessLookupError):
-                continue
-        time.sleep(0.05)
-    raise AssertionError("no JVM below the wrapper")
+        return None
+
+    return wait_for(look)
 
 
 def _parents(pid: int) -> list[int]:
@@ -95,16 +97,25 @@ def brief_numbers(path: Path) -> list[int]:
     return sorted(int(start.name.removeprefix("brief-")) for start in spool.starts if start.name.startswith("brief-"))
 
 
+def wait_for_rounds(pid: int, spool: Path) -> None:
+    """Wait until the program has started and ended several further threads: in each round its main thread sleeps twice
+    and more. By then no record of a thread before them is still being written.
+    """
+    main = read_agent_spool(spool).thread("main").tid
+    seen = blocked_times(pid, main)
+    wait_for(lambda: blocked_times(pid, main) >= seen + 40)
+
+
 def test_threads_that_already_run_are_found_with_their_os_threads(java: Path, tmp_path: Path) -> None:
     with sleeper(java, tmp_path) as process:
         result = attach(process.pid, agent(), tmp_path)
-        tasks = {int(task.name): (task / "comm").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()}
         result.detach()
+        tasks = thread_names(process.pid)
         spool = read_agent_spool(result.collect())
     existing = {start.name: start for start in spool.starts if start.flags & ATTACHED}
     assert {"main", "sleeper-0", "sleeper-1", "Reference Handler", "Finalizer"} <= set(existing)
     for name in ("sleeper-0", "sleeper-1"):  # the kernel's name of an OS thread is cut to 15 bytes
-        assert tasks[existing[name].tid] == name + "\n"
+        assert tasks[existing[name].tid] == name
         assert existing[name].flags & DAEMON
     assert existing["main"].tid in tasks
     assert spool.info["attached"] == "true"
@@ -114,16 +125,15 @@ def test_threads_that_already_run_are_found_with_their_os_threads(java: Path, tm
 def test_threads_that_begin_later_are_recorded_until_the_agent_is_told_to_stop(java: Path, tmp_path: Path) -> None:
     with sleeper(java, tmp_path) as process:
         result = attach(process.pid, agent(), tmp_path)
-        time.sleep(0.7)
+        wait_for(lambda: len(brief_numbers(result.spool)) >= 2)
         result.stop()
-        time.sleep(0.1)
+        wait_for_rounds(process.pid, result.spool)
         first = brief_numbers(result.spool)
-        time.sleep(0.5)
+        wait_for_rounds(process.pid, result.spool)
         assert brief_numbers(result.spool) == first == list(range(first[0], first[-1] + 1))
-        assert len(first) >= 2
         again = attach(process.pid, agent(), tmp_path)  # a second recording of the same JVM
         assert again.spool != result.spool
-        time.sleep(0.7)
+        wait_for(lambda: brief_numbers(again.spool))
         again.detach()
         second = brief_numbers(again.spool)
         assert second[0] > first[-1] + 1
@@ -154,15 +164,15 @@ def test_a_jvm_that_is_recorded_already_is_left_to_the_first(java: Path, tmp_pat
         first = attach(process.pid, agent(), tmp_path)
         with pytest.raises(HeadwayError, match="HW027"):
             attach(process.pid, agent(), tmp_path)
-        time.sleep(0.3)
-        assert brief_numbers(first.spool), "the first goes on"
+        known = len(brief_numbers(first.spool))
+        wait_for(lambda: len(brief_numbers(first.spool)) > known)  # the first goes on
         first.detach()
 
 
 def test_a_jvm_that_ends_leaves_its_records(java: Path, tmp_path: Path) -> None:
     with sleeper(java, tmp_path) as process:
         result = attach(process.pid, agent(), tmp_path)
-        time.sleep(0.4)
+        wait_for(lambda: brief_numbers(result.spool))
         process.kill()
         process.wait()
         result.detach()
@@ -210,7 +220,7 @@ def test_a_jvm_that_would_print_its_stacks_or_die_is_refused(
 def test_a_stopped_jvm_is_refused(tmp_path: Path) -> None:
     with sleeper(JAVAS["jdk17"], tmp_path) as process:
         process.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
+        wait_for(lambda: state(process.pid) == "T")
         with pytest.raises(HeadwayError, match=r"HW023.*stopped"):
             attach(process.pid, agent(), tmp_path)
         process.send_signal(signal.SIGCONT)
@@ -219,19 +229,24 @@ def test_a_stopped_jvm_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_jvm_that_is_just_starting_survives_every_attempt(java: Path, tmp_path: Path) -> None:
-    with sleeper(java, tmp_path, ready=False) as process:
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                result = attach(process.pid, agent(), tmp_path)
-                break
-            except HeadwayError as error:
-                if error.notice.id not in ("HW022", "HW023"):
-                    raise
-        result.detach()
-        assert attempts > 1
-        assert printed(tmp_path)[1] == b""
+    for number in range(10):  # whether it still starts when we first look is up to the machine
+        place = tmp_path / str(number)
+        place.mkdir()
+        with sleeper(java, place, ready=False) as process:
+            attempts = 0
+            while True:
+                attempts += 1
+                try:
+                    result = attach(process.pid, agent(), place)
+                    break
+                except HeadwayError as error:
+                    if error.notice.id not in ("HW022", "HW023"):
+                        raise
+            result.detach()
+            assert printed(place)[1] == b""
+        if attempts > 1:
+            return
+    pytest.fail("the JVM was up at the first attempt ten times")
 
 
 def test_a_jvm_that_forbids_dynamic_agents_is_refused(java: Path, tmp_path: Path) -> None:
@@ -274,7 +289,7 @@ def test_a_jvm_in_a_container_is_recorded(java: Path, own_tmp: bool, tmp_path: P
         assert facts.ns_pid != pid
         assert not facts.same_mounts
         result = attach(pid, agent(), tmp_path)
-        time.sleep(0.4)
+        wait_for(lambda: brief_numbers(result.spool))
         result.detach()
         collected = result.collect()
         left = set(os.listdir(f"/proc/{pid}/root/tmp"))
@@ -295,7 +310,7 @@ def test_the_records_of_a_container_outlive_it(java: Path, tmp_path: Path) -> No
     with sleeper(java, tmp_path, before=(*IN_NAMESPACES, "sh", "-c", OWN_TMP, "sh", CHECKOUT)) as wrapper:
         pid = descendant_jvm(wrapper.pid)
         result = attach(pid, agent(), tmp_path)
-        time.sleep(0.4)
+        wait_for(lambda: brief_numbers(result.spool))
         os.kill(pid, signal.SIGKILL)
         wrapper.wait()
         wrapper.poll = lambda: None  # type: ignore[method-assign]
@@ -316,7 +331,7 @@ def test_root_records_another_users_jvm(java: Path, tmp_path: Path) -> None:
             assert facts is not None
             assert (facts.uid, facts.gid) == (user.uid, user.gid)
             result = attach(pid, agent(), tmp_path)
-            time.sleep(0.4)
+            wait_for(lambda: brief_numbers(result.spool))
             result.detach()
             collected = result.collect()
             result.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -257,9 +257,11 @@ def test_a_recording_at_work_is_not_replaced_by_force(tmp_path: Path) -> None:
 
 def test_a_pid_that_was_used_again_does_not_pass_for_the_recorder(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
-    first = start_headway("record", "-o", output, "--", "sleep", "1")
-    wait_for_file(output / "spool" / "counters.jsonl")
+    script = f"echo $$ > {tmp_path}/pid; exec sleep 600"
+    first = start_headway("record", "-o", output, "--", "sh", "-c", script)
+    program = int(wait_for_file(tmp_path / "pid"))
     first.kill()
+    os.kill(program, signal.SIGKILL)  # it outlives its recorder, and would keep its streams open
     first.communicate()
     draft = manifest(output)
     assert draft["state"] == "recording"
@@ -289,7 +291,7 @@ def test_a_disk_that_fills_up_ends_the_recording_cleanly_and_the_program_runs_on
             "os.write(a[1],b'q'); print(n); sys.exit(6)\n"
         )
         recorder = start_headway("record", "-o", place / "r.headway", "--", sys.executable, "-c", program)
-        wait_for(lambda: manifest(place / "r.headway")["state"] != "recording", 100)
+        wait_for(lambda: manifest(place / "r.headway")["state"] != "recording")
         (tmp_path / "enough").touch()  # the program itself was not stopped
         out, err = recorder.communicate(timeout=60)
         assert recorder.returncode == 6, err
@@ -302,7 +304,6 @@ def test_a_disk_that_fills_up_ends_the_recording_cleanly_and_the_program_runs_on
         assert recorded["switches"] > 10_000
         assert headway("parallelism", place / "r.headway", "--json").returncode == 0
     finally:
-        time.sleep(0.1)
         subprocess.run(["umount", "-l", place], check=True)
         shutil.rmtree(place, ignore_errors=True)
 
@@ -320,7 +321,9 @@ def test_a_disk_that_was_full_for_an_instant_ends_the_recording_there_and_makes_
             "try:\n    while True: fill.write(bytes(65536))\nexcept OSError: pass\n"
             "for _ in range(1500): time.sleep(0.0001)\n"
             "print(time.monotonic_ns())\n"
-            "time.sleep(0.3); fill.truncate(0); raise SystemExit(3)\n"
+            # The instant is over when headway has noticed: its collector's threads are gone.
+            "while len(os.listdir(f'/proc/{os.getppid()}/task')) > 1: time.sleep(0.01)\n"
+            "fill.truncate(0); raise SystemExit(3)\n"
         )
         output = place / "r.headway"
         result = headway("record", "--mode", mode, "-o", output, "--", sys.executable, "-c", program)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ordinary_user import SOURCES, OrdinaryUser, ordinary_user
+from recording_cli import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="creates a user")]
 DENY = Path(__file__).resolve().parent.parent / "deny_syscalls.py"
@@ -28,7 +29,7 @@ def user() -> Iterator[OrdinaryUser]:
 
 def findings(argv: list[str], **options: Any) -> dict[str, Any]:
     """Run a doctor that must end well, and return its JSON."""
-    result = subprocess.run(argv, capture_output=True, text=True, timeout=60, **options)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=200, **options)
     assert result.returncode == 0, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
     return found
@@ -101,7 +102,7 @@ def test_recorded_by_that_command_the_program_runs_as_the_user_without_the_power
     program = "/bin/grep -E 'Uid|CapAmb|CapEff|CapPrm' /proc/self/status"
     asked = printed.removesuffix(" record ...") + f" record -o {path} -- {program}"
     env = {**user.env, "PATH": user.env["PATH"] + ":/usr/sbin"}
-    done = subprocess.run(["/bin/sh", "-c", asked], env=env, cwd="/", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/sh", "-c", asked], env=env, cwd="/", capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     said = dict(line.split(":", 1) for line in done.stdout.splitlines())
     assert said["Uid"].split() == [str(user.uid)] * 4
@@ -172,7 +173,7 @@ def test_without_its_compiled_part_headway_says_so_and_falls_back_to_the_agent(t
 
 
 def test_a_cpu_quota_is_seen() -> None:
-    group = Path("/sys/fs/cgroup/cpu/headway-test")
+    group = Path(f"/sys/fs/cgroup/cpu/headway-test-{os.getpid()}")
     if not group.parent.joinpath("cpu.cfs_quota_us").exists():
         pytest.skip("no cgroup version 1 with a cpu controller here")
     group.mkdir()
@@ -181,6 +182,7 @@ def test_a_cpu_quota_is_seen() -> None:
         join = f"echo $$ > {group}/cgroup.procs && exec " + " ".join(DOCTOR)
         found = findings(["/bin/sh", "-c", join])
     finally:
+        wait_for(lambda: not group.joinpath("cgroup.procs").read_text())
         group.rmdir()
     assert not check(found, "cgroup-quota")["ok"]
     assert "1.5 cores" in check(found, "cgroup-quota")["message"]

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from headway import _native  # type: ignore[attr-defined]
-from kernel_oracle import Recording, SwitchSeen, TraceSeen, ftrace_beside, program, record, waiting
+from kernel_oracle import DEAD, Recording, SwitchSeen, TraceSeen, ftrace_beside, program, record, until_freed, waiting
+from live_process import thread_cpu_ns, thread_names
+from recording_cli import wait_for
 from spool_reader import (
     EXEC,
     EXIT,
@@ -38,7 +40,6 @@ from workloads import JAVAS, java_command
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_BPF and CAP_PERFMON")]
 
 # Which letter of the kernel's trace each state of a spool stands for.
-DEAD = 0x80  # TASK_DEAD; the trace tells X from Z by the exit state
 STATES = {0: "R", 1: "S", 2: "D", 4: "T", 8: "t", 0x40: "P"}
 
 TREE = """
@@ -115,7 +116,7 @@ def compare_switches(recording: Recording, trace: TraceSeen) -> None:
             continue
         if taken["flags"] & PREEMPT:
             assert seen.prev_state == "R+"
-        elif taken["prev_state"] & DEAD:
+        elif taken["prev_state"] & DEAD:  # the trace tells X from Z by the exit state
             assert seen.prev_state in "XZ"
         else:
             assert seen.prev_state == STATES[int(taken["prev_state"])]
@@ -201,11 +202,12 @@ def test_running_time_per_thread_is_that_of_the_kernels_trace_up_to_the_time_bet
     for tid, ns in recording.spool.running_ns().items():
         switches = inside(recording, recording.spool.switches())
         came = switches["ts_ns"][switches["next_tid"] == tid]
-        if len(came) != len(seen_in.get(tid, [])) or (apart := np.abs(came - seen_in[tid])).max() > 1_000_000:
+        if len(came) != len(seen_in.get(tid, [])):
             assert trace.has_gaps()  # a switch of this thread was hidden from one of the two
             continue
+        apart = np.abs(came - seen_in[tid])
         assert abs(ns - expected[tid]) <= skew[tid] + apart.sum()
-        compared += 1
+        compared += bool(apart.max() < 1_000_000)  # else the machine stood still between the tracers: it says little
     assert compared > 0
 
 
@@ -322,8 +324,8 @@ def test_a_number_that_is_used_again_by_another_process_is_not_recorded(tmp_path
     with waiting(["true"]) as process:
         collector.add_process(process.pid)
         collector.start()
-        process.communicate(b"\n")
-    time.sleep(2)  # the kernel frees a dead leader after a grace period, which a busy machine draws out
+        with until_freed(process.pid):
+            process.communicate(b"\n")
     before = collector.stats()
     for _ in range(20):  # the number may be taken for a moment by whatever else starts on this machine
         if subprocess.run([program("same_pid"), str(process.pid)], check=False).returncode == 0:
@@ -381,13 +383,15 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(small_disk: Path) -
 def test_a_running_process_is_recorded_with_its_threads_and_its_descendants(tmp_path: Path) -> None:
     script = "sleep 60 & exec {} 2 100000000".format(program("ping_pong"))
     with subprocess.Popen(["sh", "-c", script], stdout=subprocess.DEVNULL) as process:
-        time.sleep(0.3)
+        # Both are what they are to be, and the threads have run for longer than one clock tick.
+        wait_for(lambda: list(thread_names(process.pid).values()) == ["ping_pong"] * 5)
+        wait_for(lambda: sum(thread_cpu_ns(process.pid).values()) > 20_000_000)
         collector = _native.KernelCollector(str(tmp_path))
         collector.start()
         asked_ns = time.monotonic_ns()
         collector.snapshot_process(process.pid)
-        time.sleep(0.3)
-        tids = {int(tid) for tid in os.listdir(f"/proc/{process.pid}/task")}
+        wait_for(lambda: collector.stats()["switches"] > 1000)
+        tids = set(thread_names(process.pid))
         children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, check=True).stdout.split()
         stats = collector.stop()
         process.kill()
@@ -400,7 +404,7 @@ def test_a_running_process_is_recorded_with_its_threads_and_its_descendants(tmp_
     sleeper = found[int(children[0])]
     assert (comm(sleeper), chr(sleeper["state"]), int(sleeper["parent_pid"])) == (b"sleep", "S", process.pid)
     assert all(asked_ns <= r["ts_ns"] for r in found.values())
-    # Started 0.3 s before the snapshot, in clock ticks of 10 ms; the threads have run since, by the kernel's account.
+    # They began in an earlier clock tick of 10 ms; the threads have run since, by the kernel's account.
     assert all(int(r["start_ns"]) < asked_ns for r in found.values())
     assert sum(int(found[tid]["exec_ns"]) for tid in tids) > 10_000_000
     assert stats["switches"] > 1000

@@ -89,7 +89,7 @@ def test_the_report_is_written_even_if_whoever_read_the_findings_left(tmp_path: 
     os.close(read)
     words = [*HEADWAY, "run", "-o", str(tmp_path / "x.headway"), "--", "sh", "-c", "exit 7"]
     try:
-        done = subprocess.run(words, stderr=write, timeout=120, check=False)
+        done = subprocess.run(words, stderr=write, timeout=240, check=False)
     finally:
         os.close(write)
     assert done.returncode == 7

@@ -100,7 +100,7 @@ def record(
             kernel = _native.KernelCollector(str(beside))
             kernel.add_process(int(ready[1]))
             kernel.start()
-        said, _ = process.communicate("go\n", timeout=120)
+        said, _ = process.communicate("go\n", timeout=240)
     assert process.returncode == 0
     if kernel is not None:
         assert kernel.stop()["lost"] == 0
@@ -230,7 +230,7 @@ a, b = os.pipe(), os.pipe()
 storm = [threading.Thread(target=bounce, args=ends) for ends in ((a[0], b[1]), (b[0], a[1]))]
 for t in storm: t.start()
 os.write(a[1], b"x"); time.sleep(0.3)
-born = [threading.Thread(target=time.sleep, args=(0.8,)) for _ in range(20)]
+born = [threading.Thread(target=time.sleep, args=(3,)) for _ in range(20)]
 for t in born: t.start()
 os.kill(os.getppid(), signal.SIGCONT)
 print(json.dumps([t.native_id for t in born]))
@@ -297,7 +297,7 @@ threading.Thread(target=go).start(); time.sleep(60)
 
 
 ATTACHED = """
-import sys, threading, time
+import os, sys, threading, time
 names = []
 def work():
     while not over: time.sleep(0.001)
@@ -305,8 +305,7 @@ over = False
 threads = [threading.Thread(target=work) for _ in range(5)]
 for t in threads: t.start()
 print("ready", flush=True)
-until = time.monotonic() + 1.0
-while time.monotonic() < until:
+while not os.path.exists(sys.argv[1]):
     t = threading.Thread(target=time.sleep, args=(0.002,)); t.start(); t.join()
 over = True
 for t in threads: t.join()
@@ -327,13 +326,16 @@ def test_attached_to_a_busy_program_it_finds_every_thread_once_and_no_switch_twi
     place = user.home / "attached"
     subprocess.run(user.argv(["mkdir", str(place)]), check=True)
     with subprocess.Popen(
-        user.argv([user.python, "-c", ATTACHED]), env=user.env, stdout=subprocess.PIPE, text=True
+        user.argv([user.python, "-c", ATTACHED, str(place / "enough")]), env=user.env, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         pid = children[0] if children else str(process.pid)  # a wrapper may stay as the parent
-        result = user.run([user.python, "-c", ATTACH, pid, str(place)])
+        try:
+            result = user.run([user.python, "-c", ATTACH, pid, str(place)])
+        finally:
+            (place / "enough").touch()
     assert result.returncode == 0, result.stderr
     spool = Spool(place)
     born = [*spool.lifecycle.of(FORK)["tid"].tolist(), *spool.lifecycle.of(SNAPSHOT)["tid"].tolist()]

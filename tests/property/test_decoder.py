@@ -166,7 +166,7 @@ def window_of(player: Player, cut: bool) -> tuple[int, int]:
     return (1000 + third, player.now - third) if cut else (1000, player.now)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs, st.booleans())
 def test_every_thread_did_what_the_player_made_it_do(program: tuple[int, int, int], cut: bool) -> None:
     player = play(*program)
@@ -178,7 +178,7 @@ def test_every_thread_did_what_the_player_made_it_do(program: tuple[int, int, in
     assert (got.result["resyncs"], got.result["gaps"], got.result["ignored"]) == (0, 0, 0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(programs, st.booleans())
 def test_levels_are_those_counted_moment_by_moment(program: tuple[int, int, int], cut: bool) -> None:
     player = play(*program)
@@ -190,7 +190,7 @@ def test_levels_are_those_counted_moment_by_moment(program: tuple[int, int, int]
     assert sum(got.levels().values()) == window[1] - window[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs)
 def test_a_bottle_graph_has_the_height_width_and_area_of_its_definition(program: tuple[int, int, int]) -> None:
     player = play(*program)
@@ -213,7 +213,7 @@ def test_a_bottle_graph_has_the_height_width_and_area_of_its_definition(program:
     assert totals["active_ns"].tolist() == area
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs, st.integers(1, 50), st.integers(1, 100))
 def test_few_rows_and_small_batches_change_no_sum(program: tuple[int, int, int], rows: int, batch: int) -> None:
     player = play(*program)
@@ -228,7 +228,7 @@ def test_few_rows_and_small_batches_change_no_sum(program: tuple[int, int, int],
     assert stolen[0] == stolen[1] == sum(row.stolen or 0 for row in whole.slices)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(programs, st.booleans(), st.integers(1, 9))
 def test_the_sweep_over_slices_finds_what_the_pass_over_records_found(
     program: tuple[int, int, int], cut: bool, bins: int
@@ -257,7 +257,7 @@ def test_the_sweep_over_slices_finds_what_the_pass_over_records_found(
     assert all(part[0] <= begin < max(part[1], part[0] + 1) for begin in begins)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs, st.data())
 def test_lost_records_are_noticed_and_leave_whole_tables(program: tuple[int, int, int], data: st.DataObject) -> None:
     """Drop any records: states still tile, levels still add up, and whatever was put right was counted."""
@@ -278,7 +278,7 @@ def test_lost_records_are_noticed_and_leave_whole_tables(program: tuple[int, int
     assert all(level[1] <= player.cpus for level in got.levels())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs, st.data())
 def test_a_damaged_spool_is_decoded_as_far_as_it_goes(program: tuple[int, int, int], data: st.DataObject) -> None:
     player = play(*program)

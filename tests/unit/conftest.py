@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import hypothesis_profile as hypothesis_profile
 import synthetic
 from headway.cli.main import invoke
 from synthetic import FakeThread

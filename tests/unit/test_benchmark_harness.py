@@ -58,9 +58,12 @@ def test_the_last_line_of_json_is_what_a_program_said() -> None:
 
 def test_busy_time_of_the_cpus_grows_with_what_runs_on_them() -> None:
     before, _ = harness.cpu_times(harness.machine()["cpus"])
-    begin = time.process_time_ns()
-    while time.process_time_ns() - begin < 300_000_000:
-        pass
+    ran_ns, last_ns = 0, time.process_time_ns()
+    while ran_ns < 300_000_000:
+        now_ns = time.process_time_ns()
+        # The host may stop the machine without saying so: the clock goes on, the kernel's ticks do not.
+        ran_ns += now_ns - last_ns if now_ns - last_ns < 1_000_000 else 0
+        last_ns = now_ns
     after, _ = harness.cpu_times(harness.machine()["cpus"])
     assert after - before >= 300_000_000 - 4 * harness.TICK_NS
 

@@ -1,0 +1,80 @@
+"""What /proc shows of a process that goes on meanwhile: what ends between the listing and the reading is left out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+_GONE = (
+    FileNotFoundError,
+    ProcessLookupError,
+)  # no such entry any more; an entry that was opened before its task ended
+
+
+def state(pid: int) -> str:
+    """Return the state letter of a process, or "gone"."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except _GONE:
+        return "gone"
+
+
+def lives(pid: int) -> bool:
+    """Tell whether a process is at work or asleep: neither stopped, nor ended, nor waited for."""
+    return state(pid) in ("R", "S", "D")
+
+
+def thread_names(pid: int) -> dict[int, str]:
+    """Return the kernel's name of each thread of a process, which it cuts to 15 bytes."""
+    names = {}
+    with contextlib.suppress(*_GONE):
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(*_GONE):
+                names[int(tid)] = Path(f"/proc/{pid}/task/{tid}/comm").read_text(errors="replace").removesuffix("\n")
+    return names
+
+
+def thread_cpu_ns(pid: int) -> dict[int, int]:
+    """Return how long each thread of a process has run, by the kernel."""
+    executed = {}
+    with contextlib.suppress(*_GONE):
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(*_GONE):
+                executed[int(tid)] = int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0])
+    return executed
+
+
+def open_files(pid: int) -> list[str]:
+    """Return what the file descriptors of a process lead to."""
+    targets = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(*_GONE):
+            targets.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return targets
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Tell whether a process has a handler for a signal by now. A JVM that has one for SIGQUIT has come up."""
+    status = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def waits_in_read(pid: int) -> bool:
+    """Tell whether the first thread of a process is blocked in read(2) on a pipe; one that was just woken up is not."""
+    numbers = {"x86_64": "0", "aarch64": "63"}
+    try:
+        number, *arguments = Path(f"/proc/{pid}/syscall").read_text().split()
+        if number != numbers[os.uname().machine]:
+            return False
+        return os.readlink(f"/proc/{pid}/fd/{int(arguments[0], 16)}").startswith("pipe:")
+    except _GONE:
+        return False
+
+
+def blocked_times(pid: int, tid: int) -> int:
+    """Return how often a thread has gone to sleep by itself: what a program does shows without asking it."""
+    status = Path(f"/proc/{pid}/task/{tid}/status").read_text(errors="replace").splitlines()
+    return int(next(line.split()[1] for line in status if line.startswith("voluntary_ctxt_switches:")))
