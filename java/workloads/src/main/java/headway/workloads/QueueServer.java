@@ -20,7 +20,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * compute a fixed amount, and look into a table under a lock. Almost every request parks several threads.
  *
  * <p>Arguments: clients (32); workers (8); requests per client (2000); rounds of computing per request (20000, about 40
- * microseconds); array or linked (array); "driven": serves once for every line on standard input, and ends with it.
+ * microseconds); array or linked (array); "driven": serves once for every line "run" on standard input, collects the garbage
+ * for every "gc", and ends with it.
  */
 public final class QueueServer {
     private static final int CAPACITY = 64;
@@ -52,9 +53,13 @@ public final class QueueServer {
             server.measure(clients, requests);
         } else {
             BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-            while (input.readLine() != null) {
-                System.gc(); // else the garbage of an earlier run would be collected in this one
-                server.measure(clients, requests);
+            for (String word = input.readLine(); word != null; word = input.readLine()) {
+                if (word.equals("gc")) {
+                    System.gc();
+                    Report.of("gc").print();
+                } else {
+                    server.measure(clients, requests);
+                }
             }
         }
         System.exit(0); // the workers wait for requests
