@@ -16,6 +16,7 @@ namespace headway {
 namespace {
 
 constexpr uint32_t kMaxChunk = 1 << 20;
+constexpr size_t kReadBytes = 1 << 20;
 constexpr int64_t kLatest = int64_t{1} << 61;
 
 // The text behind a record's fixed part; what would reach beyond the record is cut.
@@ -29,26 +30,12 @@ class AgentBuilder {
  public:
   explicit AgentBuilder(AgentFile* out) : out_(*out) {}
 
-  void take(const hw_record* record) {
-    if (record->ts_ns < 0 || record->ts_ns > kLatest) return;
+  // False when the record's time is damage.
+  bool take(const hw_record* record) {
+    if (record->ts_ns < 0 || record->ts_ns > kLatest) return false;
     out_.last_ns = std::max<int64_t>(out_.last_ns, record->ts_ns);
-    switch (record->type) {
-      case HW_THREAD_START:
-        return on_start(record);
-      case HW_THREAD_NAME:
-        return on_name(record);
-      case HW_THREAD_END:
-        return on_end(record);
-      case HW_PHASE:
-        return on_phase(record);
-      case HW_JVM_INFO:
-        return on_info(record);
-      case HW_VTHREAD_START:
-        ++out_.virtual_threads;
-        return;
-      default:
-        return;  // of a newer agent
-    }
+    take_valid(record);
+    return true;
   }
 
   // Chunks are by thread, so ends, starts and the parts of long values may come in any order.
@@ -76,6 +63,26 @@ class AgentBuilder {
   }
 
  private:
+  void take_valid(const hw_record* record) {
+    switch (record->type) {
+      case HW_THREAD_START:
+        return on_start(record);
+      case HW_THREAD_NAME:
+        return on_name(record);
+      case HW_THREAD_END:
+        return on_end(record);
+      case HW_PHASE:
+        return on_phase(record);
+      case HW_JVM_INFO:
+        return on_info(record);
+      case HW_VTHREAD_START:
+        ++out_.virtual_threads;
+        return;
+      default:
+        return;  // of locks, or of a newer agent
+    }
+  }
+
   void on_start(const hw_record* record) {
     hw_thread_start start;
     if (!read_as(record, &start)) return;
@@ -120,8 +127,8 @@ class AgentBuilder {
   std::map<std::string, std::map<uint16_t, std::pair<int64_t, std::string>>> facts_;
 };
 
-// Hands on the records of one chunk. `chunk` is aligned and has `bytes` bytes.
-void read_chunk(const char* chunk, size_t bytes, AgentBuilder* builder) {
+// Hands on the records of one chunk, which begins at `offset` of the file. `chunk` is aligned and has `bytes` bytes.
+void read_chunk(const char* chunk, size_t bytes, uint64_t offset, AgentBuilder* builder, LockRecords* locks) {
   hw_agent_chunk head;
   std::memcpy(&head, chunk, sizeof head);
   if (head.head.type != HW_AGENT_CHUNK) return;
@@ -130,14 +137,34 @@ void read_chunk(const char* chunk, size_t bytes, AgentBuilder* builder) {
   while (at + sizeof(hw_record) <= used) {
     const auto* record = reinterpret_cast<const hw_record*>(chunk + at);
     if (record->size < sizeof(hw_record) || record->size % 8 != 0 || record->size > used - at) return;
-    builder->take(record);
+    if (builder->take(record)) locks->take(record, offset + at);
     at += record->size;
+  }
+}
+
+// Reads the chunks of a file from front to back.
+void read_chunks(int fd, uint32_t chunk_bytes, AgentBuilder* builder, LockRecords* locks) {
+  const size_t at_once = std::max<size_t>(1, kReadBytes / chunk_bytes) * chunk_bytes;
+  std::vector<uint64_t> buffer(at_once / sizeof(uint64_t));
+  char* const bytes = reinterpret_cast<char*>(buffer.data());
+  for (uint64_t offset = HW_HEADER_BYTES;; offset += at_once) {
+    size_t have = 0;
+    while (have < at_once) {
+      const ssize_t got = pread(fd, bytes + have, at_once - have, static_cast<off_t>(offset + have));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      have += static_cast<size_t>(got);
+    }
+    for (size_t at = 0; at + sizeof(hw_agent_chunk) <= have; at += chunk_bytes) {
+      read_chunk(bytes + at, std::min<size_t>(chunk_bytes, have - at), offset + at, builder, locks);
+    }
+    if (have < at_once) return;
   }
 }
 
 }  // namespace
 
-AgentFile read_agent_file(const std::string& path) {
+AgentFile read_agent_file(const std::string& path, LockRecords* locks) {
   AgentFile file;
   file.path = path;
   RecordReader reader(path);
@@ -155,15 +182,10 @@ AgentFile read_agent_file(const std::string& path) {
     return file;
   }
   AgentBuilder builder(&file);
-  std::vector<uint64_t> chunk(header.chunk_bytes / sizeof(uint64_t));
-  char* const bytes = reinterpret_cast<char*>(chunk.data());
-  for (off_t at = HW_HEADER_BYTES;; at += header.chunk_bytes) {
-    const ssize_t got = pread(fd, bytes, header.chunk_bytes, at);
-    if (got < static_cast<ssize_t>(sizeof(hw_agent_chunk))) break;
-    read_chunk(bytes, static_cast<size_t>(got), &builder);
-  }
+  read_chunks(fd, header.chunk_bytes, &builder, locks);
   close(fd);
   builder.finish();
+  locks->finish();
   return file;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/lock_records.h"
 #include "wire/records.h"
 
 namespace headway {
@@ -43,7 +44,7 @@ struct AgentFile {
   std::vector<JvmFact> facts;
 };
 
-// Reads one agent-<pid>.spool; a damaged one gives what could be read.
-AgentFile read_agent_file(const std::string& path);
+// Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`.
+AgentFile read_agent_file(const std::string& path, LockRecords* locks);
 
 }  // namespace headway

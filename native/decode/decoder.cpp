@@ -14,6 +14,13 @@ size_t activity_limit(uint64_t changes) {
   return std::max<size_t>(kLeast, changes / 64);
 }
 
+// Where the agent that writes DIR/agent-NAME.spool keeps its sums: DIR/locks-NAME.table.
+std::string table_of(const std::string& agent_path) {
+  const std::filesystem::path path(agent_path);
+  const std::string name = path.stem().string();
+  return (path.parent_path() / ("locks" + name.substr(name.find('-')) + ".table")).string();
+}
+
 std::vector<std::string> files_of(const std::string& directory, const std::string& prefix) {
   std::error_code error;
   std::vector<std::string> found;
@@ -33,7 +40,14 @@ Decoder::Decoder(std::string spool_dir)
       sched_paths_(files_of(spool_dir_, "sched-cpu")),
       lifecycle_(read_lifecycle(spool_dir_)),
       losses_(lifecycle_.losses) {
-  for (const std::string& path : files_of(spool_dir_, "agent-")) agents_.push_back(read_agent_file(path));
+  std::vector<LockFile> locks;
+  for (const std::string& path : files_of(spool_dir_, "agent-")) {
+    LockFile& file = locks.emplace_back();
+    file.path = path;
+    agents_.push_back(read_agent_file(path, &file.records));
+    file.table = read_lock_table(table_of(path));
+  }
+  locks_ = std::make_unique<Locks>(std::move(locks));
 }
 
 int64_t Decoder::last_record_ns() const {
@@ -69,6 +83,7 @@ void Decoder::begin(int64_t start_ns, int64_t end_ns, std::vector<uint8_t> kinds
   transitions_ = std::make_unique<Transitions>(sweep_.get());
   machine_ =
       std::make_unique<Machine>(lifecycle_, kinds, start_ns, end_ns_, tick_ns, is_perf_, transitions_.get(), &slices_);
+  if (!is_perf_) machine_->tell_wakings(locks_->wakers());
   done_ = false;
 }
 
@@ -88,6 +103,7 @@ bool Decoder::next(size_t rows, SliceColumns* slices) {
     if (done_) {
       machine_->finish();
       sweep_->finish(activity_limit(sweep_->changes()));
+      if (KernelWakers* wakers = locks_->wakers()) wakers->finish();
     }
   }
   *slices = std::move(slices_);
@@ -101,6 +117,7 @@ std::vector<std::string> Decoder::problems() const {
   };
   add(spool_dir_ + "/lifecycle.spool", lifecycle_.problem);
   for (const AgentFile& agent : agents_) add(agent.path, agent.problem);
+  for (const LockFile& file : locks_->files()) add(table_of(file.path), file.table.problem);
   if (merge_) {
     for (const auto& source : merge_->sources()) add(source->reader().path(), source->reader().problem());
   }

@@ -9,6 +9,7 @@
 
 #include "decode/agent_file.h"
 #include "decode/lifecycle.h"
+#include "decode/lock_rows.h"
 #include "decode/machine.h"
 #include "decode/merge.h"
 #include "decode/slices.h"
@@ -24,6 +25,9 @@ class Decoder {
 
   const Lifecycle& lifecycle() const { return lifecycle_; }
   const std::vector<AgentFile>& agents() const { return agents_; }
+  // Its files() are in the order of agents(). What begin() of it was called before begin() of this gets the kernel's
+  // wakings as well.
+  Locks& locks() { return *locks_; }
   bool has_sched() const { return !sched_paths_.empty(); }
   // The time of the last record of any source, 0 when there is none: the end of a recording whose recorder died. Reads
   // the whole spool.
@@ -50,6 +54,7 @@ class Decoder {
   std::vector<std::string> sched_paths_;
   Lifecycle lifecycle_;
   std::vector<AgentFile> agents_;
+  std::unique_ptr<Locks> locks_;
   std::vector<LossSpan> losses_;
   bool is_perf_ = false;
   int64_t end_ns_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "decode/kernel_wakers.h"
+
 namespace headway {
 namespace {
 
@@ -211,6 +213,8 @@ void Machine::on_waking(const Event& event) {
   if ((event.flags & HW_WK_WAKER_OURS) != 0 && known(event.other) >= 0) waking.waker = known(event.other);
   const auto index = static_cast<uint32_t>(id);
   Thread& t = threads_[index];
+  const bool sleeps = t.state == State::kUnborn || t.state == State::kBlocked;
+  if (wakers_ != nullptr && sleeps) wakers_->on_waking(index, event.ts_ns, waking.waker, waking.irq);
   switch (t.state) {
     case State::kUnborn:
       go_runnable(index, event.ts_ns, 0);
@@ -249,9 +253,12 @@ void Machine::came_to_run(uint32_t id, int64_t ts_ns) {
       if (t.open_question != kNoTransition && transitions_->answer(t.open_question, Level::kRunnable)) {
         t.runnable_since = t.blocked_since;
         t.waking = t.pending;
+        // It was told late: until now the waking may have been in vain.
+        if (wakers_ != nullptr) wakers_->on_waking(id, t.blocked_since, t.waking.waker, t.waking.irq);
       } else {
         t.runnable_since = ts_ns;
         t.runnable_known = !is_perf_;
+        if (wakers_ != nullptr) wakers_->on_unseen_waking(id, ts_ns);
         if (!is_perf_ && ts_ns > start_ns_) ++counts_.unknown_wakers;
       }
       break;

@@ -23,6 +23,8 @@
 
 namespace headway {
 
+class KernelWakers;
+
 constexpr int32_t kWakerUnknown = -1;
 constexpr int32_t kWakerOutside = -2;
 
@@ -64,6 +66,9 @@ class Machine {
   // Slices are written in ticks of tick_ns; accounts and transitions are exact.
   Machine(const Lifecycle& lifecycle, const std::vector<uint8_t>& kinds, int64_t start_ns, int64_t end_ns,
           int64_t tick_ns, bool is_perf, Transitions* transitions, SliceColumns* slices);
+
+  // Tells of each waking of a sleeping thread as well; nullptr: nobody.
+  void tell_wakings(KernelWakers* wakers) { wakers_ = wakers; }
 
   void on_event(const Event& event);
   // Closes what is open at the end of the window.
@@ -137,6 +142,7 @@ class Machine {
   const uint8_t unknown_stolen_;  // flag of a running part without executed time
   Transitions* transitions_;
   SliceColumns* slices_;
+  KernelWakers* wakers_ = nullptr;
   std::vector<Thread> threads_;
   std::vector<ThreadAccount> accounts_;
   std::vector<int32_t> by_tid_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "columns.h"
 #include "decode/decoder.h"
 #include "decode/reverse_sweep.h"
 
@@ -18,30 +19,12 @@ namespace nb = nanobind;
 namespace headway {
 namespace {
 
-// Hands a vector's memory to NumPy without copying it.
-template <typename T>
-nb::object array(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
-}
-
-template <typename Rows, typename Get>
-auto column(const Rows& rows, Get get) {
-  std::vector<std::decay_t<decltype(get(*rows.begin()))>> values;
-  values.reserve(rows.size());
-  for (const auto& row : rows) values.push_back(get(row));
-  return array(std::move(values));
-}
-
 // Names are bytes: nobody promises that they are UTF-8.
 nb::bytes comm_of(const ThreadLife& life) {
   size_t length = 0;
   while (length < HW_COMM_BYTES && life.comm[length] != 0) ++length;
   return nb::bytes(life.comm, length);
 }
-
-nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
 nb::dict lifecycle(const Decoder& decoder) {
   const auto& lives = decoder.lifecycle().lives;
@@ -180,9 +163,6 @@ nb::dict result(const Decoder& decoder) {
   return out;
 }
 
-template <typename T>
-using Input = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 nb::dict sweep(Input<int32_t> thread_id, Input<int64_t> start_ns, Input<int64_t> runnable_ns, Input<int64_t> running_ns,
                Input<int64_t> stolen_ns, Input<uint8_t> kinds, int64_t from_ns, int64_t to_ns, int64_t bin_ns) {
   const size_t rows = thread_id.shape(0);
@@ -215,10 +195,12 @@ void begin(Decoder& decoder, int64_t start_ns, int64_t end_ns, Input<uint8_t> ki
 }  // namespace
 
 void bind_decode(nb::module_& m) {
+  bind_locks(m);
   nb::class_<Decoder>(m, "Decoder", "Turns a spool directory into the columns of the store.")
       .def(nb::init<std::string>(), nb::arg("spool_dir"), "Read lifecycle.spool and agent-*.spool.")
       .def("lifecycle", &lifecycle, "Columns of every thread whose birth or snapshot is on record, by thread_id.")
       .def("agents", &agents, "What each in-JVM agent wrote.")
+      .def("locks", &Decoder::locks, nb::rv_policy::reference_internal, "What the agents wrote about locks.")
       .def("has_sched", &Decoder::has_sched, "Whether there are scheduling records.")
       .def("last_record_ns", &Decoder::last_record_ns, nb::call_guard<nb::gil_scoped_release>(),
            "Time of the last record; reads the whole spool.")

@@ -341,6 +341,44 @@ _ROWS: tuple[Message, ...] = (
         "record once more for the whole run",
     ),
     Message(
+        "HW206",
+        "single blocks end before the recording",
+        "from {after_s:.3f} s on blocks and holds were only summed: timelines, wakers and percentiles of locks end there",
+        "An agent's file holds about 16 million blocks. Past that the sums per lock go on, so times parked, the times and "
+        "the utilisations are exact to the end.",
+        "record a shorter span: headway record --duration 60 ...",
+    ),
+    Message(
+        "HW207",
+        "locks were not recorded in a JVM",
+        "the locks of JVM {pid} were not recorded: {reason}",
+        "The agent changes nothing in a JVM when it can't do all of it; everything else of the recording is whole.",
+        "headway doctor",
+    ),
+    Message(
+        "HW208",
+        "parks on more objects than the table holds",
+        "{count} parks were on objects that found no room in the table of locks: no figure has them",
+        "The table holds some hundred thousand objects at once, and the disk may have been full.",
+        "headway record --forget-dead ...   (or --park-threshold 2)",
+    ),
+    Message(
+        "HW209",
+        "another agent had taken the hooks out for a while",
+        "JVM {pid}: from {from_s:.3f} to {to_s:.3f} s parks may be missing: another agent had redefined LockSupport",
+        "An agent that redefines a class (async-profiler's lock mode, OpenTelemetry's) throws out what others had put "
+        "there. headway looks about once a second and puts its call sites in again; times are of the last such gap.",
+        "leave the other agent out, or attach it before headway",
+    ),
+    Message(
+        "HW210",
+        "another agent has taken the hooks out",
+        "JVM {pid}: after {from_s:.3f} s parks are missing: another agent redefines LockSupport again and again",
+        "headway put its call sites in again several times, or the other agent's class no longer has the calls that it "
+        "redirects; then it gives up. Monitors and Object.wait are recorded to the end.",
+        "leave the other agent out",
+    ),
+    Message(
         "HW301",
         "not a recording",
         "{path} is not a headway recording: {reason}",
@@ -582,6 +620,42 @@ _ROWS: tuple[Message, ...] = (
         "{path} does not say on how many cores it was recorded",
         "Without it the levels can't be carried over to another number of cores.",
         "headway record -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW430",
+        "recorded without locks",
+        "{path} was recorded without locks: who waited for what is not in it",
+        "Waits of Java threads are seen by the agent, and only when it is told to look for them.",
+        "headway record --locks -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW431",
+        "not every wait is there by itself",
+        "{single} of {counted} waits are recorded one by one: sums per object are exact, but holders, sites, distributions and"
+        " costs are of those only",
+        "The agent's file for single waits was full. From then on waits are only summed up, so that memory stays bounded.",
+        "headway record --locks --duration 10s ...   (a shorter stretch keeps every wait)",
+    ),
+    Message(
+        "HW432",
+        "what holders did is not known in this mode",
+        "mode {mode} recorded no scheduling: whether holders ran or slept, and which cores were idle, is not known",
+        "The kernel's record of running and waiting threads needs eBPF or perf events.",
+        "headway doctor   (what would lift it)",
+    ),
+    Message(
+        "HW433",
+        "waits are missing in a part of the recording",
+        "single waits are missing in a part of this recording, perhaps in this window: its figures may be too low",
+        "The agent's file for single waits was full; a window's figures are made from these alone.",
+        "headway locks NAME.headway   (without --from and --to: the sums of the whole recording are exact)",
+    ),
+    Message(
+        "HW434",
+        "waits that began before the recording",
+        "{count} waits had begun before headway came: they count from then on",
+        "The agent was attached to a running program whose threads waited already.",
+        "start the program with headway record --locks -- CMD to see them from their begin",
     ),
     Message(
         "HW500",

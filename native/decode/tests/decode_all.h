@@ -9,6 +9,7 @@
 #include "agent/tests/check.h"
 #include "decode/decoder.h"
 #include "decode/reverse_sweep.h"
+#include "decode/tests/locks_all.h"
 
 namespace headway {
 
@@ -17,6 +18,7 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
   decoder.last_record_ns();
   std::vector<uint8_t> kinds(decoder.lifecycle().lives.size(), 0);
   if (!kinds.empty()) kinds[0] = kind_of_first;
+  begin_locks(&decoder, start_ns, end_ns);
   decoder.begin(start_ns, end_ns, kinds, 1 + (end_ns - start_ns) / 5, 1, 64);
   int64_t running = 0, runnable = 0, last_end = INT64_MIN;
   SliceColumns slices;
@@ -31,6 +33,7 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
       runnable += slices.runnable_ticks[i];
     }
   }
+  check_locks(&decoder.locks(), decoder.machine().accounts().size(), start_ns, end_ns);
   for (size_t i = 0; i < decoder.machine().accounts().size(); ++i) {
     const ThreadAccount& account = decoder.machine().accounts()[i];
     const int64_t active = i < decoder.sweep().threads().size() ? decoder.sweep().threads()[i].active_ns : 0;

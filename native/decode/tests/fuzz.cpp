@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "decode/tests/decode_all.h"
+#include "decode/tests/lock_table_bytes.h"
 
 namespace {
 
@@ -30,14 +31,29 @@ void write(const std::string& name, hw_source source, hw_u32 chunk_bytes, const 
   out.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
 }
 
+// The bytes are the header's counts, some names of classes, and slots.
+void write_table(const uint8_t* data, size_t size) {
+  headway::LockTableBytes table;
+  if (size >= 8) {
+    std::memcpy(&table.header.slots, data, 4);
+    std::memcpy(&table.header.classes, data + 4, 4);
+  }
+  for (size_t at = 8; at + sizeof(hw_lock_slot) <= size; at += sizeof(hw_lock_slot)) {
+    std::memcpy(&table.slots.emplace_back(), data + at, sizeof(hw_lock_slot));
+  }
+  table.write(directory() + "/locks-1.table");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   const size_t first = size * data[0] / 512, second = first + (size - first) * data[1] / 512;
+  const size_t third = second + (size - second) * data[3] / 512;
   write("sched-cpu0.spool", HW_SOURCE_SCHED, 0, data, first);
   write("lifecycle.spool", HW_SOURCE_LIFECYCLE, 0, data + first, second - first);
-  write("agent-1.spool", HW_SOURCE_AGENT, 256, data + second, size - second);
+  write("agent-1.spool", HW_SOURCE_AGENT, 256, data + second, third - second);
+  write_table(data + third, size - third);
   headway::decode_all(directory(), 0, int64_t{1} << (data[2] % 61));
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "decode/tests/decode_all.h"
+#include "decode/tests/lock_table_bytes.h"
 
 namespace {
 
@@ -84,15 +85,122 @@ struct Maker {
     }
   }
 
-  Bytes file(hw_source source, hw_u32 cpu, bool perf) {
+  // Records of locks, on few blockers and threads, with ids that are now and then beyond anything.
+  void locks(Bytes* out) {
+    const auto id = [&] { return static_cast<hw_u32>(below(30) == 0 ? random() : below(5)); };
+    const auto past = [&] { return now - static_cast<hw_i64>(below(20) == 0 ? random() : below(300)); };
+    switch (below(9)) {
+      case 0: {
+        hw_blocker blocker{};
+        blocker.blocker_id = id();
+        blocker.kind = static_cast<hw_u32>(below(5));
+        blocker.identity_hash = id();
+        blocker.first_stack_id = id();
+        blocker.class_bytes = static_cast<hw_u16>(below(9));
+        return put(out, blocker, HW_BLOCKER);
+      }
+      case 1: {
+        hw_hold hold{};
+        hold.start_ns = past();
+        hold.blocker_id = id();
+        hold.java_id = id();
+        return put(out, hold, HW_HOLD);
+      }
+      case 2: {
+        hw_blocker_dead dead{};
+        dead.blocker_id = id();
+        dead.folded_into = below(2) == 0 ? id() : 0;
+        return put(out, dead, HW_BLOCKER_DEAD);
+      }
+      case 3: {
+        struct {
+          hw_record head;
+          hw_u32 stack_id;
+          hw_u16 frames, is_cut;
+          hw_stack_frame frame[2];
+        } stack{{}, id(), static_cast<hw_u16>(below(4)), 0, {{id(), 7}, {id(), -1}}};
+        return put(out, stack, HW_STACK);
+      }
+      case 4: {
+        struct {
+          hw_record head;
+          hw_u32 method_id;
+          hw_u16 class_bytes, name_bytes;
+          char text[8];
+        } method{{}, id(), 3, 5, "abcdefg"};
+        return put(out, method, below(9) == 0 ? HW_LOCKS_CAPPED : HW_METHOD);
+      }
+      default: {
+        hw_block block{};
+        block.head.tid = tid();
+        block.start_ns = past();
+        block.waking_ns = below(2) == 0 ? past() : 0;
+        block.blocker_id = id();
+        block.stack_id = id();
+        block.java_id = id();
+        block.waker_java_id = id();
+        block.owner_java_id = id();
+        block.kind = static_cast<hw_u16>(below(5));
+        block.flags = static_cast<hw_u16>(below(128));
+        block.weight = id();
+        return put(out, block, HW_BLOCK);
+      }
+    }
+  }
+
+  // An agent's file: full chunks, each of one thread's records.
+  Bytes agent() {
+    constexpr size_t kChunk = 512;
+    Bytes out = header(HW_SOURCE_AGENT, 0, false);
+    now = 1000;
+    for (uint64_t chunks = below(12); chunks > 0; --chunks) {
+      Bytes chunk(sizeof(hw_agent_chunk));
+      for (Bytes more; chunk.size() + more.size() <= kChunk; more.clear(), locks(&more)) {
+        chunk.insert(chunk.end(), more.begin(), more.end());
+      }
+      hw_agent_chunk head{};
+      head.head.type = HW_AGENT_CHUNK;
+      head.used = static_cast<hw_u32>(chunk.size());
+      std::memcpy(chunk.data(), &head, sizeof head);
+      chunk.resize(kChunk);
+      out.insert(out.end(), chunk.begin(), chunk.end());
+    }
+    return out;
+  }
+
+  Bytes table() {
+    headway::LockTableBytes made;
+    made.header.slots = static_cast<hw_u32>(below(6));
+    made.header.classes = 1;
+    made.header.capped_ns = static_cast<hw_i64>(below(3000));
+    for (uint64_t i = 0; i < 5; ++i) {
+      hw_lock_slot& slot = made.slots.emplace_back();
+      slot.blocker_id = static_cast<hw_u32>(below(5));
+      slot.kind = static_cast<hw_u16>(below(5));
+      slot.class_index = static_cast<hw_u32>(below(2));
+      slot.parked_now = static_cast<hw_u32>(below(4) == 0 ? random() : below(3));
+      slot.thread_time_ns = below(8) == 0 ? random() : below(2000);
+      slot.real_time_ns = below(2000);
+      slot.last_ns = static_cast<hw_i64>(below(8) == 0 ? random() : below(4000));
+    }
+    return made.bytes();
+  }
+
+  Bytes header(hw_source source, hw_u32 cpu, bool perf) {
     hw_spool_header header{};
     std::memcpy(header.magic, HW_SPOOL_MAGIC, sizeof header.magic);
     header.version = HW_SPOOL_VERSION;
     header.source = source;
     header.producer = perf ? HW_PRODUCER_PERF_SWITCH : HW_PRODUCER_EBPF;
     header.cpu = cpu;
+    header.chunk_bytes = source == HW_SOURCE_AGENT ? 512 : 0;
     Bytes out(HW_HEADER_BYTES);
     std::memcpy(out.data(), &header, sizeof header);
+    return out;
+  }
+
+  Bytes file(hw_source source, hw_u32 cpu, bool perf) {
+    Bytes out = header(source, cpu, perf);
     now = 1000;
     const uint64_t records = below(120);
     for (uint64_t i = 0; i < records; ++i) source == HW_SOURCE_SCHED ? sched(&out) : life(&out);
@@ -128,6 +236,15 @@ int main(int argc, char** argv) {
     Bytes life = maker.file(HW_SOURCE_LIFECYCLE, 0, perf);
     if (spoilt) spoil(&life, &maker);
     write(base + "/lifecycle.spool", life);
+    for (const char* name : {"1", "2"}) {
+      Bytes agent = maker.agent(), table = maker.table();
+      if (spoilt) {
+        spoil(&agent, &maker);
+        spoil(&table, &maker);
+      }
+      write(base + "/agent-" + name + ".spool", agent);
+      write(base + "/locks-" + name + ".table", table);
+    }
     const auto start = static_cast<int64_t>(maker.below(3000));
     headway::decode_all(base, start, start + static_cast<int64_t>(maker.below(4000)), maker.below(5) == 0 ? 255 : 0);
   }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
 from headway.record import invariants, thread_table
+from headway.record.lock_tables import LockTables
 from headway.record.thread_table import Threads, text
 from headway.store import packing
 from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
@@ -59,6 +60,8 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
     facts: dict[str, Any] = {"window": {"start_ns": window[0], "end_ns": window[1]}}
     tables: dict[str, TableInfo] = {}
     result: dict[str, Any] | None = None
+    locks = LockTables(decoder.locks(), threads, agents, window, draft.get("locks") or {})
+    locks.begin()
     if decoder.has_sched():
         codes = threads.kind_codes
         decoder.begin(*window, codes, max(LEAST_BIN_NS, -(-(window[1] - window[0]) // BINS)), TICK_NS)
@@ -69,8 +72,11 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
         facts |= _judge(result, threads, window, draft)
     tables |= _write_small(directory, threads, agents, result)
     tables |= _write(directory, "counter", _counters(spool))
+    tables |= locks.write(directory)
+    facts["locks"] = locks.facts()
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent) for number, agent in enumerate(agents)]
-    facts["notices"] = _merge(draft.get("notices") or [], _notices(facts, result, agents))
+    found = _notices(facts, result, agents) + locks.notices()
+    facts["notices"] = _merge(draft.get("notices") or [], found)
     plain = {name: {"rows": info.rows, "bytes": info.bytes} for name, info in tables.items()}
     write_manifest(directory, {**draft, **facts, "tables": plain, "state": state})
     shutil.rmtree(spool, ignore_errors=True)

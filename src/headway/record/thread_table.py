@@ -69,10 +69,14 @@ class Thread:
 
 @dataclass(slots=True)
 class Threads:
-    """The threads of a recording in order of thread_id, and which process each agent was in."""
+    """The threads of a recording in order of thread_id, and which process each agent was in.
+
+    `thread_of_java` gives, for each agent, the thread_id of every Java thread that it announced, by Thread.getId().
+    """
 
     rows: list[Thread] = field(default_factory=list)
     pid_of_agent: dict[int, int] = field(default_factory=dict)
+    thread_of_java: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @property
     def kind_codes(self) -> NDArray[np.uint8]:
@@ -93,7 +97,9 @@ def identify(lives: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> T
     for number, agent in enumerate(agents):
         threads.pid_of_agent[number] = _process_of(threads.rows, agent)
     for number, agent in enumerate(agents):
-        _name_java_threads(threads, threads.pid_of_agent[number], agent)
+        found = _name_java_threads(threads, threads.pid_of_agent[number], agent)
+        places = {id(row): place for place, row in enumerate(threads.rows)}
+        threads.thread_of_java[number] = {java_id: places[id(row)] for java_id, row in found.items()}
     jvms = set(threads.pid_of_agent.values()) | {row.pid for row in threads.rows if is_jvm_thread(row.comm)}
     for row in threads.rows:
         if row.java is None:
@@ -134,13 +140,15 @@ def _process_of(rows: list[Thread], agent: Mapping[str, Any]) -> int:
     return found[-1].pid if found else int(agent["pid"])
 
 
-def _name_java_threads(threads: Threads, pid: int, agent: Mapping[str, Any]) -> None:
+def _name_java_threads(threads: Threads, pid: int, agent: Mapping[str, Any]) -> dict[int, Thread]:
     """Give each announced thread to the life it means; without any (mode agent) it becomes a row of its own.
 
+    Return who each java_id is: the main thread has two, its own and that of DestroyJavaVM.
     Where the kernel's records are, a thread without a life there began after them: its recorder had died.
     """
     by_tid: dict[int, list[Thread]] = defaultdict(list)
     unknown: list[Thread] = []
+    found: dict[int, Thread] = {}
     for row in threads.rows:
         if row.pid == pid:
             by_tid[row.ns_tid].append(row)
@@ -152,8 +160,12 @@ def _name_java_threads(threads: Threads, pid: int, agent: Mapping[str, Any]) -> 
         elif meant:
             meant[-1].java = announced
         elif not by_tid:
-            unknown.append(_from_agent(pid, announced))
+            meant = [_from_agent(pid, announced)]
+            unknown += meant
+        if meant:
+            found[announced.java_id] = meant[-1]
     threads.rows += unknown
+    return found
 
 
 def _may_be(row: Thread, announced: JavaThread) -> bool:

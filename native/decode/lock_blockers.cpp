@@ -1,0 +1,198 @@
+#include "decode/lock_blockers.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace headway {
+namespace {
+
+constexpr int64_t kLatest = int64_t{1} << 61;
+
+int64_t sum_of(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, kLatest)); }
+
+int64_t time_of(int64_t ns) { return std::clamp<int64_t>(ns, 0, kLatest); }
+
+void add_to(int64_t* sum, int64_t value) { *sum = std::min(*sum + value, kLatest); }
+
+void take_from(int64_t* sum, int64_t value) { *sum = std::max<int64_t>(0, *sum - value); }
+
+}  // namespace
+
+void LockBlockers::number(const std::vector<LockFile>& files, const std::vector<JvmThreads>& jvms,
+                          const std::vector<uint8_t>& own) {
+  rows_.clear();
+  for (uint32_t i = 0; i < files.size(); ++i) number_file(i, files[i], jvms[i], own);
+  std::stable_sort(rows_.begin(), rows_.end(), [](const BlockerRow& a, const BlockerRow& b) {
+    return std::tie(a.first_ns, a.file, a.id) < std::tie(b.first_ns, b.file, b.id);
+  });
+  by_file_.assign(files.size(), {});
+  for (size_t i = 0; i < rows_.size(); ++i) by_file_[rows_[i].file].at(rows_[i].id) = static_cast<int32_t>(i) + 1;
+  for (BlockerRow& row : rows_) {
+    const uint32_t* into = files[row.file].records.folded_into.find(row.id);
+    if (!row.has_slot && into != nullptr && *into != 0) row.folded_into = row_of(row.file, *into);
+  }
+  seen_.assign(rows_.size(), {});
+  open_.clear();
+  find_monitors();
+}
+
+void LockBlockers::number_file(uint32_t index, const LockFile& file, const JvmThreads& jvm,
+                               const std::vector<uint8_t>& own) {
+  ById<uint32_t> slots;  // place + 1 by id
+  std::vector<uint32_t> ids;
+  for (size_t i = 0; i < file.table.slots.size(); ++i) {
+    uint32_t& place = slots.at(file.table.slots[i].blocker_id);
+    if (place != 0) continue;  // the first one counts
+    place = static_cast<uint32_t>(i) + 1;
+    ids.push_back(file.table.slots[i].blocker_id);
+  }
+  file.records.blockers.for_each([&](uint32_t id, const BlockerFacts& facts) {
+    if (facts.kind != 0) ids.push_back(id);
+  });
+  file.records.users.for_each([&](uint32_t id, const BlockerUsers& users) {
+    if (users.kind != 0) ids.push_back(id);
+  });
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  for (const uint32_t id : ids) {
+    const uint32_t* place = slots.find(id);
+    BlockerRow row;
+    row.file = index;
+    row.id = id;
+    fill(&row, file, place == nullptr || *place == 0 ? nullptr : &file.table.slots[*place - 1]);
+    if (!is_own(row, file, jvm, own)) rows_.push_back(row);
+  }
+}
+
+bool LockBlockers::is_own(const BlockerRow& row, const LockFile& file, const JvmThreads& jvm,
+                          const std::vector<uint8_t>& own) {
+  const auto is_ours = [&](uint32_t java_id) {
+    const int32_t thread = jvm.of_java(java_id);
+    return thread >= 0 && static_cast<size_t>(thread) < own.size() && own[static_cast<size_t>(thread)] != 0;
+  };
+  const BlockerUsers* users = file.records.users.find(row.id);
+  if (users != nullptr && users->kind != 0) return !users->several && is_ours(users->java_id);
+  return is_ours(row.first_java_id);
+}
+
+void LockBlockers::fill(BlockerRow* row, const LockFile& file, const hw_lock_slot* slot) {
+  if (const BlockerUsers* users = file.records.users.find(row->id)) row->kind = users->kind;
+  if (slot != nullptr) {
+    row->has_slot = true;
+    row->kind = slot->kind;
+    row->identity_hash = slot->identity_hash;
+    row->class_name = texts_.add(row->id == 0 ? std::string_view() : file.table.class_of(*slot));
+    row->first_java_id = slot->first_java_id;
+    row->first_stack_id = slot->first_stack_id;
+    row->first_ns = time_of(slot->first_ns);
+    row->last_ns = std::max(row->first_ns, time_of(slot->last_ns));
+    row->times_parked = sum_of(slot->times_parked);
+    row->times_measured = sum_of(slot->times_measured);
+    row->thread_time_ns = sum_of(slot->thread_time_ns);
+    row->real_time_ns = sum_of(slot->real_time_ns);
+    row->holds = sum_of(slot->holds);
+    row->hold_ns = sum_of(slot->hold_ns);
+    row->parked_now = std::min<uint32_t>(slot->parked_now, INT32_MAX);
+    row->peak_parked = std::min<uint32_t>(slot->peak_parked, INT32_MAX);
+  }
+  const BlockerFacts* facts = file.records.blockers.find(row->id);
+  if (facts != nullptr && facts->kind != 0) {
+    row->kind = facts->kind;
+    row->identity_hash = facts->identity_hash;
+    row->class_name = texts_.add(file.records.texts[facts->class_name]);
+    row->first_thread = texts_.add(file.records.texts[facts->first_thread]);
+    row->first_java_id = facts->first_java_id;
+    row->first_stack_id = facts->first_stack_id;
+    row->first_ns = std::min(row->first_ns, facts->first_ns);
+  } else if (slot == nullptr && row->id != 0) {
+    row->class_name = texts_.add("unknown");  // its record was lost
+  }
+  const int64_t* died = file.records.died_ns.find(row->id);
+  if (died != nullptr && *died != 0) row->died_ns = *died;
+  row->last_ns = std::max(row->last_ns, row->first_ns == INT64_MAX ? 0 : row->first_ns);
+}
+
+// Who waits on an object has let its monitor go, and must get it back: both blockers are of one object.
+void LockBlockers::find_monitors() {
+  using Object = std::tuple<uint32_t, uint32_t, uint32_t>;  // file, hash, class
+  constexpr int32_t kSeveral = -2;
+  monitor_of_.assign(rows_.size(), -1);
+  std::map<Object, int32_t> monitors;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const BlockerRow& row = rows_[i];
+    if (row.kind != HW_BK_MONITOR) continue;
+    monitor_of_[i] = static_cast<int32_t>(i);
+    if (row.identity_hash == 0) continue;
+    const auto [at, is_new] =
+        monitors.try_emplace({row.file, row.identity_hash, row.class_name}, static_cast<int32_t>(i));
+    if (!is_new) at->second = kSeveral;
+  }
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const BlockerRow& row = rows_[i];
+    if (row.kind != HW_BK_WAIT || row.identity_hash == 0) continue;
+    const auto found = monitors.find({row.file, row.identity_hash, row.class_name});
+    if (found != monitors.end() && found->second != kSeveral) monitor_of_[i] = found->second;
+  }
+}
+
+void LockBlockers::add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open) {
+  BlockerRow& blocker = rows_[static_cast<size_t>(row)];
+  if (is_open) ++seen_[static_cast<size_t>(row)].open;
+  if (blocker.has_slot) return;
+  Open& open = open_[row];
+  const int64_t end_ns = start_ns + dur_ns;
+  while (!open.ends.empty() && open.ends.top() <= start_ns) open.ends.pop();
+  open.ends.push(end_ns);
+  blocker.peak_parked = std::max(blocker.peak_parked, static_cast<uint32_t>(open.ends.size()));
+  add_to(&blocker.times_parked, 1);
+  add_to(&blocker.times_measured, 1);
+  add_to(&blocker.thread_time_ns, dur_ns);
+  add_to(&blocker.real_time_ns, std::max<int64_t>(0, end_ns - std::max(start_ns, open.busy_until)));
+  open.busy_until = std::max(open.busy_until, end_ns);
+  blocker.first_ns = std::min(blocker.first_ns, start_ns);
+  blocker.last_ns = std::max(blocker.last_ns, end_ns);
+}
+
+void LockBlockers::add_hold(int32_t row, int64_t dur_ns) {
+  BlockerRow& blocker = rows_[static_cast<size_t>(row)];
+  if (blocker.has_slot) return;
+  add_to(&blocker.holds, 1);
+  add_to(&blocker.hold_ns, dur_ns);
+}
+
+void LockBlockers::add_waking_hold(int32_t row, int64_t dur_ns) {
+  Seen& seen = seen_[static_cast<size_t>(row)];
+  add_to(&seen.waking_holds, 1);
+  add_to(&seen.waking_hold_ns, dur_ns);
+}
+
+void LockBlockers::finish(const std::vector<JvmThreads>& jvms) {
+  for (const BlockerRow& row : rows_) {
+    if (row.folded_into < 0) continue;
+    BlockerRow& rest = rows_[static_cast<size_t>(row.folded_into)];
+    if (!rest.has_slot) continue;
+    take_from(&rest.times_parked, row.times_parked);
+    take_from(&rest.times_measured, row.times_measured);
+    take_from(&rest.thread_time_ns, row.thread_time_ns);
+    take_from(&rest.real_time_ns, row.real_time_ns);
+    take_from(&rest.holds, row.holds);
+    take_from(&rest.hold_ns, row.hold_ns);
+  }
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    BlockerRow& row = rows_[i];
+    // A JVM that was killed left its table as it was at the last event.
+    const int64_t since = std::max<int64_t>(0, jvms[row.file].close_ns() - row.last_ns);
+    if (row.has_slot && row.parked_now > 0 && since > 0) {
+      add_to(&row.thread_time_ns, static_cast<int64_t>(std::min<double>(double(row.parked_now) * double(since), 1e18)));
+      add_to(&row.real_time_ns, since);
+    }
+    row.parked_now = std::max(row.parked_now, seen_[i].open);
+    row.peak_parked = std::max(row.peak_parked, row.parked_now);
+    add_to(&row.holds, seen_[i].waking_holds);
+    add_to(&row.hold_ns, seen_[i].waking_hold_ns);
+    if (row.first_ns == INT64_MAX) row.first_ns = row.last_ns;  // all its blocks lie outside the window
+  }
+}
+
+}  // namespace headway

@@ -1,0 +1,112 @@
+#include "decode/lock_records.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "decode/record_reader.h"
+
+namespace headway {
+namespace {
+
+constexpr uint64_t kFarthest = uint64_t{UINT32_MAX} * 8;
+
+// `bytes` bytes of text at `offset` of the record, or fewer where it ends.
+std::string_view text_in(const hw_record* record, size_t offset, size_t bytes) {
+  const size_t size = record->size;
+  if (offset >= size) return {};
+  return {reinterpret_cast<const char*>(record) + offset, std::min(bytes, size - offset)};
+}
+
+}  // namespace
+
+void LockRecords::take(const hw_record* record, uint64_t offset) {
+  switch (record->type) {
+    case HW_BLOCK:
+      return on_block(record, offset);
+    case HW_HOLD:
+      return on_hold(record, offset);
+    case HW_METHOD:
+      return on_method(record);
+    case HW_STACK:
+      return on_stack(record);
+    case HW_BLOCKER:
+      return on_blocker(record);
+    case HW_BLOCKER_DEAD: {
+      hw_blocker_dead dead;
+      if (!read_as(record, &dead) || dead.blocker_id == 0) return;
+      int64_t& died = died_ns.at(dead.blocker_id);
+      if (died == 0 || dead.head.ts_ns < died) died = dead.head.ts_ns;
+      if (dead.folded_into != 0) folded_into.at(dead.blocker_id) = dead.folded_into;
+      return;
+    }
+    case HW_LOCKS_CAPPED:
+      if (capped_ns == 0 || record->ts_ns < capped_ns) capped_ns = record->ts_ns;
+      return;
+    default:
+      return;
+  }
+}
+
+void LockRecords::on_method(const hw_record* record) {
+  hw_method method;
+  if (!read_as(record, &method) || method.method_id == 0) return;
+  MethodFacts& facts = methods.at(method.method_id);
+  if (facts.is_known) return;
+  facts = {texts.add(text_in(record, sizeof method, method.class_bytes)),
+           texts.add(text_in(record, sizeof method + method.class_bytes, method.name_bytes)), true};
+}
+
+void LockRecords::on_stack(const hw_record* record) {
+  hw_stack stack;
+  if (!read_as(record, &stack) || stack.stack_id == 0) return;
+  const size_t room = (record->size - sizeof stack) / sizeof(hw_stack_frame);
+  const size_t count = std::min<size_t>(stack.frames, room);
+  stacks.push_back({stack.stack_id, static_cast<uint32_t>(count), frames.size(), stack.is_cut != 0});
+  frames.resize(frames.size() + count);
+  if (count == 0) return;
+  std::memcpy(frames.data() + frames.size() - count, reinterpret_cast<const char*>(record) + sizeof stack,
+              count * sizeof(hw_stack_frame));
+}
+
+void LockRecords::on_blocker(const hw_record* record) {
+  hw_blocker blocker;
+  if (!read_as(record, &blocker) || blocker.blocker_id == 0) return;
+  if (blocker.kind < HW_BK_PARK || blocker.kind > HW_BK_WAIT) return;
+  BlockerFacts& facts = blockers.at(blocker.blocker_id);
+  if (facts.kind != 0) return;
+  any_blocker = true;
+  facts.first_ns = blocker.head.ts_ns;
+  facts.identity_hash = blocker.identity_hash;
+  facts.first_java_id = blocker.first_java_id;
+  facts.first_stack_id = blocker.first_stack_id;
+  facts.class_name = texts.add(text_in(record, sizeof blocker, blocker.class_bytes));
+  facts.first_thread = texts.add(text_in(record, sizeof blocker + blocker.class_bytes, blocker.name_bytes));
+  facts.kind = static_cast<uint16_t>(blocker.kind);
+}
+
+void LockRecords::on_block(const hw_record* record, uint64_t offset) {
+  hw_block block;
+  if (!read_as(record, &block) || block.start_ns < 0 || block.start_ns > record->ts_ns || offset > kFarthest) return;
+  if (block.kind < HW_BK_PARK || block.kind > HW_BK_WAIT) return;
+  blocks.emplace_back(block.start_ns, offset);
+  BlockerUsers& by = users.at(block.blocker_id);
+  by.several = by.several || (by.kind != 0 && by.java_id != block.java_id);
+  by.java_id = block.java_id;
+  by.kind = block.kind;
+}
+
+void LockRecords::on_hold(const hw_record* record, uint64_t offset) {
+  hw_hold hold;
+  if (!read_as(record, &hold) || hold.start_ns < 0 || hold.start_ns > record->ts_ns || offset > kFarthest) return;
+  if (hold.blocker_id != 0) holds.emplace_back(hold.start_ns, offset);
+}
+
+void LockRecords::finish() {
+  std::sort(blocks.begin(), blocks.end());
+  std::sort(holds.begin(), holds.end());
+  std::stable_sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
+  stacks.erase(std::unique(stacks.begin(), stacks.end(), same), stacks.end());
+}
+
+}  // namespace headway

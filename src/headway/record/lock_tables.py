@@ -1,0 +1,247 @@
+"""The tables of locks: what the agents wrote, joined with the recording's threads and with the kernel's wakings.
+
+`begin` comes before the pass over the scheduling records, which then tells of each waking; `write` after it. Rows come in
+batches in order of their start, so memory stays far below the size of the agents' files.
+
+Where an unpark was seen, it is the waker. Else (monitors, Object.wait, interrupts) it is the thread that woke the waiter
+last, by the kernel's records; there are none in the modes perf-switch and agent. Holds of monitors come from the same
+wakings: native/decode/kernel_wakers.h says which are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.errors import Notice
+from headway.model import Kind
+from headway.record.thread_table import Threads, text
+from headway.store.manifest import TableInfo
+from headway.store.tables import TABLES
+from headway.store.writer import TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 1 << 17
+_KINDS = ("", "park", "monitor", "wait")
+_TIMED, _OPEN, _ATTACHED, _VIRTUAL, _PINNED, _END_GUESSED = 1, 2, 4, 8, 16, 32
+"""Bits of hw_block_flags."""
+_NATIVE = -1
+_NULLABLE = (
+    *("thread_id", "stack_id", "waker_thread_id", "waker_java_id", "waker_stack_id", "waking_ns"),
+    *("owner_thread_id", "owner_java_id"),
+)
+
+
+@dataclass(slots=True)
+class LockTables:
+    """What one recording has of locks. `asked`: what the recorder was told, the key `locks` of the manifest's draft."""
+
+    locks: Any
+    threads: Threads
+    agents: Sequence[Mapping[str, Any]]
+    window: tuple[int, int]
+    asked: Mapping[str, Any]
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Return what is known of each agent's records, in the order of the agents."""
+        return list(self.locks.files())
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether any JVM recorded its locks."""
+        told = any(_fact(agent, "locks") == "on" for agent in self.agents)
+        return told or any(each["has_table"] or each["blocks"] for each in self.files)
+
+    def begin(self) -> None:
+        """Say who the threads are, so that the pass over the scheduling records finds the wakers."""
+        import numpy as np
+
+        if not self.is_on:
+            return
+        rows = self.threads.rows
+        java = np.array([-1 if row.java is None else row.java.java_id & 0xFFFFFFFF for row in rows], dtype=np.int64)
+        own = np.array([row.kind is Kind.HEADWAY for row in rows], dtype=np.uint8)
+        jvms = [self._threads_of(number) for number in range(len(self.agents))]
+        self.locks.begin(jvms, java, own, self.window[0])
+
+    def _threads_of(self, number: int) -> tuple[Any, ...]:
+        """Return (pid, close_ns, tid, start_ns, thread_id, java_id, java_thread_id) of one JVM; columns from the third on."""
+        import numpy as np
+
+        pid, rows = self.threads.pid_of_agent[number], self.threads.rows
+        mine = [(row.ns_tid, row.start_ns, i) for i, row in enumerate(rows) if row.pid == pid]
+        tids, starts, ids = np.array(mine, dtype=np.int64).reshape(-1, 3).T
+        announced = list(self.threads.thread_of_java[number].items())
+        java, java_ids = np.array(announced, dtype=np.int64).reshape(-1, 2).T
+        return (
+            *(pid, self._end_of(pid)),
+            *(tids.astype(np.uint32), np.ascontiguousarray(starts), ids.astype(np.int32)),
+            *((java & 0xFFFFFFFF).astype(np.uint32), java_ids.astype(np.int32)),
+        )
+
+    def _end_of(self, pid: int) -> int:
+        """Return when what a JVM's threads still waited in is over: at its end, or that of the recording."""
+        ends = [row.end_ns for row in self.threads.rows if row.pid == pid and row.tid == pid and row.end_ns is not None]
+        return min([self.window[1], *ends[-1:]])
+
+    def write(self, directory: Path) -> dict[str, TableInfo]:
+        """Write the tables; none when locks were off. Raises OSError."""
+        if not self.is_on:
+            return {}
+        locks = self.locks
+        return {
+            "block": _write(directory, "block", iter(lambda: locks.next_blocks(BATCH), None), _block_rows),
+            "hold": _write(directory, "hold", iter(lambda: locks.next_holds(BATCH), None), _hold_rows),
+            "blocker": _write(directory, "blocker", [locks.blockers()], self._blocker_rows),
+            "stack": _write(directory, "stack", iter(lambda: locks.next_stacks(BATCH), None), _stack_rows),
+            "frame": _write(directory, "frame", [locks.frames()], _frame_rows),
+        }
+
+    def _blocker_rows(self, columns: dict[str, Any]) -> pa.Table:
+        import numpy as np
+        import pyarrow as pa
+
+        count = len(columns["kind"])
+        pids = [self.threads.pid_of_agent[number] for number in range(len(self.agents))]
+        texts = _texts(columns["texts"])
+        rows: dict[str, Any] = {
+            name: columns[name] for name in columns if name not in ("texts", "file", "first_java_id")
+        }
+        first_thread = texts.take(pa.array(columns["first_thread"])).to_pylist()
+        for i in np.flatnonzero(columns["first_thread"] == 0).tolist():
+            first_thread[i] = self._name_of(int(columns["file"][i]), int(columns["first_java_id"][i]))
+        return pa.table(
+            rows
+            | {
+                "blocker_id": np.arange(count, dtype=np.int32),
+                "pid": np.array(pids, dtype=np.int32)[columns["file"]],
+                "kind": _kinds(columns["kind"]),
+                "class_name": texts.take(pa.array(columns["class_name"])),
+                "first_thread": first_thread,
+                "first_stack_id": _or_null(columns["first_stack_id"]),
+                "died_ns": _or_null(columns["died_ns"]),
+            }
+        )
+
+    def _name_of(self, number: int, java_id: int) -> str:
+        thread = self.threads.thread_of_java[number].get(java_id)
+        return "" if thread is None else self.threads.rows[thread].name
+
+    # --- what the manifest says ---------------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        """Return the manifest's key `locks`; docs/explanation/architecture.md explains it."""
+        capped = [each["capped_ns"] for each in self.files if each["capped_ns"] > 0]
+        return {
+            **self.asked,
+            "on": self.is_on,
+            "capped_ns": min(capped, default=None),
+            "threshold": self.asked.get("threshold"),
+            "stacks": sum(each["stacks"] for each in self.files),
+            "dropped": sum(each["dropped"] for each in self.files),
+            "forgotten": sum(each["forgotten"] for each in self.files),
+            "problem": "; ".join(reason for _, reason in self._problems()) or None,
+        }
+
+    def notices(self) -> list[Notice]:
+        """Return what a reader of figures on locks must be told."""
+        found = [Notice.of("HW207", pid=pid, reason=reason) for pid, reason in self._problems()]
+        facts = self.facts()
+        if facts["capped_ns"] is not None:
+            found.append(Notice.of("HW206", after_s=max(0, facts["capped_ns"] - self.window[0]) / 1e9))
+        if facts["dropped"]:
+            found.append(Notice.of("HW208", count=facts["dropped"]))
+        for number, agent in enumerate(self.agents):
+            pid = self.threads.pid_of_agent[number]
+            for key, id_ in (("locks_gap", "HW209"), ("locks_lost", "HW210")):
+                times = [int(word) for word in _fact(agent, key).split() if word.isdigit()]
+                if len(times) == 2:
+                    since, until = (max(0, each - self.window[0]) / 1e9 for each in times)
+                    found.append(Notice.of(id_, pid=pid, from_s=since, to_s=until))
+        return found
+
+    def _problems(self) -> list[tuple[int, str]]:
+        """Return (pid, reason) of each JVM whose locks were to be recorded and were not."""
+        told = ((self.threads.pid_of_agent[i], _fact(agent, "locks_problem")) for i, agent in enumerate(self.agents))
+        return [(pid, reason) for pid, reason in told if reason]
+
+
+def _fact(agent: Mapping[str, Any], wanted: str) -> str:
+    """Return what a JVM said under a key, '' for nothing."""
+    return next((text(value) for key, value in agent["facts"] if text(key) == wanted), "")
+
+
+def _write(directory: Path, name: str, batches: Any, rows: Callable[[dict[str, Any]], pa.Table]) -> TableInfo:
+    with TableWriter(directory, TABLES[name]) as writer:
+        for batch in batches:
+            writer.write(rows(batch))
+    return writer.info
+
+
+def _or_null(values: Any) -> pa.Array:
+    """Return a column in which -1 stands for null."""
+    import pyarrow as pa
+
+    return pa.array(values, mask=values < 0)
+
+
+def _texts(raw: Sequence[bytes]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([text(each) for each in raw], pa.string())
+
+
+def _kinds(codes: Any) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(_KINDS).take(pa.array(codes))
+
+
+def _block_rows(columns: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    flags = columns.pop("flags")
+    bits = {
+        "is_timed": _TIMED,
+        "is_open": _OPEN,
+        "is_attached": _ATTACHED,
+        "is_virtual": _VIRTUAL,
+        "is_pinned": _PINNED,
+        "is_end_guessed": _END_GUESSED,
+    }
+    rows = {name: _or_null(values) if name in _NULLABLE else values for name, values in columns.items()}
+    return pa.table(rows | {"kind": _kinds(columns["kind"])} | {name: flags & bit != 0 for name, bit in bits.items()})
+
+
+def _hold_rows(columns: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    source = pa.array(("owner", "waking")).take(pa.array(columns.pop("by_waking")))
+    return pa.table(columns | {"thread_id": _or_null(columns["thread_id"]), "source": source})
+
+
+def _stack_rows(columns: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(columns | {"is_cut": columns["is_cut"] != 0})
+
+
+def _frame_rows(columns: dict[str, Any]) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    texts, line = _texts(columns["texts"]), columns["line"]
+    return pa.table(
+        {
+            "frame_id": np.arange(len(line), dtype=np.int32),
+            "class_name": texts.take(pa.array(columns["class_name"])),
+            "method": texts.take(pa.array(columns["method"])),
+            "line": _or_null(line),
+            "kind": pa.array(("java", "native")).take(pa.array((line == _NATIVE).astype(np.int8))),
+        }
+    )
