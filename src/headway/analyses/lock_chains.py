@@ -1,0 +1,90 @@
+"""Chains of waiting: who waits for a lock waits for its holder, which waits for another lock, whose holder ... And deadlocks.
+
+Method     a chain follows, from lock to lock, the holder that cost its waiters the most time blocked on another lock. It ends
+           where the holder was not blocked for most of its time, or comes back to a lock it has met (a cycle in the sums:
+           threads waited for each other, though not necessarily at the same time).
+           A deadlock is told from single waits: threads that still wait at the end of the recording for a lock whose owner
+           still waits for a lock of theirs, in a ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.lock_states import BLOCKED
+from headway.analyses.lock_types import Deadlock, Link
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.analyses.lock_holders import Doings
+
+    Ints = NDArray[np.int64]
+
+LEAST_SHARE = 0.1
+"""A step is shown when holders were blocked on another lock for this part of the waiters' time."""
+
+
+def heaviest_steps(data: LockData, found: Doings, units_blocker: Ints) -> dict[int, tuple[int, int, int]]:
+    """Return for each object (row) its most expensive step: (holder, the lock it was blocked on, waiters' ns)."""
+    best: dict[int, tuple[int, int, int]] = {}
+    row = units_blocker[found.unit]
+    sums = np.zeros(len(data.blockers), dtype=np.int64)
+    np.add.at(sums, row, found.ns)
+    total = {int(i): int(sums[i]) for i in np.flatnonzero(sums)}
+    for i in np.flatnonzero(found.state == BLOCKED).tolist():
+        at, ns = int(row[i]), int(found.ns[i])
+        if ns >= LEAST_SHARE * total[at] and ns > best.get(at, (0, 0, 0))[2]:
+            best[at] = (int(found.holder[i]), int(found.lock[i]), ns)
+    return best
+
+
+def chain(data: LockData, steps: Mapping[int, tuple[int, int, int]], start: int) -> tuple[tuple[Link, ...], bool]:
+    """Return the chain from an object on, and whether it comes back to an object it has met."""
+    links: list[Link] = []
+    met = {start}
+    at = start
+    while at in steps:
+        holder, lock, ns = steps[at]
+        links.append(link(data, at, holder, ns))
+        at = lock
+        if at in met:
+            return tuple(links), True
+        met.add(at)
+    if links:
+        links.append(Link(data.blockers.blocker_id(at), data.blockers.name(at), "", 0))
+    return tuple(links), False
+
+
+def link(data: LockData, row: int, thread: int, ns: int) -> Link:
+    """Return one step: who waits for the object waits for the thread."""
+    return Link(data.blockers.blocker_id(row), data.blockers.name(row), data.names[thread], ns)
+
+
+def deadlocks(data: LockData) -> tuple[Deadlock, ...]:
+    """Return the rings of threads that wait for each other at the end."""
+    blocks = data.blocks
+    still = np.flatnonzero(blocks.is_open & (blocks.owner >= 0) & (blocks.waking < 0) & ~blocks.is_timed)
+    waits = {int(blocks.thread[i]): (int(blocks.owner[i]), int(blocks.blocker[i]), int(i)) for i in still}
+    found: list[Deadlock] = []
+    seen: set[int] = set()
+    for first in waits:
+        path: list[int] = []
+        at = first
+        while at in waits and at not in seen:
+            seen.add(at)
+            path.append(at)
+            at = waits[at][0]
+        if at in path:
+            ring = path[path.index(at) :]
+            found.append(Deadlock(tuple(_link_of(data, waits[thread]) for thread in ring)))
+    return tuple(found)
+
+
+def _link_of(data: LockData, wait: tuple[int, int, int]) -> Link:
+    owner, row, block = wait
+    return link(data, row, owner, int(data.blocks.end[block] - data.blocks.start[block]))

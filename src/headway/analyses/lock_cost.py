@@ -1,0 +1,167 @@
+"""What does waiting for a lock cost: cores that stood idle meanwhile, and how much faster could the program be at best?
+
+Lost cores  While W threads of the program waited in contention and I of its cores were idle, min(W, I) more threads could have
+            run. lost_core_ns of a lock is its waiters' part of that, integrated over time: sum over its blocks of the
+            integral of min(1, I/W), so simultaneous waits share the idle cores in proportion to their waiters. I is the
+            number of recorded cores, less the program's threads on CPUs, less what other processes took on average (known
+            as a sum only), and 0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken
+            away counts as running, so stolen time is not idle.
+Bound       The wall time T splits into R, with at least one thread waiting for the lock, and the rest. If it never blocked:
+            in the rest nobody waited for it, so the program went on as it would without it; its chain of dependent work
+            stays as long. So at best all of R vanishes: T' >= T - R. One thing can make it less: the threads held up come
+            back at the same time, and then wait for cores. With N the time outside R in which some thread of the program
+            waited for a core, and G = the integral of min(waiters, idle cores) the work that R had room for, moving it there
+            shortens N, but by no more than G, part of which is in R already: T' >= T - R - min(N, max(0, G - R)). And T' is
+            at least the work done outside R, spread evenly over the cores. bound = T / that T'; infinite if it is 0.
+Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
+            train can cost more than itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.activity import has_scheduling
+from headway.analyses.lock_states import pauses
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.analyses.lock_metrics import GroupedSums
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A function of time that grows in straight lines: values at increasing times."""
+
+    time: Ints
+    value: Floats
+
+    def between(self, start: Ints, end: Ints) -> Floats:
+        """Return how much it grows in each span."""
+        grown: Floats = np.interp(end, self.time, self.value) - np.interp(start, self.time, self.value)
+        return grown
+
+
+@dataclass(frozen=True, eq=False)
+class Cores:
+    """The program's use of its cores: steps at `time`, each until the next one (the last is the window's end)."""
+
+    time: Ints
+    running: Ints
+    runnable: Ints
+    idle: Floats
+    cores: int
+
+    def integral(self, value: Floats | Ints) -> Curve:
+        """Return the integral of a step function, from the begin of the window on."""
+        grown = np.cumsum(value[:-1] * np.diff(self.time))
+        return Curve(self.time, np.concatenate([[0.0], grown]))
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """Per group: core-ns lost while cores were idle, and the bound of the speedup (infinite if waited for all the time)."""
+
+    lost_core_ns: Floats
+    speedup_bound: Floats
+
+
+def cost(data: LockData, group: Ints, contended: NDArray[np.bool_], groups: int, sums: GroupedSums) -> Cost | None:
+    """Tell what each group of blocks cost. `contended` says which blocks are contention; others cost nothing.
+
+    None where the mode recorded no scheduling or the number of cores is not known.
+    """
+    cores = use_of_cores(data, contended)
+    if cores is None:
+        return None
+    blocks = data.blocks
+    start, end = blocks.start[contended], blocks.end[contended]
+    waiting = _level(cores.time, start, end)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(waiting > 0, np.minimum(1.0, cores.idle / waiting), 0.0)
+    lost = np.bincount(group[contended], weights=cores.integral(rate).between(start, end), minlength=groups)
+    room = _room(cores, group, contended, data, groups)
+    return Cost(np.maximum(lost, 0.0), _bounds(data, cores, sums, room, groups))
+
+
+def use_of_cores(data: LockData, contended: NDArray[np.bool_]) -> Cores | None:
+    """Sweep over the states of the program's threads, once, with an edge also wherever a block begins or ends."""
+    recording, (low, high) = data.recording, data.window
+    count = recording.manifest.recorded_cores
+    if not has_scheduling(recording) or not count:
+        return None
+    origin = recording.window_ns[0]
+    rows = recording.query(
+        "SELECT s.start_ns, coalesce(s.runnable_ns, 0) AS runnable_ns, s.running_ns FROM slice s"
+        " JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind <> 'headway' AND s.start_ns + s.running_ns > $1"
+        " AND s.start_ns - coalesce(s.runnable_ns, 0) < $2",
+        (origin + low, origin + high),
+    ).fetchnumpy()
+    column = {name: np.asarray(values).astype(np.int64) for name, values in rows.items()}
+    begin = column["start_ns"] - origin
+    woken, end = begin - column["runnable_ns"], begin + column["running_ns"]
+    gc = [part for each in pauses(recording).values() for part in (each.start, each.end)]
+    edges = [woken, begin, end, data.blocks.start[contended], data.blocks.end[contended], *gc]
+    time = np.unique(np.clip(np.concatenate([*edges, np.array([low, high])]), low, high))
+    running, runnable = _level(time, begin, end), _level(time, woken, begin)
+    others = sum(recording.manifest.other_ns.values()) / max(recording.wall_ns, 1)
+    idle = np.maximum(count - running - others, 0.0)
+    for each in pauses(recording).values():
+        idle[_level(time, each.start, each.end) > 0] = 0.0
+    return Cores(time, running, runnable, idle, count)
+
+
+def _level(time: Ints, start: Ints, end: Ints) -> Ints:
+    """Return how many of the spans are open at (and right after) each time."""
+    begun = np.searchsorted(np.sort(start), time, side="right")
+    ended = np.searchsorted(np.sort(end), time, side="right")
+    return (begun - ended).astype(np.int64)
+
+
+def _room(cores: Cores, group: Ints, contended: NDArray[np.bool_], data: LockData, groups: int) -> Floats:
+    """Return G per group: the integral of min(its waiters, idle cores), each group by itself."""
+    chosen = np.flatnonzero(contended)
+    blocks = data.blocks
+    key = np.concatenate([group[chosen], group[chosen]])
+    when = np.concatenate([blocks.start[chosen], blocks.end[chosen]])
+    change = np.concatenate([np.ones(len(chosen), np.int64), -np.ones(len(chosen), np.int64)])
+    order = np.lexsort((when, key))
+    key, when = key[order], when[order]
+    waiting = np.cumsum(change[order])
+    until = np.append(when[1:], 0)
+    use = (waiting > 0) & (until > when)
+    found = np.zeros(groups)
+    # The idle cores change inside a stretch: min(w, idle) is integrated once per number of waiters that occurs.
+    for number in np.unique(np.minimum(waiting[use], cores.cores)):
+        same = use & (np.minimum(waiting, cores.cores) == number)
+        curve = cores.integral(np.minimum(cores.idle, number))
+        found += np.bincount(key[same], weights=curve.between(when[same], until[same]), minlength=groups)
+    return found
+
+
+def _bounds(data: LockData, cores: Cores, sums: GroupedSums, room: Floats, groups: int) -> Floats:
+    """Return the bound per group: see the head of this module."""
+    wall = data.window[1] - data.window[0]
+    starved = cores.integral((cores.runnable > 0).astype(np.int64))
+    work = cores.integral(cores.running)
+    start, end = (np.clip(each, *data.window) for each in (sums.span_start_ns, sums.span_end_ns))
+
+    def outside(curve: Curve) -> Floats:
+        inside = np.bincount(sums.span_group, weights=curve.between(start, end), minlength=groups)
+        rest: Floats = np.maximum(curve.value[-1] - inside, 0.0)
+        return rest
+
+    waited = np.bincount(sums.span_group, weights=(end - start).astype(float), minlength=groups)
+    shift = np.minimum(outside(starved), np.maximum(room - waited, 0.0))
+    least = np.maximum(wall - waited - shift, outside(work) / cores.cores)
+    with np.errstate(divide="ignore"):
+        bound: Floats = np.where(least > 0, wall / np.maximum(least, 1e-9), np.inf)
+    return np.maximum(bound, 1.0)

@@ -1,0 +1,158 @@
+"""Rows of the answer as groups of blocks: one object, all objects of a class, or all that is waited for at a site.
+
+A `unit` is the part of a group that waits for one object: holders are told per object, then added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.lock_data import KINDS
+from headway.analyses.lock_metrics import GroupedSums, grouped_sums
+from headway.analyses.lock_sites import line_of
+from headway.model.lock_sums import LockSums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.analyses.lock_sites import Sites
+
+    Ints = NDArray[np.int64]
+
+BY = ("lock", "class", "site")
+
+
+SUMS = (
+    *("times_parked", "times_measured", "parked_now", "peak_parked"),
+    *("thread_time_ns", "real_time_ns", "first_ns", "last_ns"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Per block its group; per group its kind, label (class or site; '' for objects), sums, and a first object of it.
+
+    `columns` has the sums of LockSums by name. `object_group` is the group of each object (-1: none; not by site).
+    """
+
+    by: str
+    count: int
+    group: Ints
+    kind: Ints
+    label: list[str]
+    columns: Mapping[str, Ints]
+    blocks: GroupedSums
+    one_object: Ints
+    objects: Ints
+    object_group: Ints
+    end_ns: int
+
+    def sums(self, group: int) -> LockSums:
+        """Return the sums of a group."""
+        return LockSums(**{name: int(self.columns[name][group]) for name in SUMS}, end_ns=self.end_ns)
+
+
+def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
+    """Group the blocks of the window; by lock and by class also objects of which no single block is left (capped)."""
+    blocks, blockers = data.blocks, data.blockers
+    everyone = np.arange(len(blockers)) if data.is_whole else np.unique(blocks.blocker)
+    object_group = np.full(len(blockers), -1, dtype=np.int64)
+    label: list[str]
+    if by == "lock":
+        object_group[everyone] = np.arange(len(everyone))
+        group, kind, label = object_group[blocks.blocker], blockers.kind[everyone], [""] * len(everyone)
+    elif by == "class":
+        different, number = np.unique(blockers.table["class_name"].astype(str), return_inverse=True)
+        codes, inverse = np.unique(number[everyone] * len(KINDS) + blockers.kind[everyone], return_inverse=True)
+        object_group[everyone] = inverse.reshape(-1)
+        group, kind = object_group[blocks.blocker], codes % len(KINDS)
+        label = [str(different[code // len(KINDS)]) for code in codes.tolist()]
+    else:
+        group, kind, label = _by_site(data, sites)
+    count = len(label)
+    sums = grouped_sums(group, blocks.began, blocks.full, count, None if data.is_whole else data.window)
+    columns = _columns(data, group, sums)
+    if data.is_whole and by != "site":
+        columns = _exact(data, everyone, object_group[everyone], columns, count)
+    one, objects = _objects(data, group, count) if by == "site" else _objects_of(object_group, count)
+    return Groups(by, count, group, kind, label, columns, sums, one, objects, object_group, data.window[1])
+
+
+def _by_site(data: LockData, sites: Sites) -> tuple[Ints, Ints, list[str]]:
+    stacks, inverse = np.unique(sites.stack, return_inverse=True)
+    lines = [line_of(data, int(stack)) for stack in stacks]
+    different = sorted(set(lines))
+    number = np.array([different.index(line) for line in lines], dtype=np.int64)
+    of_block = number[inverse.reshape(-1)] if len(stacks) else np.zeros(0, np.int64)
+    codes, group = np.unique(of_block * len(KINDS) + data.blocks.kind, return_inverse=True)
+    return (
+        group.reshape(-1).astype(np.int64),
+        codes % len(KINDS),
+        [different[code // len(KINDS)] for code in codes.tolist()],
+    )
+
+
+def _objects(data: LockData, group: Ints, count: int) -> tuple[Ints, Ints]:
+    """Return one object of each group, and how many it has."""
+    pairs = np.unique(np.stack([group, data.blocks.blocker]), axis=1)
+    first = np.searchsorted(pairs[0], np.arange(count))
+    return pairs[1][first] if count else np.zeros(0, np.int64), np.bincount(pairs[0], minlength=count)
+
+
+def _objects_of(object_group: Ints, count: int) -> tuple[Ints, Ints]:
+    one = np.zeros(count, dtype=np.int64)
+    rows = np.flatnonzero(object_group >= 0)
+    one[object_group[rows[::-1]]] = rows[::-1]
+    return one, np.bincount(object_group[rows], minlength=count)
+
+
+def _columns(data: LockData, group: Ints, sums: GroupedSums) -> dict[str, Ints]:
+    """Return the sums of single blocks."""
+    now = sums.parked_now
+    if data.is_whole:  # nothing is clipped: who still waits says so itself
+        now = np.bincount(group[data.blocks.is_open], minlength=len(now))
+    return {
+        "times_parked": sums.times_parked,
+        "times_measured": sums.times_parked,
+        "parked_now": now,
+        **{name: getattr(sums, name) for name in SUMS[3:]},
+    }
+
+
+def _exact(data: LockData, rows: Ints, group: Ints, single: Mapping[str, Ints], count: int) -> dict[str, Ints]:
+    """Return the agent's sums. Of several objects the times with at least one waiter overlap, and so do their peaks: these
+    two are told from single blocks, and are at least those of each object.
+    """
+    table = data.blockers.table
+    origin = data.recording.window_ns[0]
+    found: dict[str, Ints] = {}
+    for name in ("times_parked", "times_measured", "parked_now", "thread_time_ns"):
+        found[name] = np.zeros(count, dtype=np.int64)
+        np.add.at(found[name], group, table[name][rows])
+    alone = np.bincount(group, minlength=count) == 1
+    for name in ("peak_parked", "real_time_ns"):
+        most = np.zeros(count, dtype=np.int64)
+        np.maximum.at(most, group, table[name][rows])
+        found[name] = np.where(alone, most, np.maximum(most, single[name]))
+    found["first_ns"] = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(found["first_ns"], group, table["first_ns"][rows] - origin)
+    found["last_ns"] = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(found["last_ns"], group, table["last_ns"][rows] - origin)
+    return found
+
+
+def units_of(data: LockData, groups: Groups, sites: Sites) -> tuple[Ints, Ints, Ints]:
+    """Return per block its unit (-1: no contention, or no object), and per unit its object and its group."""
+    blocks = data.blocks
+    chosen = sites.contended & data.blockers.is_object[blocks.blocker]
+    unit = np.full(len(blocks), -1, dtype=np.int64)
+    if not chosen.any():
+        return unit, np.zeros(0, np.int64), np.zeros(0, np.int64)
+    pairs, inverse = np.unique(np.stack([groups.group[chosen], blocks.blocker[chosen]]), axis=1, return_inverse=True)
+    unit[chosen] = inverse.reshape(-1)
+    return unit, pairs[1], pairs[0]

@@ -1,0 +1,62 @@
+"""Named patterns of a contended lock, each with the figures its rule looks at.
+
+handoff   the lock goes from thread to thread by waking them, and a waking takes longer than a hold: most of the time that the
+          threads wait nobody holds it. Remedy: fewer, longer holds; tryLock or a lock-free structure; fewer threads.
+convoy    (Blasgen, Gray, Mitoma, Price, 1979) a queue that does not drain although the lock is held only for a small part of
+          the time: two or more threads wait for at least half of the time that anyone waits, holds are at most a tenth of the
+          waits, the lock is held for less than half of the time waited, and nine of ten releases go to a parked thread.
+"""
+
+from __future__ import annotations
+
+from headway.analyses.lock_types import Pattern
+from headway.analyses.units import duration, percent
+
+CROWDED_SHARE = 0.5
+SHORT_HOLD = 0.1
+HELD_SHARE = 0.5
+HANDED_SHARE = 0.9
+LEAST_WAITS = 20
+"""Fewer blocks make no pattern."""
+
+
+def patterns(
+    *,
+    waits: int,
+    wait_p50_ns: int | None,
+    hold_p50_ns: int | None,
+    hold_total_ns: int,
+    holds: int,
+    wakings: int,
+    wake_to_run_p50_ns: int | None,
+    crowded_ns: int,
+    real_time_ns: int,
+) -> tuple[Pattern, ...]:
+    """Name the patterns of a lock; none without holds or wakings to tell them by."""
+    if waits < LEAST_WAITS or not real_time_ns or not holds or hold_p50_ns is None or wake_to_run_p50_ns is None:
+        return ()
+    crowded, held = crowded_ns / real_time_ns, hold_total_ns / real_time_ns
+    handed = min(1.0, wakings / holds)
+    figures: dict[str, float | int | None] = {
+        "crowded_share": crowded,
+        "held_share": held,
+        "handed_share": handed,
+        "hold_p50_ns": hold_p50_ns,
+        "wait_p50_ns": wait_p50_ns,
+        "wake_to_run_p50_ns": wake_to_run_p50_ns,
+    }
+    found = []
+    is_short = wait_p50_ns is not None and hold_p50_ns <= SHORT_HOLD * wait_p50_ns
+    if crowded >= CROWDED_SHARE and is_short and held < HELD_SHARE and handed >= HANDED_SHARE:
+        text = (
+            f"convoy: for {percent(crowded)} of the time several threads queue, though the lock is held for only"
+            f" {percent(held)} of it ({duration(hold_p50_ns)} at a time): the rest is waking the next one"
+        )
+        found.append(Pattern("convoy", text, figures))
+    if hold_p50_ns < wake_to_run_p50_ns and held < HELD_SHARE:
+        text = (
+            f"handoff: a hold takes {duration(hold_p50_ns)}, waking the next thread {duration(wake_to_run_p50_ns)}:"
+            " the lock is handed over more than it is held"
+        )
+        found.append(Pattern("handoff", text, figures))
+    return tuple(found)

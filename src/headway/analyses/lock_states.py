@@ -1,0 +1,168 @@
+"""What threads were doing at any moment: the kernel's states, the blocks of their own, and GC pauses, put together.
+
+For each thread a row of intervals without gaps: running, runnable, blocked on a lock (the kernel says blocked, and a block
+of the thread covers it), sleeping (blocked for another reason), unknown (before its birth, after its end, no states). The
+kernel's word comes first: a thread in a park that already has a CPU again is running.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.activity import has_scheduling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+RUNNING, RUNNABLE, BLOCKED, GC_PAUSE, SLEEPING, HANDOFF, UNKNOWN = range(7)
+"""Codes in the order of lock_types.DOING."""
+
+_BEFORE = -(1 << 60)
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Intervals of the threads in `threads` (sorted keys), one after another: each lasts until the next edge of its thread.
+
+    `lock` is the object that a BLOCKED interval is about, -1 in the others.
+    """
+
+    threads: Ints
+    moments: Ints
+    edge: Ints
+    state: Ints
+    lock: Ints
+    position: Ints
+    """Of each edge: thread, then moment, as one sorted number. Moments are counted, not in ns, so that it can't overflow."""
+
+    def pieces(self, thread: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Cut spans of threads at their changes of state: (index of the span, begin, end, state, lock) of each piece."""
+        place = np.searchsorted(self.threads, thread) * (len(self.moments) + 1)
+        until_start = place + np.searchsorted(self.moments, start, side="right")
+        before_end = place + np.searchsorted(self.moments, end, side="left")
+        first = np.searchsorted(self.position, until_start, side="right") - 1
+        last = np.searchsorted(self.position, before_end, side="right") - 1
+        counts = np.maximum(last - first + 1, 0)
+        span = np.repeat(np.arange(len(thread), dtype=np.int64), counts)
+        offset = np.arange(len(span), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+        interval = first[span] + offset
+        begin = np.maximum(self.edge[interval], start[span])
+        is_last = offset == counts[span] - 1
+        following = self.edge[np.minimum(interval + 1, len(self.edge) - 1)]
+        until = np.where(is_last, end[span], following)
+        return span, begin, until, self.state[interval], self.lock[interval]
+
+
+def states_of(data: LockData, threads: Ints) -> States:
+    """Put the states of some threads together. `threads` are keys, in any order, without -1."""
+    keys = np.unique(threads)
+    kernel_key, kernel_time, kernel_state = _kernel_edges(data, keys)
+    own_key, own_time, own_lock = _own_blocks(data, keys)
+    # Each thread begins as unknown and on no lock, long before everything.
+    key = np.concatenate([keys, kernel_key, own_key])
+    time = np.concatenate([np.full(len(keys), _BEFORE), kernel_time, own_time])
+    is_kernel = np.concatenate(
+        [np.zeros(len(keys), bool), np.ones(len(kernel_key), bool), np.zeros(len(own_key), bool)]
+    )
+    value = np.concatenate([np.full(len(keys), -1), kernel_state, own_lock]).astype(np.int64)
+    order = np.lexsort((np.arange(len(key)), time, key))
+    key, time, is_kernel, value = key[order], time[order], is_kernel[order], value[order]
+    index = np.arange(len(key))
+    first = np.searchsorted(key, key)  # where this thread's edges begin: never look further back
+    kernel_at = np.maximum.accumulate(np.where(is_kernel, index, -1))
+    own_at = np.maximum.accumulate(np.where(is_kernel, -1, index))
+    kernel = np.where(kernel_at >= first, value[kernel_at], UNKNOWN)
+    lock = np.where(own_at >= first, value[own_at], -1)
+    silent = (kernel == BLOCKED) | (kernel == UNKNOWN)
+    state = np.where(silent & (lock >= 0), BLOCKED, np.where(kernel == BLOCKED, SLEEPING, kernel))
+    moments = np.unique(time)
+    position = np.searchsorted(keys, key) * (len(moments) + 1) + np.searchsorted(moments, time, side="right")
+    return States(keys, moments, time, state, np.where(state == BLOCKED, lock, -1), position)
+
+
+def _kernel_edges(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the changes of state that the kernel saw: thread, time, the state from then on."""
+    recording = data.recording
+    platform = keys[keys < data.platform_threads]
+    if not has_scheduling(recording) or not recording.has("slice") or not len(platform):
+        return (np.zeros(0, np.int64),) * 3
+    import pyarrow as pa
+
+    connection = recording.connection()
+    connection.register("headway_wanted", pa.table({"thread_id": platform}))
+    try:
+        rows = recording.query(
+            "SELECT thread_id, start_ns, blocked_ns, coalesce(runnable_ns, 0) AS runnable_ns, running_ns FROM slice"
+            " WHERE thread_id IN (SELECT thread_id FROM headway_wanted)"
+        ).fetchnumpy()
+    finally:
+        connection.unregister("headway_wanted")
+    column = {name: np.asarray(values).astype(np.int64) for name, values in rows.items()}
+    start = column["start_ns"] - recording.window_ns[0]
+    woken = start - column["runnable_ns"]
+    # A slice's edges in order; where one takes no time the later one counts, and so does the next slice's first.
+    times = np.stack([woken - column["blocked_ns"], woken, start, start + column["running_ns"]], axis=1).reshape(-1)
+    states = np.tile(np.array([BLOCKED, RUNNABLE, RUNNING, UNKNOWN]), len(start))
+    thread = np.repeat(column["thread_id"], 4)
+    begin = np.repeat(start - column["runnable_ns"] - column["blocked_ns"], 4)
+    order = np.lexsort((np.arange(len(times)), begin, thread))
+    return thread[order], times[order], states[order]
+
+
+def _own_blocks(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return when those threads began and ended to block themselves: thread, time, the object from then on (-1: none)."""
+    blocks = data.blocks
+    mine = np.isin(blocks.thread, keys)
+    thread, lock = blocks.thread[mine], blocks.blocker[mine]
+    times = np.stack([blocks.began[mine], blocks.full[mine]], axis=1).reshape(-1)
+    values = np.stack([lock, np.full(len(lock), -1)], axis=1).reshape(-1)
+    return np.repeat(thread, 2), times, values
+
+
+@dataclass(frozen=True, eq=False)
+class Pauses:
+    """The GC pauses of one JVM, merged: how much of any span they cover."""
+
+    start: Ints
+    end: Ints
+    before: Ints
+
+    def until(self, time: Ints) -> Ints:
+        """Return how long pauses lasted in all, up to each time."""
+        index = np.searchsorted(self.start, time, side="right") - 1
+        known = index >= 0
+        at = np.maximum(index, 0)
+        if not len(self.start):
+            return np.zeros(len(time), dtype=np.int64)
+        inside = np.minimum(time, self.end[at]) - self.start[at]
+        return np.where(known, self.before[at] + inside, 0)
+
+
+def pauses(recording: Recording) -> dict[int, Pauses]:
+    """Return each JVM's GC pauses."""
+    origin = recording.window_ns[0]
+    rows = recording.query(
+        "SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = 'gc_pause' ORDER BY pid, start_ns"
+    ).fetchall()
+    spans: dict[int, list[list[int]]] = {}
+    for pid, start, dur in rows:
+        begin, end = start - origin, start - origin + dur
+        mine = spans.setdefault(pid, [])
+        if mine and begin <= mine[-1][1]:
+            mine[-1][1] = max(mine[-1][1], end)
+        else:
+            mine.append([begin, end])
+    found = {}
+    for pid, merged in spans.items():
+        starts, ends = (np.array(values, dtype=np.int64) for values in zip(*merged, strict=True))
+        lengths = ends - starts
+        found[pid] = Pauses(starts, ends, np.cumsum(lengths) - lengths)
+    return found

@@ -1,0 +1,159 @@
+"""What `locks` answers with. Times are ns; those that are points count from the start of the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headway.analyses.lock_metrics import Metrics
+from headway.analyses.lock_rules import Rule
+from headway.errors import Notice
+from headway.model.lock_sums import LockSums
+
+DOING = ("running", "runnable", "blocked", "gc_pause", "sleeping", "handoff", "unknown")
+"""What a holder does while others wait, exclusive: on a CPU; waiting for one; blocked on another lock; stopped by a GC pause;
+blocked in the kernel for another reason (a sleep, I/O); nobody holds the lock, its next owner is waking; not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Of single times: nearest-rank percentiles. `source` says how holds were seen: owner, waking or both."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place that waits: `share` is of the time waited, `times` counts blocks, `stacks_taken` those whose stack was taken.
+
+    Blocks without a stack count for the stack their thread was seen with last on the same object, so share and times are
+    estimates that rest on `stacks_taken` blocks. `line` is the innermost frame that is no JDK code, `frames` the stack.
+    """
+
+    line: str
+    frames: tuple[str, ...]
+    is_cut: bool
+    share: float
+    thread_time_ns: int
+    times: int
+    stacks_taken: int
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLock:
+    """A lock that a holder was itself blocked on, for so long (in time of those who waited for the holder)."""
+
+    blocker_id: int | None
+    name: str
+    wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A thread that held a lock (or brought what is waited for) while others waited.
+
+    `wait_ns` is the waiters' time that passed meanwhile, `share` of all of it; `doing` splits it (keys of DOING).
+    `seen_by` says how it is known: hold (acquire and release seen), owner (asked at the begin of a wait), waker (it woke
+    the next waiter, so it is taken to have had the lock since the waking before).
+    """
+
+    thread: str
+    tid: int | None
+    java_id: int | None
+    seen_by: tuple[str, ...]
+    share: float
+    wait_ns: int
+    doing: Mapping[str, int]
+    blocked_on: tuple[OtherLock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step of a chain: those who wait for `name` wait for `thread`, which waits for the next link's lock."""
+
+    blocker_id: int | None
+    name: str
+    thread: str
+    wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A named pattern (convoy, handoff) with the figures that its rule looks at."""
+
+    name: str
+    text: str
+    figures: Mapping[str, float | int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """Threads that wait for each other in a ring at the end of the recording: none of them can ever go on."""
+
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """One row: an object that was waited for, or all those of a class, or all that is waited for at a site.
+
+    `name` is what people see; blocker_id, identity_hash, first_* are None where a row stands for several objects (`objects`).
+    `waiting` is the class of the waiting and `rule` why; `contention` is false for idle waiting. `lost_core_ns` and
+    `speedup_bound` are None where the mode can't tell; speedup_bound is infinite if waiters were there all the time.
+    """
+
+    name: str
+    blocker_id: int | None
+    objects: int
+    class_name: str
+    identity_hash: int | None
+    kind: str
+    site: str | None
+    waiting: str
+    rule: Rule
+    rule_share: float
+    contention: bool
+    first_thread: str | None
+    first_stack: tuple[str, ...] | None
+    first_ns: int
+    last_ns: int
+    dead: bool
+    sums: LockSums
+    metrics: Metrics
+    wait: Distribution | None
+    true_hold: Distribution | None
+    lost_core_ns: int | None
+    speedup_bound: float | None
+    sites: tuple[Site, ...]
+    more_sites: int
+    holders: tuple[Holder, ...]
+    more_holders: int
+    holding: Mapping[str, int] | None
+    chain: tuple[Link, ...]
+    chain_is_cycle: bool
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Locks:
+    """Every lock of a recording or of a window of it, in the order asked for; `hidden` are below min_parks or the limit.
+
+    `contended_ns` and `idle_ns` are the time waited in contention and in idle waiting, over all objects.
+    """
+
+    by: str
+    wall_ns: int
+    window_ns: tuple[int, int]
+    mode: str
+    rows: tuple[Lock, ...]
+    hidden: int
+    contended_ns: int
+    idle_ns: int
+    deadlocks: tuple[Deadlock, ...]
+    notices: tuple[Notice, ...]

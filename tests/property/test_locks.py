@@ -1,0 +1,373 @@
+"""Every figure of `locks` against the slow, obvious way to get it: random small recordings, counted moment by moment."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.analyses.lock_metrics import grouped_sums, metrics, nearest_rank
+from headway.analyses.lock_sites import fill_stacks
+from headway.analyses.lock_types import DOING
+from headway.analyses.locks import locks
+from headway.model.lock_sums import LockSums
+from headway.store import Recording, open_recording
+from made_locks import Held, Made, Wait
+from synthetic import FakeThread
+
+WALL = 60
+SLOW = settings(max_examples=25, deadline=None)
+
+
+@st.composite
+def recordings(draw: st.DrawFn, locks: int = 3) -> Made:
+    """Random threads, waits, holds and pauses: a thread waits for one thing at a time, a lock has one holder at a time."""
+    threads = [FakeThread("app", 0, draw(_cycles()), f"t{i}") for i in range(4)]
+    waits = [wait for thread in (*range(4), -1) for wait in draw(_waits(thread, locks))]
+    holds = [held for lock in range(locks) for held in draw(_holds(lock))]
+    pauses = draw(st.lists(st.tuples(st.integers(0, WALL - 1), st.integers(1, 9)), max_size=2))
+    return Made(
+        threads,
+        waits,
+        holds,
+        WALL,
+        [(start, min(start + length, WALL)) for start, length in pauses],
+        facts={"other_ns": {"0": draw(st.sampled_from([0, 30]))}},
+    )
+
+
+@st.composite
+def _cycles(draw: st.DrawFn) -> list[tuple[str, int]]:
+    """Cycles of a thread as the kernel sees them: blocked, then runnable, then running; the last may be cut off."""
+    lengths = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(1, 9)), max_size=3))
+    states = [
+        part for blocked, runnable, running in lengths for part in (("B", blocked), ("W", runnable), ("R", running))
+    ]
+    states += [("B", draw(st.integers(0, 30))), ("W", draw(st.integers(0, 9)))]
+    return [part for part in states if part[1]]
+
+
+@st.composite
+def _waits(draw: st.DrawFn, thread: int, locks: int) -> list[Wait]:
+    edges = sorted(draw(st.sets(st.integers(0, WALL), max_size=6)))
+    found = []
+    someone = st.one_of(st.none(), st.integers(0, 3), st.just(-2))
+    for start, end in zip(edges[::2], edges[1::2], strict=False):
+        waker = draw(someone)
+        waking = None if waker is None else draw(st.integers(start, end))
+        is_open = end == WALL and waker is None
+        found.append(
+            Wait(thread, draw(st.integers(0, locks - 1)), start, end, draw(someone), waker, waking, None, is_open)
+        )
+    return found
+
+
+@st.composite
+def _holds(draw: st.DrawFn, lock: int) -> list[Held]:
+    edges = sorted(draw(st.sets(st.integers(0, WALL), max_size=6)))
+    return [
+        Held(lock, draw(st.sampled_from([0, 1, 2, 3, -2])), start, end)
+        for start, end in zip(edges[::2], edges[1::2], strict=False)
+    ]
+
+
+@contextmanager
+def opened(made: Made) -> Iterator[Recording]:
+    with tempfile.TemporaryDirectory() as folder, closing(open_recording(made.write(Path(folder) / "a.headway"))) as it:
+        yield it
+
+
+# --- the slow way ------------------------------------------------------------------------------------------------------
+
+
+def holder_at(made: Made, lock: int, t: int) -> int | str:
+    """Who has the lock during [t, t + 1): a thread, 'nobody' (handed over) or 'dark' (not known)."""
+    holding = [held for held in made.holds if held.lock == lock and held.start <= t < held.end]
+    if holding:
+        return holding[0].thread
+    points: list[tuple[int, int, int]] = []  # time, rank, thread
+    for held in made.holds:
+        if held.lock == lock:
+            points += [(held.start, 4, held.thread), (held.end, 0, held.thread)]
+    for wait in made.waits:
+        if wait.lock != lock:
+            continue
+        if wait.owner is not None and not covered(made, lock, wait.start, 3):
+            points.append((wait.start, 3, wait.owner))
+        if wait.waker is not None and wait.waking is not None:
+            if not covered(made, lock, wait.waking, 1):
+                points.append((wait.waking, 1, wait.waker))
+            if not covered(made, lock, wait.end, 2):
+                points.append((wait.end, 2, wait.thread))
+    past = sorted(((p[0], p[1], i) for i, p in enumerate(points) if p[0] <= t))
+    future = sorted(((p[0], p[1], i) for i, p in enumerate(points) if p[0] > t and p[1] in (1, 3, 4)))
+    last = points[past[-1][2]] if past else None
+    if last is not None and last[1] == 3:
+        # Several seen at one instant: the one that comes last in the recording.
+        return [p for p in points if p[:2] == last[:2]][-1][2]
+    following = points[future[0][2]] if future else None
+    if following is not None and following[1] in (1, 3):
+        return following[2]
+    if last is not None and (last[1] == 1 or following is not None):
+        return "nobody"
+    return "dark"
+
+
+def covered(made: Made, lock: int, time: int, rank: int) -> bool:
+    """A sighting inside a hold tells nothing; at its very begin only what ranks before the acquire is outside."""
+    return any(
+        held.lock == lock and held.start < time < held.end or (held.lock == lock and held.start == time and rank > 4)
+        for held in made.holds
+    )
+
+
+def state_of(made: Made, thread: int, lock: int, t: int) -> tuple[str, int]:
+    """What a thread does during [t, t + 1), and the lock it is blocked on (-1)."""
+    state = made.threads[thread].at(t) if thread >= 0 else None
+    own = [wait.lock for wait in made.waits if wait.thread == thread and wait.start <= t < wait.end]
+    if state == "R":
+        return "running", -1
+    if state == "W":
+        return "runnable", -1
+    if own:
+        return "blocked", own[0]
+    return ("sleeping", -1) if state == "B" else ("unknown", -1)
+
+
+def doing_at(made: Made, lock: int, t: int) -> tuple[int | None, str, int]:
+    """Who has the lock, what that one does, and on which other lock it is blocked."""
+    holder = holder_at(made, lock, t)
+    if holder == "nobody":
+        who, state, other = None, "handoff", -1
+    elif holder == "dark":
+        who, state, other = None, "unknown", -1
+    else:
+        assert isinstance(holder, int)
+        who = holder
+        state, other = state_of(made, holder, lock, t)
+        if state == "blocked" and other == lock:
+            who, state, other = None, "handoff", -1
+    return (who, "gc_pause", -1) if made.paused(t) else (who, state, other)
+
+
+# --- the metrics -------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(recordings())
+def test_sums_and_metrics_are_those_of_the_moments(made: Made) -> None:
+    with opened(made) as recording:
+        for row in locks(recording).rows:
+            assert row.blocker_id is not None
+            mine = [wait for wait in made.waits if wait.lock == row.blocker_id]
+            levels = [made.parked(row.blocker_id, t) for t in range(WALL)]
+            assert row.sums.thread_time_ns == sum(levels)
+            assert row.metrics.thread_time_util_pct == pytest.approx(100 * sum(levels) / WALL)
+            assert row.metrics.real_time_util_pct == pytest.approx(100 * sum(map(bool, levels)) / WALL)
+            if mine:
+                assert row.metrics.average_parking_time_ns == pytest.approx(sum(levels) / len(mine))
+            done = [wait for wait in mine if not wait.is_open]
+            if done:
+                assert row.metrics.average_hold_time_ns == pytest.approx(sum(map(bool, levels)) / len(done))
+
+
+@SLOW
+@given(recordings(), st.integers(0, WALL - 1), st.integers(1, WALL))
+def test_a_window_counts_what_lies_in_it(made: Made, low: int, length: int) -> None:
+    high = min(low + length, WALL)
+    with opened(made) as recording:
+        rows = {row.blocker_id: row for row in locks(recording, (low, high)).rows}
+    for lock in range(made.locks):
+        levels = [made.parked(lock, t) for t in range(low, high)]
+        if lock not in rows:
+            assert not any(levels)
+            continue
+        sums = rows[lock].sums
+        assert sums.thread_time_ns == sum(levels)
+        assert sums.real_time_ns == sum(map(bool, levels))
+        assert sums.peak_parked == max(levels)
+        if (low, high) != (0, WALL):
+            assert sums.times_parked == sum(w.lock == lock and low <= w.start < high for w in made.waits)
+            assert sums.parked_now == sum(w.lock == lock and w.start < high < w.end for w in made.waits)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 9)), max_size=30),
+)
+def test_grouped_sums_agree_with_counting(blocks: list[tuple[int, int, int]]) -> None:
+    group, start, length = (np.array([b[i] for b in blocks], dtype=np.int64) for i in range(3))
+    found = grouped_sums(group, start, start + length, 4)
+    for g in range(4):
+        mine = [(s, s + n) for each, s, n in blocks if each == g]
+        levels = [sum(a <= t < b for a, b in mine) for t in range(30)]
+        assert found.thread_time_ns[g] == sum(levels)
+        assert found.real_time_ns[g] == sum(map(bool, levels))
+        assert found.crowded_ns[g] == sum(level > 1 for level in levels)
+        assert found.times_parked[g] == len(mine)
+        # A block of no length blocks for an instant: it has company of those that are open then.
+        peak = max((sum(c <= a < d or (c == a == d) for c, d in mine) for a, _ in mine), default=0)
+        assert found.peak_parked[g] == peak
+        spans = [
+            (a, b)
+            for each, a, b in zip(found.span_group, found.span_start_ns, found.span_end_ns, strict=True)
+            if each == g
+        ]
+        assert sum(b - a for a, b in spans) == sum(map(bool, levels))
+        assert all(x[1] <= y[0] for x, y in zip(spans, spans[1:], strict=False))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 50)), max_size=40), st.integers(1, 100))
+def test_percentiles_are_the_smallest_value_with_so_many_at_or_below_it(values: list[tuple[int, int]], p: int) -> None:
+    group, value = (np.array([v[i] for v in values], dtype=np.int64) for i in range(2))
+    found = nearest_rank(group, value, 3, (p,))
+    for g in range(3):
+        mine = sorted(v for each, v in values if each == g)
+        wanted = next((v for v in mine if sum(w <= v for w in mine) * 100 >= p * len(mine)), -1)
+        assert found[g, 0] == wanted
+
+
+@given(
+    st.tuples(*[st.integers(0, 10**6) for _ in range(6)]),
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.integers(1, 10**9),
+)
+def test_the_paper_s_formulas_hold_between_the_columns(
+    counts: tuple[int, ...], thread_time: int, life: int, total: int
+) -> None:
+    times, now, peak, real, first, _ = counts
+    now = min(now, times)
+    sums = LockSums(times, times, now, peak, thread_time, real, first, first + life, first + life)
+    found = metrics(sums, total)
+    assert found.average_parking_time_ns == (thread_time / times if times else None)
+    assert found.average_hold_time_ns == (real / (times - now) if times > now else None)
+    assert found.real_time_util_pct == 100 * real / total
+    assert found.thread_time_util_pct == 100 * thread_time / total
+    assert found.real_life_time_util_pct == (100 * real / life if life else None)
+    assert found.thread_life_time_util_pct == (100 * thread_time / life if life else None)
+
+
+# --- holders -----------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(recordings())
+def test_what_holders_did_is_counted_for_each_moment_of_each_waiter(made: Made) -> None:
+    with opened(made) as recording:
+        rows = locks(recording).rows
+    names = {thread.name: i for i, thread in enumerate(made.threads)} | {
+        "virtual thread #1001": -1,
+        "virtual thread #1002": -2,
+    }
+    for row in rows:
+        assert row.blocker_id is not None
+        wanted: Counter[tuple[int | None, str]] = Counter()
+        others: Counter[tuple[int | None, int]] = Counter()
+        for t in range(WALL):
+            waiting = made.parked(row.blocker_id, t)
+            who, state, other = doing_at(made, row.blocker_id, t)
+            wanted[who, state] += waiting
+            if other >= 0:
+                others[who, other] += waiting
+        holding = row.holding or dict.fromkeys(DOING, 0)
+        for state in DOING:
+            assert holding[state] == sum(ns for (_, each), ns in wanted.items() if each == state), state
+        assert sum(holding.values()) == row.sums.thread_time_ns
+        seen = {names[holder.thread]: holder for holder in row.holders}
+        for (who, state), ns in wanted.items():
+            if who is not None and ns:
+                assert seen[who].doing[state] == ns
+        for holder in row.holders:
+            blocked = {each.blocker_id: each.wait_ns for each in holder.blocked_on}
+            assert blocked == {o: ns for (w, o), ns in others.items() if w == names[holder.thread] and ns}
+
+
+# --- costs -------------------------------------------------------------------------------------------------------------
+
+
+def idle_at(made: Made, t: int) -> float:
+    if made.paused(t):
+        return 0.0
+    running = sum(thread.at(t) == "R" for thread in made.threads)
+    others = sum(made.facts["other_ns"].values()) / WALL
+    return max(0.0, 2 - running - others)
+
+
+@SLOW
+@given(recordings())
+def test_lost_cores_are_shared_among_those_who_wait(made: Made) -> None:
+    with opened(made) as recording:
+        rows = locks(recording).rows
+    for row in rows:
+        assert row.blocker_id is not None
+        wanted = 0.0
+        for t in range(WALL):
+            everyone = sum(made.parked(lock, t) for lock in range(made.locks))
+            if everyone:
+                wanted += made.parked(row.blocker_id, t) * min(1.0, idle_at(made, t) / everyone)
+        assert row.lost_core_ns is not None
+        assert abs(row.lost_core_ns - wanted) <= 0.5 + 1e-6
+
+
+@SLOW
+@given(recordings())
+def test_the_bound_of_the_speedup_is_what_its_formula_says(made: Made) -> None:
+    with opened(made) as recording:
+        rows = locks(recording).rows
+    for row in rows:
+        assert row.blocker_id is not None
+        waited = starved = work = room = 0.0
+        for t in range(WALL):
+            states = [thread.at(t) for thread in made.threads]
+            waiting = made.parked(row.blocker_id, t)
+            room += min(waiting, idle_at(made, t))
+            if waiting:
+                waited += 1
+            else:
+                starved += "W" in states
+                work += states.count("R")
+        least = max(WALL - waited - min(starved, max(0.0, room - waited)), work / 2)
+        assert row.speedup_bound is not None
+        if least <= 1e-6:
+            assert row.speedup_bound > 1e6
+        else:
+            assert row.speedup_bound == pytest.approx(max(1.0, WALL / least), rel=1e-6)
+
+
+# --- sites and groups --------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from([-1, -1, 3, 5])), max_size=20))
+def test_a_block_without_a_stack_counts_for_the_one_its_thread_was_seen_with(rows: list[tuple[int, int, int]]) -> None:
+    blocker, thread, stack = (np.array([row[i] for row in rows], dtype=np.int64) for i in range(3))
+    found = fill_stacks(blocker, thread, stack)
+    for i, row in enumerate(rows):
+        mine = [(j, other[2]) for j, other in enumerate(rows) if other[:2] == row[:2] and other[2] >= 0]
+        before = [s for j, s in mine if j <= i]
+        after = [s for j, s in mine if j > i]
+        assert found[i] == (before[-1] if before else after[0] if after else -1)
+
+
+@SLOW
+@given(recordings())
+def test_classes_add_up_their_objects_and_windows_add_up_to_the_whole(made: Made) -> None:
+    with opened(made) as recording:
+        single = locks(recording).rows
+        grouped = locks(recording, by="class").rows
+        halves = [locks(recording, window, by="class").rows for window in ((0, WALL // 2), (WALL // 2, WALL))]
+        of_sites = locks(recording, by="site").rows
+    total = sum(row.sums.thread_time_ns for row in single)
+    assert sum(row.sums.thread_time_ns for row in grouped) == total
+    assert sum(row.sums.thread_time_ns for half in halves for row in half) == total
+    assert sum(row.sums.thread_time_ns for row in of_sites) == total
+    levels = [any(made.parked(lock, t) for lock in range(made.locks)) for t in range(WALL)]
+    assert sum(row.sums.real_time_ns for row in grouped) == sum(levels)
+    lost = [sum(row.lost_core_ns or 0 for row in rows) for rows in (single, grouped, of_sites)]
+    assert max(lost) - min(lost) <= 3
