@@ -75,11 +75,15 @@ uint64_t hash_of(uint64_t seed, std::string_view text) {
   return hash;
 }
 
-// "Lcom/example/Main$$Lambda.0x00007f01.;" and the like: a class without a name that could be found has its address in
-// its name, after a dot in the signature. Cut off, so that the same lambda is the same class in the next run.
+// "Lcom/example/Main$$Lambda$14.0x00007f01;" as "com.example.Main$$Lambda": a hidden class has its address behind a dot
+// in its signature, and a lambda's up to JDK 20 a running number as well. Cut off, so that the same lambda is the same
+// class when its class is loaded again, and in the next run.
 size_t class_name(std::string_view signature, char* out, size_t capacity) {
   if (signature.size() >= 2 && signature.front() == 'L') signature = signature.substr(1, signature.size() - 2);
-  signature = signature.substr(0, signature.find('.'));
+  const size_t dot = signature.find('.');
+  constexpr std::string_view kLambda = "$$Lambda";
+  const size_t lambda = dot == std::string_view::npos ? dot : signature.rfind(kLambda, dot);
+  signature = signature.substr(0, lambda == std::string_view::npos ? dot : lambda + kLambda.size());
   const size_t bytes = to_utf8(signature, out, capacity);
   std::replace(out, out + bytes, '/', '.');
   return bytes;
@@ -90,7 +94,7 @@ void free_text(char* text) {
 }
 
 uint32_t number_method(uint64_t seed, std::string_view class_text, std::string_view name_text) {
-  if (class_text == kHookClass) return kHookMethod;
+  if (class_text.starts_with(kHookClass)) return kHookMethod;
   bool is_new = false;
   const uint64_t hash = hash_of(hash_of(seed, class_text), name_text);
   const uint32_t id = number(tables.methods_by_name, tables.last_method, hash, &is_new);
@@ -183,10 +187,8 @@ uint32_t take_stack(JNIEnv* jni) noexcept {
   jint count = 0;
   const jvmtiError error =
       agent().jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(frames.size()), frames.data(), &count);
-  if (error != JVMTI_ERROR_NONE || count <= 0) {
-    tables.failed.fetch_add(1, std::memory_order_relaxed);
-    return 0;
-  }
+  if (error != JVMTI_ERROR_NONE) tables.failed.fetch_add(1, std::memory_order_relaxed);
+  if (error != JVMTI_ERROR_NONE || count <= 0) return 0;  // none: a thread that begins or ends has no Java frame
   const uint64_t seed = file->id();
   const auto epoch = static_cast<uint64_t>(now_ns()) >> kEpochShift;
   const uint64_t hash = hash_of(frames.data(), count, seed, epoch);
