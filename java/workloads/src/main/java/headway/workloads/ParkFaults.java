@@ -83,11 +83,17 @@ public final class ParkFaults {
         threads.add(thread);
     }
 
-    /** Wakes its partner, then parks: whoever parked last has woken the other before, so that one of them is awake. */
+    /**
+     * Wakes its partner, then parks: whoever parked last has woken the other before, so that one of them is awake. Naps now and
+     * then, so that there are tens of thousands of parks a second and not hundreds.
+     */
     private void beBusy(int me) {
-        while (!over) {
+        for (int i = 1; !over; i++) {
             LockSupport.unpark(threads.get(me ^ 1));
             parks.park(me, busy, 0, "busy");
+            if (i % 10 == 0) {
+                Work.sleep(1);
+            }
         }
         LockSupport.unpark(threads.get(me ^ 1));
     }
