@@ -1,8 +1,8 @@
 // headway's JVMTI agent: thread lives and JVM phases, into DIR/agent-<pid>.spool.
 //
-//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1]    launched
-//   attach protocol, `load`: spool=DIR                                          attached to a running JVM
-//   attach protocol, `load`: stop=1                                             ends an attached recording
+//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1]    launched
+//   attach protocol, `load`: spool=DIR[,vthreads=1][,locks=1]                             attached to a running JVM
+//   attach protocol, `load`: stop=1                                                       ends an attached recording
 //
 // Whatever goes wrong, the JVM goes on unharmed and nothing is printed: the recorder sees that there is no spool.
 #include "agent/agent.h"
@@ -18,6 +18,7 @@
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
+#include "agent/hooks.h"
 #include "agent/old_glibc.h"
 
 namespace headway::agent {
@@ -71,6 +72,7 @@ void hand_on_to_children(const Options& options) {
   if (path.find_first_of(" \t\n") != std::string::npos) path = '"' + path + '"';
   std::string value = "-agentpath:" + path + "=spool=" + percent_encode(options.spool);
   if (options.vthreads) value += ",vthreads=1";
+  value += lock_options(options);
   if (options.processors > 0) value += " -XX:ActiveProcessorCount=" + std::to_string(options.processors);
   const char* before = getenv("JAVA_TOOL_OPTIONS");
   if (before != nullptr && *before != '\0') value = std::string(before) + ' ' + value;
@@ -88,6 +90,7 @@ AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
     const jint got = vm->GetEnv(&env, JVMTI_VERSION_1_2);
     if (got == JNI_EDETACHED) return kNotYetLive;
     if (got != JNI_OK) return kNoJvmti;
+    self.vm = vm;
     self.jvmti = static_cast<jvmtiEnv*>(env);
     self.hotspot.load();
     self.jdk_major = jdk_major_version(self.jvmti);
@@ -130,6 +133,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   if (options.stop) {
     if (agent().file.load() == nullptr) return kNotRecording;
     end_recording();
+    take_locks_out();
     return kFine;
   }
   const AttachCode code = begin_recording(vm, options, true);
@@ -140,6 +144,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   agent().hotspot.find_counters();
   write_jvm_info(jni);
   announce_existing_threads(jni);
+  begin_locks(jni);
   return kFine;
 }
 

@@ -17,15 +17,17 @@ namespace headway::agent {
 
 // Never destroyed: callbacks may run until the process ends.
 struct Agent {
+  JavaVM* vm = nullptr;
   jvmtiEnv* jvmti = nullptr;
   HotSpot hotspot;
   Options options;
   std::atomic<ChunkFile*> file{nullptr};  // leaked once ended: other threads may still hold it
   int jdk_major = 0;
-  bool attached = false;        // came by the attach protocol, not by a launch option
-  bool warning_hidden = false;  // JDK 21's warning about dynamic loading was kept out of the program's output
-  int64_t load_ns = 0;          // when the agent was loaded
-  std::string main_class;       // from sun.java.command; empty when that names a jar
+  bool attached = false;                 // came by the attach protocol, not by a launch option
+  bool warning_hidden = false;           // JDK 21's warning about dynamic loading was kept out of the program's output
+  std::atomic<uint32_t> collections{0};  // garbage collections that have finished
+  int64_t load_ns = 0;                   // when the agent was loaded
+  std::string main_class;                // from sun.java.command; empty when that names a jar
   jfieldID thread_eetop = nullptr;
   jfieldID thread_tid = nullptr;
 };

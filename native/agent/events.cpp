@@ -6,6 +6,9 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/hooks.h"
+#include "agent/locks.h"
+#include "agent/monitors.h"
 
 namespace headway::agent {
 namespace {
@@ -55,6 +58,7 @@ void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
   set_recording_events(true);
   // Threads that began before this event; one that begins just now may be announced twice, alike.
   announce_existing_threads(jni);
+  begin_locks(jni);
 }
 
 void startup_ends(std::string_view main_class) {
@@ -70,7 +74,8 @@ std::string class_name(const char* signature) {
   return name;
 }
 
-void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv*, jthread, jclass type) {
+void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type) {
+  if (prepare_hook_class(jni, type)) return;
   const Startup state = startup.load(std::memory_order_relaxed);
   if (state == Startup::kDone) return;
   jobject loader = nullptr;
@@ -98,7 +103,9 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
   if (!wanted()) return;
   announce_last_name(jni, thread);
-  write_thread_end(java_thread_id(jni, thread), static_cast<uint64_t>(now_ns(CLOCK_THREAD_CPUTIME_ID)));
+  const uint64_t java_id = java_thread_id(jni, thread);
+  write_thread_end(java_id, static_cast<uint64_t>(now_ns(CLOCK_THREAD_CPUTIME_ID)));
+  if (agent().options.locks) waiter_dies(static_cast<uint32_t>(java_id));
   if (ChunkFile* file = recording()) file->retire(this_thread());
 }
 
@@ -119,6 +126,7 @@ void JNICALL on_gc_start(jvmtiEnv*) { gc_start_ns.store(now_ns(), std::memory_or
 
 void JNICALL on_gc_finish(jvmtiEnv*) {
   const int64_t start = gc_start_ns.exchange(0, std::memory_order_relaxed);
+  agent().collections.fetch_add(1, std::memory_order_relaxed);
   if (start == 0) return;  // the pause in which we were attached
   char cause[128];
   // The JVM takes its counters down when it dies.
@@ -129,6 +137,7 @@ void JNICALL on_gc_finish(jvmtiEnv*) {
 
 void JNICALL on_vm_death(jvmtiEnv*, JNIEnv* jni) {
   death_ns.store(now_ns(), std::memory_order_relaxed);
+  jvm_dies();
   // Threads that live on until the process ends have no end event to tell their last name.
   if (recording() != nullptr) announce_existing_threads(jni, HW_THREAD_NAME);
 }
@@ -147,8 +156,11 @@ bool enable_events(bool live) noexcept {
   set(JVMTI_EVENT_CLASS_PREPARE, on_class_prepare);
   set(JVMTI_EVENT_GARBAGE_COLLECTION_START, on_gc_start);
   set(JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, on_gc_finish);
+  set(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, on_class_file_load);
   set(kVirtualThreadStart, on_virtual_thread_start);
   set(kVirtualThreadEnd, on_virtual_thread_end);
+  static_assert(sizeof(callbacks) >= sizeof(jvmtiEventCallbacks));
+  add_monitor_callbacks(*reinterpret_cast<jvmtiEventCallbacks*>(callbacks.data()));
 
   jvmtiEnv* jvmti = agent().jvmti;
   jvmtiCapabilities wanted_capabilities{};
@@ -173,6 +185,7 @@ bool enable_events(bool live) noexcept {
 }
 
 void end_recording() noexcept {
+  silence_locks();
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
   if (file == nullptr) return;
   set_event(JVMTI_EVENT_CLASS_PREPARE, false);

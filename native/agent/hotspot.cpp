@@ -77,6 +77,11 @@ constexpr std::string_view kG1ConcurrentPauses = "G1 concurrent cycle pauses";
 
 }  // namespace
 
+void* libjvm_symbol(const char* name) noexcept {
+  void* library = libjvm();
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
 bool safe_read(const void* from, void* to, size_t bytes) noexcept {
   const iovec local{to, bytes};
   const iovec remote{const_cast<void*>(from), bytes};

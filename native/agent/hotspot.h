@@ -10,6 +10,9 @@
 
 namespace headway::agent {
 
+// A function that libjvm.so exports, or null.
+void* libjvm_symbol(const char* name) noexcept;
+
 // Reads `bytes` at `from` in this process; false, instead of a fault, where nothing is mapped.
 bool safe_read(const void* from, void* to, size_t bytes) noexcept;
 

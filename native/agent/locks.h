@@ -52,7 +52,7 @@ void end_stacks() noexcept;
 // Capabilities and callbacks for contended monitors and Object.wait; called with the others in events.cpp.
 void set_monitor_events(bool on) noexcept;
 
-// The Java name of the hook class: its frames are left out of stacks.
+// What the Java name of the hook class begins with (a digit follows): its frames are left out of stacks.
 inline constexpr std::string_view kHookClass = "jdk.internal.misc.HeadwayHook";
 
 // --- hooks.cpp -------------------------------------------------------------------------------------------------------

@@ -54,6 +54,15 @@ std::string percent_decode(std::string_view value) {
   return out;
 }
 
+std::string lock_options(const Options& options) {
+  std::string text;
+  if (!options.locks) return text;
+  text = ",locks=1";
+  if (options.park_threshold > 0) text += ",park_threshold=" + std::to_string(options.park_threshold);
+  if (options.forget_dead) text += ",forget_dead=1";
+  return text;
+}
+
 Options parse_options(std::string_view text) {
   Options options;
   while (!text.empty()) {
@@ -70,6 +79,9 @@ Options parse_options(std::string_view text) {
     if (key == "processors") options.processors = to_int(value);
     if (key == "stop") options.stop = on;
     if (key == "nomap") options.no_map = on;
+    if (key == "locks") options.locks = on;
+    if (key == "park_threshold") options.park_threshold = to_int(value);
+    if (key == "forget_dead") options.forget_dead = on;
   }
   return options;
 }

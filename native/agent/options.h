@@ -8,16 +8,22 @@
 namespace headway::agent {
 
 struct Options {
-  std::string spool;      // directory in which agent-<pid>.spool is created
-  bool vthreads = false;  // record the start and end of virtual threads (slows them: off unless asked for)
-  bool children = false;  // hand the agent on to child JVMs by JAVA_TOOL_OPTIONS in this process's environment
-  int processors = 0;     // with `children`: -XX:ActiveProcessorCount for them too; 0: leave alone
-  bool stop = false;      // attach only: end the running recording and let go of its file
-  bool no_map = false;    // write by system calls instead of through a mapping (for tests and odd file systems)
+  std::string spool;         // directory in which agent-<pid>.spool is created
+  bool vthreads = false;     // record the start and end of virtual threads (slows them: off unless asked for)
+  bool children = false;     // hand the agent on to child JVMs by JAVA_TOOL_OPTIONS in this process's environment
+  int processors = 0;        // with `children`: -XX:ActiveProcessorCount for them too; 0: leave alone
+  bool stop = false;         // attach only: end the running recording and let go of its file
+  bool no_map = false;       // write by system calls instead of through a mapping (for tests and odd file systems)
+  bool locks = false;        // record parks, contended monitors and Object.wait (docs/decisions/0005-locks.md)
+  int park_threshold = 0;    // with `locks`: times are taken from a blocker's Nth park on
+  bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 
 // Parses `text`; unknown keys are skipped, so that an older agent takes a newer recorder's options.
 Options parse_options(std::string_view text);
+
+// The part of the option string that turns locks on as in `options`, with a comma before it; empty when they are off.
+std::string lock_options(const Options& options);
 
 // Escapes a value for the option string; everything but letters, digits and "/._-~+:@" becomes %XX.
 std::string percent_encode(std::string_view value);

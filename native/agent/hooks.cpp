@@ -1,0 +1,446 @@
+// The hook class, and the call sites that lead to it (docs/decisions/0005-locks.md).
+//
+// Classes are retransformed with our ClassFileLoadHook enabled around that only: enabled all the time it would make the
+// JVM read the bytes of every class that it otherwise maps from its class-data archive. So another agent's
+// retransformation of the same classes throws our call sites out, and look_after_hooks puts them in again.
+#include "agent/hooks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/class_patch.h"
+#include "agent/locks.h"
+#include "hook_class.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr int kMostCopies = 10;        // of the hook class: one for each copy of this library in the JVM
+constexpr int kMostReinstalls = 1000;  // another agent that undoes us again and again wins in the end
+
+constexpr char kUnsafe[] = "jdk/internal/misc/Unsafe";
+constexpr char kVirtualThreads[] = "jdk/internal/misc/VirtualThreads";
+constexpr char kAccess[] = "jdk/internal/access/JavaLangAccess";
+constexpr char kSynchroniser[] = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
+constexpr char kParkDescriptor[] = "(Ljdk/internal/misc/Unsafe;ZJ)V";
+
+constexpr CallSite kLockSupportSites[] = {
+    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "", "park", kParkDescriptor},
+    {Opcode::kInvokeVirtual, kUnsafe, "unpark", "(Ljava/lang/Object;)V", "", "unpark",
+     "(Ljdk/internal/misc/Unsafe;Ljava/lang/Object;)V"},
+    // JDK 19 to 23
+    {Opcode::kInvokeStatic, kVirtualThreads, "park", "()V", "", "parkVirtual", "()V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "park", "(J)V", "", "parkVirtual", "(J)V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "parkUntil", "(J)V", "", "parkVirtualUntil", "(J)V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "unpark", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
+     "(Ljava/lang/Thread;)V"},
+    // JDK 24 and later
+    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "()V", "", "parkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;)V"},
+    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "(J)V", "", "parkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;J)V"},
+    {Opcode::kInvokeInterface, kAccess, "unparkVirtualThread", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;Ljava/lang/Thread;)V"},
+};
+constexpr CallSite kOwnerSites[] = {
+    {Opcode::kPutField, kSynchroniser, "exclusiveOwnerThread", "Ljava/lang/Thread;", "setExclusiveOwnerThread",
+     "setOwner", "(Ljava/util/concurrent/locks/AbstractOwnableSynchronizer;Ljava/lang/Thread;)V"},
+};
+constexpr CallSite kPinnedSites[] = {
+    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "parkOnCarrierThread", "parkPinned", kParkDescriptor},
+};
+
+// A class that is retransformed, and the methods of it that show whether our call sites are still in.
+struct Target {
+  const char* name;
+  std::span<const CallSite> sites;
+  std::array<std::string_view, 4> probes;
+  jclass type = nullptr;  // global reference; null: not there
+  std::vector<jmethodID> methods{};
+  uint64_t fingerprint = 0;  // of the bytecodes of `methods`, with our call sites
+  PatchOutcome outcome = PatchOutcome::kMalformed;
+  bool patched = false;
+};
+
+// Never destroyed, like the agent.
+struct Hooks {
+  std::array<Target, 3> targets{
+      {{"java/util/concurrent/locks/LockSupport", kLockSupportSites, {"park", "unpark", "parkNanos", "parkUntil"}},
+       {kSynchroniser, kOwnerSites, {"setExclusiveOwnerThread"}},
+       {"java/lang/VirtualThread", kPinnedSites, {"parkOnCarrierThread"}}}};
+  std::string class_name;  // of the hook class, "jdk/internal/misc/HeadwayHook0"
+  jclass hook = nullptr;   // global reference
+  jfieldID on = nullptr;
+  jrawMonitorID lock = nullptr;  // one thread installs, removes or looks at a time
+  bool installed = false;
+  int reinstalls = 0;
+  int64_t seen_ns = 0;  // when our call sites were last seen in place
+  const char* problem = "";
+};
+Hooks& hooks() {
+  static Hooks* const instance = new Hooks;
+  return *instance;
+}
+
+thread_local bool retransforming = false;
+
+// Holds the monitor while in scope.
+class Locked {
+ public:
+  Locked() {
+    if (hooks().lock == nullptr) agent().jvmti->CreateRawMonitor("headway hooks", &hooks().lock);
+    agent().jvmti->RawMonitorEnter(hooks().lock);
+  }
+  ~Locked() { agent().jvmti->RawMonitorExit(hooks().lock); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+};
+
+bool failed(const char* problem) {
+  hooks().problem = problem;
+  return false;
+}
+
+bool no_exception(JNIEnv* jni) {
+  if (jni->ExceptionCheck() == JNI_FALSE) return true;
+  jni->ExceptionClear();
+  return false;
+}
+
+// A class of the boot loader that is loaded or can be, without initialising it and without asking any other loader.
+jclass boot_class(JNIEnv* jni, const char* name) {
+  using Find = jclass(JNICALL*)(JNIEnv*, const char*);
+  static const auto find = reinterpret_cast<Find>(libjvm_symbol("JVM_FindClassFromBootLoader"));
+  jclass type = find == nullptr ? nullptr : find(jni, name);
+  return no_exception(jni) ? type : nullptr;
+}
+
+// --- what the hook class calls ---------------------------------------------------------------------------------------
+
+jlong JNICALL hook_begin(JNIEnv* jni, jclass, jobject blocker, jint hash, jint thread, jint owner, jint flags) {
+  Waiting* const waiting =
+      wait_begins(jni, HW_BK_PARK, blocker, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread),
+                  static_cast<uint32_t>(owner), static_cast<uint32_t>(flags));
+  return reinterpret_cast<jlong>(waiting);
+}
+
+void JNICALL hook_end(JNIEnv* jni, jclass, jlong waiting, jint flags) {
+  wait_ends(jni, reinterpret_cast<Waiting*>(waiting), static_cast<uint32_t>(flags));
+}
+
+void JNICALL hook_wakes(JNIEnv* jni, jclass, jint target, jint thread) {
+  waking(jni, static_cast<uint32_t>(target), static_cast<uint32_t>(thread));
+}
+
+void JNICALL hook_hold_begins(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread) {
+  hold_begins(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread));
+}
+
+void JNICALL hook_hold_ends(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread) {
+  hold_ends(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread));
+}
+
+JNINativeMethod native_method(const char* name, const char* descriptor, void* function) {
+  return {const_cast<char*>(name), const_cast<char*>(descriptor), function};
+}
+
+// RegisterNatives prints a warning for each method of a class of the JDK, unless a method of the JDK is what called the
+// native code that calls it. So it is done from the ClassPrepare event of the hook class's initialisation, which
+// Unsafe.ensureClassInitialized asks for.
+thread_local bool binding = false;
+thread_local bool bound = false;
+
+bool bind_natives(JNIEnv* jni, jclass type) {
+  const JNINativeMethod methods[] = {
+      native_method("begin", "(Ljava/lang/Object;IIII)J", reinterpret_cast<void*>(hook_begin)),
+      native_method("end", "(JI)V", reinterpret_cast<void*>(hook_end)),
+      native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
+      native_method("holdBegins", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_begins)),
+      native_method("holdEnds", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_ends)),
+  };
+  const bool done = jni->RegisterNatives(type, methods, std::size(methods)) == JNI_OK;
+  return no_exception(jni) && done;
+}
+
+// --- the hook class --------------------------------------------------------------------------------------------------
+
+// The class file under another number. The name stands in its constant pool wherever it is used; a longer or shorter
+// one would move things.
+std::vector<jbyte> hook_class_file(const std::string& name) {
+  const std::string_view bytes(reinterpret_cast<const char*>(kHookClassFile), sizeof(kHookClassFile));
+  std::vector<jbyte> copy(bytes.begin(), bytes.end());
+  const std::string_view stem = std::string_view(name).substr(0, name.size() - 1);
+  for (size_t at = bytes.find(stem); at != std::string_view::npos; at = bytes.find(stem, at + 1)) {
+    copy[at + stem.size()] = name.back();
+  }
+  return copy;
+}
+
+// Unsafe.arrayBaseOffset(long[].class), which is an int in JDK 17 and a long in JDK 25. -1: neither.
+jlong array_base(JNIEnv* jni, jclass unsafe_type, jobject unsafe) {
+  jclass longs = jni->FindClass("[J");
+  if (!no_exception(jni)) return -1;
+  jlong base = -1;
+  if (jmethodID wide = jni->GetMethodID(unsafe_type, "arrayBaseOffset", "(Ljava/lang/Class;)J")) {
+    base = jni->CallLongMethod(unsafe, wide, longs);
+  } else {
+    jni->ExceptionClear();
+    jmethodID narrow = jni->GetMethodID(unsafe_type, "arrayBaseOffset", "(Ljava/lang/Class;)I");
+    if (narrow != nullptr) base = jni->CallIntMethod(unsafe, narrow, longs);
+  }
+  return no_exception(jni) ? base : -1;
+}
+
+// Binds the natives of the hook class and initialises it: fields of the JDK that it needs and does not find are an
+// exception.
+bool initialise(JNIEnv* jni, jclass type) {
+  jclass unsafe_type = boot_class(jni, kUnsafe);
+  if (unsafe_type == nullptr) return failed("this JDK has no jdk.internal.misc.Unsafe");
+  jmethodID get = jni->GetStaticMethodID(unsafe_type, "getUnsafe", "()Ljdk/internal/misc/Unsafe;");
+  jmethodID prepare =
+      no_exception(jni) ? jni->GetMethodID(unsafe_type, "ensureClassInitialized", "(Ljava/lang/Class;)V") : nullptr;
+  if (!no_exception(jni) || prepare == nullptr) return failed("this JDK's Unsafe is built in another way");
+  jobject unsafe = jni->CallStaticObjectMethod(unsafe_type, get);
+  jvmtiEnv* jvmti = agent().jvmti;
+  jthread thread = nullptr;
+  jvmti->GetCurrentThread(&thread);
+  binding = true;
+  bound = false;
+  jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_PREPARE, thread);
+  jni->CallVoidMethod(unsafe, prepare, type);
+  jvmti->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_PREPARE, thread);
+  binding = false;
+  if (!no_exception(jni)) return failed("this JDK's locks are built in another way");
+  if (!bound) return failed("the hook class's methods could not be bound");
+
+  const jlong longs_at = array_base(jni, unsafe_type, unsafe);
+  jfieldID longs_field = no_exception(jni) ? jni->GetStaticFieldID(type, "longsAt", "J") : nullptr;
+  hooks().on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
+  if (!no_exception(jni) || longs_at < 0 || hooks().on == nullptr) return failed("the hook class could not be set up");
+  jni->SetStaticLongField(type, longs_field, longs_at);
+  return true;
+}
+
+// Puts a hook class of our own into the boot loader. One that is there already belongs to another copy of this library,
+// from an attach to a JVM that sees other files than its recorder; its natives can't be bound again without a warning.
+bool define_hook(JNIEnv* jni) {
+  Hooks& self = hooks();
+  if (self.hook != nullptr) return true;
+  std::string name(kHookClass);
+  std::replace(name.begin(), name.end(), '.', '/');
+  name += '0';
+  for (int copy = 0; copy < kMostCopies; ++copy) {
+    name.back() = static_cast<char>('0' + copy);
+    if (jclass taken = boot_class(jni, name.c_str())) {
+      jni->DeleteLocalRef(taken);
+      continue;
+    }
+    const std::vector<jbyte> bytes = hook_class_file(name);
+    jclass type = jni->DefineClass(name.c_str(), nullptr, bytes.data(), static_cast<jsize>(bytes.size()));
+    if (!no_exception(jni) || type == nullptr) return failed("the JVM refused the hook class");
+    if (!initialise(jni, type)) return false;
+    self.hook = static_cast<jclass>(jni->NewGlobalRef(type));
+    jni->DeleteLocalRef(type);
+    self.class_name = name;
+    return self.hook != nullptr || failed("no memory");
+  }
+  return failed("too many copies of the agent are in this JVM");
+}
+
+// --- the call sites --------------------------------------------------------------------------------------------------
+
+void find_probes(Target& target) {
+  jint count = 0;
+  jmethodID* methods = nullptr;
+  target.methods.clear();
+  jvmtiEnv* jvmti = agent().jvmti;
+  if (jvmti->GetClassMethods(target.type, &count, &methods) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    char* name = nullptr;
+    if (jvmti->GetMethodName(methods[i], &name, nullptr, nullptr) != JVMTI_ERROR_NONE) continue;
+    const auto is_it = [name](std::string_view probe) { return probe == name; };
+    if (std::ranges::any_of(target.probes, is_it)) target.methods.push_back(methods[i]);
+    jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+}
+
+// Of the bytecodes as they are now. Every redefinition changes them, because constants get other numbers.
+uint64_t fingerprint(const Target& target) {
+  uint64_t value = 14695981039346656037ULL;
+  for (const jmethodID method : target.methods) {
+    jint length = 0;
+    unsigned char* code = nullptr;
+    if (agent().jvmti->GetBytecodes(method, &length, &code) != JVMTI_ERROR_NONE) return 0;
+    for (jint i = 0; i < length; ++i) value = (value ^ code[i]) * 1099511628211ULL;
+    agent().jvmti->Deallocate(code);
+  }
+  return value;
+}
+
+// A class that JDK 25 maps from its class-data archive brings resolved calls along: loaded after a redefinition, it
+// goes on calling the method as it was (at least in the interpreter). So the JDK's callers of setExclusiveOwnerThread
+// are loaded before; their calls are then adjusted with all others.
+void load_callers(JNIEnv* jni) {
+  for (const char* name :
+       {"java/util/concurrent/locks/ReentrantLock$Sync", "java/util/concurrent/locks/ReentrantLock$NonfairSync",
+        "java/util/concurrent/locks/ReentrantLock$FairSync", "java/util/concurrent/locks/ReentrantReadWriteLock$Sync",
+        "java/util/concurrent/locks/ReentrantReadWriteLock$NonfairSync",
+        "java/util/concurrent/locks/ReentrantReadWriteLock$FairSync",
+        "java/util/concurrent/ThreadPoolExecutor$Worker"}) {
+    jni->DeleteLocalRef(boot_class(jni, name));
+  }
+}
+
+bool find_targets(JNIEnv* jni) {
+  load_callers(jni);
+  for (Target& target : hooks().targets) {
+    if (target.type != nullptr) continue;
+    jclass type = boot_class(jni, target.name);
+    if (type == nullptr) continue;
+    target.type = static_cast<jclass>(jni->NewGlobalRef(type));
+    jni->DeleteLocalRef(type);
+    find_probes(target);
+  }
+  // The third is not in every JDK.
+  return hooks().targets[0].type != nullptr && hooks().targets[1].type != nullptr;
+}
+
+// `with_sites`: on_class_file_load puts our call sites in; else the classes get back what they have without us.
+bool retransform(std::span<Target> targets, bool with_sites) {
+  std::vector<jclass> types;
+  for (const Target& target : targets) {
+    if (target.type != nullptr) types.push_back(target.type);
+  }
+  if (types.empty()) return true;
+  jvmtiEnv* jvmti = agent().jvmti;
+  const auto set_hook = [jvmti](bool on) {
+    return jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+                                           nullptr);
+  };
+  if (with_sites && set_hook(true) != JVMTI_ERROR_NONE) return false;
+  retransforming = with_sites;
+  const jvmtiError error = jvmti->RetransformClasses(static_cast<jint>(types.size()), types.data());
+  retransforming = false;
+  if (with_sites) set_hook(false);
+  return error == JVMTI_ERROR_NONE;
+}
+
+bool is_in(const Target& target) {
+  return target.outcome == PatchOutcome::kPatched || target.outcome == PatchOutcome::kAlreadyPatched;
+}
+
+bool patch_classes() {
+  Hooks& self = hooks();
+  const std::span<Target> all(self.targets);
+  for (Target& target : all) target.outcome = PatchOutcome::kMalformed;
+  if (!retransform(all.first(2), true)) return failed("the JVM refused to retransform LockSupport");
+  // Without it pinned virtual threads are not marked as such, and that is all.
+  retransform(all.subspan(2), true);
+  for (Target& target : all) {
+    target.patched = target.type != nullptr && is_in(target);
+    if (target.patched) target.fingerprint = fingerprint(target);
+  }
+  self.seen_ns = now_ns();
+  if (!self.targets[0].patched) return failed("this JDK's LockSupport is built in another way, or another agent's");
+  return self.targets[1].patched ||
+         failed("this JDK's AbstractOwnableSynchronizer is built in another way, or another agent's");
+}
+
+bool add_capabilities() {
+  jvmtiCapabilities wanted{};
+  wanted.can_retransform_classes = 1;
+  wanted.can_get_bytecodes = 1;
+  return agent().jvmti->AddCapabilities(&wanted) == JVMTI_ERROR_NONE || failed("the JVM allows no retransformation");
+}
+
+}  // namespace
+
+const char* hooks_problem() noexcept { return hooks().problem; }
+
+void switch_hooks(JNIEnv* jni, bool on) noexcept {
+  if (hooks().hook != nullptr) jni->SetStaticBooleanField(hooks().hook, hooks().on, on ? JNI_TRUE : JNI_FALSE);
+}
+
+bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept {
+  if (!binding) return false;
+  char* signature = nullptr;
+  if (agent().jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE) {
+    if (std::string_view(signature).find("HeadwayHook") != std::string_view::npos) bound = bind_natives(jni, type);
+    agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+  }
+  return true;
+}
+
+void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject, const char* name, jobject,
+                                jint length, const unsigned char* bytes, jint* new_length, unsigned char** new_bytes) {
+  if (!retransforming || redefined == nullptr || name == nullptr) return;  // a class that is loaded meanwhile
+  for (Target& target : hooks().targets) {
+    if (std::strcmp(name, target.name) != 0) continue;
+    const Patch patch = redirect_calls({bytes, static_cast<size_t>(length)}, target.sites, hooks().class_name);
+    target.outcome = patch.outcome;
+    if (patch.outcome != PatchOutcome::kPatched) return;
+    unsigned char* copy = nullptr;
+    const auto size = static_cast<jlong>(patch.bytes.size());
+    if (jvmti->Allocate(size, &copy) != JVMTI_ERROR_NONE) {
+      target.outcome = PatchOutcome::kMalformed;
+      return;
+    }
+    std::memcpy(copy, patch.bytes.data(), patch.bytes.size());
+    *new_length = static_cast<jint>(size);
+    *new_bytes = copy;
+  }
+}
+
+bool install_hooks(JNIEnv* jni) noexcept {
+  const Locked locked;
+  Hooks& self = hooks();
+  if (self.installed) return true;
+  if (!add_capabilities() || !define_hook(jni)) return false;
+  if (!find_targets(jni)) return failed("this JDK's locks are built in another way");
+  self.reinstalls = 0;
+  if (!patch_classes()) {
+    retransform(self.targets, false);
+    return false;
+  }
+  self.installed = true;
+  switch_hooks(jni, true);
+  return true;
+}
+
+void remove_hooks(JNIEnv* jni) noexcept {
+  const Locked locked;
+  switch_hooks(jni, false);
+  if (!hooks().installed) return;
+  hooks().installed = false;
+  retransform(hooks().targets, false);
+}
+
+void look_after_hooks(JNIEnv*) noexcept {
+  const Locked locked;
+  Hooks& self = hooks();
+  if (!self.installed || self.reinstalls >= kMostReinstalls) return;
+  const auto intact = [](const Target& target) { return !target.patched || fingerprint(target) == target.fingerprint; };
+  if (std::ranges::all_of(self.targets, intact)) {
+    self.seen_ns = now_ns();
+    return;
+  }
+  // Another agent has redefined one of the classes: what it put there stays, and our call sites come back.
+  const int64_t from_ns = self.seen_ns;
+  const bool back = patch_classes();
+  if (!back) self.reinstalls = kMostReinstalls;
+  ++self.reinstalls;
+  write_info(back ? "locks_gap" : "locks_lost", std::to_string(from_ns) + ' ' + std::to_string(now_ns()));
+}
+
+uint32_t identity_hash(jobject object) noexcept {
+  jint hash = 0;
+  if (object == nullptr || agent().jvmti->GetObjectHashCode(object, &hash) != JVMTI_ERROR_NONE) return 0;
+  return static_cast<uint32_t>(hash);
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,322 @@
+package jdk.internal.misc;
+
+import java.util.concurrent.locks.AbstractOwnableSynchronizer;
+import java.util.concurrent.locks.AbstractQueuedLongSynchronizer;
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import jdk.internal.access.JavaLangAccess;
+import jdk.internal.vm.annotation.ForceInline;
+import jdk.internal.vm.annotation.Hidden;
+
+/**
+ * What the redirected call sites of LockSupport and AbstractOwnableSynchronizer call (docs/decisions/0005-locks.md).
+ *
+ * <p>Each method does what the call site did, whatever becomes of the recording around it. So nothing that goes wrong in
+ * the recording leaves here: at the end of a stack, or of the heap, a park is simply not recorded. Other exceptions
+ * (Thread.stop) are the program's own and pass.
+ *
+ * <p>Compiled for JDK 17 against stubs of what that lacks (../access, VirtualThreads); loaded by JNI into the boot loader,
+ * in a package of java.base. The digit in the name counts the copies of the agent's library in one JVM.
+ */
+public final class HeadwayHook0 {
+  // hw_block_flags
+  private static final int TIMED = 1;
+  private static final int VIRTUAL = 8;
+  private static final int PINNED = 16;
+
+  private static final Unsafe U = Unsafe.getUnsafe();
+  private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
+  private static final long PARK_BLOCKER = U.objectFieldOffset(Thread.class, "parkBlocker");
+  private static final long OWNER = U.objectFieldOffset(AbstractOwnableSynchronizer.class, "exclusiveOwnerThread");
+  private static final long HEAD = U.objectFieldOffset(AbstractQueuedSynchronizer.class, "head");
+  private static final long TAIL = U.objectFieldOffset(AbstractQueuedSynchronizer.class, "tail");
+  private static final long LONG_HEAD = U.objectFieldOffset(AbstractQueuedLongSynchronizer.class, "head");
+  private static final long LONG_TAIL = U.objectFieldOffset(AbstractQueuedLongSynchronizer.class, "tail");
+
+  /**
+   * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart. A place holds the
+   * identity hash of the synchroniser and the id of the thread; so a release looks at one cache line, and computes an identity
+   * hash only when its thread, or one of its group, times a hold. A hold that finds no place is not timed.
+   */
+  private static final int WAYS = 4;
+
+  private static final int STRIDE = 8;
+  private static final int GROUPS = 256;
+  private static final long[] HOLDS = new long[GROUPS * STRIDE];
+
+  /** Ids of virtual threads that kept their carrier in their last park; an entry that another one overwrites is lost. */
+  private static final int[] PINNED_THREADS = new int[256];
+
+  /** Where a long array's elements begin. Set by the agent: Unsafe.arrayBaseOffset returns an int in some JDKs, a long in others. */
+  private static long longsAt;
+
+  /** Set by the agent. */
+  private static boolean on;
+
+  private HeadwayHook0() {}
+
+  private static native long begin(Object blocker, int hash, int thread, int owner, int flags);
+
+  private static native void end(long waiting, int flags);
+
+  private static native void wakes(int target, int thread);
+
+  private static native void holdBegins(Object synchroniser, int hash, int thread);
+
+  private static native void holdEnds(Object synchroniser, int hash, int thread);
+
+  // --- platform threads ---
+
+  @Hidden
+  public static void park(Unsafe unsafe, boolean isAbsolute, long time) {
+    long waiting = on ? begins(isAbsolute || time != 0 ? TIMED : 0) : 0;
+    if (waiting == 0) {
+      unsafe.park(isAbsolute, time);
+      return;
+    }
+    try {
+      unsafe.park(isAbsolute, time);
+    } finally {
+      ends(waiting, 0);
+    }
+  }
+
+  @Hidden
+  public static void unpark(Unsafe unsafe, Object thread) {
+    if (on) {
+      waking(thread);
+    }
+    unsafe.unpark(thread);
+  }
+
+  // --- virtual threads: while one is unmounted, only Java frames are on its stack ---
+
+  /** JDK 19 to 23. */
+  @Hidden
+  public static void parkVirtual() {
+    long waiting = on ? begins(VIRTUAL) : 0;
+    if (waiting == 0) {
+      VirtualThreads.park();
+      return;
+    }
+    try {
+      VirtualThreads.park();
+    } finally {
+      ends(waiting, pinned());
+    }
+  }
+
+  @Hidden
+  public static void parkVirtual(long nanos) {
+    long waiting = on ? begins(VIRTUAL | TIMED) : 0;
+    if (waiting == 0) {
+      VirtualThreads.park(nanos);
+      return;
+    }
+    try {
+      VirtualThreads.park(nanos);
+    } finally {
+      ends(waiting, pinned());
+    }
+  }
+
+  @Hidden
+  public static void parkVirtualUntil(long deadline) {
+    long waiting = on ? begins(VIRTUAL | TIMED) : 0;
+    if (waiting == 0) {
+      VirtualThreads.parkUntil(deadline);
+      return;
+    }
+    try {
+      VirtualThreads.parkUntil(deadline);
+    } finally {
+      ends(waiting, pinned());
+    }
+  }
+
+  @Hidden
+  public static void unparkVirtual(Thread thread) {
+    if (on) {
+      waking(thread);
+    }
+    VirtualThreads.unpark(thread);
+  }
+
+  /** JDK 24 and later. */
+  @Hidden
+  public static void parkVirtual(JavaLangAccess access) {
+    long waiting = on ? begins(VIRTUAL) : 0;
+    if (waiting == 0) {
+      access.parkVirtualThread();
+      return;
+    }
+    try {
+      access.parkVirtualThread();
+    } finally {
+      ends(waiting, pinned());
+    }
+  }
+
+  @Hidden
+  public static void parkVirtual(JavaLangAccess access, long nanos) {
+    long waiting = on ? begins(VIRTUAL | TIMED) : 0;
+    if (waiting == 0) {
+      access.parkVirtualThread(nanos);
+      return;
+    }
+    try {
+      access.parkVirtualThread(nanos);
+    } finally {
+      ends(waiting, pinned());
+    }
+  }
+
+  @Hidden
+  public static void unparkVirtual(JavaLangAccess access, Thread thread) {
+    if (on) {
+      waking(thread);
+    }
+    access.unparkVirtualThread(thread);
+  }
+
+  /** Called by VirtualThread itself, inside one of the parks above or in a sleep, when it can't leave its carrier. */
+  @Hidden
+  public static void parkPinned(Unsafe unsafe, boolean isAbsolute, long time) {
+    if (on) {
+      notePinned();
+    }
+    unsafe.park(isAbsolute, time);
+  }
+
+  // --- owners: on the path of every exclusive lock, contended or not ---
+
+  @ForceInline
+  @Hidden
+  public static void setOwner(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    U.putReference(synchroniser, OWNER, thread);
+    if (on) {
+      ownerChanged(synchroniser, thread);
+    }
+  }
+
+  @ForceInline
+  @Hidden
+  private static void ownerChanged(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    try {
+      if (thread != null) {
+        if (hasQueue(synchroniser)) {
+          beginHold(synchroniser, idOf(thread));
+        }
+      } else {
+        int id = idOf(Thread.currentThread());
+        int at = placeOf(id);
+        if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
+          endHold(synchroniser, id, at);
+        }
+      }
+    } catch (VirtualMachineError ignored) {
+      // no stack, no memory: this hold is not recorded
+    }
+  }
+
+  /** Whether threads wait for the synchroniser; the one that acquires it now may be the first of them. */
+  @ForceInline
+  @Hidden
+  private static boolean hasQueue(AbstractOwnableSynchronizer synchroniser) {
+    if (synchroniser instanceof AbstractQueuedSynchronizer) {
+      return U.getReference(synchroniser, HEAD) != U.getReference(synchroniser, TAIL);
+    }
+    return synchroniser instanceof AbstractQueuedLongSynchronizer
+        && U.getReference(synchroniser, LONG_HEAD) != U.getReference(synchroniser, LONG_TAIL);
+  }
+
+  @ForceInline
+  @Hidden
+  private static int placeOf(int thread) {
+    return (thread & (GROUPS - 1)) * STRIDE;
+  }
+
+  @Hidden
+  private static void beginHold(AbstractOwnableSynchronizer synchroniser, int thread) {
+    int hash = System.identityHashCode(synchroniser);
+    long hold = (long) thread << 32 | hash;
+    int at = placeOf(thread);
+    for (int way = at; way < at + WAYS; way++) {
+      if (HOLDS[way] == 0 && U.compareAndSetLong(HOLDS, longsAt + (long) way * Long.BYTES, 0, hold)) {
+        holdBegins(synchroniser, hash, thread);
+        return;
+      }
+    }
+  }
+
+  @Hidden
+  private static void endHold(AbstractOwnableSynchronizer synchroniser, int thread, int at) {
+    int hash = System.identityHashCode(synchroniser);
+    long hold = (long) thread << 32 | hash;
+    for (int way = at; way < at + WAYS; way++) {
+      if (HOLDS[way] == hold) {
+        HOLDS[way] = 0;
+        holdEnds(synchroniser, hash, thread);
+        return;
+      }
+    }
+  }
+
+  // --- what the recording needs to know ---
+
+  @ForceInline
+  @Hidden
+  private static int idOf(Object thread) {
+    return (int) U.getLong(thread, THREAD_ID);
+  }
+
+  @Hidden
+  private static long begins(int flags) {
+    try {
+      Thread thread = Thread.currentThread();
+      int id = idOf(thread);
+      if ((flags & VIRTUAL) != 0) {
+        PINNED_THREADS[id & 255] = 0; // one may be left of a sleep
+      }
+      Object blocker = U.getReference(thread, PARK_BLOCKER);
+      int hash = blocker == null ? 0 : System.identityHashCode(blocker);
+      int owner = 0;
+      if (blocker instanceof AbstractOwnableSynchronizer) {
+        Object holder = U.getReference(blocker, OWNER);
+        owner = holder == null ? 0 : idOf(holder);
+      }
+      return begin(blocker, hash, id, owner, flags);
+    } catch (VirtualMachineError ignored) {
+      return 0;
+    }
+  }
+
+  @Hidden
+  private static void ends(long waiting, int flags) {
+    try {
+      end(waiting, flags);
+    } catch (VirtualMachineError ignored) {
+      // the thread's next event ends this wait
+    }
+  }
+
+  @Hidden
+  private static void waking(Object thread) {
+    try {
+      wakes(idOf(thread), idOf(Thread.currentThread()));
+    } catch (VirtualMachineError ignored) {
+      // nobody is named as the waker
+    }
+  }
+
+  @Hidden
+  private static void notePinned() {
+    int id = idOf(Thread.currentThread());
+    PINNED_THREADS[id & 255] = id;
+  }
+
+  @Hidden
+  private static int pinned() {
+    int id = idOf(Thread.currentThread());
+    return PINNED_THREADS[id & 255] == id ? PINNED : 0;
+  }
+}
