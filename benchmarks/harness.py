@@ -8,7 +8,6 @@ Times are ns; a ratio of 1.01 is 1 % more.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import platform
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -42,6 +41,7 @@ class Run:
     busy_ns: int  # what ran on the CPUs meanwhile, everything
     span_ns: int  # of the whole command, by this clock; a recording's holds finalising too
     recorder_ns: int = 0  # CPU time that headway used beside the program while that ran
+    jit_ns: int = 0  # of cpu_ns, what the JVM's compilers took: known of a driven program
     said: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -219,15 +219,30 @@ def interleave(baseline: Callable[[], Run], treated: Callable[[], Run], pairs: i
 
 
 def pair_ratios(baseline: Sequence[float], treated: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return (treated over the mean of its two neighbours, each baseline over the one before: A/A)."""
+    """Return (treated over the mean of its two neighbours, baseline over the mean of its two: A/A, in the same way)."""
     ratios = [t / ((a + b) / 2) for t, a, b in zip(treated, baseline, baseline[1:], strict=False)]
-    return ratios, [b / a for a, b in itertools.pairwise(baseline)]
+    return ratios, [b / ((a + c) / 2) for a, b, c in zip(baseline, baseline[1:], baseline[2:], strict=False)]
 
 
 def ratio(baseline: Sequence[float], treated: Sequence[float]) -> Ratio:
     """Compare interleaved values (one baseline more than treated ones)."""
-    ratios, same = pair_ratios(baseline, treated)
-    return Ratio(*bootstrap(ratios), *bootstrap(same), len(ratios))
+    return ratio_of(*pair_ratios(baseline, treated))
+
+
+def ratio_of(ratios: Sequence[float], same: Sequence[float]) -> Ratio:
+    """Return what pairs of interleaved values say; without an A/A pair its figures are NaN."""
+    return Ratio(*bootstrap(ratios), *(bootstrap(same) if same else (float("nan"),) * 3), len(ratios))
+
+
+def mean_over_programs(per_program: Mapping[str, Sequence[float]]) -> tuple[float, float, float]:
+    """Return (mean over the programs of their median ratios, low, high): pairs are drawn anew within each program."""
+    generator = np.random.default_rng(20260101)
+    draws = [
+        np.median(generator.choice(np.asarray(ratios), size=(RESAMPLES, len(ratios))), axis=1)
+        for ratios in per_program.values()
+    ]
+    low, high = np.percentile(np.mean(draws, axis=0), [2.5, 97.5])
+    return float(np.mean([np.median(ratios) for ratios in per_program.values()])), float(low), float(high)
 
 
 # ---- what comes out -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 TARGET = Path(__file__).resolve().parent.parent / "java" / "benchmarks" / "target"
@@ -27,6 +28,12 @@ def command(name: str, *, percent: int = 100, threads: int = THREADS, processors
         "java", f"-XX:ActiveProcessorCount={processors}", "-Xms1g", "-Xmx1g", "-Djava.awt.headless=true",
         "-cp", class_path, "headway.bench.Main", name, str(threads), str(percent),
     ]  # fmt: skip
+
+
+def driven(name: str, percent: int, options: Sequence[str] = ()) -> list[str]:
+    """Return the command of a program for driven.py, with more options for its JVM."""
+    java, *rest = command(name, percent=percent)
+    return [java, "-XX:-UseDynamicNumberOfCompilerThreads", *options, *rest]
 
 
 def workload(name: str, *arguments: object) -> list[str]:

@@ -1,42 +1,35 @@
 package headway.bench;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.stream.Stream;
 import net.sourceforge.pmd.PMDConfiguration;
 import net.sourceforge.pmd.PmdAnalysis;
+import net.sourceforge.pmd.lang.document.FileId;
 
 /** PMD looks for mistakes in Java sources, with its own worker threads. An item is one generated class. */
 final class Pmd implements Program {
-  private Path sources;
+  private String[] sources;
 
   @Override
-  public void prepare(int threads, int items) throws IOException {
-    sources = Files.createTempDirectory("headway-pmd");
+  public void prepare(int threads, int items) {
+    sources = new String[items];
     for (int item = 0; item < items; item++) {
-      Files.writeString(sources.resolve("C" + item + ".java"), source(item));
+      sources[item] = source(item);
     }
   }
 
   @Override
-  public void run(int threads, int items) throws IOException {
+  public void run(int threads, int items) {
     PMDConfiguration config = new PMDConfiguration();
     config.setThreads(threads);
     config.setIgnoreIncrementalAnalysis(true);
-    config.addInputPath(sources);
     for (String category : new String[] {"bestpractices", "codestyle", "design", "errorprone"}) {
       config.addRuleSet("category/java/" + category + ".xml");
     }
     try (PmdAnalysis analysis = PmdAnalysis.create(config)) {
+      for (int item = 0; item < items; item++) {
+        analysis.files().addSourceFile(FileId.fromPathLikeString("C" + item + ".java"), sources[item]);
+      }
       if (analysis.performAnalysisAndCollectReport().getViolations().isEmpty()) {
         throw new IllegalStateException("PMD found nothing: it did not work");
-      }
-    }
-    try (Stream<Path> files = Files.walk(sources)) {
-      for (Path file : (Iterable<Path>) files.sorted(Comparator.reverseOrder())::iterator) {
-        Files.delete(file);
       }
     }
   }
