@@ -18,6 +18,7 @@ import click
 
 from headway.cli.options import TimePoint, TimeType
 from headway.errors import Notice
+from headway.record.jvm_options import LockOptions
 from headway.record.plan import Plan, usable_cpus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +41,22 @@ _OPTIONS = (
     click.option("--repeat", type=click.IntRange(1, 1000), default=1, metavar="N", help="Record the command N times."),
     click.option("--force", is_flag=True, help="Replace a recording that is there already."),
     click.option("--virtual-threads", is_flag=True, help="Record the start and end of virtual threads, too."),
+    click.option(
+        "--locks/--no-locks",
+        default=None,
+        help="Record who waits for which lock, for how long, and who held it. On in `run`, off in `record`.",
+    ),
+    click.option(
+        "--park-threshold",
+        type=click.IntRange(1, 2**31 - 1),
+        metavar="N",
+        help="Locks: take times from a lock's Nth park on; those before are counted only.",
+    ),
+    click.option(
+        "--forget-dead",
+        is_flag=True,
+        help="Locks: merge the sums of collected locks by class, so that millions of short-lived ones take no room.",
+    ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
     click.option(
         "--mode",
@@ -59,7 +76,9 @@ def recording_options(function: F) -> F:
     return function
 
 
-def make_plan(output: Path, command: tuple[str, ...], pid: int | None, options: dict[str, Any]) -> Plan:
+def make_plan(
+    output: Path, command: tuple[str, ...], pid: int | None, options: dict[str, Any], *, locks_by_default: bool = False
+) -> Plan:
     """Return the plan that the options describe.
 
     Raises HeadwayError HW007, or click.UsageError for a combination that makes no sense.
@@ -79,7 +98,22 @@ def make_plan(output: Path, command: tuple[str, ...], pid: int | None, options: 
         virtual_threads=options["virtual_threads"],
         with_agent=not options["no_agent"],
         mode=options["mode"],
+        locks=_locks(options, locks_by_default),
     )
+
+
+def _locks(options: dict[str, Any], by_default: bool) -> LockOptions | None:
+    """Return how locks are to be recorded, None for not at all. Raises click.UsageError."""
+    wanted, threshold, forget = options["locks"], options["park_threshold"], options["forget_dead"]
+    if wanted and options["no_agent"]:
+        raise click.UsageError("--locks needs the agent: leave out --no-agent")
+    if wanted is None:
+        wanted = by_default and not options["no_agent"]
+    if not wanted:
+        if threshold is not None or forget:
+            raise click.UsageError("--park-threshold and --forget-dead are about locks: add --locks")
+        return None
+    return LockOptions(threshold or 0, forget)
 
 
 def tell(line: str = "") -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from headway.store import Manifest
 
 
+LOCKS_BY_DEFAULT = True
+
+
 @click.command(
     context_settings=SETTINGS,
     short_help="Record a command, print the findings, write a report.",
@@ -38,7 +41,9 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     """
     from headway.record.plan import default_output
 
-    plan = make_plan(output or default_output(words, Path.cwd()), words, None, options)
+    plan = make_plan(
+        output or default_output(words, Path.cwd()), words, None, options, locks_by_default=LOCKS_BY_DEFAULT
+    )
     if _page(plan.output).exists() and not plan.force:
         raise HeadwayError("HW500", path=_page(plan.output))  # now, not when the program has run for an hour
 
@@ -48,11 +53,16 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
         if plan.repeat == 1:
             show(directory, plan.force)
 
+    def failed(notice: Notice) -> None:
+        for each in (*held, notice):
+            say(each)
+        held.clear()
+
     # One recording's messages come with its findings: told here as well, each would be on the screen twice.
     held: list[Notice] = []
     hold = held.append if plan.repeat == 1 else say
     try:
-        code = record(plan, Listener(say=hold, complete=complete, progress=Progress()))
+        code = record(plan, Listener(say=hold, failed=failed, complete=complete, progress=Progress()))
     except BaseException:
         for notice in held:
             say(notice)
@@ -87,6 +97,9 @@ def show(directory: Path, overwrite: bool = False) -> None:
             page = render_html(recording, _page(directory), overwrite=overwrite)
     except HeadwayError as error:
         say(error.notice)
+    except (Exception, KeyboardInterrupt) as error:
+        reason = "you interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+        say(Notice.of("HW508", path=directory, reason=reason))
     tell()
     if ended:
         tell(f"headway: {ended}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from headway.errors import HeadwayError, Notice
 from headway.record import agent_file, processes
 from headway.record.attach import AttachResult, attach
-from headway.record.jvm_options import agent_library
+from headway.record.jvm_options import LockOptions, agent_library
 
 
 @dataclass(slots=True)
@@ -21,7 +21,9 @@ class AttachedAgents:
     notices: list[Notice] = field(default_factory=list)
 
     @classmethod
-    def attach_to(cls, root: int, pids: Iterable[int], spool: Path, virtual_threads: bool) -> AttachedAgents:
+    def attach_to(
+        cls, root: int, pids: Iterable[int], spool: Path, virtual_threads: bool, locks: LockOptions | None
+    ) -> AttachedAgents:
         """Attach to every JVM among `pids`; `root` is named when there is none."""
         agents = cls()
         jvms = [pid for pid in pids if processes.is_jvm(pid)]
@@ -31,7 +33,9 @@ class AttachedAgents:
             return agents
         for pid in jvms:
             try:
-                agents.results.append(attach(pid, library, spool, virtual_threads=virtual_threads, timeout_s=10))
+                agents.results.append(
+                    attach(pid, library, spool, virtual_threads=virtual_threads, locks=locks, timeout_s=10)
+                )
             except HeadwayError as error:
                 reason = f"{error.notice.id}: {error.notice.message}"
                 agents.notices.append(Notice.of("HW054", pid=pid, reason=reason))

@@ -25,7 +25,7 @@ from typing import TypeVar
 from headway.errors import HeadwayError
 from headway.record import agent_file
 from headway.record.jvm_facts import JvmFacts, find_jvm, start_ticks
-from headway.record.jvm_options import agent_options
+from headway.record.jvm_options import LockOptions, agent_options
 
 __all__ = ["AttachResult", "JvmFacts", "attach", "find_jvm"]
 
@@ -73,6 +73,9 @@ class AttachResult:
             wanted = self.wanted_directory / f"agent-{self.facts.ns_pid}.{number}.spool"
             number += 1
         agent_file.copy(self.spool, wanted, self.facts.uid)
+        table = table_of(self.spool)
+        if table.exists():
+            agent_file.copy(table, table_of(wanted), self.facts.uid)
         return wanted
 
     def close(self) -> None:
@@ -82,8 +85,19 @@ class AttachResult:
             self._private = None
 
 
+def table_of(spool: Path) -> Path:
+    """Return where the agent that writes agent-NAME.spool keeps its sums of locks: locks-NAME.table beside it."""
+    return spool.with_name(f"locks{spool.stem.removeprefix('agent')}.table")
+
+
 def attach(
-    pid: int, agent_path: Path, spool_dir: Path, *, virtual_threads: bool = False, timeout_s: float = 20.0
+    pid: int,
+    agent_path: Path,
+    spool_dir: Path,
+    *,
+    virtual_threads: bool = False,
+    locks: LockOptions | None = None,
+    timeout_s: float = 20.0,
 ) -> AttachResult:
     """Load the agent into JVM `pid`; it writes agent-<pid in its namespace>.spool into `spool_dir`, or near it.
 
@@ -97,7 +111,7 @@ def attach(
         if not _reachable(facts, agent_path, spool_dir):
             private = _PrivateDirectory.create(facts, agent_path)
             library, directory = f"{private.in_target}/{agent_path.name}", private.in_target
-        options = agent_options(Path(directory), virtual_threads=virtual_threads)
+        options = agent_options(Path(directory), virtual_threads=virtual_threads, locks=locks)
         _in_target(facts, lambda: _load_once_live(facts, library, options, timeout_s))
         here = private.path if private is not None else spool_dir
         spool = _newest_spool(here, facts)

@@ -47,12 +47,20 @@ def first_draft(plan: Plan, mode: Mode, root: int, command: Iterable[str], cpus:
         "quota_cores": quota.cores,
         "jvm_processors": plan.jvm_processors,
         "with_agent": plan.with_agent,
+        "locks": _locks(plan),
         "recorder_pid": os.getpid(),
         "recorder_start_ticks": me.start_ticks if me else None,
         "boot_id": boot_id(),
         "window": {"start_ns": time.monotonic_ns(), "end_ns": time.monotonic_ns()},
         "notices": [],
     }
+
+
+def _locks(plan: Plan) -> dict[str, Any]:
+    """Return what was asked for of locks, which the manifest keeps beside what came of it; nothing when they are left alone."""
+    if plan.locks is None:
+        return {}
+    return {"threshold": plan.locks.park_threshold or None, "forget_dead": plan.locks.forget_dead}
 
 
 def amend(directory: Path, **facts: Any) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from headway.errors import Notice
+from headway.record.other_roots import changes_root
 
 TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
 _DUMPS_CLASSES = re.compile(
@@ -26,6 +27,14 @@ _DUMPS_CLASSES = re.compile(
 )
 """Options with which a JVM makes a class-data archive, and refuses to run with a native agent."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-~+:@")
+
+
+@dataclass(frozen=True, slots=True)
+class LockOptions:
+    """How locks are recorded: times from a blocker's `park_threshold`-th park on; what is collected may be forgotten."""
+
+    park_threshold: int = 0
+    forget_dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +60,17 @@ def encode_value(value: str) -> str:
 
 
 def agent_options(
-    spool_dir: Path, *, virtual_threads: bool = False, children: bool = False, processors: int = 0
+    spool_dir: Path,
+    *,
+    virtual_threads: bool = False,
+    children: bool = False,
+    processors: int = 0,
+    locks: LockOptions | None = None,
 ) -> str:
     """Return the agent's option string.
 
-    `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount.
+    `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount. `locks` None
+    leaves locks alone.
     """
     parts = [f"spool={encode_value(str(spool_dir.resolve()))}"]
     if virtual_threads:
@@ -64,6 +79,10 @@ def agent_options(
         parts.append("children=1")
     if processors:
         parts.append(f"processors={processors}")
+    if locks is not None:
+        parts.append("locks=1")
+        parts += [f"park_threshold={locks.park_threshold}"] if locks.park_threshold else []
+        parts += ["forget_dead=1"] if locks.forget_dead else []
     return ",".join(parts)
 
 
@@ -75,6 +94,7 @@ def plan_launch(
     *,
     virtual_threads: bool = False,
     jvm_processors: int | None = None,
+    locks: LockOptions | None = None,
     cwd: Path | None = None,
 ) -> LaunchPlan:
     """Return `argv` and `env` with the agent in them.
@@ -89,11 +109,17 @@ def plan_launch(
     unfit: list[Notice] = []
     if library is not None and (dumping := _DUMPS_CLASSES.search(_visible_options(argv, env, cwd))):
         unfit, library = [Notice.of("HW013", option=dumping[0])], None
+    if library is not None and not direct and (tool := changes_root(argv, env, cwd)):
+        unfit, library = [Notice.of("HW014", tool=tool)], None
     if java is not None and library is not None and library.exists() and _platform(java) != _platform(library):
         # A JVM that can't load an agent it is told to load refuses to start.
         unfit, library = [Notice.of("HW012", java=java)], None
     options = agent_options(
-        spool_dir, virtual_threads=virtual_threads, children=direct, processors=processors if direct else 0
+        spool_dir,
+        virtual_threads=virtual_threads,
+        children=direct,
+        processors=processors if direct else 0,
+        locks=locks,
     )
     added = [f"-agentpath:{library}={options}"] if library is not None else []
     if processors:

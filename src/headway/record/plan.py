@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from headway.errors import HeadwayError
 from headway.record import host, processes
 from headway.record.capabilities import Mode
+from headway.record.jvm_options import LockOptions
 from headway.record.processes import Process
 
 
@@ -19,7 +20,8 @@ class Plan:
     """One recording, or `repeat` recordings of the same command.
 
     Exactly one of `command` (started by us) and `pid` (runs already) is set. `cpus` None leaves the affinity as it is;
-    `duration_s` None records to the end; `mode` None takes the best this machine allows.
+    `duration_s` None records to the end; `mode` None takes the best this machine allows; `locks` None
+    leaves them alone.
     """
 
     output: Path
@@ -33,6 +35,7 @@ class Plan:
     virtual_threads: bool = False
     with_agent: bool = True
     mode: Mode | None = None
+    locks: LockOptions | None = None
 
 
 def usable_cpus(text: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from headway.errors import HeadwayError, Notice
 from headway.record import launch, lock, processes
 from headway.record.agents import AttachedAgents, silence_all
+from headway.record.bystander import Bystander
 from headway.record.capabilities import (
     MODES,
     Capabilities,
@@ -51,10 +52,12 @@ _LESSER_MODE: dict[Mode, str] = {"perf-switch": "HW100", "agent": "HW101"}
 class Listener:
     """Who is told what happens: `say` gets messages, `complete` each recording as soon as its tables are there.
 
-    `progress` gets the share of finalising that is done, 0 to 1.
+    `failed` gets why a recording has no tables although its program ran to the end: the exit code is the program's all the
+    same. `progress` gets the share of finalising that is done, 0 to 1.
     """
 
     say: Callable[[Notice], None] = lambda notice: None
+    failed: Callable[[Notice], None] = lambda notice: None
     complete: Callable[[Path], None] = lambda directory: None
     progress: Callable[[float], None] = lambda share: None
 
@@ -69,11 +72,20 @@ class _Facts:
     end_ns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """A command that ran. `stop` says why it should not be repeated, if so."""
+
+    exit_code: int
+    is_complete: bool = True
+    stop: str = ""
+
+
 def record(plan: Plan, listener: Listener) -> int:
     """Carry out a plan and return the exit code for the shell: the program's own, 0 for an attached one.
 
-    Raises HeadwayError HW001 to HW009, HW050, HW052, HW054, HW056, HW058, HW059 or those of `choose_mode` and
-    `finalise`.
+    Raises HeadwayError HW001 to HW009, HW050, HW058, HW059 or those of `choose_mode` when nothing was recorded; for a
+    process that runs already also HW052, HW056 or those of `finalise`.
     """
     capabilities = probe()
     mode = choose_mode(capabilities, plan.mode)
@@ -86,11 +98,15 @@ def record(plan: Plan, listener: Listener) -> int:
         output = plan.output if number == 1 else plan.output / "repeats" / f"{number}.headway"
         if number == 2:
             (plan.output / "repeats").mkdir()
-        one_code, ended_by = _record_command(plan, output, mode, capabilities, listener)
-        code = code or one_code
-        if ended_by == "interrupt" and number < plan.repeat:
-            cut = Notice.of("HW055", done=number, wanted=plan.repeat, reason="you interrupted")
-            amend(plan.output, notices=[cut])
+        ran = _record_command(plan, output, mode, capabilities, listener)
+        code = code or ran.exit_code
+        if ran.stop and number < plan.repeat:
+            done = number if ran.is_complete else number - 1
+            cut = Notice.of("HW055", done=done, wanted=plan.repeat, reason=ran.stop)
+            with contextlib.suppress(
+                OSError, HeadwayError
+            ):  # what keeps the manifest from being written was told already
+                amend(plan.output, notices=[cut])
             listener.say(cut)
             break
     return code
@@ -99,10 +115,11 @@ def record(plan: Plan, listener: Listener) -> int:
 # --- a program we start --------------------------------------------------------------------------------------------
 
 
-def _record_command(
-    plan: Plan, output: Path, mode: Mode, capabilities: Capabilities, listener: Listener
-) -> tuple[int, EndedBy]:
-    """Start the command, record it into `output`, finalise. Return its exit code and why the recording ended."""
+def _record_command(plan: Plan, output: Path, mode: Mode, capabilities: Capabilities, listener: Listener) -> _Ran:
+    """Start the command, record it into `output`, finalise.
+
+    Raises HeadwayError only when the command did not run: once it has, its exit code is the answer.
+    """
     program = launch.find_program(plan.command[0], os.environ)
     facts = _Facts(mode_notices(mode, capabilities))
     cpus = set(plan.cpus or os.sched_getaffinity(0))
@@ -111,8 +128,10 @@ def _record_command(
             planned = _planned_launch(plan, place, facts)
             for scratch in planned.cleanup:
                 held.callback(shutil.rmtree, scratch, ignore_errors=True)
+            bystander = _bystander(gate)  # before the program: it shall hold none of the pipes to it
+            held.callback(bystander.dismiss)
             child = _fork(program, planned, plan, gate)
-            watch = Watch(child.pidfd, gate, child.pid)
+            watch = Watch(child.pidfd, gate, child.pid, bystander)
             capture = Capture(place.spool, mode, child.pid)
             try:
                 held.enter_context(keeping_off(cpus))  # the child is there already, and has not moved
@@ -126,15 +145,29 @@ def _record_command(
             _release(child, program, capture, watch)
             facts.start_ns = time.monotonic_ns()
             place.keep()
-        with failures_told(place.directory), _until_the_program_ends(watch):
-            facts.ended_by = watch.until_end(capture, _deadline(facts.start_ns, plan.duration_s))
-            ending = child.reap() if watch.gone else None
-            _close(plan, place.directory, capture, facts, ending, listener, watch)
-            if ending is None:
-                return _outlived(plan, place.directory, child, watch, listener).exit_code, facts.ended_by
-            finish(place.directory, listener.progress, listener.say, watch)
-    listener.complete(place.directory)
-    return ending.exit_code, facts.ended_by
+        ending: Ending | None = None
+        try:
+            with failures_told(place.directory), _until_the_program_ends(watch):
+                facts.ended_by = watch.until_end(capture, _deadline(facts.start_ns, plan.duration_s))
+                ending = child.reap() if watch.gone else None
+                _close(plan, place.directory, capture, facts, ending, listener, watch)
+                if ending is None:
+                    _outlived(plan, place.directory, child, watch, listener)
+                else:
+                    finish(place.directory, listener.progress, listener.say, watch)
+        except HeadwayError as error:
+            listener.failed(error.notice)
+            return _Ran(child.reap().exit_code, is_complete=False, stop="finalising failed")
+    if ending is not None:
+        _tell_complete(listener, place.directory)
+    return _Ran(child.reap().exit_code, stop="you interrupted" if facts.ended_by == "interrupt" else "")
+
+
+def _tell_complete(listener: Listener, directory: Path) -> None:
+    try:
+        listener.complete(directory)
+    except HeadwayError as error:  # somebody has taken it away since
+        listener.failed(error.notice)
 
 
 @contextlib.contextmanager
@@ -146,7 +179,7 @@ def _until_the_program_ends(watch: Watch) -> Iterator[None]:
         watch.until_gone()
 
 
-def _outlived(plan: Plan, directory: Path, child: Child, watch: Watch, listener: Listener) -> Ending:
+def _outlived(plan: Plan, directory: Path, child: Child, watch: Watch, listener: Listener) -> None:
     """The recording ended before the program: finalise beside it, out of its way, then stay until it has ended."""
     if plan.repeat == 1:  # else the next child would inherit it, and only root can raise a priority again
         _step_back()
@@ -155,9 +188,7 @@ def _outlived(plan: Plan, directory: Path, child: Child, watch: Watch, listener:
         listener.complete(directory)
     finally:  # whatever became of the recording: the program has its terminal through us
         watch.until_gone()
-        ending = child.reap()
-        amend(directory, **_ending_facts(ending))
-    return ending
+        amend(directory, **_ending_facts(child.reap()))
 
 
 def _step_back() -> None:
@@ -169,6 +200,13 @@ def _identity(pid: int) -> Process:
     process = Process.of(pid)
     assert process is not None  # our own child that we have not waited for: at least a zombie
     return process
+
+
+def _bystander(gate: SignalGate) -> Bystander:
+    try:
+        return Bystander(gate.taken)
+    except OSError as error:
+        raise HeadwayError("HW059", reason=error.strerror or str(error)) from None
 
 
 def _fork(program: str, planned: LaunchPlan, plan: Plan, gate: SignalGate) -> Child:
@@ -212,6 +250,7 @@ def _planned_launch(plan: Plan, place: Place, facts: _Facts) -> LaunchPlan:
         place.spool,
         virtual_threads=plan.virtual_threads,
         jvm_processors=plan.jvm_processors,
+        locks=plan.locks,
     )
     facts.notices += planned.notices
     return planned
@@ -224,11 +263,10 @@ def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities
     """Attach to a process and everything below it, record, let go, finalise. The process is never disturbed."""
     process = running_process(pid)
     lock.refuse_recorded_tree(process)
-    pidfd = os.pidfd_open(pid)
+    pidfd, cpus = _hold_of(pid)
     facts = _Facts(mode_notices(mode, capabilities))
     with SignalGate() as gate, lock.recording_of(process), contextlib.ExitStack() as held:
         with Place(plan.output, plan.force) as place:
-            cpus = os.sched_getaffinity(pid)
             held.enter_context(keeping_off(cpus))
             capture = Capture(place.spool, mode, pid)
             write_manifest(place.directory, first_draft(plan, mode, pid, processes.command_line(pid), cpus))
@@ -238,7 +276,7 @@ def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities
                 raise HeadwayError("HW058", pid=pid)
             place.keep()
         if plan.with_agent:
-            agents = AttachedAgents.attach_to(pid, _others(pid), place.spool, plan.virtual_threads)
+            agents = AttachedAgents.attach_to(pid, _others(pid), place.spool, plan.virtual_threads, plan.locks)
         else:
             agents = AttachedAgents(notices=[Notice.of("HW057")])
         capture.counters.begin()
@@ -251,6 +289,14 @@ def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities
         finish(place.directory, listener.progress, listener.say, watch)
     os.close(pidfd)
     listener.complete(place.directory)
+
+
+def _hold_of(pid: int) -> tuple[int, set[int]]:
+    """Return a pidfd of the process and where it may run. Raises HeadwayError HW058 when it has ended by now."""
+    try:
+        return os.pidfd_open(pid), os.sched_getaffinity(pid)
+    except ProcessLookupError:
+        raise HeadwayError("HW058", pid=pid) from None
 
 
 def _others(pid: int) -> list[int]:
