@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/backed_file.h"
 #include "agent/old_glibc.h"
 
 namespace headway::agent {
@@ -29,32 +29,6 @@ int64_t now_ns(clockid_t clock) {
   return static_cast<int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
 }
 
-// fallocate that rides out signals (profilers send SIGPROF a thousand times a second). 0, or an errno.
-int allocate(int fd, uint64_t offset, uint64_t bytes) {
-  for (int tries = 0; tries < 100; ++tries) {
-    if (fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return 0;
-    if (errno != EINTR) return errno;
-  }
-  return EINTR;
-}
-
-// What `ulimit -f` leaves: writing past it sends SIGXFSZ, which ends a process that does not expect it.
-uint64_t file_size_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
-  return limit.rlim_cur / ChunkFile::kChunkBytes * ChunkFile::kChunkBytes;
-}
-
-// Puts zeroed anonymous memory where `at` is mapped, with no moment in which the range is unmapped for other threads:
-// it is got elsewhere first, where failing is harmless, then moved under the kernel's lock on the address space.
-bool replace_by_zeros(void* at, uint64_t bytes) {
-  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (fresh == MAP_FAILED) return false;
-  if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at) return true;
-  munmap(fresh, bytes);
-  return false;
-}
-
 }  // namespace
 
 ChunkFile::~ChunkFile() {
@@ -66,13 +40,13 @@ ChunkFile::~ChunkFile() {
 bool ChunkFile::create(const std::string& directory, pid_t pid, bool no_map, uint64_t map_bytes) noexcept {
   map_bytes = std::min(map_bytes, file_size_limit());
   if (map_bytes < HW_HEADER_BYTES + kSegmentBytes || !open_file(directory, pid)) return false;
-  const int error = allocate(fd_, 0, HW_HEADER_BYTES + kSegmentBytes);
-  // Some file systems (9p, some FUSE and network ones) can't allocate ahead.
-  through_ = no_map || error == EOPNOTSUPP || error == ENOSYS;
+  const int error = allocate_space(fd_, 0, HW_HEADER_BYTES + kSegmentBytes);
+  through_ = no_map || can_not_allocate_ahead(error);
   if ((error != 0 && !through_) || !map_file(map_bytes)) {
     discard();
     return false;
   }
+  longest_ = map_bytes_;
   next_.store(HW_HEADER_BYTES, std::memory_order_relaxed);
   limit_.store(through_ ? map_bytes_ : HW_HEADER_BYTES + kSegmentBytes, std::memory_order_release);
   write_header(pid);
@@ -245,7 +219,8 @@ bool ChunkFile::ensure_backed(uint64_t end) noexcept {
 bool ChunkFile::extend() noexcept {
   const uint64_t limit = limit_.load(std::memory_order_relaxed);
   if (released_.load(std::memory_order_acquire)) return false;
-  if (limit + kSegmentBytes > map_bytes_ || !same_file() || allocate(fd_, limit, kSegmentBytes) != 0) return false;
+  if (limit + kSegmentBytes > map_bytes_ || !same_file() || allocate_space(fd_, limit, kSegmentBytes) != 0)
+    return false;
   header()->limit_bytes = limit + kSegmentBytes;
   limit_.store(limit + kSegmentBytes, std::memory_order_release);
   return true;
@@ -270,6 +245,10 @@ void ChunkFile::count_lost() noexcept {
     // Inside the header, which exists already: works on a full disk too, and may fail.
     [[maybe_unused]] const ssize_t ignored = pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost));
   }
+}
+
+bool ChunkFile::used_past(uint64_t eighths) const noexcept {
+  return full_.load(std::memory_order_relaxed) || next_.load(std::memory_order_relaxed) >= longest_ / 8 * eighths;
 }
 
 uint64_t ChunkFile::lost() const noexcept {

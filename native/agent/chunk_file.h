@@ -63,6 +63,10 @@ class ChunkFile {
 
   uint64_t lost() const noexcept;
 
+  // True once so many eighths of the longest file are used, or the disk is full: records that others can do without
+  // leave the rest to those that they can't.
+  bool used_past(uint64_t eighths) const noexcept;
+
  private:
   static constexpr int kRetired = 16;
 
@@ -87,6 +91,7 @@ class ChunkFile {
   ino_t ino_ = 0;
   std::byte* base_ = nullptr;
   uint64_t map_bytes_ = 0;
+  uint64_t longest_ = 0;                    // what map_bytes_ was before release()
   bool through_ = false;                    // base_ is anonymous memory; records also go through pwrite
   const hw_spool_header* watch_ = nullptr;  // a mapping of the header to see `stop` in; base_ itself unless through_
   std::atomic<uint64_t> next_{0};           // mirrored in the header for readers, authoritative here

@@ -1,0 +1,193 @@
+// The JVM's side of what is recorded of locks (lock_records.h): weak references, class and thread names.
+#include "agent/lock_records.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "agent/agent.h"
+#include "agent/locks.h"
+#include "agent/text.h"
+
+namespace headway::agent {
+namespace {
+
+std::atomic<LockRecords*> current{nullptr};  // leaked once ended: other threads may still be in it
+uint32_t recordings = 0;
+JavaVM* vm = nullptr;
+thread_local LockThread lock_thread;
+
+LockThread& this_lock_thread() {
+  LockThread& mine = lock_thread;
+  if (mine.place == nullptr) mine.place = &this_thread();
+  return mine;
+}
+
+const char* primitive_name(char code) {
+  switch (code) {
+    case 'Z':
+      return "boolean";
+    case 'B':
+      return "byte";
+    case 'C':
+      return "char";
+    case 'S':
+      return "short";
+    case 'I':
+      return "int";
+    case 'J':
+      return "long";
+    case 'F':
+      return "float";
+    default:
+      return "double";
+  }
+}
+
+// "[Ljava/lang/String;" as "java.lang.String[]", in UTF-8. A hidden class (a lambda's) has a part that differs from run
+// to run behind a dot: cut off, as in stacks.
+size_t java_name(std::string_view signature, char* out, size_t capacity) {
+  size_t dimensions = 0;
+  while (dimensions < signature.size() && signature[dimensions] == '[') ++dimensions;
+  signature.remove_prefix(dimensions);
+  size_t length = 0;
+  if (signature.size() >= 2 && signature.front() == 'L') {
+    signature = signature.substr(1, signature.size() - 2);
+    length = to_utf8(signature.substr(0, signature.find('.')), out, capacity);
+    std::replace(out, out + length, '/', '.');
+  } else if (!signature.empty()) {
+    length = to_utf8(primitive_name(signature.front()), out, capacity);
+  }
+  for (; dimensions > 0 && length + 2 <= capacity; --dimensions, length += 2) std::memcpy(out + length, "[]", 2);
+  return length;
+}
+
+class Jvm final : public JavaSide {
+ public:
+  explicit Jvm(JNIEnv* jni) : jni_(jni) {}
+
+  bool same(Identity::Ref ref, Object object) noexcept override {
+    return jni_->IsSameObject(reinterpret_cast<jobject>(ref), static_cast<jobject>(object)) == JNI_TRUE;
+  }
+  bool is_gone(Identity::Ref ref) noexcept override {
+    return jni_->IsSameObject(reinterpret_cast<jobject>(ref), nullptr) == JNI_TRUE;
+  }
+  Identity::Ref keep_weakly(Object object) noexcept override {
+    jweak ref = jni_->NewWeakGlobalRef(static_cast<jobject>(object));
+    if (ref == nullptr) jni_->ExceptionClear();  // out of memory: not the program's business
+    return reinterpret_cast<Identity::Ref>(ref);
+  }
+  void let_go(Identity::Ref ref) noexcept override { jni_->DeleteWeakGlobalRef(reinterpret_cast<jweak>(ref)); }
+
+  size_t class_name(Object object, char* out, size_t capacity) noexcept override {
+    jclass type = jni_->GetObjectClass(static_cast<jobject>(object));
+    char* signature = nullptr;
+    size_t length = 0;
+    if (agent().jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE) {
+      length = java_name(signature, out, capacity);
+      agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+    }
+    jni_->DeleteLocalRef(type);
+    return length;
+  }
+
+  size_t thread_name(char* out, size_t capacity) noexcept override {
+    jvmtiThreadInfo info{};
+    if (agent().jvmti->GetThreadInfo(nullptr, &info) != JVMTI_ERROR_NONE) return 0;
+    size_t length = 0;
+    if (info.name != nullptr) {
+      length = to_utf8(info.name, out, capacity);
+      agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+    }
+    jni_->DeleteLocalRef(info.thread_group);
+    jni_->DeleteLocalRef(info.context_class_loader);
+    return length;
+  }
+
+  uint32_t take_stack() noexcept override { return headway::agent::take_stack(jni_); }
+
+ private:
+  JNIEnv* jni_;
+};
+
+LockRecords* running() { return current.load(std::memory_order_acquire); }
+
+}  // namespace
+
+Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, jobject blocker, uint32_t hash, uint32_t java_id,
+                     uint32_t owner, uint32_t flags) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr || recording() == nullptr) return nullptr;
+  Jvm java(jni);
+  const LockRecords::Beginning it{static_cast<uint16_t>(kind), blocker, hash, java_id, owner, flags};
+  return reinterpret_cast<Waiting*>(locks->wait_begins(java, this_lock_thread(), it));
+}
+
+void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr || waiting == nullptr) return;
+  locks->wait_ends(this_lock_thread(), reinterpret_cast<Waits::Handle>(waiting), flags);
+}
+
+void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr) return;
+  Jvm java(jni);
+  locks->waking(java, this_lock_thread(), target, java_id);
+}
+
+void hold_begins(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr) return;
+  Jvm java(jni);
+  locks->hold_begins(java, this_lock_thread(), synchroniser, hash, java_id);
+}
+
+void hold_ends(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr) return;
+  Jvm java(jni);
+  locks->hold_ends(java, this_lock_thread(), synchroniser, hash, java_id);
+}
+
+void waiter_dies(uint32_t java_id) noexcept {
+  if (LockRecords* locks = running()) locks->waiter_dies(this_lock_thread(), java_id);
+}
+
+void look_after_blockers(JNIEnv* jni) noexcept {
+  LockRecords* locks = running();
+  if (locks == nullptr) return;
+  Jvm java(jni);
+  locks->look_after(java, this_lock_thread(), agent().collections.load(std::memory_order_relaxed));
+}
+
+bool start_lock_records(JNIEnv* jni) noexcept {
+  ChunkFile* file = recording();
+  if (file == nullptr || running() != nullptr || jni->GetJavaVM(&vm) != JNI_OK) return false;
+  const Options& asked = agent().options;
+  LockRecords::Options options;
+  options.park_threshold = static_cast<uint32_t>(std::max(asked.park_threshold, 0));
+  options.forget_dead = asked.forget_dead;
+  options.no_map = asked.no_map;
+  auto locks = std::make_unique<LockRecords>();
+  if (!locks->start(*file, getpid(), ++recordings, options)) return false;
+  current.store(locks.release(), std::memory_order_release);
+  return true;
+}
+
+void end_lock_records() noexcept {
+  LockRecords* locks = current.exchange(nullptr, std::memory_order_acq_rel);
+  if (locks == nullptr) return;
+  void* env = nullptr;
+  jvmtiPhase phase{};
+  // As the JVM goes, giving thousands of references back one by one would only delay it.
+  const bool lives = agent().jvmti->GetPhase(&phase) == JVMTI_ERROR_NONE && phase == JVMTI_PHASE_LIVE &&
+                     vm->GetEnv(&env, JNI_VERSION_1_8) == JNI_OK;
+  Jvm java(static_cast<JNIEnv*>(env));
+  locks->end(lives ? &java : nullptr, this_lock_thread());
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,16 @@
+// The one clock of all records.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace headway::agent {
+
+inline int64_t monotonic_ns() noexcept {
+  timespec ts{};
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return static_cast<int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,120 @@
+// The part of LockRecords that runs on the agent's own thread: objects that were collected, and room in the table.
+//
+// A dead blocker is taken out of Identity at once, but its weak reference and its slot may still be in use by a thread
+// that found them just before: they are let go once all threads have left the sections they were in. Then the slot is
+// forgotten (--forget-dead, or when room is short): its sums go into those of its class, so totals stay what they were.
+#include <algorithm>
+
+#include "agent/clock.h"
+#include "agent/lock_records.h"
+
+namespace headway::agent {
+
+// Some collectors clear references after they said that they had finished.
+constexpr int64_t kLookAnywayNs = 5'000'000'000;
+
+void LockRecords::look_after(JavaSide& java, LockThread& thread, uint64_t collections) noexcept {
+  looking_.store(true);
+  if (!ended_.load()) {
+    const int64_t now_ns = monotonic_ns();
+    const int64_t since_ns = now_ns - looked_ns_;
+    if (since_ns >= rest_ns_ && (collections != collections_seen_ || since_ns > kLookAnywayNs)) {
+      find_dead(java, thread);
+      collections_seen_ = collections;
+      looked_ns_ = monotonic_ns();
+      rest_ns_ = options_.rest_per_look * (looked_ns_ - now_ns);
+    }
+    free_retired(java, thread);
+    if (table_.short_of_slots()) forget_some(thread);
+    table_.set_updated(now_ns, waits_.count());
+    table_.save();
+  }
+  looking_.store(false);
+}
+
+void LockRecords::find_dead(JavaSide& java, LockThread& thread) noexcept {
+  const uint32_t used = table_.slots();
+  for (uint32_t slot = 1; slot < used && !ended_.load(std::memory_order_relaxed); ++slot) {
+    if (!identity_.make_room(slot)) break;
+    const Identity::Ref ref = identity_.ref(slot);
+    if (ref == 0 || !java.is_gone(ref)) continue;
+    identity_.retire(slot);
+    table_.mark_dead(slot);
+    if (!options_.forget_dead) write_dead(thread, identity_.blocker_id(slot), 0);
+    append(retired_, slot);
+  }
+}
+
+void LockRecords::free_retired(JavaSide& java, LockThread& thread) noexcept {
+  constexpr int kRounds = 2;  // one that waited since last time, one that begins now
+  for (int round = 0; round < kRounds; ++round) {
+    if (leaving_.first == 0) {
+      leaving_ = retired_;
+      retired_ = {};
+      sections_.start_waiting();
+    }
+    if (leaving_.first == 0 || !sections_.all_left()) return;
+    while (const uint32_t slot = take_first(leaving_)) {
+      if (const Identity::Ref ref = identity_.take_retired_ref(slot)) java.let_go(ref);
+      if (!options_.forget_dead || !forget(thread, slot)) append(dead_, slot);
+    }
+  }
+}
+
+// Room for an eighth of the table, by the blockers that died first.
+void LockRecords::forget_some(LockThread& thread) noexcept {
+  uint32_t wanted = std::max(table_.max_slots() / 8, 1U);
+  for (uint32_t left = dead_.count; left > 0 && wanted > 0; --left) {
+    const uint32_t slot = take_first(dead_);
+    if (forget(thread, slot)) {
+      --wanted;
+    } else {
+      append(dead_, slot);
+    }
+  }
+}
+
+// False while a thread still seems to block on it.
+bool LockRecords::forget(LockThread& thread, uint32_t slot) noexcept {
+  const hw_lock_slot dead = table_.slot_now(slot);
+  const uint32_t into = slot_of_forgotten(thread, dead.class_index, dead.kind);
+  if (into == 0 || !table_.fold(slot, into)) return false;
+  write_dead(thread, dead.blocker_id, table_.slot_now(into).blocker_id);
+  return true;
+}
+
+uint32_t LockRecords::slot_of_forgotten(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept {
+  uint32_t& slot = forgotten_of_[class_index][kind % kKinds];
+  if (slot != 0) return slot;
+  slot = table_.take_reserved_slot();
+  if (slot == 0) return class_index == 0 ? 0 : slot_of_forgotten(thread, 0, kind);  // those of no known class
+  LockTable::Facts facts{};
+  facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
+  facts.class_index = class_index;
+  facts.kind = kind;
+  table_.open(slot, facts);
+  table_.mark_dead(slot);
+  write_blocker(thread, facts, table_.class_name_of(class_index), {});
+  return slot;
+}
+
+void LockRecords::append(SlotQueue& queue, uint32_t slot) noexcept {
+  identity_.next_retired(slot) = 0;
+  if (queue.first == 0) {
+    queue.first = slot;
+  } else {
+    identity_.next_retired(queue.last) = slot;
+  }
+  queue.last = slot;
+  ++queue.count;
+}
+
+uint32_t LockRecords::take_first(SlotQueue& queue) noexcept {
+  const uint32_t slot = queue.first;
+  if (slot == 0) return 0;
+  queue.first = identity_.next_retired(slot);
+  --queue.count;
+  return slot;
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,339 @@
+#include "agent/lock_records.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/clock.h"
+
+namespace headway::agent {
+namespace {
+
+// Of the file, in eighths: then single blocks and holds are no longer written, and later blockers neither. What is left
+// is for the lives of threads and the JVM's phases.
+constexpr uint64_t kEventsShare = 6;
+constexpr uint64_t kBlockersShare = 7;
+
+constexpr size_t kClassBytes = 1024;
+constexpr size_t kThreadNameBytes = 256;
+
+// Keeps a call that comes on top of another one of the same thread (signal handler, callback) from recording anything.
+class Alone {
+ public:
+  explicit Alone(LockThread& thread) noexcept : thread_(thread), is_first_(!thread.inside) {
+    thread.inside = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~Alone() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (is_first_) thread_.inside = false;
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  explicit operator bool() const noexcept { return is_first_; }
+
+ private:
+  LockThread& thread_;
+  bool is_first_;
+};
+
+uint32_t tid_of(const LockThread& thread) { return thread.place->tid; }
+
+hw_record head(int64_t now_ns, hw_type type, size_t bytes, uint32_t tid) {
+  return {now_ns, static_cast<hw_u16>(type), static_cast<hw_u16>(bytes), tid};
+}
+
+template <typename Record>
+bool put(ChunkFile& file, LockThread& thread, const Record& record) {
+  static_assert(sizeof(Record) % 8 == 0);
+  void* at = file.begin(*thread.place, sizeof(Record));
+  if (at == nullptr) return false;
+  std::memcpy(at, &record, sizeof(Record));
+  file.commit(*thread.place, sizeof(Record));
+  return true;
+}
+
+}  // namespace
+
+bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Options& options) noexcept {
+  file_ = &file;
+  options_ = options;
+  // agent-<pid>.2.spool has locks-<pid>.2.table beside it.
+  std::string path = file.path();
+  const size_t name = path.rfind("/agent-");
+  const size_t ending = path.rfind(".spool");
+  if (name == std::string::npos || ending == std::string::npos) return false;
+  path.replace(ending, std::string::npos, ".table");
+  path.replace(name, 7, "/locks-");
+  if (!identity_.reserve(std::max(options.max_slots, 2U)) || !waits_.reserve(number) || !holds_.reserve()) return false;
+  if (options.park_threshold > 0 && !early_.reserve()) return false;
+  if (!table_.create(path, pid, options.no_map, options.max_slots)) return false;
+  parks_alone_ = table_.take_slot();
+  if (parks_alone_ == 0 || !identity_.make_room(parks_alone_)) return false;
+  table_.open(parks_alone_, {0, 0, 0, HW_BK_PARK, 0, 0, 0});
+  return true;
+}
+
+// --- who an object is
+// --------------------------------------------------------------------------------------------------
+
+uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept {
+  const auto same = [&](Identity::Ref ref) { return java.same(ref, object); };
+  const uint32_t slot = identity_.find(key, thread.last_slot, same);
+  if (slot != 0) thread.last_slot = slot;
+  return slot;
+}
+
+LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
+  if (it.blocker == nullptr) return {parks_alone_, 0, 0};
+  const uint64_t key = Identity::key(it.hash, it.kind);
+  if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0};
+  if (options_.park_threshold > 0 && !early_.reached(key, options_.park_threshold)) {
+    table_.count_below_threshold();
+    return {};
+  }
+  const Found made = new_blocker(java, thread, it, key);
+  if (made.slot == 0) table_.count_dropped();
+  return made;
+}
+
+LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, const Beginning& it,
+                                            uint64_t key) noexcept {
+  const uint32_t slot = table_.take_slot();
+  if (slot == 0) return {};
+  const Identity::Ref ref = identity_.make_room(slot) ? java.keep_weakly(it.blocker) : 0;
+  if (ref == 0) {
+    table_.give_back(slot);
+    return {};
+  }
+  char class_text[kClassBytes];
+  char name_text[kThreadNameBytes];
+  const std::string_view class_name(class_text, java.class_name(it.blocker, class_text, sizeof(class_text)));
+  std::string_view name;
+  LockTable::Facts facts{};
+  facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
+  facts.identity_hash = it.hash;
+  facts.class_index = table_.class_index(class_name);
+  facts.kind = it.kind;
+  facts.first_java_id = it.java_id;
+  facts.parked_before = options_.park_threshold;
+  // Thousands of new blockers a second are not worth a stack each.
+  if ((it.flags & HW_BL_ATTACHED) == 0 && thread.blocks.may_describe_new()) {
+    facts.first_stack_id = java.take_stack();
+    name = {name_text, java.thread_name(name_text, sizeof(name_text))};
+  }
+  table_.open(slot, facts);
+  const auto same = [&](Identity::Ref other) { return java.same(other, it.blocker); };
+  const uint32_t given = identity_.add(slot, key, facts.blocker_id, ref, same);
+  thread.last_slot = given;
+  if (given != slot) {  // another thread was first
+    java.let_go(ref);
+    table_.give_back(slot);
+    return {given, identity_.blocker_id(given), facts.first_stack_id};
+  }
+  thread.blocks.seen(facts.blocker_id);
+  write_blocker(thread, facts, class_name, name);
+  return {slot, facts.blocker_id, facts.first_stack_id};
+}
+
+// --- waits
+// -------------------------------------------------------------------------------------------------------------
+
+Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
+  const Alone alone(thread);
+  if (!alone) return 0;
+  const Sections::Inside inside(sections_, tid_of(thread));
+  if (ended_.load()) return 0;
+  const Found found = blocker_of(java, thread, it);
+  if (found.slot == 0) return 0;
+  Wait wait{};
+  wait.java_id = it.java_id;
+  wait.slot = found.slot;
+  wait.blocker_id = found.blocker_id;
+  wait.owner_java_id = it.owner_java_id;
+  wait.kind = it.kind;
+  wait.flags = static_cast<uint16_t>(it.flags);
+  if ((it.flags & HW_BL_ATTACHED) == 0) {  // else another thread tells of it
+    wait.tid = tid_of(thread);
+    if (found.first_stack_id != 0) {
+      wait.stack_id = found.first_stack_id;
+      wait.weight = 1;
+    } else if (!capped_.load(std::memory_order_relaxed)) {
+      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id);
+      if (weight != 0) wait.stack_id = java.take_stack();
+      if (wait.stack_id != 0) wait.weight = weight;
+    }
+  }
+  wait.start_ns = table_.begin(found.slot, monotonic_ns());
+  Wait over;
+  const Waits::Handle handle = waits_.begin(wait, over);
+  if (over.kind != 0) close(thread, over, wait.start_ns, HW_BL_END_GUESSED);
+  if (handle == 0) {  // all ends just now, or no memory
+    close(thread, wait, monotonic_ns(), ended_.load() ? HW_BL_OPEN : HW_BL_END_GUESSED);
+  }
+  return handle;
+}
+
+void LockRecords::wait_ends(LockThread& thread, Waits::Handle handle, uint32_t flags) noexcept {
+  const Alone alone(thread);
+  const Sections::Inside inside(sections_, tid_of(thread));
+  Wait wait;
+  if (!waits_.end(handle, wait)) return;
+  wait.tid = tid_of(thread);
+  close(thread, wait, monotonic_ns(), flags);
+}
+
+void LockRecords::close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t flags) noexcept {
+  wait.flags = static_cast<uint16_t>(wait.flags | flags);
+  write_block(thread, wait, table_.end(wait.slot, now_ns));
+}
+
+void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept {
+  const Alone alone(thread);
+  if (!alone) return;
+  const Sections::Inside inside(sections_, tid_of(thread));
+  Wait over;
+  const Waits::Handle woken = waits_.wake(target, java_id, monotonic_ns(), over);
+  if (over.kind != 0) close(thread, over, over.waking_ns, HW_BL_END_GUESSED);
+  if (woken == 0 || capped_.load(std::memory_order_relaxed)) return;
+  if (thread.wakings.weight_of_next(target) == 0) return;
+  if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken, stack_id);
+}
+
+void LockRecords::waiter_dies(LockThread& thread, uint32_t java_id) noexcept {
+  const Alone alone(thread);
+  const Sections::Inside inside(sections_, tid_of(thread));
+  Wait wait;
+  while (waits_.take(java_id, wait)) close(thread, wait, monotonic_ns(), HW_BL_END_GUESSED);
+  if (java_id != 0) holds_.drop(java_id);
+}
+
+// --- holds
+// -------------------------------------------------------------------------------------------------------------
+
+// Others are queued, so it has a slot, unless none of them has parked yet: such a hold is let pass, rather than made
+// longer by what a new slot costs.
+void LockRecords::hold_begins(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash,
+                              uint32_t java_id) noexcept {
+  const Alone alone(thread);
+  if (!alone || synchroniser == nullptr) return;
+  const Sections::Inside inside(sections_, tid_of(thread));
+  const uint32_t slot = known(java, thread, synchroniser, Identity::key(hash, HW_BK_PARK));
+  if (slot != 0) holds_.begin(identity_.blocker_id(slot), java_id, monotonic_ns());
+}
+
+void LockRecords::hold_ends(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash,
+                            uint32_t java_id) noexcept {
+  const int64_t now_ns = monotonic_ns();
+  const Alone alone(thread);
+  if (!alone || synchroniser == nullptr) return;
+  const Sections::Inside inside(sections_, tid_of(thread));
+  const uint32_t slot = known(java, thread, synchroniser, Identity::key(hash, HW_BK_PARK));
+  if (slot == 0) return;
+  const uint32_t blocker_id = identity_.blocker_id(slot);
+  const int64_t start_ns = holds_.end(blocker_id, java_id);
+  if (start_ns == 0) return;
+  table_.add_hold(slot, now_ns - start_ns);
+  if (!wants_events(thread)) return;
+  put(*file_, thread, hw_hold{head(now_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread)), start_ns, blocker_id, java_id});
+}
+
+// --- records
+// -----------------------------------------------------------------------------------------------------------
+
+bool LockRecords::wants_events(LockThread& thread) noexcept {
+  if (capped_.load(std::memory_order_relaxed)) return false;
+  if (!file_->used_past(kEventsShare)) return true;
+  cap(thread);
+  return false;
+}
+
+void LockRecords::cap(LockThread& thread) noexcept {
+  if (capped_.exchange(true)) return;
+  const int64_t now_ns = monotonic_ns();
+  table_.set_capped(now_ns);  // also where the disk is full and the record finds no place
+  put(*file_, thread, head(now_ns, HW_LOCKS_CAPPED, sizeof(hw_record), tid_of(thread)));
+}
+
+void LockRecords::write_block(LockThread& thread, const Wait& wait, int64_t end_ns) noexcept {
+  if (!wants_events(thread)) return;
+  hw_block record{};
+  record.head = head(end_ns, HW_BLOCK, sizeof(record), wait.tid);
+  record.start_ns = wait.start_ns;
+  record.waking_ns = wait.waking_ns;
+  record.blocker_id = wait.blocker_id;
+  record.stack_id = wait.stack_id;
+  record.java_id = wait.java_id;
+  record.waker_java_id = wait.waker_java_id;
+  record.waker_stack_id = wait.waker_stack_id;
+  record.owner_java_id = wait.owner_java_id;
+  record.kind = wait.kind;
+  record.flags = wait.flags;
+  record.weight = wait.weight;
+  put(*file_, thread, record);
+}
+
+void LockRecords::write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
+                                std::string_view thread_name) noexcept {
+  if (file_->used_past(kBlockersShare)) return;
+  const size_t texts = class_name.size() + thread_name.size();
+  const auto bytes = static_cast<uint32_t>((sizeof(hw_blocker) + texts + 7) / 8 * 8);
+  hw_blocker record{};
+  record.head = head(monotonic_ns(), HW_BLOCKER, bytes, tid_of(thread));
+  record.blocker_id = facts.blocker_id;
+  record.identity_hash = facts.identity_hash;
+  record.kind = facts.kind;
+  record.first_java_id = facts.first_java_id;
+  record.first_stack_id = facts.first_stack_id;
+  record.class_bytes = static_cast<hw_u16>(class_name.size());
+  record.name_bytes = static_cast<hw_u16>(thread_name.size());
+  auto* at = static_cast<char*>(file_->begin(*thread.place, bytes));
+  if (at == nullptr) return;
+  std::memset(at + bytes - 8, 0, 8);  // the padding
+  std::memcpy(at, &record, sizeof(record));
+  std::copy(class_name.begin(), class_name.end(), at + sizeof(record));
+  std::copy(thread_name.begin(), thread_name.end(), at + sizeof(record) + class_name.size());
+  file_->commit(*thread.place, bytes);
+}
+
+void LockRecords::write_dead(LockThread& thread, uint32_t blocker_id, uint32_t folded_into) noexcept {
+  if (file_->used_past(kBlockersShare)) return;
+  hw_blocker_dead record{};
+  record.head = head(monotonic_ns(), HW_BLOCKER_DEAD, sizeof(record), tid_of(thread));
+  record.blocker_id = blocker_id;
+  record.folded_into = folded_into;
+  put(*file_, thread, record);
+}
+
+// --- the end
+// -----------------------------------------------------------------------------------------------------------
+
+void LockRecords::end(JavaSide* java, LockThread& thread) noexcept {
+  if (ended_.exchange(true)) return;
+  waits_.close();
+  // Give threads that are in the middle of a call a moment to finish it. One that takes longer stores into memory that
+  // is nobody's from then on, and its last wait is lost.
+  const int64_t deadline_ns = monotonic_ns() + options_.patience_ns;
+  sections_.start_waiting();
+  Backoff backoff;
+  bool all_left = false;
+  while (!(all_left = !looking_.load() && sections_.all_left()) && monotonic_ns() < deadline_ns) backoff.pause();
+  const int64_t now_ns = monotonic_ns();
+  const uint64_t open = waits_.count();
+  Wait wait;
+  for (uint64_t left = open; left > 0 && waits_.take_any(wait); --left) {
+    wait.flags |= HW_BL_OPEN;
+    write_block(thread, wait, std::max(now_ns, wait.start_ns));
+  }
+  table_.close_times(now_ns);
+  table_.set_updated(now_ns, open);
+  const uint32_t used = table_.slots();
+  table_.release();
+  if (java == nullptr || !all_left) return;
+  for (uint32_t slot = 1; slot < used; ++slot) {
+    if (!identity_.make_room(slot)) continue;
+    if (const Identity::Ref ref = identity_.ref(slot)) java->let_go(ref);
+    if (const Identity::Ref ref = identity_.take_retired_ref(slot)) java->let_go(ref);
+  }
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,143 @@
+// What is recorded of locks: ties together who an object is (Identity), who waits now (Waits), the sums (LockTable) and
+// the single events (ChunkFile). What it must know of the JVM it asks its caller for (JavaSide), so that it can be
+// tested without one. The JVM's side of it is blockers.cpp.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/chunk_file.h"
+#include "agent/identity.h"
+#include "agent/lock_table.h"
+#include "agent/spin.h"
+#include "agent/stack_rhythm.h"
+#include "agent/waiting.h"
+
+namespace headway::agent {
+
+using Object = void*;  // whatever JavaSide makes of it; nullptr: a park without a blocker
+
+// Asked on the calling thread, with nothing locked.
+class JavaSide {
+ public:
+  virtual bool same(Identity::Ref ref, Object object) noexcept = 0;  // no object that was collected is
+  virtual bool is_gone(Identity::Ref ref) noexcept = 0;
+  virtual Identity::Ref keep_weakly(Object object) noexcept = 0;  // 0: no memory
+  virtual void let_go(Identity::Ref ref) noexcept = 0;
+  virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
+  virtual size_t thread_name(char* out, size_t capacity) noexcept = 0;                // of the calling thread, UTF-8
+  virtual uint32_t take_stack() noexcept = 0;
+
+ protected:
+  ~JavaSide() = default;
+};
+
+// What a thread brings along: zero-initialised, thread-local.
+struct LockThread {
+  ThreadSlot* place = nullptr;  // in the file
+  uint32_t last_slot = 0;       // of the blocker it last met
+  bool inside = false;  // a call is under way: what a signal handler or callback on top of it does is not recorded
+  StackRhythm blocks;
+  StackRhythm wakings;
+};
+
+class LockRecords {
+ public:
+  struct Options {
+    uint32_t park_threshold = 0;  // parks of a blocker that are counted only, before it is recorded
+    bool forget_dead = false;
+    bool no_map = false;
+    uint32_t max_slots = LockTable::kMaxSlots;
+    // A look at a hundred thousand blockers takes milliseconds: so many times longer is the rest until the next one.
+    uint32_t rest_per_look = 200;
+    // How long end() waits for threads that are in the middle of a call.
+    int64_t patience_ns = 50'000'000;
+  };
+
+  // `number`: of this recording in this process, from 1.
+  bool start(ChunkFile& file, pid_t pid, uint32_t number, const Options& options) noexcept;
+
+  struct Beginning {
+    uint16_t kind;
+    Object blocker;
+    uint32_t hash;
+    uint32_t java_id;
+    uint32_t owner_java_id;
+    uint32_t flags;
+  };
+  Waits::Handle wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
+  void wait_ends(LockThread& thread, Waits::Handle wait, uint32_t flags) noexcept;
+  void waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept;
+  void hold_begins(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash, uint32_t java_id) noexcept;
+  void hold_ends(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash, uint32_t java_id) noexcept;
+  void waiter_dies(LockThread& thread, uint32_t java_id) noexcept;
+
+  // One thread at a time. `collections`: how many garbage collections there were; looks for dead ones after new ones.
+  void look_after(JavaSide& java, LockThread& thread, uint64_t collections) noexcept;
+  // Writes what waits as open, brings the sums up to now, lets go of the table. With `java` (nullptr: the JVM goes
+  // anyway) the weak references are given back. Once.
+  void end(JavaSide* java, LockThread& thread) noexcept;
+
+ private:
+  // Slots one after the other, by Identity::next_retired.
+  struct SlotQueue {
+    uint32_t first = 0;
+    uint32_t last = 0;
+    uint32_t count = 0;
+  };
+  struct Found {
+    uint32_t slot = 0;  // 0: not recorded
+    uint32_t blocker_id = 0;
+    uint32_t first_stack_id = 0;  // the slot is new: the stack that was taken for it
+  };
+
+  Found blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
+  Found new_blocker(JavaSide& java, LockThread& thread, const Beginning& it, uint64_t key) noexcept;
+  uint32_t known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept;
+  void write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
+                     std::string_view thread_name) noexcept;
+  void write_dead(LockThread& thread, uint32_t blocker_id, uint32_t folded_into) noexcept;
+  void write_block(LockThread& thread, const Wait& wait, int64_t end_ns) noexcept;
+  void close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t flags) noexcept;
+  bool wants_events(LockThread& thread) noexcept;
+  void cap(LockThread& thread) noexcept;
+  void find_dead(JavaSide& java, LockThread& thread) noexcept;
+  void free_retired(JavaSide& java, LockThread& thread) noexcept;
+  void forget_some(LockThread& thread) noexcept;
+  bool forget(LockThread& thread, uint32_t slot) noexcept;
+  uint32_t slot_of_forgotten(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
+  void append(SlotQueue& queue, uint32_t slot) noexcept;
+  uint32_t take_first(SlotQueue& queue) noexcept;
+
+  static constexpr uint32_t kKinds = 4;
+
+  ChunkFile* file_ = nullptr;
+  Options options_;
+  LockTable table_;
+  Identity identity_;
+  EarlyCounts early_;
+  Waits waits_;
+  Holds holds_;
+  Sections sections_;
+  uint32_t parks_alone_ = 0;  // the slot of parks without a blocker
+  std::atomic<uint32_t> next_blocker_{1};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> looking_{false};
+  std::atomic<bool> capped_{false};
+
+  // Of the thread that looks after the dead.
+  uint64_t collections_seen_ = 0;
+  int64_t looked_ns_ = 0;
+  int64_t rest_ns_ = 0;  // from one look to the next
+  SlotQueue leaving_;    // retired; waiting for threads to leave the sections they were in
+  SlotQueue retired_;    // to wait in the next round
+  SlotQueue dead_;       // kept in the table until room is short
+  uint32_t forgotten_of_[HW_LOCK_CLASSES][kKinds] = {};
+};
+
+}  // namespace headway::agent
