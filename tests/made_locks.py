@@ -64,7 +64,7 @@ class Made:
 
     @property
     def locks(self) -> int:
-        named = [each.lock for each in (*self.waits, *self.holds)]
+        named = [*(wait.lock for wait in self.waits), *(held.lock for held in self.holds)]
         return max([*named, len(self.classes) - 1, len(self.kinds) - 1], default=-1) + 1
 
     def kind(self, lock: int) -> str:

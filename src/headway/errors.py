@@ -151,6 +151,15 @@ _ROWS: tuple[Message, ...] = (
         "headway record --no-agent ...",
     ),
     Message(
+        "HW014",
+        "no agent where the command changes its root",
+        "the command uses {tool}: a JVM in another file system could not find the agent and would not start, so none is used",
+        "JAVA_TOOL_OPTIONS goes wherever the environment goes, and a JVM that can't find an agent it is told to load ends at "
+        "once. headway sees such a tool in the command and in the script that it starts, not deeper: where a build tool or a "
+        "second script changes the root, use --no-agent. Threads have their kernel names only, and GC pauses are unknown.",
+        "headway record -o NAME.headway --pid PID   (once that JVM runs)",
+    ),
+    Message(
         "HW020",
         "no such process",
         "there is no process {pid}, or it has ended",
@@ -296,6 +305,30 @@ _ROWS: tuple[Message, ...] = (
         "A recording ends with the command that was started. A daemon, or a server that a script leaves in the "
         "background, does its work afterwards.",
         "headway record -o NAME.headway --pid {pid} --duration 30s",
+    ),
+    Message(
+        "HW064",
+        "locks are not being recorded there",
+        "process {pid} is being recorded, but not its locks ({reason})",
+        "One agent writes one recording at a time, and this one was told to leave locks alone (or its JVM could not be told).",
+        "headway record --locks --pid {pid} -o NAME.headway   (once the other recording has ended)",
+    ),
+    Message(
+        "HW065",
+        "no table of locks",
+        "{path} is no table of locks: {reason}",
+        "While locks are recorded, the agent keeps their sums in a file beside its records. This one was not made by it, was cut"
+        " off, or is of another version.",
+        "headway locks --pid PID   (once the process is recorded anew)",
+    ),
+    Message(
+        "HW062",
+        "JVMs without the agent",
+        "{count} JVMs ran without headway's agent (process {pids}): threads have their kernel names, GC pauses are unknown",
+        "The agent goes into the JVMs that run when headway attaches, and, where headway starts the command, into those that "
+        "inherit JAVA_TOOL_OPTIONS. A JVM that is born after an attach, or whose parent clears its environment, has none. Its "
+        "threads' states are recorded all the same.",
+        "headway record -o NAME.headway -- CMD",
     ),
     Message(
         "HW200",
@@ -624,7 +657,7 @@ _ROWS: tuple[Message, ...] = (
     Message(
         "HW430",
         "recorded without locks",
-        "{path} was recorded without locks: who waited for what is not in it",
+        "{path} was recorded without locks{reason}: who waited for what is not in it",
         "Waits of Java threads are seen by the agent, and only when it is told to look for them.",
         "headway record --locks -o NAME.headway -- CMD",
     ),
@@ -713,6 +746,13 @@ _ROWS: tuple[Message, ...] = (
         "A table is empty where there was nothing to note, as `loss` is when no record was lost. Mode agent records no "
         "thread states, and a recording that was cut short may lack them too.",
         "headway query {path} --schema   (what each table holds)",
+    ),
+    Message(
+        "HW508",
+        "the findings could not be shown",
+        "the findings of {path} could not be shown: {reason}",
+        "The recording is complete, and the exit code is the program's.",
+        "headway report {path}",
     ),
 )
 

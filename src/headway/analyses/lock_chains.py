@@ -10,6 +10,7 @@ Method     a chain follows, from lock to lock, the holder that cost its waiters 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,35 +30,46 @@ LEAST_SHARE = 0.1
 """A step is shown when holders were blocked on another lock for this part of the waiters' time."""
 
 
-def heaviest_steps(data: LockData, found: Doings, units_blocker: Ints) -> dict[int, tuple[int, int, int]]:
-    """Return for each object (row) its most expensive step: (holder, the lock it was blocked on, waiters' ns)."""
-    best: dict[int, tuple[int, int, int]] = {}
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an object's waiters waited for most: its holder, and the lock that one was blocked on itself (-1: on none)."""
+
+    holder: int
+    lock: int
+    wait_ns: int
+
+
+def steps_of(data: LockData, found: Doings, units_blocker: Ints) -> dict[int, Step]:
+    """Return the step of each object (row): to another lock if that took enough of the time, else to the main holder."""
     row = units_blocker[found.unit]
-    sums = np.zeros(len(data.blockers), dtype=np.int64)
-    np.add.at(sums, row, found.ns)
-    total = {int(i): int(sums[i]) for i in np.flatnonzero(sums)}
-    for i in np.flatnonzero(found.state == BLOCKED).tolist():
-        at, ns = int(row[i]), int(found.ns[i])
-        if ns >= LEAST_SHARE * total[at] and ns > best.get(at, (0, 0, 0))[2]:
-            best[at] = (int(found.holder[i]), int(found.lock[i]), ns)
-    return best
+    total = np.zeros(len(data.blockers), dtype=np.int64)
+    np.add.at(total, row, found.ns)
+    best: dict[int, Step] = {}
+    by_holder: dict[tuple[int, int], int] = {}
+    for i in np.flatnonzero(found.holder >= 0).tolist():
+        at, holder, ns = int(row[i]), int(found.holder[i]), int(found.ns[i])
+        by_holder[at, holder] = by_holder.get((at, holder), 0) + ns
+        is_step = found.state[i] == BLOCKED and ns >= LEAST_SHARE * total[at]
+        if is_step and ns > (best[at].wait_ns if at in best else 0):
+            best[at] = Step(holder, int(found.lock[i]), ns)
+    most: dict[int, Step] = {}
+    for (at, holder), ns in by_holder.items():
+        if at not in most or ns > most[at].wait_ns:
+            most[at] = Step(holder, -1, ns)
+    return most | best
 
 
-def chain(data: LockData, steps: Mapping[int, tuple[int, int, int]], start: int) -> tuple[tuple[Link, ...], bool]:
+def chain(data: LockData, steps: Mapping[int, Step], start: int) -> tuple[tuple[Link, ...], bool]:
     """Return the chain from an object on, and whether it comes back to an object it has met."""
     links: list[Link] = []
-    met = {start}
+    met: set[int] = set()
     at = start
-    while at in steps:
-        holder, lock, ns = steps[at]
-        links.append(link(data, at, holder, ns))
-        at = lock
-        if at in met:
-            return tuple(links), True
+    while at in steps and at not in met:
         met.add(at)
-    if links:
-        links.append(Link(data.blockers.blocker_id(at), data.blockers.name(at), "", 0))
-    return tuple(links), False
+        step = steps[at]
+        links.append(link(data, at, step.holder, step.wait_ns))
+        at = step.lock
+    return tuple(links), at in met
 
 
 def link(data: LockData, row: int, thread: int, ns: int) -> Link:

@@ -145,7 +145,8 @@ def load(recording: Recording, window: tuple[int, int] | None) -> LockData:
             "HW401", path=recording.path, start=window[0] / 1e9, end=window[1] / 1e9, length=length / 1e9
         )
     if not has_locks(recording):
-        raise HeadwayError("HW430", path=recording.path)
+        problem = (recording.manifest.extra.get("locks") or {}).get("problem")
+        raise HeadwayError("HW430", path=recording.path, reason=f" ({problem})" if problem else "")
     threads = _Threads(recording)
     blocks = _blocks(recording, threads, None if window == (0, length) else window)
     holds = _holds(recording, threads, window)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.lock_chains import chain, heaviest_steps
+from headway.analyses.lock_chains import Step, chain, steps_of
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_holders import SEEN_BY
 from headway.analyses.lock_metrics import metrics, nearest_rank
@@ -213,8 +213,8 @@ class Rows:
     # --- who holds it --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _steps(self) -> dict[int, tuple[int, int, int]]:
-        return heaviest_steps(self.data, self.found, self.units_blocker)
+    def _steps(self) -> dict[int, Step]:
+        return steps_of(self.data, self.found, self.units_blocker)
 
     @cached_property
     def _doing(self) -> tuple[Ints, Ints]:

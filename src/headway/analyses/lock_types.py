@@ -75,7 +75,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step of a chain: those who wait for `name` wait for `thread`, which waits for the next link's lock."""
+    """One step of a chain: those who wait for `name` wait for `thread`, which waits for the next link's lock; the last one
+    does not wait for a lock (or, in a cycle, for the first one met again).
+    """
 
     blocker_id: int | None
     name: str

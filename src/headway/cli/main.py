@@ -43,6 +43,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("parallelism", "Understand", "How many threads were active, and for how long."),
     Entry("walltime", "Understand", "How long it would take on another number of cores."),
     Entry("threads", "Understand", "What every thread spent its time on."),
+    Entry("locks", "Understand", "Who waits for which lock, and who holds it."),
+    Entry("dump", "Understand", "The locks of a running JVM, into a file."),
     Entry("query", "Understand", "Ask a recording's tables in SQL."),
     Entry("report", "Pass on", "Write the findings as one HTML file."),
     Entry("export", "Pass on", "Write a recording for other tools."),

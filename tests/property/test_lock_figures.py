@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -87,45 +88,37 @@ def opened(made: Made) -> Iterator[Recording]:
 # --- the slow way ------------------------------------------------------------------------------------------------------
 
 
+RELEASED, WOKE, GONE, OWNED, ACQUIRED = range(5)
+"""What counts first of several things that are seen at one moment."""
+
+
+def sightings(made: Made, lock: int) -> list[tuple[int, int, int]]:
+    """Everything that tells of the holder of a lock: (time, what, thread). Inside a hold single sightings tell nothing."""
+    holds = [held for held in made.holds if held.lock == lock]
+    points = [(held.start, ACQUIRED, held.thread) for held in holds] + [(h.end, RELEASED, h.thread) for h in holds]
+    seen = []
+    for wait in made.waits:
+        if wait.lock == lock and wait.owner is not None:
+            seen.append((wait.start, OWNED, wait.owner))
+        if wait.lock == lock and wait.waker is not None and wait.waking is not None:
+            seen += [(wait.waking, WOKE, wait.waker), (wait.end, GONE, wait.thread)]
+    return points + [point for point in seen if not any(held.start < point[0] < held.end for held in holds)]
+
+
 def holder_at(made: Made, lock: int, t: int) -> int | str:
     """Who has the lock during [t, t + 1): a thread, 'nobody' (handed over) or 'dark' (not known)."""
     holding = [held for held in made.holds if held.lock == lock and held.start <= t < held.end]
     if holding:
         return holding[0].thread
-    points: list[tuple[int, int, int]] = []  # time, rank, thread
-    for held in made.holds:
-        if held.lock == lock:
-            points += [(held.start, 4, held.thread), (held.end, 0, held.thread)]
-    for wait in made.waits:
-        if wait.lock != lock:
-            continue
-        if wait.owner is not None and not covered(made, lock, wait.start, 3):
-            points.append((wait.start, 3, wait.owner))
-        if wait.waker is not None and wait.waking is not None:
-            if not covered(made, lock, wait.waking, 1):
-                points.append((wait.waking, 1, wait.waker))
-            if not covered(made, lock, wait.end, 2):
-                points.append((wait.end, 2, wait.thread))
-    past = sorted(((p[0], p[1], i) for i, p in enumerate(points) if p[0] <= t))
-    future = sorted(((p[0], p[1], i) for i, p in enumerate(points) if p[0] > t and p[1] in (1, 3, 4)))
-    last = points[past[-1][2]] if past else None
-    if last is not None and last[1] == 3:
-        # Several seen at one instant: the one that comes last in the recording.
-        return [p for p in points if p[:2] == last[:2]][-1][2]
-    following = points[future[0][2]] if future else None
-    if following is not None and following[1] in (1, 3):
+    points = sorted(sightings(made, lock), key=lambda point: point[:2])
+    last = next((point for point in reversed(points) if point[0] <= t), None)
+    following = next((point for point in points if point[0] > t and point[1] in (WOKE, OWNED, ACQUIRED)), None)
+    if last is not None and last[1] == OWNED:
+        return last[2]
+    if following is not None and following[1] != ACQUIRED:
         return following[2]
-    if last is not None and (last[1] == 1 or following is not None):
-        return "nobody"
-    return "dark"
-
-
-def covered(made: Made, lock: int, time: int, rank: int) -> bool:
-    """A sighting inside a hold tells nothing; at its very begin only what ranks before the acquire is outside."""
-    return any(
-        held.lock == lock and held.start < time < held.end or (held.lock == lock and held.start == time and rank > 4)
-        for held in made.holds
-    )
+    handed_over = last is not None and (last[1] == WOKE or following is not None)
+    return "nobody" if handed_over else "dark"
 
 
 def state_of(made: Made, thread: int, lock: int, t: int) -> tuple[str, int]:
@@ -220,7 +213,7 @@ def test_grouped_sums_agree_with_counting(blocks: list[tuple[int, int, int]]) ->
             if each == g
         ]
         assert sum(b - a for a, b in spans) == sum(map(bool, levels))
-        assert all(x[1] <= y[0] for x, y in zip(spans, spans[1:], strict=False))
+        assert all(x[1] <= y[0] for x, y in pairwise(spans))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 50)), max_size=40), st.integers(1, 100))
@@ -297,7 +290,7 @@ def idle_at(made: Made, t: int) -> float:
         return 0.0
     running = sum(thread.at(t) == "R" for thread in made.threads)
     others = sum(made.facts["other_ns"].values()) / WALL
-    return max(0.0, 2 - running - others)
+    return max(0.0, 2 - running - float(others))
 
 
 @SLOW

@@ -1,0 +1,45 @@
+"""One blocker as the agent's live table shows it while the JVM runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headway.model.lock_sums import LockSums
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLock:
+    """`sums` reach up to the moment of the snapshot. `forgotten` > 0: the sums of so many dead objects of this class.
+
+    `is_torn`: the JVM was killed while it wrote this row; it is off by one event at most.
+    """
+
+    blocker_id: int
+    kind: str
+    class_name: str
+    identity_hash: int
+    first_java_id: int
+    is_dead: bool
+    forgotten: int
+    sums: LockSums
+    holds: int
+    hold_ns: int
+    is_torn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTable:
+    """Every blocker of a JVM at `now_ns` (CLOCK_MONOTONIC); times are since `since_ns`, when its locks began to be recorded.
+
+    `dropped` parks found no room in the table, `below_threshold` ones were only counted. `capped_ns` is when single waits
+    stopped to be recorded, 0: they are. `missing` rows could not be read because the file is cut off.
+    """
+
+    pid: int
+    since_ns: int
+    now_ns: int
+    rows: tuple[LiveLock, ...]
+    dropped: int
+    below_threshold: int
+    capped_ns: int
+    missing: int

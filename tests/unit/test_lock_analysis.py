@@ -1,0 +1,258 @@
+"""Locks: who waits for what, who holds it, doing what; each case small enough to be counted by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.lock_patterns import patterns
+from headway.analyses.lock_types import Lock, Locks
+from headway.analyses.locks import locks
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
+from synthetic import FakeThread, write
+
+CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
+GET_TASK = (
+    ("java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "await"),
+    ("java.util.concurrent.LinkedBlockingQueue", "take"),
+    ("java.util.concurrent.ThreadPoolExecutor", "getTask"),
+    ("java.lang.Thread", "run"),
+)
+
+
+def answer(folder: Path, made: Made, **options: Any) -> Locks:
+    return locks(open_recording(made.write(folder / "a.headway")), **options)
+
+
+def only(result: Locks) -> Lock:
+    (row,) = result.rows
+    return row
+
+
+def running(name: str = "t") -> FakeThread:
+    return FakeThread("app", 0, [("R", 100)], name)
+
+
+def test_a_holder_that_runs_is_descheduled_and_sleeps_is_told_so(tmp_path: Path) -> None:
+    holder = FakeThread("app", 0, [("R", 10), ("B", 20), ("W", 30), ("R", 40)], "holder")
+    row = only(answer(tmp_path, Made([running(), holder], [Wait(0, 0, 5, 90, owner=1, waker=1, waking=80)])))
+    (who,) = row.holders
+    assert (who.thread, who.seen_by, who.wait_ns) == ("holder", ("owner",), 75)
+    assert {state: ns for state, ns in who.doing.items() if ns} == {"running": 25, "sleeping": 20, "runnable": 30}
+    assert row.holding is not None
+    assert row.holding["handoff"] == 10  # woken at 80, went on at 90
+
+
+def test_a_gc_pause_comes_before_what_the_kernel_says(tmp_path: Path) -> None:
+    holder = FakeThread("app", 0, [("B", 100)], "holder")
+    made = Made([running(), holder], [Wait(0, 0, 0, 100, owner=1)], pauses=[(10, 40)])
+    row = only(answer(tmp_path, made))
+    assert row.holding is not None
+    assert {state: ns for state, ns in row.holding.items() if ns} == {"sleeping": 70, "gc_pause": 30}
+
+
+def test_two_waiters_count_twice(tmp_path: Path) -> None:
+    made = Made(
+        [running(), running(), FakeThread("app", 0, [("B", 100)], "holder")],
+        [Wait(0, 0, 0, 50, owner=2), Wait(1, 0, 20, 50, owner=2)],
+    )
+    assert only(answer(tmp_path, made)).holders[0].wait_ns == 80
+
+
+def test_a_chain_leads_over_the_holder_to_the_lock_that_it_waits_for(tmp_path: Path) -> None:
+    made = Made(
+        [running("first"), FakeThread("app", 0, [("B", 100)], "second"), FakeThread("app", 0, [("B", 100)], "third")],
+        [Wait(0, 0, 10, 90, owner=1, waker=1, waking=90), Wait(1, 1, 5, 85, owner=2, waker=2, waking=85)],
+    )
+    outer, inner = sorted(answer(tmp_path, made).rows, key=lambda row: row.blocker_id or 0)
+    assert [(link.blocker_id, link.thread) for link in outer.chain] == [(0, "second"), (1, "third")]
+    assert not outer.chain_is_cycle
+    (second,) = outer.holders
+    assert second.doing["blocked"] == 75
+    assert [(other.blocker_id, other.wait_ns) for other in second.blocked_on] == [(1, 75)]
+    assert inner.holders[0].doing["sleeping"] == 80
+
+
+def test_threads_that_wait_for_each_other_at_the_end_are_a_deadlock(tmp_path: Path) -> None:
+    asleep = [FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(3)]
+    waits = [
+        Wait(0, 0, 10, 100, owner=1, is_open=True),
+        Wait(1, 1, 12, 100, owner=0, is_open=True),
+        Wait(2, 0, 20, 100, owner=1, is_open=True),
+    ]
+    result = answer(tmp_path, Made(asleep, waits))
+    (ring,) = result.deadlocks
+    assert sorted((link.blocker_id, link.thread) for link in ring.links) == [(0, "t1"), (1, "t0")]
+    assert all(row.chain_is_cycle for row in result.rows)
+
+
+def test_a_wait_with_a_time_limit_is_no_deadlock(tmp_path: Path) -> None:
+    asleep = [FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(2)]
+    waits = [
+        Wait(0, 0, 10, 100, owner=1, is_open=True),
+        Wait(1, 1, 12, 100, owner=0, is_open=True, is_timed=True),
+    ]
+    assert answer(tmp_path, Made(asleep, waits)).deadlocks == ()
+
+
+def test_a_waker_that_waits_for_the_lock_itself_does_not_hold_it_yet(tmp_path: Path) -> None:
+    # Thread 2 gives the lock to 1 at 40, which holds it without having been seen to, and gives it to 0 at 80.
+    made = Made(
+        [running(), FakeThread("app", 0, [("B", 50), ("R", 50)], "t1"), FakeThread("app", 0, [("R", 100)], "t2")],
+        [Wait(0, 0, 0, 80, waker=1, waking=80), Wait(1, 0, 10, 50, waker=2, waking=40)],
+    )
+    row = only(answer(tmp_path, made))
+    doing = {holder.thread: holder.doing for holder in row.holders}
+    assert doing["t2"]["running"] == 40 + 30
+    assert doing["t1"]["running"] == 30
+    assert row.holding is not None
+    assert row.holding["handoff"] == 10 + 10
+
+
+def test_idle_workers_cost_no_cores_and_are_not_contention(tmp_path: Path) -> None:
+    made = Made(
+        [FakeThread("app", 0, [("B", 100)])], [Wait(0, 0, 0, 100, stack=0)], classes=[CONDITION], stacks=[GET_TASK]
+    )
+    result = answer(tmp_path, made)
+    row = only(result)
+    assert (row.contention, row.rule.id, row.waiting) == (False, "pool-worker", "waiting for work")
+    assert (row.lost_core_ns, row.holders, row.speedup_bound) == (0, (), None)
+    assert (result.contended_ns, result.idle_ns) == (0, 100)
+
+
+def test_contention_is_ranked_before_idle_waiting_however_long_that_is(tmp_path: Path) -> None:
+    made = Made(
+        [FakeThread("app", 0, [("B", 100)]), FakeThread("app", 0, [("B", 100)])],
+        [Wait(0, 0, 0, 100, stack=0), Wait(1, 1, 10, 12, stack=1)],
+        classes=[CONDITION, LOCK_CLASS],
+        stacks=[GET_TASK, LOCK_FRAMES],
+    )
+    result = answer(tmp_path, made)
+    assert [row.blocker_id for row in result.rows] == [1, 0]
+    assert [row.blocker_id for row in answer(tmp_path, made, sort="thread-time").rows] == [0, 1]
+
+
+def test_sites_show_their_shares_and_on_how_many_stacks_they_rest(tmp_path: Path) -> None:
+    stacks = [(*LOCK_FRAMES, ("org.example.A", "put")), (*LOCK_FRAMES, ("org.example.B", "get"))]
+    waits = [Wait(0, 0, 0, 30, stack=0), Wait(0, 0, 40, 70), Wait(1, 0, 0, 20, stack=1)]
+    result = answer(tmp_path, Made([running(), running()], waits, stacks=stacks))
+    sites = only(result).sites
+    assert [(site.line, site.share, site.times, site.stacks_taken) for site in sites] == [
+        ("org.example.A.put:4", 0.75, 2, 1),
+        ("org.example.B.get:4", 0.25, 1, 1),
+    ]
+    by_site = answer(tmp_path, Made([running(), running()], waits, stacks=stacks), by="site").rows
+    assert [(row.name, row.sums.thread_time_ns) for row in by_site] == [
+        ("org.example.A.put:4", 60),
+        ("org.example.B.get:4", 20),
+    ]
+
+
+def test_true_hold_times_are_those_of_the_holds(tmp_path: Path) -> None:
+    holds = [Held(0, 1, 0, 10), Held(0, 0, 20, 50), Held(0, 1, 60, 80)]
+    row = only(answer(tmp_path, Made([running(), running()], [Wait(0, 0, 2, 20, owner=1, waker=1, waking=10)], holds)))
+    assert row.true_hold is not None
+    found = row.true_hold
+    assert (found.count, found.mean_ns, found.p50_ns, found.max_ns, found.source) == (3, 20.0, 20, 30, "owner")
+    assert row.wait is not None
+    assert (row.wait.count, row.wait.p50_ns, row.wait.p99_ns, row.wait.max_ns) == (1, 18, 18, 18)
+
+
+def test_a_program_that_waits_all_the_time_has_no_bound(tmp_path: Path) -> None:
+    made = Made([FakeThread("app", 0, [("B", 100)])], [Wait(0, 0, 0, 100)])
+    row = only(answer(tmp_path, made))
+    assert row.speedup_bound is not None
+    assert row.speedup_bound > 1e6
+    assert row.lost_core_ns == 100
+
+
+def test_threads_that_come_back_together_and_wait_for_cores_widen_the_bound(tmp_path: Path) -> None:
+    # Held up until 10, two threads then take both cores for 20 ns, and a third one, which needs 20 ns, has to wait for
+    # them. Had they run from 0 on, it would have been done at 30 instead of 50: a gain of 20, though R is only 10.
+    late = FakeThread("app", 10, [("W", 20), ("R", 20)])
+    held_up = [FakeThread("app", 0, [("B", 10), ("R", 20)]) for _ in range(2)]
+    made = Made([*held_up, late], [Wait(0, 0, 0, 10), Wait(1, 0, 0, 10)], wall=50)
+    bound = only(answer(tmp_path, made)).speedup_bound
+    assert bound == pytest.approx(50 / 30)
+
+
+def test_without_scheduling_records_states_and_costs_are_unknown_and_said_so(tmp_path: Path) -> None:
+    made = Made([running(), running()], [Wait(0, 0, 0, 50, owner=1), Wait(1, 1, 10, 30)], facts={"mode": "agent"})
+    result = answer(tmp_path, made)
+    row = next(row for row in result.rows if row.blocker_id == 0)
+    assert (row.lost_core_ns, row.speedup_bound) == (None, None)
+    assert row.holding is not None
+    assert {state: ns for state, ns in row.holding.items() if ns} == {"blocked": 20, "unknown": 30}
+    assert "HW432" in [notice.id for notice in result.notices]
+
+
+def test_waits_that_are_only_summed_up_keep_their_row_and_are_counted_out(tmp_path: Path) -> None:
+    made = Made([running(), running()], [Wait(0, 0, 0, 50), Wait(1, 1, 10, 30)])
+    path = made.write(tmp_path / "a.headway")
+    import duckdb
+
+    # As if the agent's file had been full before the second wait.
+    block = tmp_path / "a.headway" / "block.parquet"
+    short = tmp_path / "short.parquet"
+    duckdb.sql(f"COPY (SELECT * FROM '{block}' WHERE blocker_id = 0) TO '{short}' (FORMAT parquet)")
+    short.replace(block)
+    manifest = path / "manifest.json"
+    import json
+
+    facts = json.loads(manifest.read_text())
+    facts["tables"]["block"] = {"rows": 1, "bytes": block.stat().st_size}
+    manifest.write_text(json.dumps(facts))
+    result = locks(open_recording(path))
+    row = next(row for row in result.rows if row.blocker_id == 1)
+    assert (row.sums.thread_time_ns, row.wait, row.rule.id) == (20, None, "lock")
+    (notice,) = [notice for notice in result.notices if notice.id == "HW431"]
+    assert "1 of 2" in notice.message
+
+
+def test_rows_can_be_left_out_by_number_of_parks(tmp_path: Path) -> None:
+    made = Made([running(), running()], [Wait(0, 0, 0, 10), Wait(0, 0, 20, 30), Wait(1, 1, 10, 30)])
+    result = answer(tmp_path, made, min_parks=2)
+    assert ([row.blocker_id for row in result.rows], result.hidden) == ([0], 1)
+
+
+def test_a_recording_without_locks_is_an_error_that_says_how_to_record_them(tmp_path: Path) -> None:
+    write(tmp_path / "a.headway", [running()], 100)
+    with pytest.raises(HeadwayError) as caught:
+        locks(open_recording(tmp_path / "a.headway"))
+    assert caught.value.notice.id == "HW430"
+    assert "--locks" in caught.value.notice.remedy
+
+
+def test_a_recording_in_which_nobody_waited_has_no_rows(tmp_path: Path) -> None:
+    assert answer(tmp_path, Made([running()], [])).rows == ()
+
+
+def figures(**changes: Any) -> dict[str, Any]:
+    return {
+        "waits": 100, "wait_p50_ns": 1000, "hold_p50_ns": 10, "hold_total_ns": 1000, "holds": 100, "wakings": 100,
+        "wake_to_run_p50_ns": 50, "crowded_ns": 9000, "real_time_ns": 10_000, **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({}, ["convoy", "handoff"]),
+        ({"hold_p50_ns": 90}, ["convoy"]),  # a hold is longer than a waking
+        ({"hold_p50_ns": 200, "wake_to_run_p50_ns": 300}, ["handoff"]),  # not short against the waits
+        ({"crowded_ns": 4000}, ["handoff"]),  # seldom more than one waits
+        ({"hold_total_ns": 6000}, []),  # saturated: it is held most of the time
+        ({"wakings": 80}, ["handoff"]),  # others barge in
+        ({"waits": 5}, []),
+        ({"holds": 0, "hold_p50_ns": None}, []),
+        ({"wake_to_run_p50_ns": None}, []),
+    ],
+)
+def test_convoys_and_handoffs_are_named_by_their_figures(changes: dict[str, Any], names: list[str]) -> None:
+    found = patterns(**figures(**changes))
+    assert [pattern.name for pattern in found] == names
+    assert all(pattern.text.startswith(pattern.name) for pattern in found)
