@@ -117,7 +117,6 @@ std::vector<std::string> Decoder::problems() const {
   };
   add(spool_dir_ + "/lifecycle.spool", lifecycle_.problem);
   for (const AgentFile& agent : agents_) add(agent.path, agent.problem);
-  for (const LockFile& file : locks_->files()) add(table_of(file.path), file.table.problem);
   if (merge_) {
     for (const auto& source : merge_->sources()) add(source->reader().path(), source->reader().problem());
   }

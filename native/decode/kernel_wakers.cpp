@@ -17,6 +17,8 @@ int32_t thread_that_slept(const hw_block& block, const JvmThreads& jvm) {
   return (block.flags & HW_BL_PINNED) != 0 ? jvm.of_tid(block.head.tid, block.head.ts_ns) : kNoThread;
 }
 
+constexpr int32_t kInterrupt = -1, kOutside = -2;
+
 template <typename T>
 T* zeroed(uint64_t count) {
   void* memory = std::calloc(std::max<uint64_t>(count, 1), sizeof(T));
@@ -52,11 +54,10 @@ void KernelWakers::on_waking(uint32_t thread, int64_t ts_ns, int32_t waker, bool
   if (block->wants_waker) {
     int64_t& waking_ns = waking_ns_.get()[block->row];
     int32_t& known = waker_.get()[block->row];
-    const int32_t who = irq || waker < 0 ? kNoThread : waker;
-    const bool is_ours_to_skip = !irq && !is_java(who) && waking_ns != 0 && is_java(known);
-    if (!is_ours_to_skip) {
+    const bool is_likely = irq || is_java(waker);
+    if (is_likely || waking_ns == 0 || (known != kInterrupt && !is_java(known))) {
       waking_ns = std::max<int64_t>(ts_ns, 1);
-      known = who;
+      known = irq ? kInterrupt : std::max(waker, kOutside);
     }
   }
   if (block->monitor >= 0 && !irq && waker >= 0) release(block->monitor, waker, ts_ns);
@@ -114,7 +115,11 @@ void KernelWakers::apply_acquisitions(int64_t until_ns) {
 void KernelWakers::release(int32_t monitor, int32_t waker, int64_t ts_ns) {
   apply_acquisitions(ts_ns);
   Held& held = held_[static_cast<size_t>(monitor)];
-  if (held.thread != waker || ts_ns <= held.since_ns) return;
+  if (ts_ns <= held.since_ns) return;
+  if (held.thread != waker) {
+    if (is_java(waker)) held.thread = kNoThread;  // the waker had it meanwhile
+    return;
+  }
   const int32_t thread = held.is_virtual ? kNoThread : held.thread;
   holds_.push_back({held.since_ns, ts_ns, monitor, thread, held.java_id, held.file});
   held.thread = kNoThread;

@@ -2,9 +2,9 @@
 //
 //  - Who ended a block that no unpark was seen for (monitors, Object.wait, interrupts): the waker of the last
 //  scheduling
-//    cycle that ended inside the block. A thread woken by a Java thread may sleep once more before it goes on, because
-//    the JVM is at a safepoint; so wakings by threads that are not Java's are passed over when one by a Java thread is
-//    known.
+//    cycle that ended inside the block. A thread that was woken may sleep once more before it goes on, because the JVM
+//    is at a safepoint; so wakings by threads that are not Java's count only where there is none by a Java thread or an
+//    interrupt (a timeout).
 //  - Holds of monitors. HotSpot wakes a waiter of a monitor only when it is released, so each waking of a thread that
 //  is
 //    blocked on it (or waits to get it back) is a release by the waker. A contended acquisition that ended at t1 and
@@ -12,10 +12,11 @@
 //
 //    Not seen: acquisitions without contention, and releases that wake nobody, because nobody waits or one that was
 //    woken before is still on its way (the JVM then spares the waking). If the holder comes back for the monitor, or
-//    another one gets it, before any waking of its own, its hold is given up. A thread that barges in - releases and
-//    gets the monitor back without blocking before the one it woke has run - ends its hold with the first waking; the
-//    next ones are releases of acquisitions that were not contended, and make no hold. When the first release woke
-//    nobody and the same thread then got the monitor again without contention, both count as one hold: too long.
+//    another one gets it or releases it, before any waking of its own, its hold is given up. A thread that barges in -
+//    releases and gets the monitor back without blocking before the one it woke has run - ends its hold with the first
+//    waking; the next ones are releases of acquisitions that were not contended, and make no hold. When the first
+//    release woke nobody and the same thread then got the monitor again without contention, both count as one hold: too
+//    long.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ class KernelWakers {
 
   struct Waker {
     int64_t waking_ns;  // 0: not seen
-    int32_t thread;     // -1: an interrupt, or none of the recording
+    int32_t thread;     // negative: an interrupt, or none of the recording
   };
   Waker of(uint64_t row) const { return row < rows_ ? Waker{waking_ns_.get()[row], waker_.get()[row]} : Waker{0, -1}; }
   const std::vector<WakingHold>& holds() const { return holds_; }

@@ -109,7 +109,11 @@ void LockBlockers::fill(BlockerRow* row, const LockFile& file, const hw_lock_slo
     row->class_name = texts_.add("unknown");  // its record was lost
   }
   const int64_t* died = file.records.died_ns.find(row->id);
-  if (died != nullptr && *died != 0) row->died_ns = *died;
+  if (died != nullptr && *died != 0) {
+    row->died_ns = *died;
+  } else if (slot != nullptr && slot->is_dead != 0) {  // its record was capped: it was dead when the agent last looked
+    row->died_ns = std::max(row->last_ns, time_of(file.table.header.updated_ns));
+  }
   row->last_ns = std::max(row->last_ns, row->first_ns == INT64_MAX ? 0 : row->first_ns);
 }
 

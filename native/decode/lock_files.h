@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,11 +49,13 @@ class JvmThreads {
   // The thread that had this tid at `ts_ns`.
   int32_t of_tid(uint32_t tid, int64_t ts_ns) const {
     constexpr int64_t kSlackNs = 50'000'000;  // /proc's start times are up to a clock tick late
-    auto after = std::upper_bound(lives_.begin(), lives_.end(), std::pair(tid, ts_ns + kSlackNs),
-                                  [](const auto& at, const Life& life) {
-                                    return std::tie(at.first, at.second) < std::tie(life.tid, life.start_ns);
-                                  });
-    return after == lives_.begin() || (--after)->tid != tid ? kNoThread : after->thread_id;
+    const auto after =
+        std::upper_bound(lives_.begin(), lives_.end(), std::pair(tid, ts_ns), [](const auto& at, const Life& life) {
+          return std::tie(at.first, at.second) < std::tie(life.tid, life.start_ns);
+        });
+    if (after != lives_.begin() && std::prev(after)->tid == tid) return std::prev(after)->thread_id;
+    const bool is_late = after != lives_.end() && after->tid == tid && after->start_ns <= ts_ns + kSlackNs;
+    return is_late ? after->thread_id : kNoThread;
   }
   int32_t of_java(uint32_t java_id) const {
     const auto found = std::lower_bound(java_.begin(), java_.end(), java_id,

@@ -65,6 +65,7 @@ const std::string& LockTableFile::class_of(const hw_lock_slot& slot) const {
 
 LockTableFile read_lock_table(const std::string& path) {
   LockTableFile table;
+  table.path = path;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (fd < 0) {
     if (errno != ENOENT) table.problem = std::strerror(errno);

@@ -10,6 +10,7 @@
 namespace headway {
 
 struct LockTableFile {
+  std::string path;
   bool found = false;
   std::string problem;  // why it, or its rest, was not read
   hw_lock_header header{};

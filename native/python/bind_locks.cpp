@@ -25,6 +25,7 @@ nb::list files(const Locks& locks) {
     const hw_lock_header& header = file.table.header;
     nb::dict one;
     one["path"] = file.path;
+    one["table"] = file.table.path;
     one["has_table"] = file.table.found;
     one["problem"] = file.table.problem;
     one["capped_ns"] = std::max(file.records.capped_ns, file.table.found ? header.capped_ns : 0);

@@ -151,6 +151,8 @@ class LockTables:
     def notices(self) -> list[Notice]:
         """Return what a reader of figures on locks must be told."""
         found = [Notice.of("HW207", pid=pid, reason=reason) for pid, reason in self._problems()]
+        damaged = (each for each in self.files if each["problem"])
+        found += [Notice.of("HW203", problem=f"{each['table']}: {each['problem']}") for each in damaged]
         facts = self.facts()
         if facts["capped_ns"] is not None:
             found.append(Notice.of("HW206", after_s=max(0, facts["capped_ns"] - self.window[0]) / 1e9))
