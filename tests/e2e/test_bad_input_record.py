@@ -336,11 +336,40 @@ def test_a_disk_that_was_full_for_an_instant_ends_the_recording_there_and_makes_
 
 
 def test_a_recording_that_is_deleted_meanwhile_leaves_the_program_alone(tmp_path: Path) -> None:
-    script = "rm -rf r.headway; sleep 1.2; echo done > done"
+    script = "rm -rf r.headway; sleep 1.2; echo done > done; exit 9"
     result = headway("record", "-o", "r.headway", "--", "sh", "-c", script, cwd=tmp_path)
+    assert result.returncode == 9
     assert "HW301: " in result.stderr
     assert "Traceback" not in result.stderr
     assert (tmp_path / "done").exists()  # headway has waited for it: its terminal was not given away
+
+
+@pytest.mark.parametrize("command", ["record", "run"])
+def test_where_finalising_fails_the_exit_code_is_still_the_programs_and_the_records_stay(
+    tmp_path: Path, command: str
+) -> None:
+    output = tmp_path / "r.headway"
+    script = f"mkdir {output}/slice.parquet {output}/slice.parquet/x; exit 9"  # in a table's place
+    result = headway(command, "-o", output, "--", "sh", "-c", script)
+    assert result.returncode == 9
+    assert "HW056: " in result.stderr
+    assert f"next: headway recover {output}" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert manifest(output)["state"] == "recording"
+    shutil.rmtree(output / "slice.parquet")
+    recovered = headway("recover", output)
+    assert recovered.returncode == 0, recovered.stderr
+    assert (manifest(output)["state"], manifest(output)["exit_code"]) == ("complete", 9)
+
+
+def test_repeats_end_where_finalising_fails(tmp_path: Path) -> None:
+    output = tmp_path / "r.headway"
+    script = f"test -d {output}/repeats && mkdir -p {output}/repeats/2.headway/slice.parquet/x; echo ran"
+    result = headway("record", "-o", output, "--repeat", "4", "--", "sh", "-c", script)
+    assert (result.returncode, result.stdout) == (0, "ran\nran\n")
+    assert "HW056: " in result.stderr
+    assert "HW055: 1 of 4 recordings were made: finalising failed" in result.stderr
+    assert "HW055" in notice_ids(output)
 
 
 def test_a_disk_without_room_is_told_before_the_program_starts(tmp_path: Path) -> None:

@@ -237,6 +237,46 @@ def test_a_signal_sent_to_headway_alone_is_passed_on(tmp_path: Path, number: sig
     assert manifest(output)["ended_by"] == ("exit" if number == signal.SIGUSR1 else "interrupt")
 
 
+COUNTS_SIGNALS = """
+import os, signal, sys, time
+counts = {}
+def note(number, frame): counts[number] = counts.get(number, 0) + 1
+for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT): signal.signal(number, note)
+open(sys.argv[1], "w").write("ready")
+while not os.path.exists(sys.argv[2]): time.sleep(0.02)
+print(sorted(counts.items()))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT])
+def test_a_signal_sent_to_the_whole_process_group_reaches_the_program_once(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    program = [sys.executable, "-c", COUNTS_SIGNALS, str(tmp_path / "ready"), str(tmp_path / "enough")]
+    recorder = start_headway("record", "-o", tmp_path / "r.headway", "--", *program, start_new_session=True)
+    wait_for_file(tmp_path / "ready")
+    os.killpg(recorder.pid, number)
+    time.sleep(0.5)
+    os.kill(recorder.pid, number)  # and one to headway alone, which the program is to get: it would be the third
+    time.sleep(0.5)
+    (tmp_path / "enough").touch()
+    out, err = recorder.communicate(timeout=100)
+    assert (recorder.returncode, out) == (0, f"[({number.value}, 2)]\n"), err
+
+
+def test_nothing_of_headway_stays_when_it_is_killed(tmp_path: Path) -> None:
+    script = f"echo $$ > {tmp_path}/pid; exec sleep 600"
+    recorder = start_headway("record", "-o", tmp_path / "r.headway", "--", "sh", "-c", script)
+    program = int(wait_for_file(tmp_path / "pid"))
+    children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
+    recorder.kill()
+    for other in set(map(int, children)) - {program}:
+        wait_for(partial(_is_gone, other))
+    assert lives(program)
+    os.kill(program, signal.SIGKILL)
+    recorder.communicate()
+
+
 def test_the_program_stops_and_goes_on_with_headway_under_job_control(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
     script = (
@@ -319,16 +359,18 @@ def test_the_program_never_starts_when_headway_is_killed_before_it_is_released(t
         output, marker = tmp_path / f"{attempt}.headway", tmp_path / f"ran-{attempt}"
         recorder = start_headway("record", "-o", output, "--", "touch", marker)
         children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
-        while not (found := children.read_text().split()) and recorder.poll() is None:
+        # The first is the bystander (record/bystander.py), the second is to become the program.
+        while len(found := children.read_text().split()) < 2 and recorder.poll() is None:
             pass
         recorder.send_signal(signal.SIGSTOP)
         wait_for(partial(_stands_still, recorder.pid))
         # Nobody can give the word any more. Was it not given before, the child comes to wait for it, and stays there.
-        was_waiting = bool(found) and _comes_to_wait(int(found[0]), marker)
+        was_waiting = len(found) == 2 and _comes_to_wait(int(found[1]), marker)
         recorder.kill()
         recorder.communicate()
         if was_waiting:
-            wait_for(partial(_is_gone, int(found[0])))
+            for child in found:
+                wait_for(partial(_is_gone, int(child)))
             assert not marker.exists()
             return
     pytest.fail("headway was too fast ten times")

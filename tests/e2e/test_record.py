@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +187,50 @@ def test_a_wrapper_script_and_its_child_jvm_are_one_recording(tmp_path: Path, wo
     assert len(pids) >= 4  # the shell and sleep as well
     assert {jvm["pid"] for jvm in manifest(output)["jvms"]} == {child["pid"], child["child_pid"]}
     assert "HW010" in notice_ids(output)
+
+
+def test_a_child_jvm_whose_environment_was_cleared_is_told_to_have_no_agent(tmp_path: Path, workloads: Path) -> None:
+    java = f"{JAVA_17} -cp {workloads} headway.workloads.SelfCheck 1"
+    result = headway("record", "-o", tmp_path / "r.headway", "--", "sh", "-c", f"{java}; env -i {java}")
+    assert result.returncode == 0, result.stderr
+    first, second = said(result.stdout, "self_check")
+    assert [jvm["pid"] for jvm in manifest(tmp_path / "r.headway")["jvms"]] == [first["pid"]]
+    (notice,) = [each for each in manifest(tmp_path / "r.headway")["notices"] if each["id"] == "HW062"]
+    assert f"(process {second['pid']})" in notice["message"]
+
+
+@pytest.fixture
+def other_root(tmp_path: Path) -> Iterator[Path]:
+    """The root of a file system with the JDK, but without headway."""
+    root = tmp_path / "root"
+    for name in ("usr", "proc", "dev", "etc", "tmp"):
+        (root / name).mkdir(parents=True)
+    for name in ("lib", "lib64", "bin", "sbin"):
+        (root / name).symlink_to(f"usr/{name}")
+    for name in ("usr", "proc", "dev", "etc"):
+        subprocess.run(["mount", "--bind", f"/{name}", root / name], check=True)
+    try:
+        yield root
+    finally:
+        for name in ("usr", "proc", "dev", "etc"):
+            subprocess.run(["umount", "-l", root / name], check=True)
+
+
+@pytest.mark.parametrize("how", ["direct", "shell words", "script"])
+def test_a_jvm_in_another_root_starts_although_the_agent_is_not_there(
+    tmp_path: Path, other_root: Path, how: str
+) -> None:
+    chroot = [shutil.which("chroot", path="/usr/sbin:/usr/bin"), str(other_root), JAVA_17, "-version"]
+    script = tmp_path / "start"
+    script.write_text(f"#!/bin/sh\n# to another place\n{' '.join(map(str, chroot))}\n")
+    script.chmod(0o755)
+    command = {"direct": chroot, "shell words": ["sh", "-c", " ".join(map(str, chroot))], "script": [script]}[how]
+    result = headway("record", "-o", tmp_path / "r.headway", "--", *command)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith('openjdk version "17')
+    assert "HW014: the command uses chroot: " in result.stderr
+    assert "HW014" in notice_ids(tmp_path / "r.headway")
+    assert "VM Thread" in {thread["name"] for thread in threads(tmp_path / "r.headway")}
 
 
 def test_a_program_that_is_no_jvm_is_recorded_by_the_kernel_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -162,6 +162,29 @@ def test_no_process_is_missed_that_is_forked_while_headway_attaches(tmp_path: Pa
     assert found[kids[0]]["start_ns"] < 0 < found[kids[-1]]["start_ns"]  # it forked before, while and after we attached
 
 
+def test_a_jvm_that_is_born_after_the_attach_is_told_to_have_no_agent(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    java = f"{javas()[0]} -cp {workloads} headway.workloads."
+    script = (
+        f"{java}Sleeper 600 1 & until test -e {tmp_path}/attached; do sleep 0.05; done; "
+        f"{java}SelfCheck 1; touch {tmp_path}/over; wait"
+    )
+    with running("setsid", "-w", "sh", "-c", script, output=tmp_path / "out") as shell:
+        recorder = start_headway("record", "-o", recording, "--pid", str(shell.pid))
+        wait_for(lambda: attached(recording))
+        (tmp_path / "attached").touch()
+        wait_for((tmp_path / "over").exists)
+        recorder.send_signal(signal.SIGINT)
+        _, err = recorder.communicate(timeout=100)
+        first, later = (json.loads(line)["pid"] for line in (tmp_path / "out").read_text().splitlines())
+        os.kill(first, signal.SIGKILL)
+    assert recorder.returncode == 0, err
+    (notice,) = [notice for notice in manifest(recording)["notices"] if notice["id"] == "HW062"]
+    assert notice["message"].startswith(f"1 JVMs ran without headway's agent (process {later}): ")
+    assert "HW062" in err
+    assert [jvm["pid"] for jvm in manifest(recording)["jvms"]] == [first]
+
+
 def test_a_recording_ends_with_the_process(tmp_path: Path) -> None:
     recording = tmp_path / "r.headway"
     script = f"echo 1; until test -e {tmp_path}/enough; do sleep 0.05; done"

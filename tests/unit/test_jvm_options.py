@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.errors import Notice
 from headway.record.jvm_options import encode_value, find_java_launcher, plan_launch
 
 AGENT = Path("/opt/headway/libheadway_agent.so")
@@ -127,6 +128,35 @@ def test_a_path_with_spaces_is_quoted_for_the_environment_only(tmp_path: Path) -
     library = tmp_path / "with space" / "agent.so"
     assert plan_launch([str(java)], {}, library, SPOOL).argv[1].startswith(f"-agentpath:{library}=")
     assert plan_launch(["mvn"], {}, library, SPOOL).env["JAVA_TOOL_OPTIONS"].startswith(f'"-agentpath:{library}=')
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        (["chroot", "/srv/other", "java", "-jar", "app.jar"], "chroot"),
+        (["env", "A=b", "/usr/sbin/chroot", "/srv", "java"], "chroot"),
+        (["sh", "-c", "cd /x && podman run --env-host image java"], "podman"),
+        (["unshare", "--mount", "--root=/srv", "java"], "unshare"),
+        (["unshare", "-mR", "/srv", "java"], "unshare"),
+        (["unshare", "--net", "java", "-jar", "app.jar"], None),
+        (["nsenter", "-t", "1", "-m", "java"], "nsenter"),
+        (["nsenter", "-t", "1", "-n", "java"], None),
+        (["mvn", "-Dtool=chroot", "-Dhome=/chroot/x", "test"], None),
+        (["./build.sh"], "bwrap"),
+        (["bash", "build.sh"], "bwrap"),
+        (["./harmless.sh"], None),
+    ],
+)
+def test_a_command_that_goes_to_another_root_gets_no_agent_which_would_not_be_there(
+    command: list[str], tool: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "build.sh").write_text("#!/bin/bash\n# builds\nexec /usr/bin/bwrap --ro-bind /srv / java\n")
+    (tmp_path / "harmless.sh").write_text("#!/bin/bash\n# no chroot here\njava -jar app.jar\n")
+    plan = plan_launch(command, {"PATH": "/nowhere"}, AGENT, SPOOL, cwd=tmp_path)
+    assert ("JAVA_TOOL_OPTIONS" in plan.env) == (tool is None)
+    assert [notice.message for notice in plan.notices if notice.id == "HW014"] == (
+        [] if tool is None else [Notice.of("HW014", tool=tool).message]
+    )
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))

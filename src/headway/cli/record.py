@@ -48,7 +48,7 @@ def command(output: Path, pid: int | None, words: tuple[str, ...], **options: An
 
     from headway.record.session import Listener, record
 
-    return record(plan, Listener(say=say, complete=announce, progress=Progress()))
+    return record(plan, Listener(say=say, failed=say, complete=announce, progress=Progress()))
 
 
 def announce(directory: Path) -> None:

@@ -35,7 +35,7 @@ def finish(directory: Path, progress: Callable[[float], None], say: Callable[[No
         if not beside_program:
             watch.gate.let_through()
         finalise(directory, progress=report)
-        for notice in _survivors(directory):
+        for notice in (*_survivors(directory), *_jvms_without_agent(directory)):
             amend(directory, notices=[notice])
             say(notice)
 
@@ -56,6 +56,32 @@ def _survivors(directory: Path) -> list[Notice]:
     names = sorted(set(leaders["name"].to_pylist()))
     told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     return [Notice.of("HW061", count=len(leaders), names=told, pid=leaders["pid"][0].as_py())]
+
+
+_NO_AGENT_AT_ALL = frozenset(("HW012", "HW013", "HW014", "HW053", "HW057", "HW060"))
+
+
+def _jvms_without_agent(directory: Path) -> list[Notice]:
+    """Return HW062 when JVMs ran that have no agent, other than those of which that was told already.
+
+    HotSpot's own name for one of its threads gives a JVM away.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    draft = read_manifest_json(directory)
+    notices = draft["notices"]
+    if not draft["with_agent"] or any(notice["id"] in _NO_AGENT_AT_ALL for notice in notices):
+        return []
+    threads = pq.read_table(directory / "thread.parquet", columns=["pid", "name"])
+    jvms = set(threads.filter(pc.equal(threads["name"], "VM Thread"))["pid"].to_pylist())
+    refused = [notice["message"] for notice in notices if notice["id"] == "HW054"]
+    without = sorted(jvms - {jvm["pid"] for jvm in draft["jvms"]})
+    without = [pid for pid in without if not any(f"process {pid}:" in message for message in refused)]
+    if not without:
+        return []
+    told = ", ".join(map(str, without[:3])) + (", ..." if len(without) > 3 else "")
+    return [Notice.of("HW062", count=len(without), pids=told)]
 
 
 @contextlib.contextmanager

@@ -40,6 +40,13 @@ def find_jvm(pid: int) -> JvmFacts | None:
 
     Raises ProcessLookupError when there is no such process, PermissionError when this user may not look into it.
     """
+    try:
+        return _facts_of(pid)
+    except FileNotFoundError:  # it ended while we read
+        raise ProcessLookupError(pid) from None
+
+
+def _facts_of(pid: int) -> JvmFacts | None:
     started = start_ticks(pid)
     status = _read_status(pid)
     if status["State"].startswith("Z"):

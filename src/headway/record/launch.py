@@ -88,6 +88,7 @@ class Child:
     pidfd: int
     _go: int
     _failure: int
+    _ending: Ending | None = None
 
     def release(self) -> int:
         """Let the child exec. Return 0 once it runs the program, else the errno of its exec.
@@ -111,10 +112,12 @@ class Child:
         self.reap()
 
     def reap(self) -> Ending:
-        """Wait for the end of the program and return how it was."""
-        _, status, usage = os.wait4(self.pid, 0)
-        os.close(self.pidfd)
-        return Ending(status, round(usage.ru_utime * 1e9), round(usage.ru_stime * 1e9))
+        """Wait for the end of the program and return how it was; the same again when asked again."""
+        if self._ending is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            os.close(self.pidfd)
+            self._ending = Ending(status, round(usage.ru_utime * 1e9), round(usage.ru_stime * 1e9))
+        return self._ending
 
 
 def fork_child(

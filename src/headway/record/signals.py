@@ -1,11 +1,11 @@
 """Signals while a program is recorded: headway is a guest between the terminal and the program.
 
-The program shares headway's process group, so what the terminal sends (Ctrl-C, Ctrl-\\, a hang-up) reaches both at
-once: headway takes note and waits for the program to end. What somebody sends to headway's pid alone (`kill PID`, a
-service manager) is passed on, since whoever sends it means the program. Job control needs nothing: both stop, both go
-on.
+The program shares headway's process group, so what the terminal sends (Ctrl-C, Ctrl-\\, a hang-up) or somebody sends to
+the group reaches both at once: headway takes note and waits for the program to end. What somebody sends to headway's pid
+alone (`kill PID`) is passed on, since whoever sends it means the program; bystander.py tells the two apart. Job control
+needs nothing: both stop, both go on.
 
-Linux tells the two apart by siginfo's si_code, which Python's handlers do not see; a signalfd shows it, and can be
+Linux tells the terminal's signals by siginfo's si_code, which Python's handlers do not see; a signalfd shows it, and can be
 polled together with the program's pidfd, so nothing is lost between two system calls.
 """
 
@@ -55,7 +55,7 @@ class SignalGate:
 
     def __init__(self) -> None:
         """Choose the signals; nothing is held back before `__enter__`."""
-        self._taken = frozenset(number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN)
+        self.taken = frozenset(number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN)
         self.interrupted = False
         """KeyboardInterrupt was raised. Native code in between may have made another exception of it."""
         self._old_mask: set[signal.Signals] = set()
@@ -64,8 +64,8 @@ class SignalGate:
 
     def __enter__(self) -> SignalGate:
         """Hold the signals back from now on, in this thread and in those it starts."""
-        self._old_mask = {signal.Signals(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)}
-        self._fd = _signalfd(self._taken)
+        self._old_mask = {signal.Signals(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)}
+        self._fd = _signalfd(self.taken)
         return self
 
     def __exit__(
@@ -101,7 +101,7 @@ class SignalGate:
             signal.SIGTERM: self._interrupt,
             signal.SIGHUP: signal.SIG_IGN,
         }
-        for number in self._taken & handlers.keys():
+        for number in self.taken & handlers.keys():
             self._old_handlers[number] = signal.signal(number, handlers[number])
         late = {arrival.number for arrival in self.take()}
         self._close()
@@ -121,7 +121,7 @@ class SignalGate:
         """In a forked child: undo what Python and this gate changed, so that exec hands on what we were given."""
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these at start-up
             signal.signal(number, signal.SIG_DFL)
-        for number in self._taken:
+        for number in self.taken:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
+from headway.record.bystander import Bystander
 from headway.record.capture import Capture
 from headway.record.signals import ENDING, Arrival, SignalGate
 
@@ -20,12 +21,13 @@ EndedBy = Literal["exit", "duration", "interrupt", "disk-full"]
 class Watch:
     """The watch over one program. `pidfd` is the root's; `child_pid` its pid where we started it, else None.
 
-    `interrupts` counts the signals that asked to end.
+    `bystander` tells what the whole process group got. `interrupts` counts the signals that asked to end.
     """
 
     pidfd: int
     gate: SignalGate
     child_pid: int | None
+    bystander: Bystander | None = None
     interrupts: int = 0
     gone: bool = False
 
@@ -61,17 +63,19 @@ class Watch:
         poller.register(self.pidfd, select.POLLIN)
         poller.register(self.gate, select.POLLIN)
         ready = {fd for fd, _ in poller.poll(timeout_ms)}
-        for arrival in self.gate.take():
+        arrivals = self.gate.take()
+        of_group = self.bystander.saw() if arrivals and self.bystander is not None else set()
+        for arrival in arrivals:
             self.interrupts += arrival.number in ENDING
-            self._pass_on(arrival)
+            self._pass_on(arrival, arrival.from_terminal or arrival.number in of_group)
         # Signals first: one Ctrl-C comes to both, and must not be taken for a second one once the program is gone.
         self.gone = self.gone or self.pidfd in ready
 
-    def _pass_on(self, arrival: Arrival) -> None:
-        """Give a started program what was sent to us alone."""
+    def _pass_on(self, arrival: Arrival, to_group: bool) -> None:
+        """Give a started program what it has not had: what was sent to us alone, or to our group once it has left that."""
         child = self.child_pid
         if child is None or arrival.sender_pid == child:
             return
         with contextlib.suppress(ProcessLookupError):
-            if not arrival.from_terminal or os.getpgid(child) != os.getpgid(0):
+            if not to_group or os.getpgid(child) != os.getpgid(0):
                 signal.pidfd_send_signal(self.pidfd, arrival.number)
