@@ -72,8 +72,10 @@ class Locks:
 
     def assert_nothing_lost(self) -> None:
         """Check that no record is missing, so that every block has its row."""
-        assert manifest(self.path)["losses"]["events"] == 0
-        assert [each for each in manifest(self.path)["invariants"] if not each["ok"]] == []
+        said = manifest(self.path)
+        assert said["losses"]["events"] == 0, said["losses"]
+        wrong = [each for each in said["invariants"] if not each["ok"]]
+        assert not wrong, wrong
 
 
 @dataclass

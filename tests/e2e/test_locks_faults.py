@@ -112,9 +112,11 @@ def test_a_jvm_that_crashes_in_the_middle_of_parks_crashes_by_itself_and_leaves_
 ) -> None:
     report = tmp_path / "hs_err"
     jvm = (f"-XX:ErrorFile={report}", "-XX:-CreateCoredumpOnCrash")
+    plain = subprocess.run(command(java, "ParkFaults", "crash", 0, tmp_path / "plain", jvm=jvm), stdout=subprocess.PIPE)
+    report.unlink()
     words = command(java, "ParkFaults", "crash", 0, tmp_path / "counts", jvm=jvm)
     done = headway("record", "--locks", "-o", tmp_path / "r.headway", "--", *words)
-    assert done.returncode == 128 + signal.SIGABRT
+    assert done.returncode == plain.returncode != 0
     said = json.loads(done.stdout.splitlines()[0])
     banner = "".join(line for line in report.read_text().splitlines() if line.startswith("#"))
     assert "SIGSEGV" in banner
@@ -146,7 +148,8 @@ def test_interrupted_timed_out_and_spuriously_ending_parks_are_each_one_block_in
     for park, (start, dur, is_timed, waker) in zip(parks, blocks, strict=True):
         assert park.span[0] <= start <= start + dur <= park.span[1], park
         assert is_timed == (park.how in ("timeout", "interrupt"))
-        assert waker == (1 if park.how == "unpark" else None), park  # main's id is 1
+        # Who interrupts says so to nobody but the kernel, which wakes the thread in its name.
+        assert waker == (said["main_id"] if park.how in ("unpark", "interrupt") else None), park
 
 
 # --- classes that come and go ----------------------------------------------------------------------------------------

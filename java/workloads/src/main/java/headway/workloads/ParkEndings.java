@@ -38,7 +38,8 @@ public final class ParkEndings {
         Work.join(parker);
         parks.writeLog(Path.of(args[2]));
         Report.of("endings").put("parks", parks.ended(0)).put("interrupts", interrupts[0]).put("rounds", rounds)
-                .put("gate_hash", System.identityHashCode(gate)).put("java_id", parker.getId()).print();
+                .put("gate_hash", System.identityHashCode(gate)).put("java_id", parker.getId())
+                .put("main_id", Thread.currentThread().getId()).print();
     }
 
     /** Returns whether it ended interrupted. */
