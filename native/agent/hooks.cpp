@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/class_patch.h"
+#include "agent/hook_sites.h"
 #include "agent/locks.h"
 #include "hook_class.h"
 
@@ -21,38 +22,6 @@ namespace {
 
 constexpr int kMostCopies = 10;        // of the hook class: one for each copy of this library in the JVM
 constexpr int kMostReinstalls = 1000;  // another agent that undoes us again and again wins in the end
-
-constexpr char kUnsafe[] = "jdk/internal/misc/Unsafe";
-constexpr char kVirtualThreads[] = "jdk/internal/misc/VirtualThreads";
-constexpr char kAccess[] = "jdk/internal/access/JavaLangAccess";
-constexpr char kSynchroniser[] = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
-constexpr char kParkDescriptor[] = "(Ljdk/internal/misc/Unsafe;ZJ)V";
-
-constexpr CallSite kLockSupportSites[] = {
-    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "", "park", kParkDescriptor},
-    {Opcode::kInvokeVirtual, kUnsafe, "unpark", "(Ljava/lang/Object;)V", "", "unpark",
-     "(Ljdk/internal/misc/Unsafe;Ljava/lang/Object;)V"},
-    // JDK 19 to 23
-    {Opcode::kInvokeStatic, kVirtualThreads, "park", "()V", "", "parkVirtual", "()V"},
-    {Opcode::kInvokeStatic, kVirtualThreads, "park", "(J)V", "", "parkVirtual", "(J)V"},
-    {Opcode::kInvokeStatic, kVirtualThreads, "parkUntil", "(J)V", "", "parkVirtualUntil", "(J)V"},
-    {Opcode::kInvokeStatic, kVirtualThreads, "unpark", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
-     "(Ljava/lang/Thread;)V"},
-    // JDK 24 and later
-    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "()V", "", "parkVirtual",
-     "(Ljdk/internal/access/JavaLangAccess;)V"},
-    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "(J)V", "", "parkVirtual",
-     "(Ljdk/internal/access/JavaLangAccess;J)V"},
-    {Opcode::kInvokeInterface, kAccess, "unparkVirtualThread", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
-     "(Ljdk/internal/access/JavaLangAccess;Ljava/lang/Thread;)V"},
-};
-constexpr CallSite kOwnerSites[] = {
-    {Opcode::kPutField, kSynchroniser, "exclusiveOwnerThread", "Ljava/lang/Thread;", "setExclusiveOwnerThread",
-     "setOwner", "(Ljava/util/concurrent/locks/AbstractOwnableSynchronizer;Ljava/lang/Thread;)V"},
-};
-constexpr CallSite kPinnedSites[] = {
-    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "parkOnCarrierThread", "parkPinned", kParkDescriptor},
-};
 
 // A class that is retransformed, and the methods of it that show whether our call sites are still in.
 struct Target {

@@ -13,6 +13,15 @@ void every_option_is_read() {
   CHECK_EQUAL(options.processors, 4);
 }
 
+void options_of_locks_are_read_and_handed_on() {
+  const Options options = parse_options("spool=/a,locks=1,park_threshold=7,forget_dead=1");
+  CHECK(options.locks && options.forget_dead);
+  CHECK_EQUAL(options.park_threshold, 7);
+  CHECK_EQUAL(lock_options(options), ",locks=1,park_threshold=7,forget_dead=1");
+  CHECK_EQUAL(lock_options(parse_options("locks=1")), ",locks=1");
+  CHECK_EQUAL(lock_options(parse_options("spool=/a,park_threshold=7")), "");
+}
+
 void unknown_options_and_nonsense_are_skipped() {
   const Options options = parse_options("later=thing,,=,spool=/x,processors=many,vthreads");
   CHECK_EQUAL(options.spool, "/x");
@@ -37,6 +46,7 @@ void a_stray_percent_sign_is_itself() {
 
 int main() {
   every_option_is_read();
+  options_of_locks_are_read_and_handed_on();
   unknown_options_and_nonsense_are_skipped();
   a_path_with_any_byte_survives_the_round_trip();
   a_stray_percent_sign_is_itself();

@@ -1,0 +1,41 @@
+// Which instructions of the JDK's classes are redirected to which method of the hook class
+// (docs/decisions/0005-locks.md).
+#pragma once
+
+#include "agent/class_patch.h"
+
+namespace headway::agent {
+
+inline constexpr char kUnsafe[] = "jdk/internal/misc/Unsafe";
+inline constexpr char kVirtualThreads[] = "jdk/internal/misc/VirtualThreads";
+inline constexpr char kAccess[] = "jdk/internal/access/JavaLangAccess";
+inline constexpr char kSynchroniser[] = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
+inline constexpr char kParkDescriptor[] = "(Ljdk/internal/misc/Unsafe;ZJ)V";
+
+inline constexpr CallSite kLockSupportSites[] = {
+    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "", "park", kParkDescriptor},
+    {Opcode::kInvokeVirtual, kUnsafe, "unpark", "(Ljava/lang/Object;)V", "", "unpark",
+     "(Ljdk/internal/misc/Unsafe;Ljava/lang/Object;)V"},
+    // JDK 19 to 23
+    {Opcode::kInvokeStatic, kVirtualThreads, "park", "()V", "", "parkVirtual", "()V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "park", "(J)V", "", "parkVirtual", "(J)V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "parkUntil", "(J)V", "", "parkVirtualUntil", "(J)V"},
+    {Opcode::kInvokeStatic, kVirtualThreads, "unpark", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
+     "(Ljava/lang/Thread;)V"},
+    // JDK 24 and later
+    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "()V", "", "parkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;)V"},
+    {Opcode::kInvokeInterface, kAccess, "parkVirtualThread", "(J)V", "", "parkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;J)V"},
+    {Opcode::kInvokeInterface, kAccess, "unparkVirtualThread", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
+     "(Ljdk/internal/access/JavaLangAccess;Ljava/lang/Thread;)V"},
+};
+inline constexpr CallSite kOwnerSites[] = {
+    {Opcode::kPutField, kSynchroniser, "exclusiveOwnerThread", "Ljava/lang/Thread;", "setExclusiveOwnerThread",
+     "setOwner", "(Ljava/util/concurrent/locks/AbstractOwnableSynchronizer;Ljava/lang/Thread;)V"},
+};
+inline constexpr CallSite kPinnedSites[] = {
+    {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "parkOnCarrierThread", "parkPinned", kParkDescriptor},
+};
+
+}  // namespace headway::agent
