@@ -19,7 +19,7 @@ sources = $(shell find $(1) -type f \( -name '.*' -prune -o -not -path '*/node_m
 	-not -path '*/dist/*' -not -name '*.so' -not -name '*.pyc' -print \) 2>/dev/null)
 
 .PHONY: help setup system build native web java wheel test lint format demo docs reference bench-programs bench-quick \
-	bench-overhead bench-pingpong bench-walltime clean
+	bench-overhead bench-startup bench-pingpong bench-walltime bench-walltime-cold clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,11 +116,15 @@ reference: setup  ## write docs/reference anew from the code
 
 bench-overhead: setup bench-programs  ## what recording costs CPU-bound programs
 	@$(PYTHON) benchmarks/overhead.py
+bench-startup: setup bench-programs  ## what it costs a JVM at its start
+	@$(PYTHON) benchmarks/startup.py
 bench-pingpong: setup bench-programs  ## what it costs 64 threads that hand over all the time
 	@$(PYTHON) benchmarks/pingpong.py
 bench-walltime: setup bench-programs  ## how far the predictions are from what is measured
 	@$(PYTHON) benchmarks/walltime_error.py
-bench-quick: setup bench-programs  ## all benchmarks, in about 25 minutes on two cores
+bench-walltime-cold: setup bench-programs  ## the same for whole runs of cold JVMs
+	@$(PYTHON) benchmarks/walltime_cold_error.py
+bench-quick: setup bench-programs  ## all benchmarks, in about 40 minutes on two cores
 	@$(PYTHON) benchmarks/quick.py
 
 clean:  ## remove everything that a build made (the .venv and node_modules stay)

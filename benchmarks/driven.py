@@ -79,9 +79,11 @@ class Recorder:
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                if json.loads((self.target / "manifest.json").read_text()).get("window", {}).get("start_ns"):
+                window = json.loads((self.target / "manifest.json").read_text())["window"]
+                # The draft's window lasts some ns; the one that is opened when the agent is in begins with no length.
+                if window["start_ns"] == window["end_ns"]:
                     return
-            except (FileNotFoundError, json.JSONDecodeError):
+            except (FileNotFoundError, json.JSONDecodeError, KeyError):
                 pass
             time.sleep(0.02)
         self.process.kill()

@@ -101,11 +101,12 @@ def main() -> int:
     results.arguments(parser)
     parser.add_argument("--pairs", type=int, help="recorded blocks per program (12; 5 with --quick)")
     parser.add_argument("--runs", type=int, default=4, help="in a block (4)")
-    parser.add_argument("--warm-up", type=float, default=20.0, metavar="S", help="at most so many seconds (20)")
+    parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (20; 10 with --quick)")
     parser.add_argument(
         "--c1", action="store_true", help="only the JVM's first compiler: slower code, but always the same"
     )
     options = parser.parse_args()
+    options.warm_up = options.warm_up or (10.0 if options.quick else 20.0)
     options.pairs = options.pairs or (5 if options.quick else 12)
     measured = results.Results("overhead", options)
     for name in results.chosen(options, programs.available()):

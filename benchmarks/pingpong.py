@@ -92,8 +92,9 @@ def main() -> int:
     results.arguments(parser)
     parser.add_argument("--pairs", type=int, help="recorded blocks per rate (16; 6 with --quick)")
     parser.add_argument("--runs", type=int, default=5, help="in a block (5)")
-    parser.add_argument("--warm-up", type=float, default=15.0, metavar="S", help="at most so many seconds (15)")
+    parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (15; 10 with --quick)")
     options = parser.parse_args()
+    options.warm_up = options.warm_up or (10.0 if options.quick else 15.0)
     options.pairs = options.pairs or (6 if options.quick else 16)
     measured = results.Results("pingpong", options)
     for rate in results.chosen(options, tuple(RATES)):

@@ -10,12 +10,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "build" / "bench"
-NOT_BENCHMARKS = {"harness.py", "made_spool_file.py", "programs.py", "quick.py"}
 
 
 def benchmarks() -> list[Path]:
     """Return the benchmark programs: the files here that have --quick and --json."""
-    others = (path for path in HERE.glob("*.py") if path.name not in ("harness.py", "quick.py"))
+    others = (path for path in HERE.glob("*.py") if path.name not in ("harness.py", "quick.py", "results.py"))
     return sorted(path for path in others if re.search(r"harness\.arguments\(|\"--quick\"", path.read_text()))
 
 

@@ -655,6 +655,15 @@ _ROWS: tuple[Message, ...] = (
         "headway record -o NAME.headway -- CMD",
     ),
     Message(
+        "HW425",
+        "a run that warmed up",
+        "the JVM's compilers used {share:.0%} of the CPU time: the program warmed up, and does so differently on another"
+        " number of cores",
+        "With fewer cores compiled code comes later, and until then the program does its work in slower code: the work is not"
+        " the same. The interval goes from no compiling at all to twice as much.",
+        "record a run that is long against its warm-up, or attach once it is warm: headway record --pid PID --duration S",
+    ),
+    Message(
         "HW430",
         "recorded without locks",
         "{path} was recorded without locks{reason}: who waited for what is not in it",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import resource
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import driven
 import harness
 import programs
 
@@ -35,9 +38,56 @@ def test_a_program_of_others_does_its_work_and_measures_itself(name: str) -> Non
     assert 0 < run.cpu_ns <= used_s * 1e9
 
 
-def test_the_ping_pong_says_its_clocks_as_the_benchmark_reads_them() -> None:
-    import pingpong
+@pytest.mark.parametrize("name", programs.NAMES)
+def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
+    if name == "sunflow" and not programs.SUNFLOW[0].is_file():
+        pytest.skip("sunflow is Debian's package")
+    with driven.Driven(programs.driven(name, percent=3)) as program:
+        runs = [program.run() for _ in range(3)]
+    assert len({run.said["items"] for run in runs}) == 1
+    for before, after in itertools.pairwise(runs):
+        assert before.said["end_ns"] <= after.said["begin_ns"]
+    for run in runs:
+        assert 0 < run.wall_ns <= run.span_ns
+        assert 0 <= run.jit_ns < run.cpu_ns
 
-    run = harness.run(programs.workload("PingPong", 4, 200, "park", 0), clocks=pingpong.clocks)
-    assert 0 < run.wall_ns < run.span_ns
-    assert run.cpu_ns > 0
+
+def test_a_driven_program_runs_where_it_is_placed() -> None:
+    with driven.Driven(programs.driven("sunflow" if programs.SUNFLOW[0].is_file() else "jython", percent=3)) as program:
+        program.run()
+        for cpus in ({0}, {0, 1}):
+            program.place(cpus)
+            program.run()  # starts threads of its own
+            threads = [int(each) for each in os.listdir(f"/proc/{program.pid}/task")]
+            assert all(os.sched_getaffinity(thread) == cpus for thread in threads)
+
+
+def test_a_driven_program_that_ends_is_an_error_with_its_output() -> None:
+    with (
+        pytest.raises(RuntimeError, match="no such luck"),
+        driven.Driven(["bash", "-c", "echo no such luck >&2; exit 3"], collects=False) as program,
+    ):
+        program.run()
+
+
+def test_the_ping_pong_is_recorded_in_turns_and_its_switches_are_counted(tmp_path: Path) -> None:
+    command = programs.workload("PingPong", 4, 500, "park", 0)
+    with driven.Driven(command, collects=False) as program:
+        session = driven.alternate(program, pairs=2, runs=2, folder=tmp_path)
+    assert [each["recorded"] for each in session["blocks"]] == [False, True, False, True, False]
+    assert all(len(each["runs"]) == 2 for each in session["blocks"])
+    assert session["lost"] == 0
+    # Three runs of a block, one of them not kept: 4 pairs x 500 hand-offs, of which most park.
+    assert session["switches"] > 2 * 3 * 4 * 500 / 4
+    for each in session["blocks"]:
+        assert all((run["recorder_ns"] > 0) == each["recorded"] for run in each["runs"])
+    assert not list(tmp_path.iterdir()), "recordings are not kept"
+
+
+def test_the_kernels_own_account_of_recording_counts_every_switch(tmp_path: Path) -> None:
+    command = programs.workload("PingPong", 4, 500, "park", 0)
+    with driven.Driven(command, collects=False) as program:
+        cost = driven.kernel_cost(program, runs=3, folder=tmp_path)
+    assert cost is not None, "needs root, as the collector does"
+    assert cost["calls"] > 3 * 4 * 500 / 4
+    assert 0 < cost["ns"] < cost["cpu_ns"]

@@ -115,6 +115,30 @@ def test_a_trace_of_steal_is_no_warning(tmp_path: Path) -> None:
     assert "HW412" not in ids(walltime(record(tmp_path / "a.headway", [row(10, 2, stolen=0.1)]), [1]))
 
 
+# --- warm-up ----------------------------------------------------------------------------------------------------------
+
+
+def compiling(seconds: float, app: int, jit: int) -> dict[str, Any]:
+    """A row in which compiler threads run beside those of the application."""
+    return {**row(seconds, app), "active_jit": jit, "running_jit": jit}
+
+
+def test_a_program_that_compiles_much_widens_from_no_compiling_to_twice_as_much(tmp_path: Path) -> None:
+    # On one core 20 s: two threads for 10 s of wall time on two cores. One of them is a compiler for 4 s of these.
+    result = walltime(record(tmp_path / "a.headway", [compiling(4, 1, 1), row(6, 2)]), [1, 2])
+    one, two = result.predictions
+    assert (one.ns, one.low_ns, one.high_ns) == (20 * SECOND, 16 * SECOND, 24 * SECOND)
+    assert (two.low_ns, two.high_ns) == (None, None), "the recorded number of cores is a measurement"
+    assert "warm-up" in one.interval
+    (notice,) = [each for each in result.notices if each.id == "HW425"]
+    assert "20% of the CPU time" in notice.message
+
+
+def test_a_program_that_compiles_little_is_no_warning(tmp_path: Path) -> None:
+    result = walltime(record(tmp_path / "a.headway", [compiling(1, 1, 1), row(9, 2)]), [1])
+    assert "HW425" not in ids(result)
+
+
 # --- CPUs that were not free -------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from headway.analyses import pools
-from headway.analyses.activity import Activity, sum_columns
+from headway.analyses.activity import KINDS, Activity, sum_columns
 from headway.analyses.units import duration
 from headway.errors import Notice
 
@@ -38,6 +38,7 @@ TICKS_TELL_NS = 0.5e9
 """CPUs count their work in ticks of up to 10 ms, from before the program to after it: shorter runs drown in that."""
 FREQUENCY_SPREAD = 0.02
 FREQUENCY_ALLOWANCE = 0.15
+COMPILING_SHARE = 0.10
 LOSS_LIMIT = 0.05
 VALIDATED_FACTOR = 4
 FACTOR_LIMIT = 64
@@ -119,6 +120,7 @@ def check(case: Case) -> tuple[Finding, ...]:
         frequency,
         starvation,
         waiting,
+        warm_up,
         partial_run,
     )
     return tuple(finding for each in checks if (finding := each(case)) is not None)
@@ -341,6 +343,22 @@ def waiting(case: Case) -> Finding | None:
     width = {k: idle * abs(1 - (case.predict(k) - idle) / busy) if busy else 0.0 for k in case.cores}
     notice = Notice.of("HW415", share=idle / case.wall, path=case.recording.path)
     return Finding(notice, "time without active threads", width, width)
+
+
+def warm_up(case: Case) -> Finding | None:
+    """Compiling: from a program whose compilers have nothing to do to one in which they have twice as much."""
+    import numpy as np
+
+    compiling = np.minimum(case.activity.running[:, KINDS.index("jit")].astype(float), case.running)
+    on_cpu = float((case.dur * case.running).sum())
+    share = float((case.dur * compiling).sum()) / on_cpu if on_cpu else 0.0
+    if share < COMPILING_SHARE:
+        return None
+    lengths = case.dur * (
+        1 - np.divide(compiling, case.running, out=np.zeros_like(case.running), where=case.running > 0)
+    )
+    width = {k: max(0.0, case.predict(k) - case.predict(k, dur=lengths)) for k in case.cores}
+    return Finding(Notice.of("HW425", share=share), "warm-up", width, width)
 
 
 def partial_run(case: Case) -> Finding | None:
