@@ -111,7 +111,10 @@ class PerfCollector {
   void flush_all();
 
   template <typename Record>
-  void lifecycle(const Record& record);
+  void lifecycle(const Record& record) {  // write_lifecycle() writes it
+    const char* bytes = reinterpret_cast<const char*>(&record);
+    lifecycle_batch_.emplace_back(record.head.ts_ns, std::vector<char>(bytes, bytes + sizeof record));
+  }
 
   const std::string dir_;
   const int drain_ms_;
