@@ -125,6 +125,16 @@ class WakingSeen:
     in_interrupt: bool
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A switch that the kernel left out: at `to_us` thread `tid` leaves a CPU to which, since `from_us`, another had come."""
+
+    cpu: int
+    from_us: int
+    to_us: int
+    tid: int
+
+
 @dataclass
 class TraceSeen:
     """All switches and wakings of the machine, per CPU in order; filled when the oracle has ended."""
@@ -132,17 +142,20 @@ class TraceSeen:
     switches: list[SwitchSeen] = field(default_factory=list)
     wakings: list[WakingSeen] = field(default_factory=list)
 
-    def has_gaps(self) -> bool:
-        """Whether the kernel left out switches: somewhere another thread leaves a CPU than the one that came to it.
+    def gaps(self) -> list[Gap]:
+        """What the kernel left out: somewhere another thread leaves a CPU than the one that came to it.
 
-        Virtual machines whose supervisor runs inside them do so for its threads, each tracer for itself.
+        Virtual machines whose supervisor runs inside them hide from the tracers, from each for itself, the switches that leave
+        its threads, and what is woken while they run.
         """
-        on_cpu: dict[int, int] = {}
+        found = []
+        last: dict[int, SwitchSeen] = {}
         for switch in self.switches:
-            if on_cpu.get(switch.cpu, switch.prev_tid) != switch.prev_tid:
-                return True
-            on_cpu[switch.cpu] = switch.next_tid
-        return False
+            before = last.get(switch.cpu, switch)
+            if before is not switch and before.next_tid != switch.prev_tid:
+                found.append(Gap(switch.cpu, before.us, switch.us, switch.prev_tid))
+            last[switch.cpu] = switch
+        return found
 
 
 # The third flag says what interrupts: h, H, z, Z hard or NMI, s soft, `.` none, b none but soft ones disabled.
