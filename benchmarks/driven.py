@@ -125,7 +125,8 @@ class Driven:
     ) -> None:
         """End the program; it is killed where it does not end by itself."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended
+            self._process.stdin.close()
         try:
             self._process.wait(LIMIT_S if kind is None else 1)
         except subprocess.TimeoutExpired:

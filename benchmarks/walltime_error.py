@@ -1,10 +1,14 @@
 """How far predicted wall times are from measured ones, k1 = 1 to k2 = 2 and k1 = 2 to k2 = 1, of programs that are warm.
 
 One JVM per program does the same work again and again, bound to one CPU or to two; it believes to have two all the time, as in
-the paper (Peternier et al., ICPE 2013, section 4). A round is two such runs on each, recorded, in the order 2 1 1 2, and the same
-without recording. From the recorded runs on k1 cores the wall time on k2 is predicted, and compared with what the runs
-without recording took there: as it is, and both without what the host stole. The error of a program is the median over the
-rounds. Whole runs of cold JVMs are compared by walltime_cold_error.py: there the work itself differs, by what is compiled.
+the paper (Peternier et al., ICPE 2013, section 4). A round is one recording of four such runs on each number of CPUs, in an
+order in which neither comes first. From the runs on k1 the wall time on k2 is predicted, and compared with what the runs there
+took: as it is, and both without what the host stole. The error of a program is the median over the rounds. What recording
+itself adds is in both, and measured by overhead.py.
+
+A program that takes more CPU time for the same work on two cores (threads that write the same data in turn, or spin) is beyond
+the model, which says so; "same work" is the error without that. Whole runs of cold JVMs are compared by
+walltime_cold_error.py: there the work itself differs, by what is compiled.
 Target: mean absolute error at most 4.11 %, the paper's for k2 = 2.
 """
 
@@ -24,44 +28,45 @@ import results
 
 TARGET = 0.0411
 DIRECTIONS = ((1, 2), (2, 1))
-KINDS = ("corrected", "raw")
+KINDS = ("corrected", "raw", "same work")
+LABELS = {
+    "corrected": "without stolen time",
+    "raw": "as it is",
+    "same work": "had the work stayed the same (what is left is the model's own)",
+}
 PERCENT = 20
+ORDER = (2, 1, 1, 2, 1, 2, 2, 1)
 
 
-def predicted(recording: Any, said: dict[str, Any], k1: int) -> dict[str, int]:
-    """Return what headway predicts for the other number of cores from the part of a recording that a run says it took."""
+def read(recording: Any, said: dict[str, Any], k1: int) -> dict[str, int]:
+    """Return the measured wall time of the part of a recording that a run says it took, and headway's for the other cores."""
     from headway.analyses.parallelism import parallelism
     from headway.analyses.walltime_model import predict
 
     origin = recording.window_ns[0]
     found = parallelism(recording, (said["begin_ns"] - origin, said["end_ns"] - origin))
     raw, corrected = ([getattr(level, name) or 0 for level in found.levels] for name in ("ns", "corrected_ns"))
-    return {"raw": round(predict(raw, k1, 3 - k1)), "corrected": round(predict(corrected, k1, 3 - k1))}
+    return {
+        "raw": found.wall_ns,
+        "corrected": sum(corrected),
+        "predicted_raw": round(predict(raw, k1, 3 - k1)),
+        "predicted_corrected": round(predict(corrected, k1, 3 - k1)),
+    }
 
 
-def one_round(program: driven.Driven, cpus: list[int], target: Path) -> dict[str, Any]:
-    """Take a round's runs, with and without recording."""
+def one_round(program: driven.Driven, cpus: list[int], target: Path) -> list[dict[str, int]]:
+    """Take the runs of a round."""
     from headway.store import open_recording
 
-    def runs(recorder: driven.Recorder | None) -> list[tuple[int, harness.Run]]:
-        taken = []
-        for k in (2, 1, 1, 2):
+    taken = []
+    with program.recorded(target) as recorder:
+        program.run(recorder)  # not kept: headway was attached before it
+        for k in ORDER:
             program.place(cpus[:k])
             taken.append((k, program.run(recorder)))
-        return taken
-
-    program.place(cpus)
-    with program.recorded(target) as recorder:
-        recorded = runs(recorder)
-    plain = runs(None)
+        program.place(cpus)
     recording = open_recording(target)
-    return {
-        "recorded": [{"k": k, "predicted": predicted(recording, run.said, k)} for k, run in recorded],
-        "plain": [
-            {"k": k, "raw": run.wall_ns, "corrected": run.corrected_wall_ns, "cpu_ns": run.cpu_ns - run.jit_ns}
-            for k, run in plain
-        ],
-    }
+    return [{"k": k, "cpu_ns": run.cpu_ns - run.jit_ns, **read(recording, run.said, k)} for k, run in taken]
 
 
 def measure(name: str, options: Any) -> results.Session:
@@ -76,25 +81,35 @@ def measure(name: str, options: Any) -> results.Session:
         return {"warm_up_runs": warm, "rounds": rounds}
 
 
+def of_cores(round_: list[dict[str, int]], k: int, figure: str) -> float:
+    """Return the median of a figure over the runs of a round on `k` cores."""
+    return statistics.median(run[figure] for run in round_ if run["k"] == k)
+
+
+def error(round_: list[dict[str, int]], k1: int, kind: str) -> float:
+    """Return the prediction from k1 cores over the measurement on the others, less 1.
+
+    "same work": without stolen time, and with a prediction for the work that was really done on k2 cores, by its CPU time.
+    """
+    base = "raw" if kind == "raw" else "corrected"
+    k2 = 3 - k1
+    told = of_cores(round_, k1, f"predicted_{base}")
+    if kind == "same work":
+        told *= of_cores(round_, k2, "cpu_ns") / of_cores(round_, k1, "cpu_ns")
+    return told / of_cores(round_, k2, base) - 1
+
+
 def errors(sessions: list[results.Session], k1: int, kind: str) -> list[float]:
-    """Return the relative error of each round: mean prediction from k1 cores over mean measurement on the others, less 1."""
-    return [
-        statistics.fmean(run["predicted"][kind] for run in each["recorded"] if run["k"] == k1)
-        / statistics.fmean(run[kind] for run in each["plain"] if run["k"] == 3 - k1)
-        - 1
-        for session in sessions
-        for each in session["rounds"]
-    ]
+    """Return the relative error of each round."""
+    return [error(round_, k1, kind) for session in sessions for round_ in session["rounds"]]
 
 
 def work_growth(sessions: list[results.Session]) -> float:
     """Return how much more CPU time the same work takes on two cores than on one: the model takes it to be nothing."""
     return statistics.median(
-        statistics.fmean(run["cpu_ns"] for run in each["plain"] if run["k"] == 2)
-        / statistics.fmean(run["cpu_ns"] for run in each["plain"] if run["k"] == 1)
-        - 1
+        of_cores(round_, 2, "cpu_ns") / of_cores(round_, 1, "cpu_ns") - 1
         for session in sessions
-        for each in session["rounds"]
+        for round_ in session["rounds"]
     )
 
 
@@ -119,25 +134,28 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
     """Print the table; return the figures and the verdicts."""
     names = sorted(sessions)
     columns = [(k1, k2, kind) for k1, k2 in DIRECTIONS for kind in KINDS]
+    shown_columns = [column for column in columns if column[2] != "raw"]
     rows = [
         [
             name,
-            *(shown(errors(sessions[name], k1, kind)) for k1, _, kind in columns),
+            *(shown(errors(sessions[name], k1, kind)) for k1, _, kind in shown_columns),
             f"{100 * work_growth(sessions[name]):+.1f} %",
             str(sum(len(session["rounds"]) for session in sessions[name])),
         ]
         for name in names
     ]
-    head = ["program", *(f"{k1} to {k2}, {kind}" for k1, k2, kind in columns), "CPU on 2 / on 1", "rounds"]
+    head = ["program", *(f"{k1} to {k2}, {kind}" for k1, k2, kind in shown_columns), "CPU on 2 / on 1", "rounds"]
     print(harness.table(head, rows))
     figures, verdicts = {}, []
     for k1, k2, kind in columns:
         mean, low, high = mean_absolute([errors(sessions[name], k1, kind) for name in names])
         figures[f"{k1} to {k2}, {kind}"] = {"mean": mean, "low": low, "high": high, "programs": len(names)}
         interval = f"[{100 * low:.2f}, {100 * high:.2f}], {len(names)} programs"
-        label = "without stolen time" if kind == "corrected" else "as it is"
-        text = f"{k1} to {k2}, {label}: mean absolute error {100 * mean:.2f} % {interval}, target 4.11 %"
-        verdicts.append((text, mean <= TARGET))
+        text = f"{k1} to {k2}, {LABELS[kind]}: mean absolute error {100 * mean:.2f} % {interval}"
+        if kind == "same work":
+            print(text)
+        else:
+            verdicts.append((f"{text}, target 4.11 %", mean <= TARGET))
     return figures, verdicts
 
 
@@ -145,11 +163,11 @@ def main() -> int:
     """Measure and print; return 0 if the target is reached."""
     parser = harness.arguments(__doc__)
     results.arguments(parser)
-    parser.add_argument("--rounds", type=int, help="per program (10; 4 with --quick)")
+    parser.add_argument("--rounds", type=int, help="recordings per program (6; 3 with --quick)")
     parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (20; 10 with --quick)")
     options = parser.parse_args()
     options.warm_up = options.warm_up or (10.0 if options.quick else 20.0)
-    options.rounds = options.rounds or (4 if options.quick else 10)
+    options.rounds = options.rounds or (3 if options.quick else 6)
     if len(harness.machine()["cpus"]) < 2:
         parser.error("needs two CPUs")
     measured = results.Results("walltime_error", options)

@@ -42,7 +42,7 @@ def test_a_program_of_others_does_its_work_and_measures_itself(name: str) -> Non
 def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
     if name == "sunflow" and not programs.SUNFLOW[0].is_file():
         pytest.skip("sunflow is Debian's package")
-    with driven.Driven(programs.driven(name, percent=3)) as program:
+    with driven.Driven(programs.driven(name, percent=5)) as program:
         runs = [program.run() for _ in range(3)]
     assert len({run.said["items"] for run in runs}) == 1
     for before, after in itertools.pairwise(runs):
@@ -53,7 +53,7 @@ def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
 
 
 def test_a_driven_program_runs_where_it_is_placed() -> None:
-    with driven.Driven(programs.driven("sunflow" if programs.SUNFLOW[0].is_file() else "jython", percent=3)) as program:
+    with driven.Driven(programs.driven("sunflow" if programs.SUNFLOW[0].is_file() else "jython", percent=5)) as program:
         program.run()
         for cpus in ({0}, {0, 1}):
             program.place(cpus)

@@ -7,7 +7,6 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,13 +77,13 @@ def test_lost_records_miss_the_target_however_low_the_cost(capsys: pytest.Captur
 # --- wall-time error ---------------------------------------------------------------------------------------------------
 
 
-def a_round(predicted: dict[int, int], took: dict[int, int], cpu: dict[int, int]) -> dict[str, Any]:
+def a_round(predicted: dict[int, int], took: dict[int, int], cpu: dict[int, int]) -> list[dict[str, int]]:
     """A round in which runs on k cores predict `predicted[k]` for the other number, and `took[k]` is measured."""
-    order = (2, 1, 1, 2)
-    return {
-        "recorded": [{"k": k, "predicted": {"raw": predicted[k], "corrected": predicted[k]}} for k in order],
-        "plain": [{"k": k, "raw": took[k], "corrected": took[k], "cpu_ns": cpu[k]} for k in order],
-    }
+    return [
+        {"k": k, "cpu_ns": cpu[k]}
+        | {"raw": took[k], "corrected": took[k], "predicted_raw": predicted[k], "predicted_corrected": predicted[k]}
+        for k in walltime_error.ORDER
+    ]
 
 
 def test_an_error_compares_what_one_number_of_cores_predicts_with_what_the_other_took() -> None:
@@ -92,6 +91,14 @@ def test_an_error_compares_what_one_number_of_cores_predicts_with_what_the_other
     assert walltime_error.errors([made], 1, "raw") == pytest.approx([0.1] * 3)
     assert walltime_error.errors([made], 2, "corrected") == pytest.approx([-0.1] * 3)
     assert walltime_error.work_growth([made]) == pytest.approx(0.05)
+
+
+def test_a_prediction_for_the_work_that_was_really_done_is_right_where_only_the_work_grew() -> None:
+    # 200 on one core are 100 on two; there they take 30 % more CPU time, and so 130.
+    made = {"rounds": [a_round({1: 100, 2: 260}, {1: 200, 2: 130}, {1: 200, 2: 260})]}
+    assert walltime_error.errors([made], 1, "corrected") == pytest.approx([100 / 130 - 1])
+    assert walltime_error.errors([made], 1, "same work") == pytest.approx([0])
+    assert walltime_error.errors([made], 2, "same work") == pytest.approx([0])
 
 
 def test_errors_of_opposite_sign_do_not_cancel_out() -> None:
