@@ -68,9 +68,7 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
   if (options.park_threshold > 0 && !early_.reserve()) return false;
   if (!table_.create(path, pid, options.no_map, options.max_slots)) return false;
   parks_alone_ = table_.take_slot();
-  if (parks_alone_ == 0 || !identity_.make_room(parks_alone_)) return false;
-  table_.open(parks_alone_, {0, 0, 0, HW_BK_PARK, 0, 0, 0});
-  return true;
+  return parks_alone_ != 0 && identity_.make_room(parks_alone_);
 }
 
 // --- who an object is
@@ -84,7 +82,13 @@ uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, u
 }
 
 LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
-  if (it.blocker == nullptr) return {parks_alone_, 0, 0};
+  if (it.blocker == nullptr) {
+    if (!is_alone_open_.load(std::memory_order_relaxed)) {
+      table_.set_kind(parks_alone_, HW_BK_PARK);
+      is_alone_open_.store(true, std::memory_order_relaxed);
+    }
+    return {parks_alone_, 0, 0};
+  }
   const uint64_t key = Identity::key(it.hash, it.kind);
   if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0};
   if (options_.park_threshold > 0 && !early_.reached(key, options_.park_threshold)) {

@@ -124,7 +124,8 @@ class LockRecords {
   Waits waits_;
   Holds holds_;
   Sections sections_;
-  uint32_t parks_alone_ = 0;  // the slot of parks without a blocker
+  uint32_t parks_alone_ = 0;  // the slot of parks without a blocker, free to readers until there is one
+  std::atomic<bool> is_alone_open_{false};
   std::atomic<uint32_t> next_blocker_{1};
   std::atomic<bool> ended_{false};
   std::atomic<bool> looking_{false};

@@ -287,6 +287,11 @@ void LockTable::open(uint32_t slot, const Facts& facts) noexcept {
   it.times_parked = facts.parked_before;
 }
 
+void LockTable::set_kind(uint32_t slot, uint16_t kind) noexcept {
+  const Writing writing(at(slot));
+  at(slot).kind = kind;
+}
+
 int64_t LockTable::begin(uint32_t slot, int64_t now_ns) noexcept {
   hw_lock_slot& it = at(slot);
   const Writing writing(it);

@@ -55,6 +55,8 @@ class LockTable {
     uint64_t parked_before;  // below the threshold
   };
   void open(uint32_t slot, const Facts& facts) noexcept;
+  // The least that a slot needs to be looked at; may be said again at any time.
+  void set_kind(uint32_t slot, uint16_t kind) noexcept;
 
   // A thread blocks, goes on. Both return the time that counts (see above).
   int64_t begin(uint32_t slot, int64_t now_ns) noexcept;

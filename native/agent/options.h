@@ -15,7 +15,7 @@ struct Options {
   bool stop = false;         // attach only: end the running recording and let go of its file
   bool no_map = false;       // write by system calls instead of through a mapping (for tests and odd file systems)
   bool locks = false;        // record parks, contended monitors and Object.wait (docs/decisions/0005-locks.md)
-  int park_threshold = 0;    // with `locks`: times are taken from a blocker's Nth park on
+  int park_threshold = 0;    // with `locks`: so many parks of a blocker are only counted, before times are taken
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 

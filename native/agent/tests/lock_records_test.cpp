@@ -626,7 +626,7 @@ void blockers_die_and_are_forgotten_while_64_threads_go_on() {
   options.forget_dead = true;
   Recording recording(options);
   constexpr uint32_t kThreads = 64;
-  constexpr uint32_t kRounds = 300;
+  constexpr uint32_t kRounds = 100;
   std::mutex all_mutex;
   std::vector<std::unique_ptr<Thing>> all;  // freed at the end, as a collected object's memory is never looked at
   std::atomic<uint32_t> running{kThreads};

@@ -50,7 +50,7 @@ _OPTIONS = (
         "--park-threshold",
         type=click.IntRange(1, 2**31 - 1),
         metavar="N",
-        help="Locks: take times from a lock's Nth park on; those before are counted only.",
+        help="Locks: only count a lock's first N parks; take times of those that follow.",
     ),
     click.option(
         "--forget-dead",
