@@ -11,6 +11,13 @@ from typing import Any
 import pytest
 from docs_blocks import ROOT
 
+from headway.analyses.live import live_rows
+from headway.model.live_lock import LiveLock, LiveTable
+from headway.model.lock_sums import LockSums
+from headway.report.lock_json import live_json
+from made_locks import LOCK_FRAMES, Made, Wait
+from synthetic import FakeThread
+
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 HEADWAY = ROOT / ".venv" / "bin" / "headway"
 WORKLOADS = ROOT / "java" / "workloads" / "target" / "workloads.jar"
@@ -54,6 +61,24 @@ def test_walltime_prints_the_documented_keys(recording: Path) -> None:
 
 def test_threads_prints_the_documented_keys(recording: Path) -> None:
     assert set(ask("threads", recording)[0]) == documented("threads")
+
+
+def test_locks_prints_the_documented_keys(tmp_path: Path) -> None:
+    stacks = [LOCK_FRAMES]
+    made = Made([FakeThread(states=[("R", 100)]), FakeThread()], [Wait(0, 0, 10, 90, owner=1, stack=0)], stacks=stacks)
+    (row,) = ask("locks", made.write(tmp_path / "a.headway"))
+    assert set(row) == documented("locks")
+    assert set(row["sites"][0]) == documented("locks", 1)
+    assert set(row["holders"][0]) == documented("locks", 2)
+
+
+def test_the_live_table_has_the_documented_keys() -> None:
+    sums = LockSums(1, 1, 0, 1, 1, 1, 1, 2, 3)
+    lock = LiveLock(1, "park", "a.B", 1, 1, False, 0, sums, 0, 0, False)
+    table = LiveTable(1, 0, 3, (lock,), 0, 0, 0, 0)
+    said = live_json(table, live_rows(table))
+    assert set(said) == documented("dump")
+    assert set(said["locks"][0]) == documented("dump", 1)
 
 
 def test_doctor_prints_the_documented_keys() -> None:

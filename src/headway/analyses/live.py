@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.analyses.lock_metrics import Metrics, metrics
-from headway.analyses.lock_rules import OTHER, Wait, classify, simple
+from headway.analyses.lock_rules import OTHER, Wait, classify, display
 
 if TYPE_CHECKING:
     from headway.model.live_lock import LiveLock, LiveTable
@@ -39,7 +39,7 @@ def live_rows(
     earlier = {_key(lock): lock for lock in before.rows} if before is not None else {}
     span_ns = table.now_ns - before.now_ns if before is not None else 0
     rows = [_row(table, lock, earlier.get(_key(lock)), span_ns) for lock in table.rows]
-    kept = [row for row in rows if row.lock.sums.times_parked >= min_parks]
+    kept = [row for row in rows if row.lock.sums.times_parked >= max(min_parks, 1)]  # an unused row is none
     return sorted(kept, key=lambda row: (row.contention is False, -_value(row, sort), row.lock.sums.first_ns))
 
 
@@ -52,7 +52,7 @@ def _row(table: LiveTable, lock: LiveLock, earlier: LiveLock | None, span_ns: in
     is_known = rule is not OTHER
     sums, past = lock.sums, earlier.sums if earlier is not None else None
     return LiveRow(
-        name=name_of(lock),
+        name=display(lock.class_name, lock.identity_hash, lock.forgotten > 0),
         lock=lock,
         metrics=metrics(sums, table.now_ns - table.since_ns),
         mean_hold_ns=lock.hold_ns / lock.holds if lock.holds else None,
@@ -61,15 +61,6 @@ def _row(table: LiveTable, lock: LiveLock, earlier: LiveLock | None, span_ns: in
         parks_per_s=(sums.times_parked - (past.times_parked if past else 0)) * 1e9 / span_ns if span_ns else None,
         waiters=(sums.thread_time_ns - (past.thread_time_ns if past else 0)) / span_ns if span_ns else None,
     )
-
-
-def name_of(lock: LiveLock) -> str:
-    """Return what people see: ReentrantLock$NonfairSync@1f2e3d."""
-    if not lock.class_name:
-        return "(no blocker)"
-    if lock.forgotten or not lock.identity_hash:
-        return f"forgotten {simple(lock.class_name)}"
-    return f"{simple(lock.class_name)}@{lock.identity_hash & 0xFFFFFFFF:x}"
 
 
 def _value(row: LiveRow, sort: str) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.activity import wall_ns
-from headway.analyses.lock_rules import simple
+from headway.analyses.lock_rules import display
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ class Blockers:
 
     def name(self, row: int) -> str:
         """Return what people see: ReentrantLock$NonfairSync@1f2e3d."""
-        if self.is_object[row]:
-            return f"{simple(self.class_name(row))}@{int(self.table['identity_hash'][row]) & 0xFFFFFFFF:x}"
-        name = self.class_name(row)
-        return f"forgotten {simple(name)}" if name else "(no blocker)"
+        return display(self.class_name(row), int(self.table["identity_hash"][row]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,6 +145,18 @@ def simple(class_name: str) -> str:
     return class_name.split("/", 1)[0].rpartition(".")[2]
 
 
+def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
+    """Return what people see of an object: ReentrantLock@1f2e3d. Inner classes that only say how are left out.
+
+    `is_rest`: no object, but what is left of all forgotten ones of the class.
+    """
+    if not class_name:
+        return "(no blocker)"
+    name = re.sub(r"\$(NonfairSync|FairSync|Sync)$", "", simple(class_name))
+    name = re.sub(r"^AbstractQueued(Long)?Synchronizer\$ConditionObject$", "Condition", name)
+    return f"forgotten {name}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
+
+
 def is_jdk(class_name: str) -> bool:
     """Return whether a class belongs to the JDK."""
     return bool(_JDK.match(class_name))
@@ -175,6 +187,8 @@ def _is_result(wait: Wait) -> bool:
 def _takes_resource(wait: Wait) -> bool:
     near = wait.own[:6]
     pools = [call for call in near if "Pool." in call and not re.search(r"(Thread|Worker|Executor)s?Pool", call)]
+    if pools and all("Pool." in call for call in wait.own):
+        pools = []  # nobody calls that pool: the thread is its own
     return bool(_TAKES.match(wait.queue_method)) and (
         bool(pools) or any(_RESOURCE.match(c.rpartition(".")[2]) for c in near)
     )

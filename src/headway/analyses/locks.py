@@ -70,7 +70,8 @@ def locks(
     costs = cost(data, groups.group, sites.contended, groups.count, groups.blocks)
     rows = Rows(data, sites, groups, found, units_blocker, units_group, costs)
     order = _order(rows, sort)
-    order = order[groups.columns["times_parked"][order] >= min_parks]
+    is_used = (groups.columns["times_parked"] > 0) | (groups.columns["thread_time_ns"] > 0)
+    order = order[is_used[order] & (groups.columns["times_parked"][order] >= min_parks)]
     shown = order if limit is None else order[:limit]
     waited = data.blocks.end - data.blocks.start
     return Locks(
@@ -79,7 +80,7 @@ def locks(
         window_ns=data.window,
         mode=recording.manifest.mode,
         rows=tuple(rows.row(int(group)) for group in shown),
-        hidden=groups.count - len(shown),
+        hidden=int(is_used.sum()) - len(shown),
         contended_ns=int(waited[sites.contended].sum()),
         idle_ns=int(waited[~sites.contended].sum()),
         deadlocks=deadlocks(data),

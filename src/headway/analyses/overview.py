@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.analyses.activity import has_scheduling
+from headway.analyses.locks import Locks, has_locks, locks
 from headway.analyses.parallelism import Parallelism, parallelism
 from headway.analyses.threads import Threads, threads
 from headway.analyses.units import duration, percent, significant
@@ -34,13 +35,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The verdict, most telling first, and the results behind it; parallelism and walltime are None in mode agent."""
+    """The verdict, most telling first, and the results behind it; parallelism and walltime are None in mode agent.
+
+    `locks` has the TOP_LOCKS that cost most; None where they were not recorded.
+    """
 
     findings: tuple[Finding, ...]
     parallelism: Parallelism | None
     walltime: Walltime | None
     threads: Threads
     notices: tuple[Notice, ...]
+    locks: Locks | None = None
 
 
 def overview(recording: Recording) -> Overview:
@@ -49,8 +54,10 @@ def overview(recording: Recording) -> Overview:
     Raises HeadwayError HW402 (no recorded span), or HW303 or HW306 when a table can't be read.
     """
     listed = threads(recording)
+    waited = locks(recording, limit=TOP_LOCKS) if has_locks(recording) else None
     if not has_scheduling(recording):
-        return Overview((_only_threads(listed),), None, None, listed, listed.notices)
+        alone = (_only_threads(listed), *_contention(waited))
+        return Overview(alone, None, None, listed, _once([*listed.notices, *_lock_notices(waited)]), waited)
     levels = parallelism(recording)
     k1 = recording.manifest.recorded_cores
     predicted = walltime(recording, default_cores(k1)) if k1 else None
@@ -59,10 +66,52 @@ def overview(recording: Recording) -> Overview:
         _alone(levels),
         *([_runtime(levels, recording)] if recording.manifest.jvms or recording.has("jvm_phase") else []),
         *([_prediction(predicted)] if predicted else []),
+        *_contention(waited),
         *([_stolen(levels)] if levels.stolen_core_ns is not None else []),
     ]
-    notices = _once([*levels.notices, *(predicted.notices if predicted else ()), *listed.notices])
-    return Overview(tuple(findings), levels, predicted, listed, notices)
+    told = [*levels.notices, *(predicted.notices if predicted else ()), *listed.notices, *_lock_notices(waited)]
+    return Overview(tuple(findings), levels, predicted, listed, _once(told), waited)
+
+
+TOP_LOCKS = 3
+LEAST_CONTENTION = 0.01
+"""Locks are worth a finding when threads waited for the first of them for this part of the wall time."""
+
+
+def _contention(found: Locks | None) -> tuple[Finding, ...]:
+    """Name the lock that costs most, if it costs anything to speak of."""
+    rows = [row for row in found.rows if row.contention] if found is not None else []
+    if found is None or not rows or rows[0].sums.thread_time_ns < LEAST_CONTENTION * found.wall_ns:
+        return ()
+    first = rows[0]
+    text = f"Threads waited {duration(first.sums.thread_time_ns)} for {first.name} ({first.sums.times_parked} waits"
+    text += f", up to {first.sums.peak_parked} at once)"
+    if first.holding:
+        most = max(first.holding, key=lambda what: first.holding[what] if first.holding else 0)
+        share = first.holding[most] / (sum(first.holding.values()) or 1)
+        text += f"; for {percent(share)} of that {HOLDERS[most]}"
+    figures = {
+        "parking_thread_time_ns": first.sums.thread_time_ns,
+        "lost_core_ns": first.lost_core_ns,
+        "speedup_bound": None if first.speedup_bound == float("inf") else first.speedup_bound,
+    }
+    return (Finding("locks", f"{text}.", figures),)
+
+
+HOLDERS = {
+    "running": "its holder ran",
+    "runnable": "its holder waited for a core",
+    "blocked": "its holder was blocked on another lock",
+    "gc_pause": "the JVM was in a GC pause",
+    "sleeping": "its holder slept or was in I/O",
+    "handoff": "nobody held it: the next thread was waking up",
+    "unknown": "what its holder did is not known",
+}
+"""What the holder of a lock did (lock_types.DOING), in words."""
+
+
+def _lock_notices(found: Locks | None) -> tuple[Notice, ...]:
+    return found.notices if found is not None else ()
 
 
 def default_cores(recorded: int) -> tuple[int, ...]:

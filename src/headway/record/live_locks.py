@@ -214,7 +214,7 @@ def live_locks(pid: int) -> Iterator[tuple[TableFile, bool]]:
 
 @contextlib.contextmanager
 def _attached(pid: int) -> Iterator[TableFile]:
-    folder = Path(tempfile.mkdtemp(prefix="headway-locks-"))
+    folder = Path(tempfile.mkdtemp(prefix="headway-live-"))
     try:
         try:
             result = attach(pid, agent_library(), folder, locks=LockOptions())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def _lock(row: Lock, result: Locks) -> dict[str, Any]:
         "more_sites": row.more_sites,
         "holders": [_holder(holder) for holder in row.holders],
         "more_holders": row.more_holders,
-        "holding": None if row.holding is None else dict(row.holding),
+        "holding": None if row.holding is None else _doing(row.holding),
         "chain": [asdict(link) for link in row.chain],
         "chain_is_cycle": row.chain_is_cycle,
         "deadlocked": any(
@@ -114,9 +115,13 @@ def _holder(holder: Holder) -> dict[str, Any]:
         "seen_by": list(holder.seen_by),
         "share": holder.share,
         "wait_ns": holder.wait_ns,
-        "doing": dict(holder.doing),
+        "doing": _doing(holder.doing),
         "blocked_on": [asdict(each) for each in holder.blocked_on],
     }
+
+
+def _doing(doing: Mapping[str, int]) -> dict[str, int]:
+    return {f"{what}_ns": ns for what, ns in doing.items()}
 
 
 def live_json(table: LiveTable, rows: list[LiveRow]) -> dict[str, Any]:

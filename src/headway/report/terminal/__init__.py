@@ -50,6 +50,11 @@ def render_overview(recording: Recording, console: Console) -> None:
     if found.walltime is not None:
         print_table(console, tables.walltime_table(found.walltime))
         print_withheld(console, found.walltime.predictions)
+    contended = [row for row in found.locks.rows if row.contention] if found.locks is not None else []
+    if any(finding.id == "locks" for finding in found.findings):
+        from headway.report.terminal.locks import locks_table
+
+        print_table(console, locks_table(contended, "Locks that cost most (headway locks shows all)"))
     if found.threads.rows:
         rows = found.threads.rows
         title = f"Threads that ran longest ({min(TOP_THREADS, len(rows))} of {len(rows)})"

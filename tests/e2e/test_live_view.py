@@ -1,0 +1,144 @@
+"""The live view of a JVM that is recorded, or attached to just for it: nothing stops, nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lock_oracle import OPEN_LOCKS
+from recording_cli import HEADWAY, JAVA_17, headway
+from workloads import workloads_jar
+
+pytestmark = pytest.mark.root
+SECONDS = 600  # far longer than a test takes: it is ended by a signal
+PROGRAM = [JAVA_17, OPEN_LOCKS, "-cp", str(workloads_jar()), "headway.workloads.LargeCriticalSection", "juc"]
+PROGRAM += [str(word) for word in (SECONDS, 1, 1, 1, 8)]
+
+
+@contextlib.contextmanager
+def running(*before: str | Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Give a process that runs the program, and the pid of its JVM; the JVM is ended in the end, if it was not before."""
+    words = [*map(str, before), *PROGRAM]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, process.pid if not before else child_of(process.pid)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)  # which headway passes on
+
+
+def end(process: subprocess.Popen[str], jvm: int) -> tuple[str, str]:
+    """End the JVM as a user would, and return what was printed."""
+    os.kill(jvm, signal.SIGTERM)
+    return process.communicate(timeout=120)
+
+
+def child_of(pid: int) -> int:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for child in found:
+            if "libjvm.so" in Path(f"/proc/{child}/maps").read_text():
+                return int(child)
+        time.sleep(0.05)
+    raise AssertionError("the JVM did not come up")
+
+
+def snapshots(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def look(pid: int, *options: object) -> list[dict[str, Any]]:
+    """Look until the program's threads wait for a lock, and return what was seen."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done = headway("locks", "--pid", pid, "--json", *options)
+        if done.returncode == 0 and any(row["parked_now"] for row in json.loads(done.stdout)["locks"]):
+            return [json.loads(done.stdout)]
+    raise AssertionError((done.returncode, done.stdout, done.stderr))
+
+
+def contended(snapshot: dict[str, Any]) -> dict[str, Any]:
+    return next(row for row in snapshot["locks"] if row["contention"])
+
+
+def test_a_recorded_jvm_is_looked_at_without_being_asked(tmp_path: Path) -> None:
+    with running(*HEADWAY, "record", "--locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
+        (first,) = look(pid)
+        row = contended(first)
+        assert row["class_name"].startswith("java.util.concurrent.locks.ReentrantLock")
+        assert 1 <= row["parked_now"] <= row["peak_parked"] <= 8
+        assert 0 < row["parking_real_time_ns"] <= first["recorded_ns"]
+        assert row["parking_real_time_ns"] <= row["parking_thread_time_ns"] <= 8 * row["parking_real_time_ns"]
+        dumped = headway("dump", "--pid", pid, "-o", tmp_path / "d.json", "--json")
+        assert dumped.returncode == 0, dumped.stderr
+        later = json.loads((tmp_path / "d.json").read_text())
+        assert contended(later)["times_parked"] >= row["times_parked"]
+        assert headway("dump", "--pid", pid, "-o", tmp_path / "d.json").returncode == 1, (
+            "no file is overwritten unasked"
+        )
+        out, err = end(process, pid)
+    assert (process.returncode, out) == (143, ""), err
+    whole = json.loads(headway("locks", tmp_path / "a.headway", "--json").stdout)
+    same = next(each for each in whole if each["identity_hash"] == row["identity_hash"])
+    assert same["times_parked"] >= contended(later)["times_parked"]
+    assert same["parking_thread_time_ns"] >= contended(later)["parking_thread_time_ns"]
+
+
+def test_a_jvm_that_nobody_records_is_attached_to_while_somebody_looks(tmp_path: Path) -> None:
+    with running() as (process, pid):
+        child_of_nobody = look(pid, "--interval", "300ms")[0]
+        assert contended(child_of_nobody)["parked_now"] >= 1
+        assert "/locks-" not in Path(f"/proc/{pid}/maps").read_text(), "the agent has let go of its table"
+        text = headway("dump", "--pid", pid, "--interval", "200ms", "-o", tmp_path / "d.txt")
+        assert text.returncode == 0, text.stderr
+        assert "parking thread-time" in (tmp_path / "d.txt").read_text()
+        assert end(process, pid) == ("", "")
+    assert process.returncode == -signal.SIGTERM or process.returncode == 143
+
+
+def test_watching_ends_with_the_jvm_and_at_ctrl_c_and_works_in_a_pipe() -> None:
+    with running() as (process, pid):
+        look(pid, "--interval", "200ms")
+        command = [*HEADWAY, "locks", "--pid", str(pid), "--watch", "--json", "--interval", "200ms"]
+        interrupted = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert interrupted.stdout is not None
+        lines = [interrupted.stdout.readline() for _ in range(2)]
+        interrupted.send_signal(signal.SIGINT)
+        rest, err = interrupted.communicate(timeout=60)
+        assert (interrupted.returncode, err) == (0, "")
+        first, second = snapshots("".join(lines))
+        assert second["recorded_ns"] > first["recorded_ns"]
+        assert contended(second)["parks_per_s"] >= 0
+        assert all(contended(each) for each in snapshots(rest))
+        piped = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {' '.join(command[:-3])} --interval 100ms | head -n 1"],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert (piped.returncode, piped.stderr) == (0, "")
+        to_the_end = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert json.loads(to_the_end.stdout.readline() if to_the_end.stdout else "{}")
+        end(process, pid)
+        out, err = to_the_end.communicate(timeout=60)
+    assert (to_the_end.returncode, err) == (0, "")
+    assert all(each["pid"] for each in snapshots(out))
+
+
+def test_a_jvm_that_is_recorded_without_its_locks_says_so(tmp_path: Path) -> None:
+    with running(*HEADWAY, "record", "--no-locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
+        deadline = time.monotonic() + 60
+        while (done := headway("locks", "--pid", pid)).stderr[:5] != "HW064" and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "HW064" in done.stderr
+        end(process, pid)
+    assert process.returncode == 143

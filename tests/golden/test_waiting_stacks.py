@@ -1,0 +1,79 @@
+"""Real stacks of every kind of waiting on JDK 17 and 25 (waiting_stacks/Stacks.java printed them): each finds its rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headway.analyses.lock_rules import CONTENTION, RULES, WORK, Wait, classify
+
+HERE = Path(__file__).resolve().parent / "waiting_stacks"
+
+
+def stacks(name: str) -> list[tuple[str, Wait]]:
+    found = []
+    for part in (HERE / name).read_text().split("== ")[1:]:
+        head, *lines = part.splitlines()
+        rule, kind, class_name, timed = (word.strip() for word in head.split("|"))
+        frames = [(line.rpartition(".")[0], line.rpartition(".")[2]) for line in lines]
+        found.append((rule, Wait(kind, class_name, frames, timed == "true")))
+    return found
+
+
+@pytest.mark.parametrize("name", ["jdk17.txt", "jdk25.txt"])
+def test_every_stack_finds_the_rule_that_was_decided_by_hand(name: str) -> None:
+    wrong = {(rule, classify(wait).id, wait.calls) for rule, wait in stacks(name) if classify(wait).id != rule}
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", ["jdk17.txt", "jdk25.txt"])
+def test_the_stacks_try_nearly_every_rule(name: str) -> None:
+    tried = {rule for rule, _ in stacks(name)}
+    untried = {rule.id for rule in RULES} - tried
+    assert untried <= {"sleep", "library-worker", "jdk-thread"}
+
+
+def test_a_worker_that_waits_for_its_queue_s_lock_is_contention_and_no_idle_worker() -> None:
+    frames = [
+        ("jdk.internal.misc.Unsafe", "park"),
+        ("java.util.concurrent.locks.LockSupport", "park"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer", "acquire"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer", "acquireInterruptibly"),
+        ("java.util.concurrent.locks.ReentrantLock", "lockInterruptibly"),
+        ("java.util.concurrent.LinkedBlockingQueue", "take"),
+        ("java.util.concurrent.ThreadPoolExecutor", "getTask"),
+        ("java.util.concurrent.ThreadPoolExecutor", "runWorker"),
+        ("java.lang.Thread", "run"),
+    ]
+    found = classify(Wait("park", "java.util.concurrent.locks.ReentrantLock$NonfairSync", frames))
+    assert (found.id, found.waiting) == ("lock", CONTENTION)
+
+
+def test_taking_the_lock_again_after_await_is_contention() -> None:
+    frames = [
+        ("java.util.concurrent.locks.LockSupport", "park"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer", "acquire"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "await"),
+        ("java.util.concurrent.LinkedBlockingQueue", "take"),
+        ("java.util.concurrent.ThreadPoolExecutor", "getTask"),
+    ]
+    assert classify(Wait("park", "java.util.concurrent.locks.ReentrantLock$NonfairSync", frames)).id == "lock"
+
+
+def test_a_copy_of_a_pool_in_another_package_is_a_pool() -> None:
+    frames = [
+        ("java.util.concurrent.locks.LockSupport", "park"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "await"),
+        ("org.apache.tomcat.util.threads.TaskQueue", "take"),
+        ("org.apache.tomcat.util.threads.ThreadPoolExecutor", "getTask"),
+        ("java.lang.Thread", "run"),
+    ]
+    wait = Wait("park", "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", frames)
+    assert classify(wait).waiting == WORK
+
+
+def test_names_of_threads_play_no_part_and_a_class_alone_is_enough_for_locks() -> None:
+    assert classify(Wait("park", "java.util.concurrent.locks.ReentrantLock$FairSync")).id == "lock"
+    assert classify(Wait("monitor", "org.example.Account")).id == "monitor"
+    assert classify(Wait("park", "java.util.concurrent.FutureTask")).id == "result"

@@ -1,0 +1,186 @@
+"""The agent's live table, read while it is written, cut off, or something else altogether."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.live import live_rows
+from headway.errors import HeadwayError
+from headway.model.live_lock import LiveTable
+from headway.record.live_locks import open_file
+from headway.report.terminal.lock_text import live_text
+
+CLASSES = ["java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.lang.Object"]
+SLOT_BYTES = 128
+FIRST_SLOT = 4096 + 4096 * 128
+
+
+def slot(**values: Any) -> bytes:
+    """struct hw_lock_slot of native/wire/records.h."""
+    of = {
+        "sequence": 0, "blocker_id": 1, "hash": 0x1234, "class_index": 0, "kind": 1, "dead": 0, "first_java_id": 7,
+        "first_stack": 0, "now": 0, "peak": 2, "forgotten": 0, "times": 10, "measured": 10, "first_ns": 1_000,
+        "last_ns": 9_000, "thread_ns": 5_000, "real_ns": 3_000, "holds": 4, "hold_ns": 400, **values,
+    }  # fmt: skip
+    return struct.pack("<IIiIHHIIIIIQQqqQQQQ24x", *of.values())
+
+
+def header(slots: int, **values: Any) -> bytes:
+    """struct hw_lock_header."""
+    of = {
+        "magic": b"HWLOCKS\0", "version": 1, "pid": 42, "created_ns": 500, "slot_bytes": SLOT_BYTES, "slots": slots,
+        "classes": len(CLASSES), "forgotten": 0, "dropped": 3, "parked": 1, "capped_ns": 0, "updated_ns": 0, "below": 5,
+        **values,
+    }  # fmt: skip
+    return struct.pack("<8sIIqIIIIQQqqQ", *of.values()).ljust(4096, b"\0")
+
+
+def table(path: Path, *slots: bytes, **values: Any) -> Path:
+    names = b"".join(name.encode().ljust(128, b"\0") for name in CLASSES).ljust(4096 * 128, b"\0")
+    path.write_bytes(header(len(slots) + 1, **values) + names + b"\0" * SLOT_BYTES + b"".join(slots))
+    return path
+
+
+def read(path: Path) -> LiveTable:
+    file = open_file(path)
+    try:
+        return file.read()
+    finally:
+        file.close()
+
+
+def test_sizes_are_those_of_the_wire_format() -> None:
+    assert len(slot()) == SLOT_BYTES
+
+
+def test_a_table_gives_its_sums_and_what_follows_from_them(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "t", slot(), slot(blocker_id=2, class_index=1, kind=2, hash=-1, times=3, measured=3)))
+    assert (found.pid, found.since_ns, found.dropped, found.below_threshold, found.missing) == (42, 500, 3, 5, 0)
+    lock, monitor = live_rows(found)
+    assert (lock.name, monitor.name) == ("ReentrantLock@1234", "Object@ffffffff")
+    assert (lock.contention, lock.waiting, monitor.lock.kind) == (True, "lock contention", "monitor")
+    assert lock.metrics.average_parking_time_ns == 500
+    assert lock.metrics.average_hold_time_ns == 300
+    assert lock.metrics.thread_life_time_util_pct == 100 * 5000 / 8000
+    assert lock.mean_hold_ns == 100
+
+
+def test_waits_that_go_on_count_up_to_now(tmp_path: Path) -> None:
+    start = time.monotonic_ns() - 10**9
+    found = read(table(tmp_path / "t", slot(now=3, first_ns=start, last_ns=start, thread_ns=0, real_ns=0)))
+    sums = found.rows[0].sums
+    going_on = found.now_ns - start
+    assert (sums.thread_time_ns, sums.real_time_ns) == (3 * going_on, going_on)
+    assert going_on >= 10**9
+
+
+def test_free_slots_are_no_rows_and_parks_without_a_blocker_are_one(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "t", slot(kind=0, blocker_id=9), slot(blocker_id=0), slot(forgotten=4, hash=0)))
+    assert {row.name for row in live_rows(found)} == {"forgotten ReentrantLock", "(no blocker)"}
+
+
+def test_a_snapshot_after_another_tells_how_it_went_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    first = read(table(path, slot(times=10, thread_ns=0)))
+    second = read(table(path, slot(times=30, thread_ns=10**6)))
+    (row,) = live_rows(second, first)
+    seconds = (second.now_ns - first.now_ns) / 1e9
+    assert row.parks_per_s == pytest.approx(20 / seconds)
+    assert row.waiters == pytest.approx(10**6 / 1e9 / seconds)
+
+
+def test_the_text_has_every_metric_of_the_paper(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "t", slot()))
+    text = live_text(found, live_rows(found))
+    names = (
+        "class", "hash code", "first thread", "times parked", "parked now", "peak parked", "parking thread-time",
+        "parking real-time", "average parking time", "average hold time", "real-time utilisation",
+        "thread-time utilisation", "real-life-time utilisation", "thread-life-time utilisation",
+    )  # fmt: skip
+    for name in names:
+        assert f"  {name} " in text
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cut off"),
+        (b"HWLOCKS\0", "cut off"),
+        (b"\x7fELF".ljust(8192, b"\0"), "does not begin"),
+        (header(2, version=2), "version 2"),
+        (header(2, slot_bytes=12), "sizes"),
+        (header(1 << 31), "sizes"),
+        (header(2, classes=1 << 20), "sizes"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_the_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(HeadwayError) as caught:
+        read(tmp_path / "t")
+    assert caught.value.notice.id == "HW065"
+    assert reason in caught.value.notice.message
+
+
+def test_a_missing_file_and_one_that_is_no_file_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("missing", "pipe", "."):
+        with pytest.raises(HeadwayError) as caught:
+            open_file(tmp_path / name)
+        assert caught.value.notice.id == "HW065"
+
+
+@pytest.mark.parametrize("size", [4096, 5000, FIRST_SLOT, FIRST_SLOT + 200, FIRST_SLOT + 300])
+def test_a_cut_off_table_gives_the_rows_that_are_there_and_counts_the_others(tmp_path: Path, size: int) -> None:
+    path = table(tmp_path / "t", slot(), slot(blocker_id=2))
+    os.truncate(path, size)
+    found = read(path)
+    whole = max(0, size - FIRST_SLOT) // SLOT_BYTES
+    assert found.missing == 3 - whole
+    assert len(found.rows) == max(0, whole - 1)
+
+
+def test_a_slot_that_a_dead_writer_left_half_written_is_shown_and_marked(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "t", slot(sequence=7), slot(sequence=8)))
+    assert [row.is_torn for row in found.rows] == [True, False]
+
+
+def test_rows_are_never_torn_however_fast_they_are_written(tmp_path: Path) -> None:
+    """A writer keeps all figures of a slot equal and changes them as fast as it can, under the sequence."""
+    path = table(tmp_path / "t", *(slot() for _ in range(3)))
+    over = threading.Event()
+
+    def write() -> None:
+        with open(path, "r+b", buffering=0) as file:
+            n = 0
+            while not over.is_set():
+                n += 1
+                for i in (1, 2, 3):
+                    at = FIRST_SLOT + i * SLOT_BYTES
+                    values = {"times": n, "measured": n, "thread_ns": n, "real_ns": n, "holds": n, "hold_ns": n}
+                    os.pwrite(file.fileno(), struct.pack("<I", 2 * n + 1), at)
+                    os.pwrite(file.fileno(), slot(**values)[4:64], at + 4)
+                    os.pwrite(file.fileno(), slot(**values)[64:], at + 64)
+                    os.pwrite(file.fileno(), struct.pack("<I", 2 * n + 2), at)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        seen = set()
+        for _ in range(300):
+            for row in read(path).rows:
+                sums = row.sums
+                if not row.is_torn and sums.times_parked != 10:
+                    figures = {sums.times_parked, sums.times_measured, sums.thread_time_ns, row.holds, row.hold_ns}
+                    assert len(figures) == 1
+                    seen |= figures
+        assert len(seen) > 1, "the writer wrote meanwhile"
+    finally:
+        over.set()
+        writer.join()
