@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("lock_oracle")
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

@@ -16,6 +16,7 @@ public final class FrequentLock {
 
     public static void main(String[] args) {
         String kind = Work.argument(args, 0, "juc");
+        MeasuredLock.warmUp(kind);
         List<MeasuredLock> locks =
                 List.of(MeasuredLock.of(kind, "frequent"), MeasuredLock.of(kind, "rare"));
         LockPattern pattern = new LockPattern(locks, (long) (32e6 * Work.argument(args, 2, 1.0)),

@@ -14,6 +14,7 @@ public final class LargeCriticalSection {
 
     public static void main(String[] args) {
         String kind = Work.argument(args, 0, "juc");
+        MeasuredLock.warmUp(kind);
         List<MeasuredLock> locks = List.of(MeasuredLock.of(kind, "lock-4ms"), MeasuredLock.of(kind, "lock-16ms"),
                 MeasuredLock.of(kind, "lock-64ms"));
         LockPattern pattern = new LockPattern(locks, (long) (4e6 * Work.argument(args, 2, 1.0)),

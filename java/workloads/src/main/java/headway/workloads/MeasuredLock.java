@@ -33,6 +33,17 @@ abstract class MeasuredLock {
         };
     }
 
+    /** Lets two threads meet at a lock, so that the JDK's classes are there when many do. */
+    static void warmUp(String kind) {
+        MeasuredLock lock = of(kind, "warm-up");
+        Thread other = new Thread(() -> lock.with(() -> {}), "warm-up");
+        lock.with(() -> {
+            other.start();
+            Work.await(() -> Blockers.isBlocked(other));
+        });
+        Work.join(other);
+    }
+
     /** Runs {@code section} with the lock held. */
     abstract void with(Runnable section);
 

@@ -1,0 +1,156 @@
+"""Every kind of blocking, each a number of times that the program knows: the object, the waker, and JFR's count."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lock_oracle import LockRun, compare_with_jfr, length_ns, record_locks
+from recording_cli import JAVA_17, headway, javas
+
+pytestmark = pytest.mark.root
+ROUNDS = 10
+
+
+@dataclass
+class Zoo:
+    run: LockRun
+    blocks: dict[int, list[dict[str, Any]]]
+    """headway's parks and waits by java id, each with its blocker."""
+
+    @property
+    def stations(self) -> list[dict[str, Any]]:
+        return list(self.run.said["stations"])
+
+
+@pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
+def zoo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Zoo:
+    folder = tmp_path_factory.mktemp("zoo")
+    run = record_locks(folder, "JucZoo", ROUNDS, java=request.param, jfr=request.param == JAVA_17)
+    cursor = run.recording.query(
+        "SELECT block.*, b.class_name, b.identity_hash, waker.java_id AS kernel_waker FROM block "
+        "LEFT JOIN blocker b USING (blocker_id) LEFT JOIN thread waker ON waker.thread_id = waker_thread_id "
+        "ORDER BY start_ns"
+    )
+    names = [column[0] for column in cursor.description or ()]
+    blocks: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in cursor.fetchall():
+        block = dict(zip(names, row, strict=True))
+        if block["kind"] != "monitor":  # no program's here: a thread may meet another one in the JDK's start-up code
+            blocks[block["java_id"]].append(block)
+    return Zoo(run, blocks)
+
+
+def test_each_kind_of_blocking_is_seen_as_often_as_it_happens(zoo: Zoo) -> None:
+    assert len(zoo.stations) >= 20
+    found = {station["name"]: len(zoo.blocks[station["java_id"]]) for station in zoo.stations}
+    assert found == {station["name"]: ROUNDS for station in zoo.stations}
+    assert all(station["rounds"] == ROUNDS for station in zoo.stations)
+
+
+def test_each_block_names_the_object_that_the_program_saw_its_thread_blocked_on(zoo: Zoo) -> None:
+    for station in zoo.stations:
+        blocks = zoo.blocks[station["java_id"]]
+        kind = "wait" if station["name"].startswith("Object.wait") else "park"
+        assert {block["kind"] for block in blocks} == {kind}
+        if station["blocker_class"]:
+            assert {block["class_name"] for block in blocks} == {station["blocker_class"]}
+            assert sorted({block["identity_hash"] for block in blocks}) == station["identity_hashes"]
+    without = [station for station in zoo.stations if station["name"] in ("park", "parkNanos")]
+    assert len(without) == 2
+    for station in without:
+        assert {block["class_name"] or "" for block in zoo.blocks[station["java_id"]]} == {""}
+
+
+def test_a_block_was_ended_by_whoever_released_it(zoo: Zoo) -> None:
+    driver = zoo.run.said["driver_java_id"]
+    for station in zoo.stations:
+        if not station["released"] or station["name"] == "ForkJoinTask":  # its result comes from the pool's worker
+            continue
+        for block in zoo.blocks[station["java_id"]]:
+            assert driver in (block["waker_java_id"], block["kernel_waker"]), station["name"]
+            assert not block["is_timed"]
+            assert block["start_ns"] <= block["waking_ns"] <= block["start_ns"] + block["dur_ns"]
+
+
+def test_a_block_with_a_timeout_ends_by_itself(zoo: Zoo) -> None:
+    timed = [station for station in zoo.stations if not station["released"]]
+    assert len(timed) >= 4
+    for station in timed:
+        for block in zoo.blocks[station["java_id"]]:
+            assert block["is_timed"], station["name"]
+            assert block["waker_java_id"] is None
+            assert not block["is_open"]
+
+
+def test_the_sums_of_every_blocker_are_those_of_its_blocks(zoo: Zoo) -> None:
+    rows = zoo.run.rows(
+        "SELECT b.blocker_id, b.times_parked, b.thread_time_ns, b.real_time_ns, count(*), sum(dur_ns) "
+        "FROM blocker b JOIN block USING (blocker_id) GROUP BY ALL"
+    )
+    assert rows
+    for _, times_parked, thread_time_ns, real_time_ns, blocks, dur_ns in rows:
+        assert times_parked == blocks
+        assert thread_time_ns == dur_ns
+        assert real_time_ns <= thread_time_ns
+
+
+def test_the_stack_of_a_block_leads_into_the_program(zoo: Zoo) -> None:
+    for station in zoo.stations:
+        frames = zoo.run.rows(
+            "SELECT f.class_name FROM block JOIN stack USING (stack_id) JOIN frame f USING (frame_id) WHERE java_id = $1",
+            (station["java_id"],),
+        )
+        classes = {name for (name,) in frames}
+        assert any(name.startswith("headway.workloads.") for name in classes), station["name"]
+        assert not any("Headway" in name for name in classes)
+
+
+def test_jfr_counts_the_same_and_as_much_time(zoo: Zoo) -> None:
+    if not zoo.run.jfr:
+        pytest.skip("this JDK has no JFR")
+    compare_with_jfr(zoo.run, {station["java_id"] for station in zoo.stations})
+
+
+def test_threads_with_nothing_to_do_are_not_called_contended(tmp_path: Path) -> None:
+    run = record_locks(tmp_path, "IdlePool", 8, 2)
+    span = run.said["begin_ns"], run.said["end_ns"]
+    # Eight workers, a scheduled pool's thread, a timer and a consumer did little else than wait.
+    least_ns = 0.9 * 11 * (span[1] - span[0])
+    assert sum(row["parking_thread_time_ns"] for row in run.locks if not row["contention"]) >= least_ns
+    contended = [row for row in run.locks if row["contention"]]
+    assert {row["waiting"] for row in contended} <= {"lock contention"}
+    # While they come into being, the workers meet at the lock of their queue; from then on there is nothing to meet at.
+    blocks = run.rows("SELECT start_ns, start_ns + dur_ns, blocker_id FROM block")
+    of_contended = {row["blocker_id"] for row in contended}
+    inside_ns = length_ns(((start, end) for start, end, blocker in blocks if blocker in of_contended), span)
+    assert inside_ns < 0.01 * least_ns
+    shown = headway("locks", run.path)
+    assert shown.returncode == 0
+    assert "Idle waiting" in shown.stdout
+
+
+def test_ten_thousand_virtual_threads_wait_for_one_lock(tmp_path: Path) -> None:
+    threads = 10_000
+    run = record_locks(tmp_path, "VirtualLock", threads, java=javas()[1])
+    said = run.said
+    assert (said["threads"], said["held"]) == (threads, threads)
+    (row,) = (row for row in run.locks if row["identity_hash"] == said["identity_hash"])
+    assert row["peak_parked"] == threads
+    assert row["times_parked"] >= threads
+    assert row["parked_now"] == 0
+    all_parked_ns = said["all_parked_end_ns"] - said["all_parked_begin_ns"]
+    assert row["parking_thread_time_ns"] >= threads * all_parked_ns
+    assert row["contention"]
+    ((blocks, virtual, waiters, woken),) = run.rows(
+        "SELECT count(*), count(*) FILTER (is_virtual), count(DISTINCT java_id), count(waker_java_id) FROM block "
+        "WHERE blocker_id = $1",
+        (row["blocker_id"],),
+    )
+    assert blocks == virtual == row["times_parked"]
+    assert waiters == threads
+    assert woken == blocks
