@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ def benchmarks() -> list[Path]:
 
 def main() -> int:
     """Run all; return 0 if every target is reached."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     failed = []
     for program in benchmarks():
