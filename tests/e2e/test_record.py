@@ -224,8 +224,9 @@ def test_a_jvm_in_another_root_starts_although_the_agent_is_not_there(
     script = tmp_path / "start"
     script.write_text(f"#!/bin/sh\n# to another place\n{' '.join(map(str, chroot))}\n")
     script.chmod(0o755)
-    command = {"direct": chroot, "shell words": ["sh", "-c", " ".join(map(str, chroot))], "script": [script]}[how]
-    result = headway("record", "-o", tmp_path / "r.headway", "--", *command)
+    words = " ".join(map(str, chroot))
+    commands: dict[str, list[object]] = {"direct": [*chroot], "shell words": ["sh", "-c", words], "script": [script]}
+    result = headway("record", "-o", tmp_path / "r.headway", "--", *commands[how])
     assert result.returncode == 0, result.stderr
     assert result.stderr.startswith('openjdk version "17')
     assert "HW014: the command uses chroot: " in result.stderr
