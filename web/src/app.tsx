@@ -4,6 +4,7 @@ import { Timeline } from "./charts/timeline";
 import { WalltimeChart } from "./charts/walltime";
 import { duration } from "./format";
 import { Lanes } from "./lanes/view";
+import { Locks } from "./locks/view";
 import { Facts } from "./parts/facts";
 import { Notices } from "./parts/notices";
 import { Verdict } from "./parts/verdict";
@@ -42,6 +43,7 @@ export function App({ payload }: { payload: Payload }) {
           <Histogram payload={payload} />
           <WalltimeChart payload={payload} />
         </div>
+        <Locks payload={payload} span={span} />
         <Lanes payload={payload} span={span} onSpan={setSpan} />
         <Facts facts={payload.facts} />
       </main>

@@ -114,6 +114,101 @@ export interface RestOfThreads {
   by_kind: Record<string, number>;
 }
 
+/** A distribution of times: nearest-rank percentiles. */
+export interface Times {
+  p50: number;
+  p99: number;
+  max: number;
+  mean: number;
+  count: number;
+  source?: string;
+}
+
+export interface LockSite {
+  line: string;
+  share: number;
+  wait_ns: number;
+  times: number;
+  stacks_taken: number;
+  contention: boolean;
+  stack: string[];
+  is_cut: boolean;
+}
+
+export const DOINGS = [
+  "running_ns",
+  "runnable_ns",
+  "blocked_ns",
+  "gc_pause_ns",
+  "sleeping_ns",
+  "handoff_ns",
+  "unknown_ns",
+] as const;
+export type Doing = (typeof DOINGS)[number];
+
+export interface LockHolder {
+  thread: string;
+  share: number;
+  wait_ns: number;
+  doing: Record<Doing, number>;
+  seen_by: string[];
+  blocked_on: { name: string; wait_ns: number }[];
+}
+
+export interface ChainLink {
+  thread: string;
+  lock: string;
+}
+
+/** A row of `headway locks`; `waiters` is the mean number of waiting threads in each bin, null where it has no object. */
+export interface LockRow {
+  name: string;
+  class_name: string;
+  kind: string;
+  waiting: string;
+  rule: string;
+  contention: boolean;
+  objects: number;
+  dead: boolean;
+  deadlocked: boolean;
+  first_thread: string | null;
+  first_ns: number;
+  last_ns: number;
+  times_parked: number;
+  parked_now: number;
+  peak_parked: number;
+  parking_thread_time_ns: number;
+  parking_real_time_ns: number;
+  average_parking_time_ns: number | null;
+  average_hold_time_ns: number | null;
+  real_time_util_pct: number | null;
+  thread_time_util_pct: number | null;
+  real_life_time_util_pct: number | null;
+  thread_life_time_util_pct: number | null;
+  wait_time_ns: Times | null;
+  true_hold_time_ns: Times | null;
+  lost_core_ns: number | null;
+  speedup_bound: number | null;
+  sites: LockSite[];
+  more_sites: number;
+  holders: LockHolder[];
+  more_holders: number;
+  holding: Record<Doing, number> | null;
+  chain: ChainLink[];
+  chain_is_cycle: boolean;
+  patterns: { name: string; text: string }[];
+  waiters: number[] | null;
+}
+
+export interface LockView {
+  bins: number;
+  contended_ns: number;
+  idle_ns: number;
+  hidden: number;
+  rows: LockRow[];
+  deadlocks: ChainLink[][];
+}
+
 export interface Fact {
   label: string;
   value: string;
@@ -131,8 +226,9 @@ export interface Payload {
   notices: Notice[];
   parallelism: Parallelism | null;
   walltime: Walltime | null;
-  /** Why parallelism or walltime is null, or why there are no lanes: a view is never empty without saying why. */
-  missing: { parallelism: string | null; walltime: string | null; lanes: string | null };
+  locks: LockView | null;
+  /** Why parallelism, walltime or locks is null, or why there are no lanes: a view is never empty without saying why. */
+  missing: { parallelism: string | null; walltime: string | null; lanes: string | null; locks: string | null };
   threads: { total: number; lanes: Lane[]; rest: RestOfThreads | null };
   phases: { items: [number, number, string, string][]; left_out: number };
   facts: { heading: string; rows: Fact[] }[];

@@ -1,8 +1,9 @@
 """A Perfetto trace of a recording: open it at https://ui.perfetto.dev or with trace_processor.
 
 Scheduling goes in as the kernel's own events (ftrace bundles per CPU: sched_switch in compact form, sched_waking), so CPU tracks,
-thread states, wakers and Perfetto's SQL library work as on any trace. Beside it: JVM phases as slices, and counters of
-active and running threads by kind. Numbers of fields are those of protos/perfetto/trace (stable by Perfetto's rules).
+thread states, wakers and Perfetto's SQL library work as on any trace. Beside it: JVM phases and waits for locks as slices,
+and counters of active and running threads by kind. Numbers of fields are those of protos/perfetto/trace (stable by
+Perfetto's rules).
 
 What a recording does not know is not made up: between threads of the program a CPU shows as idle, though other programs may have
 run there; a waking whose waker is unknown or outside the program comes from a thread that says so. Times are CLOCK_MONOTONIC
@@ -17,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from headway.errors import HeadwayError
 from headway.report.export import protobuf as pb
+from headway.report.export.perfetto_locks import lock_packets
 from headway.report.export.perfetto_sched import UNRECORDED_PID, sched_bundles, unrecorded_threads
 from headway.report.output import new_file
 
@@ -36,7 +38,7 @@ def export_perfetto(recording: Recording, path: Path | str, *, overwrite: bool =
 
     Raises HeadwayError HW500 or HW501 (see `new_file`), or HW507 (neither thread states nor JVM phases in it).
     """
-    if not recording.has("slice") and not recording.has("jvm_phase"):
+    if not any(recording.has(table) for table in ("slice", "jvm_phase", "block")):
         raise HeadwayError("HW507", path=recording.path, what="thread states and JVM phases")
     with new_file(path, overwrite=overwrite) as out:
         _write(recording, out)
@@ -54,6 +56,8 @@ def _write(recording: Recording, out: IO[bytes]) -> None:
     for packet in _phases(recording):
         out.write(packet)
     for packet in _counters(recording):
+        out.write(packet)
+    for packet in lock_packets(recording, _packet):
         out.write(packet)
 
 

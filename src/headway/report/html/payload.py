@@ -17,6 +17,8 @@ from headway.analyses.parallelism import KINDS, Level, Parallelism
 from headway.analyses.walltime import Walltime
 from headway.errors import MESSAGES, Notice
 from headway.report.html.facts import facts, title
+from headway.report.html.locks import LockView, lock_view
+from headway.report.html.text import cut
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -33,9 +35,10 @@ TEXT_CHARS = 600
 def build_payload(recording: Recording) -> dict[str, Any]:
     """Return everything the page shows of a recording, at most PAYLOAD_BYTES of UTF-8 JSON."""
     found = overview(recording)
+    locks = lock_view(recording)
     limit = MAX_LANES
     while True:
-        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit))
+        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), locks)
         if _size(payload) <= PAYLOAD_BYTES or limit == 0:
             return payload
         limit //= 2
@@ -47,8 +50,9 @@ def _size(payload: Mapping[str, Any]) -> int:
     return len(text.encode("utf-8", "backslashreplace")) + 5 * sum(map(text.count, "<>&\u2028\u2029"))
 
 
-def _payload(recording: Recording, found: Overview, states: Lanes) -> dict[str, Any]:
+def _payload(recording: Recording, found: Overview, states: Lanes, locks: LockView) -> dict[str, Any]:
     manifest = recording.manifest
+    lock_values, no_locks, lock_notices = locks
     return {
         "version": 1,
         "made": {
@@ -62,10 +66,11 @@ def _payload(recording: Recording, found: Overview, states: Lanes) -> dict[str, 
         "wall_ns": recording.wall_ns,
         "recorded_cores": manifest.recorded_cores,
         "findings": [{"id": f.id, "text": cut(f.text, TEXT_CHARS), "figures": f.figures} for f in found.findings],
-        "notices": _notices((*found.notices, *states.notices)),
+        "notices": _notices((*found.notices, *states.notices, *lock_notices)),
         "parallelism": _parallelism(found.parallelism),
         "walltime": _walltime(found.walltime),
-        "missing": _missing(recording, found),
+        "locks": lock_values,
+        "missing": {**_missing(recording, found), "locks": no_locks},
         "threads": {
             "total": len(found.threads.rows),
             "lanes": [_lane(lane) for lane in states.lanes],
@@ -74,11 +79,6 @@ def _payload(recording: Recording, found: Overview, states: Lanes) -> dict[str, 
         "phases": _phases(recording),
         "facts": facts(recording),
     }
-
-
-def cut(text: str, chars: int) -> str:
-    """Return a text of at most `chars` characters; a cut one ends in an ellipsis."""
-    return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
 def _notices(notices: Sequence[Notice]) -> list[dict[str, str]]:

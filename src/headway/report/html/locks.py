@@ -1,0 +1,83 @@
+"""The locks of a recording for the page: the first rows of `headway locks`, and when each is waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.lock_timeline import waiters_over_time
+from headway.analyses.lock_types import Lock
+from headway.analyses.locks import has_locks, locks
+from headway.errors import Notice
+from headway.report.html.text import cut
+from headway.report.lock_json import locks_json
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+MAX_LOCKS, MAX_SITES, MAX_HOLDERS, MAX_FRAMES = 40, 6, 8, 12
+BINS = 240
+_CHARS = 160
+_PLAIN = (
+    *("kind", "waiting", "contention", "objects", "dead", "deadlocked", "chain_is_cycle", "holding", "first_ns"),
+    *("times_parked", "parked_now", "peak_parked", "parking_thread_time_ns", "parking_real_time_ns", "last_ns"),
+    *("average_parking_time_ns", "average_hold_time_ns", "real_time_util_pct", "thread_time_util_pct"),
+    *("real_life_time_util_pct", "thread_life_time_util_pct", "wait_time_ns", "true_hold_time_ns"),
+    *("lost_core_ns", "speedup_bound", "more_sites", "more_holders"),
+)
+
+
+LockView = tuple[dict[str, Any] | None, str | None, tuple[Notice, ...]]
+
+
+def lock_view(recording: Recording) -> LockView:
+    """Return the view's values, or None and why there are none; and the notices that mark them."""
+    if not has_locks(recording):
+        return None, Notice.of("HW430", path=recording.path.name, reason="").message, ()
+    if recording.wall_ns <= 0:
+        return None, Notice.of("HW505").message, ()
+    found = locks(recording, limit=MAX_LOCKS)
+    ids = [row.blocker_id for row in found.rows if row.blocker_id is not None]
+    waiters = waiters_over_time(recording, ids, BINS)
+    plain = locks_json(found)
+    view = {
+        "bins": BINS,
+        "contended_ns": found.contended_ns,
+        "idle_ns": found.idle_ns,
+        "hidden": found.hidden,
+        "rows": [_row(row, values, waiters) for row, values in zip(found.rows, plain, strict=True)],
+        "deadlocks": [[_step(link.thread, link.name) for link in each.links] for each in found.deadlocks[:5]],
+    }
+    return view, None, found.notices
+
+
+def _row(row: Lock, values: dict[str, Any], waiters: Any) -> dict[str, Any]:
+    mean = waiters.get(row.blocker_id)
+    return {
+        "name": cut(row.name, _CHARS),
+        "class_name": cut(row.class_name, _CHARS),
+        "rule": cut(row.rule.text, _CHARS * 2),
+        "first_thread": None if row.first_thread is None else cut(row.first_thread, _CHARS),
+        **{key: values[key] for key in _PLAIN},
+        "sites": [_site(site) for site in values["sites"][:MAX_SITES]],
+        "holders": [_holder(holder) for holder in values["holders"][:MAX_HOLDERS]],
+        "chain": [_step(link.thread, link.name) for link in row.chain],
+        "patterns": [{"name": each.name, "text": cut(each.text, _CHARS * 2)} for each in row.patterns],
+        "waiters": None if mean is None else [round(float(value), 3) for value in mean],
+    }
+
+
+def _step(thread: str, name: str) -> dict[str, str]:
+    return {"thread": cut(thread, _CHARS), "lock": cut(name, _CHARS)}
+
+
+def _site(site: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: site[key] for key in ("share", "wait_ns", "times", "stacks_taken", "contention")}
+    frames = [cut(frame, _CHARS) for frame in site["stack"][:MAX_FRAMES]]
+    is_cut = bool(site["is_cut"]) or len(site["stack"]) > MAX_FRAMES
+    return {"line": cut(site["line"], _CHARS), **kept, "stack": frames, "is_cut": is_cut}
+
+
+def _holder(holder: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: holder[key] for key in ("share", "wait_ns", "doing", "seen_by")}
+    blocked_on = [{"name": cut(each["name"], _CHARS), "wait_ns": each["wait_ns"]} for each in holder["blocked_on"][:4]]
+    return {"thread": cut(holder["thread"], _CHARS), **kept, "blocked_on": blocked_on}

@@ -1,0 +1,114 @@
+"""The report's view of locks in a real Chromium: its figures are the command's, and it is used by keyboard."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened_report import Opened, wait_until
+from playwright.sync_api import Browser, expect
+
+from headway.report.html import render_html
+from headway.store import open_recording
+from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
+from synthetic import FakeThread
+
+pytestmark = pytest.mark.browser
+HEADWAY = Path(sys.executable).with_name("headway")
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+MARKUP = "</script><b>x"
+SERVER = (*LOCK_FRAMES, ("org.example.Server", MARKUP), ("java.lang.Thread", "run"))
+CLASSES = (LOCK_CLASS, LOCK_CLASS, "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject")
+POOL = (
+    ("jdk.internal.misc.Unsafe", "park"),
+    ("java.util.concurrent.locks.LockSupport", "park"),
+    ("java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "await"),
+    ("java.util.concurrent.LinkedBlockingQueue", "take"),
+    ("java.util.concurrent.ThreadPoolExecutor", "getTask"),
+    ("java.util.concurrent.ThreadPoolExecutor$Worker", "run"),
+)
+
+
+@pytest.fixture(scope="module")
+def recording_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    waits = [
+        Wait(0, 0, 100, 400, owner=3, waker=3, stack=0),
+        Wait(1, 0, 150, 500, owner=3, waker=0, stack=0),
+        Wait(2, 1, 600, 700, owner=1, waker=1, stack=0),
+        Wait(2, 2, 0, 550, stack=1),
+    ]
+    holds = [Held(0, 3, 50, 400), Held(0, 0, 400, 500), Held(1, 1, 590, 700)]
+    made = Made([FakeThread() for _ in range(4)], waits, holds, wall=1000, stacks=[SERVER, POOL], classes=CLASSES)
+    return made.write(tmp_path_factory.mktemp("locks") / "made.headway")
+
+
+@pytest.fixture
+def opened(browser: Browser, recording_path: Path, tmp_path: Path) -> Iterator[Opened]:
+    report = render_html(open_recording(recording_path), tmp_path / "locks.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield (found := Opened(page, report))
+    assert found.complaints == []
+    page.close()
+
+
+def command(path: Path) -> list[dict[str, Any]]:
+    done = subprocess.run([HEADWAY, "locks", path, "--json"], capture_output=True, text=True, check=True)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def test_the_locks_shown_are_those_of_the_command_contention_first(opened: Opened, recording_path: Path) -> None:
+    rows = command(recording_path)
+    contended = [row for row in rows if row["contention"]]
+    assert 0 < len(contended) < len(rows)
+    shown = opened.page.locator("#lock-table tbody tr")
+    assert shown.locator("th").all_inner_texts() == [row["name"] for row in contended]
+    for line, row in zip(shown.all(), contended, strict=True):
+        values = line.locator("data").evaluate_all("all => all.map(d => d.value)")
+        lost = [] if row["lost_core_ns"] is None else [str(row["lost_core_ns"])]
+        counts = [str(row[key]) for key in ("parking_thread_time_ns", "times_parked", "peak_parked")]
+        assert [*values[: len(lost)], *values[len(lost) + 1 :]] == [*lost, *counts]
+    opened.page.get_by_label("show waiting that is no contention").check()
+    expect(shown).to_have_count(len(rows))
+
+
+def test_a_lock_chosen_by_keyboard_shows_its_holders_and_places(opened: Opened, recording_path: Path) -> None:
+    second = [row for row in command(recording_path) if row["contention"]][1]
+    button = opened.page.locator("#lock-table button").nth(1)
+    button.focus()
+    opened.page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    detail = opened.page.locator(".lock-detail")
+    expect(detail).to_contain_text(second["name"])
+    assert detail.locator("tbody th").all_inner_texts() == [holder["thread"] for holder in second["holders"]]
+    detail.locator("summary").first.click()
+    expect(detail.locator(".stack li").first).to_contain_text("Unsafe.park")
+
+
+def test_markup_in_a_methods_name_is_text(opened: Opened) -> None:
+    expect(opened.page.locator(".lock-detail summary").first).to_contain_text(MARKUP)
+
+
+def test_bars_are_drawn_where_threads_wait_and_nowhere_else(opened: Opened) -> None:
+    painted = """() => [...document.querySelectorAll('#lock-table canvas')].slice(0, 1).map(c => {
+        const copy = Object.assign(document.createElement('canvas'), {width: c.width, height: c.height});
+        const context = copy.getContext('2d', {willReadFrequently: true});
+        context.drawImage(c, 0, 0);
+        const pixels = context.getImageData(0, c.height - 1, c.width, 1).data;
+        const at = share => pixels[4 * Math.floor(share * (c.width - 1)) + 3] > 0;
+        return [at(0.05), at(0.2), at(0.45), at(0.7)];
+    })[0]"""
+    wait_until(opened.page, f"({painted})()[1]")
+    first_waits_from_a_tenth_to_a_half = [False, True, True, False]
+    assert opened.page.evaluate(painted) == first_waits_from_a_tenth_to_a_half
+
+
+def test_the_view_has_no_accessibility_fault_that_axe_finds(opened: Opened) -> None:
+    opened.page.evaluate(AXE.read_text())
+    found = opened.page.evaluate("axe.run('#locks').then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))")
+    assert found == []

@@ -1,0 +1,123 @@
+"""Locks in the reports: the page's values and Perfetto's tracks say what the tables and the command say."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+from headway.analyses.lock_timeline import waiters_over_time
+from headway.analyses.locks import locks
+from headway.report.export import export_perfetto
+from headway.report.html import build_payload
+from headway.report.html.locks import BINS, MAX_LOCKS
+from headway.report.lock_json import locks_json
+from headway.store import Recording, open_recording
+from made_locks import LOCK_FRAMES, Held, Made, Wait
+from synthetic import ORIGIN, FakeThread
+
+WALL = 1000
+STACK = (*LOCK_FRAMES, ("org.example.Server", "handle"), ("java.lang.Thread", "run"))
+
+
+def threads(count: int) -> list[FakeThread]:
+    return [FakeThread() for _ in range(count)]
+
+
+def recording_of(path: Path, waits: list[Wait], holds: list[Held] | None = None, count: int = 4) -> Recording:
+    made = Made(threads(count), waits, holds or [], wall=WALL, stacks=[STACK])
+    return open_recording(made.write(path))
+
+
+@pytest.fixture
+def contended(tmp_path: Path) -> Recording:
+    waits = [
+        Wait(0, 0, 100, 400, owner=3, waker=3, stack=0),
+        Wait(1, 0, 150, 500, owner=3, waker=0, stack=0),
+        Wait(2, 1, 600, 700, owner=1, waker=1, stack=0),
+    ]
+    return recording_of(tmp_path / "x.headway", waits, [Held(0, 3, 50, 400), Held(0, 0, 400, 500)])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    waits=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, WALL - 1), st.integers(0, 300)), min_size=1, max_size=20
+    ),
+    bins=st.integers(1, 50),
+)
+def test_the_waiters_in_each_bin_are_those_counted_moment_by_moment(
+    tmp_path_factory: pytest.TempPathFactory, waits: list[tuple[int, int, int]], bins: int
+) -> None:
+    made = [Wait(i, lock, start, min(WALL, start + length)) for i, (lock, start, length) in enumerate(waits)]
+    recording = recording_of(tmp_path_factory.mktemp("t") / "x.headway", made, count=len(made))
+    found = waiters_over_time(recording, [0, 1, 2], bins)
+    recording.close()
+    edges = np.linspace(0, WALL, bins + 1)
+    for lock in range(3):
+        slow = [
+            sum(max(0.0, min(w.end, high) - max(w.start, low)) for w in made if w.lock == lock) / (high - low)
+            for low, high in itertools.pairwise(edges)
+        ]
+        assert found[lock] == pytest.approx(slow, abs=1e-9)
+
+
+def test_the_page_holds_the_rows_of_the_command_in_its_order(contended: Recording) -> None:
+    view = build_payload(contended)["locks"]
+    rows = locks_json(locks(contended))
+    assert [row["name"] for row in view["rows"]] == [row["name"] for row in rows]
+    for shown, row in zip(view["rows"], rows, strict=True):
+        for key in ("times_parked", "peak_parked", "parking_thread_time_ns", "lost_core_ns", "contention"):
+            assert shown[key] == row[key]
+        waited = sum(shown["waiters"]) * WALL / BINS
+        assert waited == pytest.approx(row["parking_thread_time_ns"], rel=0.01)  # three digits are kept per bin
+    assert [holder["thread"] for holder in view["rows"][0]["holders"]] == [
+        holder["thread"] for holder in rows[0]["holders"]
+    ]
+
+
+def test_more_locks_than_rows_fill_a_bounded_part_of_the_page(tmp_path: Path) -> None:
+    waits = [Wait(i % 4, i, i % 900, i % 900 + 1 + i % 90, stack=0) for i in range(90)]
+    payload = build_payload(recording_of(tmp_path / "x.headway", waits))
+    assert len(payload["locks"]["rows"]) == MAX_LOCKS
+    assert payload["locks"]["hidden"] == 90 - MAX_LOCKS
+
+
+def test_a_recording_without_locks_says_so_where_they_would_be(tmp_path: Path) -> None:
+    payload = build_payload(recording_of(tmp_path / "x.headway", []))
+    assert payload["locks"] is None or payload["locks"]["rows"] == []
+    assert payload["locks"] is not None or "without locks" in payload["missing"]["locks"]
+
+
+def test_perfetto_shows_each_wait_under_its_thread_with_who_ended_it(contended: Recording, tmp_path: Path) -> None:
+    trace = Trace()
+    trace.ParseFromString(export_perfetto(contended, tmp_path / "x.trace").read_bytes())
+    descriptors = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+    tids = dict(contended.query("SELECT thread_id, tid FROM thread").fetchall())
+    names = dict(contended.query("SELECT thread_id, name FROM thread").fetchall())
+    found = []
+    open_waits: dict[int, tuple[int, str, str]] = {}
+    for packet in trace.packet:
+        event = packet.track_event
+        if not packet.HasField("track_event") or descriptors[event.track_uuid].name != "waits for":
+            continue
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            waker = next((a.string_value for a in event.debug_annotations if a.name == "ended by"), "")
+            open_waits[event.track_uuid] = (packet.timestamp, event.name, waker)
+        else:
+            start, name, waker = open_waits.pop(event.track_uuid)
+            thread = descriptors[descriptors[event.track_uuid].parent_uuid].thread
+            found.append((thread.tid, start - ORIGIN, packet.timestamp - start, name.split("@")[0], waker))
+    assert open_waits == {}
+    assert sorted(found) == sorted(
+        [
+            (tids[0], 100, 300, "park ReentrantLock", names[3]),
+            (tids[1], 150, 350, "park ReentrantLock", names[0]),
+            (tids[2], 600, 100, "park ReentrantLock", names[1]),
+        ]
+    )

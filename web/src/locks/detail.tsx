@@ -1,0 +1,142 @@
+import { duration, integer, number3, percent } from "../format";
+import { DOINGS, type Doing, type LockHolder, type LockRow, type LockSite, type Times } from "../payload";
+
+export const DOING_NAMES: Record<Doing, string> = {
+  running_ns: "running",
+  runnable_ns: "waiting for a CPU",
+  blocked_ns: "blocked on another lock",
+  gc_pause_ns: "stopped by a GC pause",
+  sleeping_ns: "sleeping or in I/O",
+  handoff_ns: "nobody holds it: its next owner wakes",
+  unknown_ns: "not known",
+};
+
+/** Everything about one lock: its figures, who holds it and does what, and where it is waited for. */
+export function Detail({ row }: { row: LockRow }) {
+  return (
+    <div class="lock-detail">
+      <p>
+        <b>{row.name}</b> ({row.class_name || "no object"}): {row.waiting}. <span class="muted">{row.rule}.</span>
+      </p>
+      {row.patterns.map((pattern) => (
+        <p key={pattern.name}>
+          <b>{pattern.name}</b>: {pattern.text}
+        </p>
+      ))}
+      <Figures row={row} />
+      {row.chain.length > 1 && (
+        <p>
+          {row.chain_is_cycle ? "Cycle: " : "Chain: "}
+          {row.chain.map((link) => `${link.lock}, held by ${link.thread}`).join("; which waits for ")}.
+        </p>
+      )}
+      {row.holders.length > 0 && <Holders row={row} />}
+      {row.sites.length > 0 && <Sites row={row} />}
+    </div>
+  );
+}
+
+function Figures({ row }: { row: LockRow }) {
+  const maybe = (value: number | null, show: (v: number) => string) => (value === null ? "–" : show(value));
+  const pct = (value: number) => `${number3(value)}%`;
+  const figures: [string, string][] = [
+    ["times parked", integer(row.times_parked)],
+    ["parked now", integer(row.parked_now)],
+    ["peak parked", integer(row.peak_parked)],
+    ["thread-time", duration(row.parking_thread_time_ns)],
+    ["real-time", duration(row.parking_real_time_ns)],
+    ["average parking time", maybe(row.average_parking_time_ns, duration)],
+    ["average hold time (estimate)", maybe(row.average_hold_time_ns, duration)],
+    ["true hold time (p50, p99, max)", spread(row.true_hold_time_ns)],
+    ["wait (p50, p99, max)", spread(row.wait_time_ns)],
+    ["real-time utilisation", maybe(row.real_time_util_pct, pct)],
+    ["thread-time utilisation", maybe(row.thread_time_util_pct, pct)],
+    ["real-life-time utilisation", maybe(row.real_life_time_util_pct, pct)],
+    ["thread-life-time utilisation", maybe(row.thread_life_time_util_pct, pct)],
+    ["cores lost to it", maybe(row.lost_core_ns, (ns) => `${duration(ns)} of core time`)],
+    ["speedup if it never blocked, at most", maybe(row.speedup_bound, (bound) => `${number3(bound)}×`)],
+    ["first thread", row.first_thread ?? "–"],
+  ];
+  return (
+    <dl class="lock-figures">
+      {figures.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function spread(times: Times | null): string {
+  if (times === null) return "–";
+  return `${duration(times.p50)}, ${duration(times.p99)}, ${duration(times.max)} (${integer(times.count)} seen)`;
+}
+
+function Holders({ row }: { row: LockRow }) {
+  return (
+    <section class="scroll" aria-label={`Who holds ${row.name} while others wait`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">holder while others wait</th>
+            <th scope="col">share of their time</th>
+            <th scope="col">what it does meanwhile</th>
+          </tr>
+        </thead>
+        <tbody>
+          {row.holders.map((holder) => (
+            <tr key={holder.thread + holder.wait_ns}>
+              <th scope="row">{holder.thread}</th>
+              <td>{percent(holder.share)}</td>
+              <td class="text">{doing(holder)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {row.more_holders > 0 && <p class="muted">{integer(row.more_holders)} more threads held it for less.</p>}
+    </section>
+  );
+}
+
+/** "sleeping or in I/O 98%, running 2.0%", and which locks it waits for itself. */
+function doing(holder: LockHolder): string {
+  const parts = DOINGS.filter((key) => holder.doing[key] > 0)
+    .sort((a, b) => holder.doing[b] - holder.doing[a])
+    .map((key) => `${DOING_NAMES[key]} ${percent(holder.doing[key] / holder.wait_ns)}`);
+  const others = holder.blocked_on.map((each) => `${each.name} (${duration(each.wait_ns)})`);
+  return parts.join(", ") + (others.length > 0 ? `; waits for ${others.join(", ")}` : "");
+}
+
+function Sites({ row }: { row: LockRow }) {
+  return (
+    <div>
+      <h3>Where it is waited for</h3>
+      {row.sites.map((site) => (
+        <Site key={site.line + site.wait_ns} site={site} />
+      ))}
+      {row.more_sites > 0 && <p class="muted">{integer(row.more_sites)} more places.</p>}
+    </div>
+  );
+}
+
+function Site({ site }: { site: LockSite }) {
+  return (
+    <details class="alternative">
+      <summary>
+        {percent(site.share)} {site.line}
+        <span class="muted">
+          {" "}
+          {duration(site.wait_ns)} in {integer(site.times)} waits ({integer(site.stacks_taken)} stacks taken)
+        </span>
+      </summary>
+      <ol class="stack">
+        {site.stack.map((frame, depth) => (
+          <li key={depth}>{frame}</li>
+        ))}
+        {site.is_cut && <li>…</li>}
+      </ol>
+    </details>
+  );
+}

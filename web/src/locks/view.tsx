@@ -1,0 +1,144 @@
+// Who waits for which lock, when, and who holds it meanwhile.
+import { useState } from "preact/hooks";
+import { duration, integer } from "../format";
+import { Integer, MaybeDuration, Percent } from "../parts/figure";
+import { Missing, Section } from "../parts/section";
+import type { LockRow, LockView, Payload } from "../payload";
+import type { Span } from "../view";
+import { Detail } from "./detail";
+import { Strip } from "./strip";
+
+const LEAD =
+  "Objects that threads waited for, what cost cores first. Bars: threads waiting over the span on show above. Choose a lock to see who holds it and where it is waited for.";
+
+export function Locks({ payload, span }: { payload: Payload; span: Span }) {
+  const view = payload.locks;
+  return (
+    <Section id="locks" title="Locks" lead={view && view.rows.length > 0 ? LEAD : undefined}>
+      {view === null ? (
+        <Missing reason={payload.missing.locks ?? "No locks were recorded."} />
+      ) : view.rows.length === 0 ? (
+        <Missing reason="No thread waited for a lock, a condition or an object." />
+      ) : (
+        <Table view={view} span={span} wall_ns={payload.wall_ns} />
+      )}
+    </Section>
+  );
+}
+
+function Table({ view, span, wall_ns }: { view: LockView; span: Span; wall_ns: number }) {
+  const [chosen, setChosen] = useState(0);
+  const [idle, setIdle] = useState(false);
+  const contended = view.rows.filter((row) => row.contention);
+  const shown = idle || contended.length === 0 ? view.rows : contended;
+  const row = shown[Math.min(chosen, shown.length - 1)];
+  return (
+    <>
+      <Deadlocks view={view} />
+      <p>
+        Time waited: {duration(view.contended_ns)} in contention, {duration(view.idle_ns)} with nothing to do or for
+        results.
+      </p>
+      {contended.length > 0 && contended.length < view.rows.length && (
+        <label class="choice">
+          <input type="checkbox" checked={idle} onChange={(event) => setIdle(event.currentTarget.checked)} />
+          show waiting that is no contention, too
+        </label>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+      <section class="scroll locks" tabIndex={0} aria-label="Table of locks">
+        <table id="lock-table">
+          <thead>
+            <tr>
+              {["lock", "waiting", "lost core time", "busy", "thread-time", "times", "peak", "waiters over time"].map(
+                (name) => (
+                  <th scope="col" key={name}>
+                    {name}
+                  </th>
+                ),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((each, i) => (
+              <Row
+                key={each.name + each.kind + each.first_ns}
+                row={each}
+                isChosen={each === row}
+                onChoose={() => setChosen(i)}
+                span={span}
+                wall_ns={wall_ns}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {view.hidden > 0 && <p class="muted">{integer(view.hidden)} more objects cost less: headway locks shows all.</p>}
+      {row && <Detail row={row} />}
+    </>
+  );
+}
+
+interface RowProps {
+  row: LockRow;
+  isChosen: boolean;
+  onChoose: () => void;
+  span: Span;
+  wall_ns: number;
+}
+
+function Row({ row, isChosen, onChoose, span, wall_ns }: RowProps) {
+  return (
+    <tr class={isChosen ? "chosen" : undefined}>
+      <th scope="row">
+        <button type="button" aria-pressed={isChosen} onClick={onChoose}>
+          {row.name}
+        </button>
+      </th>
+      <td class="text">{row.waiting}</td>
+      <td>
+        <MaybeDuration value={row.lost_core_ns} />
+      </td>
+      <td>{row.real_time_util_pct === null ? "–" : <Percent value={row.real_time_util_pct / 100} />}</td>
+      <td>
+        <MaybeDuration value={row.parking_thread_time_ns} />
+      </td>
+      <td>
+        <Integer value={row.times_parked} />
+      </td>
+      <td>
+        <Integer value={row.peak_parked} />
+      </td>
+      <td class="strip-cell">
+        {row.waiters && (
+          <Strip
+            waiters={row.waiters}
+            top={Math.max(1, row.peak_parked)}
+            contention={row.contention}
+            span={span}
+            wall_ns={wall_ns}
+          />
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Deadlocks({ view }: { view: LockView }) {
+  return (
+    <>
+      {view.deadlocks.map((links) => (
+        <p class="deadlock" role="alert" key={links.map((link) => link.thread).join()}>
+          <b>Deadlock:</b>{" "}
+          {links
+            .map((link, i) => {
+              const next = links[(i + 1) % links.length];
+              return `${link.lock} is held by ${link.thread}, which waits for ${next?.lock}`;
+            })
+            .join("; ")}
+          .
+        </p>
+      ))}
+    </>
+  );
+}
