@@ -44,6 +44,8 @@ void LockBlockers::number_file(uint32_t index, const LockFile& file, const JvmTh
   for (size_t i = 0; i < file.table.slots.size(); ++i) {
     uint32_t& place = slots.at(file.table.slots[i].blocker_id);
     if (place != 0) continue;  // the first one counts
+    const bool is_empty = file.table.slots[i].blocker_id == 0 && file.table.slots[i].times_parked == 0;
+    if (is_empty) continue;  // nobody parked without a blocker
     place = static_cast<uint32_t>(i) + 1;
     ids.push_back(file.table.slots[i].blocker_id);
   }

@@ -319,6 +319,19 @@ def test_parks_without_a_blocker_have_one_row_in_common(agent: LockAgent, tmp_pa
     assert rows(got, "block", "blocker_id") == [(0,), (0,)]
 
 
+def test_when_every_park_had_a_blocker_there_is_no_row_for_those_without(agent: LockAgent, tmp_path: Path) -> None:
+    agent.blocker(5 * MS, 1, PARK, LOCK, 9)
+    got = finished(tmp_path, agent, tables=LockTable(ROOT, [LOCK], [Slot(0, PARK)]))
+    assert rows(got, "blocker", "class_name") == [(LOCK.decode(),)]
+
+
+def test_a_blocker_whose_death_was_no_longer_written_is_dead_all_the_same(agent: LockAgent, tmp_path: Path) -> None:
+    agent.blocker(5 * MS, 1, PARK, LOCK, 9)
+    slot = Slot(1, PARK, 0, 9, times=1, measured=1, first_ns=5 * MS, last_ns=40 * MS, is_dead=True)
+    got = finished(tmp_path, agent, tables=LockTable(ROOT, [LOCK], [slot]))
+    assert rows(got, "blocker", "died_ns") == [(40 * MS,)]
+
+
 class CutTable(LockTable):
     """A table whose last slots the disk had no room for."""
 
