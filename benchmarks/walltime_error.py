@@ -27,6 +27,7 @@ import programs
 import results
 
 TARGET = 0.0411
+STARVED_LIMIT = 0.04
 DIRECTIONS = ((1, 2), (2, 1))
 KINDS = ("corrected", "raw", "same work")
 LABELS = {
@@ -46,8 +47,11 @@ def read(recording: Any, said: dict[str, Any], k1: int) -> dict[str, int]:
     origin = recording.window_ns[0]
     found = parallelism(recording, (said["begin_ns"] - origin, said["end_ns"] - origin))
     raw, corrected = ([getattr(level, name) or 0 for level in found.levels] for name in ("ns", "corrected_ns"))
+    wanted = sum(min(level.threads, k1) * level.ns for level in found.levels)
     return {
         "raw": found.wall_ns,
+        "starved_ns": wanted - sum(min(level.threads, k1) * level.ns for level in found.running_levels),
+        "wanted_ns": wanted,
         "corrected": sum(corrected),
         "predicted_raw": round(predict(raw, k1, 3 - k1)),
         "predicted_corrected": round(predict(corrected, k1, 3 - k1)),
@@ -81,6 +85,23 @@ def measure(name: str, options: Any) -> results.Session:
         return {"warm_up_runs": warm, "rounds": rounds}
 
 
+def is_free(run: dict[str, int]) -> bool:
+    """Tell whether the program had the CPUs that it wanted in this run; else its levels tell of the machine."""
+    return run["starved_ns"] <= STARVED_LIMIT * run["wanted_ns"]
+
+
+def usable(sessions: list[results.Session]) -> list[list[dict[str, int]]]:
+    """Return the rounds, without the runs that other processes disturbed; those with nothing left of a number of cores go."""
+    rounds = [[run for run in round_ if is_free(run)] for session in sessions for round_ in session["rounds"]]
+    return [round_ for round_ in rounds if {run["k"] for run in round_} == {1, 2}]
+
+
+def left_out(sessions: list[results.Session]) -> str:
+    """Return how many runs were left out, of how many."""
+    taken = [run for session in sessions for round_ in session["rounds"] for run in round_]
+    return f"{len(taken) - sum(map(len, usable(sessions)))} of {len(taken)}"
+
+
 def of_cores(round_: list[dict[str, int]], k: int, figure: str) -> float:
     """Return the median of a figure over the runs of a round on `k` cores."""
     return statistics.median(run[figure] for run in round_ if run["k"] == k)
@@ -101,15 +122,13 @@ def error(round_: list[dict[str, int]], k1: int, kind: str) -> float:
 
 def errors(sessions: list[results.Session], k1: int, kind: str) -> list[float]:
     """Return the relative error of each round."""
-    return [error(round_, k1, kind) for session in sessions for round_ in session["rounds"]]
+    return [error(round_, k1, kind) for round_ in usable(sessions)]
 
 
 def work_growth(sessions: list[results.Session]) -> float:
     """Return how much more CPU time the same work takes on two cores than on one: the model takes it to be nothing."""
     return statistics.median(
-        of_cores(round_, 2, "cpu_ns") / of_cores(round_, 1, "cpu_ns") - 1
-        for session in sessions
-        for round_ in session["rounds"]
+        of_cores(round_, 2, "cpu_ns") / of_cores(round_, 1, "cpu_ns") - 1 for round_ in usable(sessions)
     )
 
 
@@ -132,7 +151,11 @@ def shown(values: list[float]) -> str:
 
 def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
     """Print the table; return the figures and the verdicts."""
-    names = sorted(sessions)
+    names = sorted(name for name in sessions if usable(sessions[name]))
+    for name in sorted(set(sessions) - set(names)):
+        print(f"{name}: no runs on free CPUs")
+    if not names:
+        return {}, [("no runs on free CPUs", False)]
     columns = [(k1, k2, kind) for k1, k2 in DIRECTIONS for kind in KINDS]
     shown_columns = [column for column in columns if column[2] != "raw"]
     rows = [
@@ -140,11 +163,11 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
             name,
             *(shown(errors(sessions[name], k1, kind)) for k1, _, kind in shown_columns),
             f"{100 * work_growth(sessions[name]):+.1f} %",
-            str(sum(len(session["rounds"]) for session in sessions[name])),
+            left_out(sessions[name]),
         ]
         for name in names
     ]
-    head = ["program", *(f"{k1} to {k2}, {kind}" for k1, k2, kind in shown_columns), "CPU on 2 / on 1", "rounds"]
+    head = ["program", *(f"{k1} to {k2}, {kind}" for k1, k2, kind in shown_columns), "CPU on 2 / on 1", "left out"]
     print(harness.table(head, rows))
     figures, verdicts = {}, []
     for k1, k2, kind in columns:

@@ -26,7 +26,9 @@ def table(results: list[Path]) -> str:
             )
         for verdict in said.get("verdicts", []):
             reached = "reached" if verdict["reached"] else "missed"
-            rows.append(f"| `benchmarks/{path.stem}.py` | {verdict['text']} | {reached} |\n")
+            name, *options = str(said.get("benchmark", path.stem)).split()
+            command = " ".join([f"benchmarks/{name}.py", *options])
+            rows.append(f"| `{command}` | {verdict['text']} | {reached} |\n")
     if not rows:
         raise SystemExit(f"fill_measured: no verdicts in {RESULTS}: run 'make bench-quick'")
     intro = f"On a virtual machine with {'; '.join(sorted(machines))}, shared with others; intervals are 95 %.\n\n"

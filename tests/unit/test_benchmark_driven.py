@@ -77,10 +77,12 @@ def test_lost_records_miss_the_target_however_low_the_cost(capsys: pytest.Captur
 # --- wall-time error ---------------------------------------------------------------------------------------------------
 
 
-def a_round(predicted: dict[int, int], took: dict[int, int], cpu: dict[int, int]) -> list[dict[str, int]]:
+def a_round(
+    predicted: dict[int, int], took: dict[int, int], cpu: dict[int, int], starved_ns: int = 0
+) -> list[dict[str, int]]:
     """A round in which runs on k cores predict `predicted[k]` for the other number, and `took[k]` is measured."""
     return [
-        {"k": k, "cpu_ns": cpu[k]}
+        {"k": k, "cpu_ns": cpu[k], "starved_ns": starved_ns, "wanted_ns": 100}
         | {"raw": took[k], "corrected": took[k], "predicted_raw": predicted[k], "predicted_corrected": predicted[k]}
         for k in walltime_error.ORDER
     ]
@@ -99,6 +101,17 @@ def test_a_prediction_for_the_work_that_was_really_done_is_right_where_only_the_
     assert walltime_error.errors([made], 1, "corrected") == pytest.approx([100 / 130 - 1])
     assert walltime_error.errors([made], 1, "same work") == pytest.approx([0])
     assert walltime_error.errors([made], 2, "same work") == pytest.approx([0])
+
+
+def test_runs_without_free_cpus_are_left_out_and_counted() -> None:
+    good = a_round({1: 110, 2: 180}, {1: 200, 2: 100}, {1: 200, 2: 210})
+    disturbed = a_round({1: 500, 2: 500}, {1: 200, 2: 100}, {1: 200, 2: 210}, starved_ns=50)
+    made = {"rounds": [[*good, *disturbed], disturbed]}
+    assert walltime_error.errors([made], 1, "raw") == pytest.approx([0.1])
+    assert walltime_error.left_out([made]) == "16 of 24"
+    figures, verdicts = walltime_error.summarise({"h2": [{"rounds": [disturbed]}]})
+    assert not figures
+    assert verdicts == [("no runs on free CPUs", False)]
 
 
 def test_errors_of_opposite_sign_do_not_cancel_out() -> None:
