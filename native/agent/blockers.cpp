@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -61,7 +60,7 @@ size_t java_name(std::string_view signature, char* out, size_t capacity) {
   } else if (!signature.empty()) {
     length = to_utf8(primitive_name(signature.front()), out, capacity);
   }
-  for (; dimensions > 0 && length + 2 <= capacity; --dimensions, length += 2) std::memcpy(out + length, "[]", 2);
+  for (; dimensions > 0 && length + 2 <= capacity; --dimensions, length += 2) std::copy_n("[]", 2, out + length);
   return length;
 }
 

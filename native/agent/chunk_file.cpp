@@ -13,6 +13,7 @@
 
 #include "agent/backed_file.h"
 #include "agent/old_glibc.h"
+#include "agent/spin.h"
 
 namespace headway::agent {
 namespace {
@@ -204,14 +205,15 @@ bool ChunkFile::ensure_backed(uint64_t end) noexcept {
   if (end + kSegmentBytes / 2 <= limit_.load(std::memory_order_acquire)) return true;
   if (through_) return end <= map_bytes_;
   // Allocate half a segment ahead of need, by whoever comes first; the others go on meanwhile.
-  for (int tries = 0; tries < 2000; ++tries) {
+  Backoff backoff;
+  for (int tries = 0; tries < 400; ++tries) {  // some 15 ms of naps at most
     if (!extending_.exchange(true, std::memory_order_acquire)) {
       if (end + kSegmentBytes / 2 > limit_.load(std::memory_order_relaxed) && !extend()) full_.store(true);
       extending_.store(false, std::memory_order_release);
     }
     if (end <= limit_.load(std::memory_order_acquire)) return true;
     if (full_.load(std::memory_order_relaxed)) return false;
-    sched_yield();  // rare: a whole half segment was used up while another thread waits for the file system
+    backoff.pause();  // rare: a whole half segment was used up while another thread waits for the file system
   }
   return false;
 }

@@ -18,11 +18,13 @@ void LockRecords::look_after(JavaSide& java, LockThread& thread, uint64_t collec
   if (!ended_.load()) {
     const int64_t now_ns = monotonic_ns();
     const int64_t since_ns = now_ns - looked_ns_;
-    if (since_ns >= rest_ns_ && (collections != collections_seen_ || since_ns > kLookAnywayNs)) {
+    if ((since_ns >= rest_ns_ || table_.short_of_slots()) &&
+        (collections != collections_seen_ || since_ns > kLookAnywayNs)) {
+      const int64_t cpu_ns = thread_cpu_ns();
       find_dead(java, thread);
       collections_seen_ = collections;
-      looked_ns_ = monotonic_ns();
-      rest_ns_ = options_.rest_per_look * (looked_ns_ - now_ns);
+      looked_ns_ = now_ns;
+      rest_ns_ = options_.rest_per_look * (thread_cpu_ns() - cpu_ns);
     }
     free_retired(java, thread);
     if (table_.short_of_slots()) forget_some(thread);
@@ -77,25 +79,10 @@ void LockRecords::forget_some(LockThread& thread) noexcept {
 // False while a thread still seems to block on it.
 bool LockRecords::forget(LockThread& thread, uint32_t slot) noexcept {
   const hw_lock_slot dead = table_.slot_now(slot);
-  const uint32_t into = slot_of_forgotten(thread, dead.class_index, dead.kind);
-  if (into == 0 || !table_.fold(slot, into)) return false;
-  write_dead(thread, dead.blocker_id, table_.slot_now(into).blocker_id);
+  const Found into = rest_of(thread, dead.class_index, dead.kind);
+  if (into.slot == 0 || !table_.fold(slot, into.slot)) return false;
+  write_dead(thread, dead.blocker_id, into.blocker_id);
   return true;
-}
-
-uint32_t LockRecords::slot_of_forgotten(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept {
-  uint32_t& slot = forgotten_of_[class_index][kind % kKinds];
-  if (slot != 0) return slot;
-  slot = table_.take_reserved_slot();
-  if (slot == 0) return class_index == 0 ? 0 : slot_of_forgotten(thread, 0, kind);  // those of no known class
-  LockTable::Facts facts{};
-  facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
-  facts.class_index = class_index;
-  facts.kind = kind;
-  table_.open(slot, facts);
-  table_.mark_dead(slot);
-  write_blocker(thread, facts, table_.class_name_of(class_index), {});
-  return slot;
 }
 
 void LockRecords::append(SlotQueue& queue, uint32_t slot) noexcept {

@@ -66,13 +66,14 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
   path.replace(name, 7, "/locks-");
   if (!identity_.reserve(std::max(options.max_slots, 2U)) || !waits_.reserve(number) || !holds_.reserve()) return false;
   if (options.park_threshold > 0 && !early_.reserve()) return false;
+  constexpr uint32_t kRests = HW_LOCK_CLASSES * kKinds;
+  if (!rests_.reserve(kRests, kRests) || !rests_.make_room(kRests)) return false;
   if (!table_.create(path, pid, options.no_map, options.max_slots)) return false;
   parks_alone_ = table_.take_slot();
   return parks_alone_ != 0 && identity_.make_room(parks_alone_);
 }
 
-// --- who an object is
-// --------------------------------------------------------------------------------------------------
+// --- who an object is ------------------------------------------------------------------------------------------------
 
 uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept {
   const auto same = [&](Identity::Ref ref) { return java.same(ref, object); };
@@ -95,9 +96,14 @@ LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, c
     table_.count_below_threshold();
     return {};
   }
-  const Found made = new_blocker(java, thread, it, key);
-  if (made.slot == 0) table_.count_dropped();
-  return made;
+  Found found = new_blocker(java, thread, it, key);
+  if (found.slot == 0) {  // then its class at least has the sums
+    char name[kClassBytes];
+    const uint32_t type = table_.class_index({name, java.class_name(it.blocker, name, sizeof(name))});
+    found = rest_of(thread, type, it.kind);
+  }
+  if (found.slot == 0) table_.count_dropped();
+  return found;
 }
 
 LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, const Beginning& it,
@@ -139,8 +145,29 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   return {slot, facts.blocker_id, facts.first_stack_id};
 }
 
-// --- waits
-// -------------------------------------------------------------------------------------------------------------
+LockRecords::Found LockRecords::rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept {
+  std::atomic<uint64_t>& place = rests_[class_index * kKinds + kind % kKinds];
+  uint64_t seen = place.load(std::memory_order_acquire);
+  if (seen == 0) {
+    const uint32_t slot = table_.take_reserved_slot();
+    if (slot == 0) return class_index == 0 ? Found{} : rest_of(thread, 0, kind);  // with those of no known class
+    LockTable::Facts facts{};
+    facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
+    facts.class_index = class_index;
+    facts.kind = kind;
+    table_.open(slot, facts);
+    const uint64_t made = uint64_t{facts.blocker_id} << 32 | slot;
+    if (place.compare_exchange_strong(seen, made, std::memory_order_acq_rel)) {
+      seen = made;
+      write_blocker(thread, facts, table_.class_name_of(class_index), {});
+    } else {  // another thread was first
+      table_.give_back(slot);
+    }
+  }
+  return {static_cast<uint32_t>(seen), static_cast<uint32_t>(seen >> 32), 0};
+}
+
+// --- waits -----------------------------------------------------------------------------------------------------------
 
 Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
   const Alone alone(thread);
@@ -211,8 +238,7 @@ void LockRecords::waiter_dies(LockThread& thread, uint32_t java_id) noexcept {
   if (java_id != 0) holds_.drop(java_id);
 }
 
-// --- holds
-// -------------------------------------------------------------------------------------------------------------
+// --- holds -----------------------------------------------------------------------------------------------------------
 
 // Others are queued, so it has a slot, unless none of them has parked yet: such a hold is let pass, rather than made
 // longer by what a new slot costs.
@@ -241,8 +267,7 @@ void LockRecords::hold_ends(JavaSide& java, LockThread& thread, Object synchroni
   put(*file_, thread, hw_hold{head(now_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread)), start_ns, blocker_id, java_id});
 }
 
-// --- records
-// -----------------------------------------------------------------------------------------------------------
+// --- records ---------------------------------------------------------------------------------------------------------
 
 bool LockRecords::wants_events(LockThread& thread) noexcept {
   if (capped_.load(std::memory_order_relaxed)) return false;
@@ -308,8 +333,7 @@ void LockRecords::write_dead(LockThread& thread, uint32_t blocker_id, uint32_t f
   put(*file_, thread, record);
 }
 
-// --- the end
-// -----------------------------------------------------------------------------------------------------------
+// --- the end ---------------------------------------------------------------------------------------------------------
 
 void LockRecords::end(JavaSide* java, LockThread& thread) noexcept {
   if (ended_.exchange(true)) return;

@@ -53,8 +53,9 @@ class LockRecords {
     bool forget_dead = false;
     bool no_map = false;
     uint32_t max_slots = LockTable::kMaxSlots;
-    // A look at a hundred thousand blockers takes milliseconds: so many times longer is the rest until the next one.
-    uint32_t rest_per_look = 200;
+    // A look at a hundred thousand blockers takes milliseconds: so many times longer is the rest until the next one,
+    // while there is room.
+    uint32_t rest_per_look = 100;
     // How long end() waits for threads that are in the middle of a call.
     int64_t patience_ns = 50'000'000;
   };
@@ -98,6 +99,9 @@ class LockRecords {
 
   Found blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
   Found new_blocker(JavaSide& java, LockThread& thread, const Beginning& it, uint64_t key) noexcept;
+  // The blocker that stands for all of a class and kind that have no slot of their own: dead ones whose slot is used
+  // again, and live ones that found none.
+  Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
   uint32_t known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept;
   void write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
                      std::string_view thread_name) noexcept;
@@ -110,21 +114,21 @@ class LockRecords {
   void free_retired(JavaSide& java, LockThread& thread) noexcept;
   void forget_some(LockThread& thread) noexcept;
   bool forget(LockThread& thread, uint32_t slot) noexcept;
-  uint32_t slot_of_forgotten(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
   void append(SlotQueue& queue, uint32_t slot) noexcept;
   uint32_t take_first(SlotQueue& queue) noexcept;
 
   static constexpr uint32_t kKinds = 4;
 
+  Waits waits_;
+  Holds holds_;
+  Sections sections_;
   ChunkFile* file_ = nullptr;
   Options options_;
   LockTable table_;
   Identity identity_;
   EarlyCounts early_;
-  Waits waits_;
-  Holds holds_;
-  Sections sections_;
-  uint32_t parks_alone_ = 0;  // the slot of parks without a blocker, free to readers until there is one
+  Arena<std::atomic<uint64_t>> rests_;  // by class and kind: the blocker of rest_of() and its slot
+  uint32_t parks_alone_ = 0;            // the slot of parks without a blocker, free to readers until there is one
   std::atomic<bool> is_alone_open_{false};
   std::atomic<uint32_t> next_blocker_{1};
   std::atomic<bool> ended_{false};
@@ -138,7 +142,6 @@ class LockRecords {
   SlotQueue leaving_;    // retired; waiting for threads to leave the sections they were in
   SlotQueue retired_;    // to wait in the next round
   SlotQueue dead_;       // kept in the table until room is short
-  uint32_t forgotten_of_[HW_LOCK_CLASSES][kKinds] = {};
 };
 
 }  // namespace headway::agent

@@ -333,6 +333,11 @@ bool LockTable::fold(uint32_t slot, uint32_t into) noexcept {
   {
     hw_lock_slot& sum = at(into);
     const Writing writing(sum);
+    // Threads may block on it as well (see LockRecords::rest_of): their times come first.
+    if (from.first_ns != 0) {
+      account(sum, from.last_ns);
+      sum.first_ns = std::min(sum.first_ns, from.first_ns);
+    }
     ++sum.forgotten;
     sum.times_parked += from.times_parked;
     sum.times_measured += from.times_measured;
@@ -341,8 +346,6 @@ bool LockTable::fold(uint32_t slot, uint32_t into) noexcept {
     sum.real_time_ns += from.real_time_ns;
     sum.holds += from.holds;
     sum.hold_ns += from.hold_ns;
-    if (from.first_ns != 0 && (sum.first_ns == 0 || from.first_ns < sum.first_ns)) sum.first_ns = from.first_ns;
-    sum.last_ns = std::max(sum.last_ns, from.last_ns);
   }
   std::atomic_ref<hw_u32>(header()->forgotten).fetch_add(1, std::memory_order_relaxed);
   give_back(slot);

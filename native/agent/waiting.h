@@ -89,9 +89,9 @@ class Waits {
   void take_out(Stripe& home, uint32_t* link, Wait& wait) noexcept;
   uint32_t* find_over(const Wait& wait) noexcept;
 
+  std::array<Stripe, kStripes> stripes_{};
   Arena<Entry> entries_;
   Arena<uint32_t> buckets_;
-  std::array<Stripe, kStripes> stripes_{};
   std::atomic<uint32_t> next_{1};
   uint32_t recording_ = 0;
 };
@@ -128,9 +128,9 @@ class Holds {
   uint32_t* find(uint32_t blocker_id, uint32_t java_id) noexcept;
   void take_out(Stripe& home, uint32_t* link) noexcept;
 
+  std::array<Stripe, kStripes> stripes_{};
   Arena<Entry> entries_;
   Arena<uint32_t> buckets_;
-  std::array<Stripe, kStripes> stripes_{};
   std::atomic<uint32_t> next_{1};
 };
 

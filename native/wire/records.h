@@ -256,7 +256,8 @@ struct hw_stack {  // followed by `frames` hw_stack_frame, innermost first; head
 // What a thread waits in: one object can be both a monitor and be waited on, then it has one blocker for each.
 enum hw_blocker_kind { HW_BK_PARK = 1, HW_BK_MONITOR = 2, HW_BK_WAIT = 3 };
 
-// identity_hash 0: stands for all forgotten blockers of its class and kind (see hw_blocker_dead); no first thread.
+// identity_hash 0: stands for all of its class and kind that have no slot of their own: dead ones whose slot is used
+// again (see hw_blocker_dead), live ones that found none. No first thread.
 struct hw_blocker {       // followed by class name and the first thread's name as UTF-8, padded to 8
   struct hw_record head;  // ts_ns: the first recorded event; tid: of the first thread
   hw_u32 blocker_id;
@@ -325,7 +326,7 @@ struct hw_lock_header {
   hw_u32 slots;            // used so far, slot 0 included
   hw_u32 classes;          // used so far
   hw_u32 forgotten;        // dead blockers whose slot was used again (--forget-dead)
-  hw_u64 dropped;          // parks on blockers that found no slot
+  hw_u64 dropped;          // parks that no slot has, not even that of their class (see hw_blocker)
   hw_u64 threads_parked;   // in all, at updated_ns; the slots' parked_now tell of now
   hw_i64 capped_ns;        // HW_LOCKS_CAPPED; 0: not
   hw_i64 updated_ns;       // when the agent last looked for dead blockers
