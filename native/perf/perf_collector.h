@@ -89,6 +89,7 @@ class PerfCollector {
   };
 
   bool open_thread(pid_t pid, pid_t tid);  // false: gone meanwhile
+  bool is_known(pid_t pid);                // by a snapshot, or by a record of its birth
   void run();
   // Empties the rings and acts on births, exits and names until `settled_ns`: what comes later may still be overtaken
   // by records of another CPU that are not there yet.

@@ -54,6 +54,12 @@ void PerfCollector::add_process(pid_t pid) {
   write_lifecycle();
 }
 
+bool PerfCollector::is_known(pid_t pid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!known_.contains(static_cast<uint32_t>(pid))) drain_once(INT64_MAX);
+  return known_.contains(static_cast<uint32_t>(pid));
+}
+
 void PerfCollector::snapshot_process(pid_t pid) {
   add_process(pid);
   // Who forks after its threads have their events hands them on, so once a whole pass finds nobody new, nobody is left
@@ -62,7 +68,8 @@ void PerfCollector::snapshot_process(pid_t pid) {
   for (bool grown = true; grown;) {
     grown = false;
     for (const pid_t descendant : list_descendants(pid)) {
-      if (!seen.insert(descendant).second) continue;
+      // Nobody new is who was forked under events: else a program that forks faster than a pass would keep us for ever.
+      if (!seen.insert(descendant).second || is_known(descendant)) continue;
       grown = true;
       try {
         add_process(descendant);

@@ -1,19 +1,33 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.concurrent.locks.LockSupport;
 
-/** The `app.jar` of the documents: two threads that work, one after a while, and one that mostly waits. */
+/**
+ * The `app.jar` of the documents: two threads that work, one after a while, and one that mostly waits. It ends when the first has
+ * used three seconds of CPU time: on a busy machine, where headway takes longer to attach, later.
+ */
 public final class App {
+    private static final long CPU_NS = 3_000_000_000L;
     private static volatile double sink;
+    private static volatile boolean over;
 
     public static void main(String[] args) throws InterruptedException {
-        long end = System.nanoTime() + 2_500_000_000L;
         Thread[] threads = {
-            new Thread(() -> compute(end), "worker-1"),
+            new Thread(() -> {
+                ThreadMXBean clock = ManagementFactory.getThreadMXBean();
+                while (clock.getCurrentThreadCpuTime() < CPU_NS) {
+                    compute(1_000_000);
+                }
+                over = true;
+            }, "worker-1"),
             new Thread(() -> {
                 LockSupport.parkNanos(500_000_000L);
-                compute(end);
+                while (!over) {
+                    compute(1_000_000);
+                }
             }, "worker-2"),
             new Thread(() -> {
-                while (System.nanoTime() < end) {
+                while (!over) {
                     LockSupport.parkNanos(5_000_000L);
                 }
             }, "ticker"),
@@ -27,9 +41,9 @@ public final class App {
         System.out.println("done");
     }
 
-    private static void compute(long end) {
+    private static void compute(int steps) {
         double sum = 0;
-        for (int i = 1; System.nanoTime() < end; i++) {
+        for (int i = 1; i < steps; i++) {
             sum += Math.sqrt(i);
         }
         sink = sum;

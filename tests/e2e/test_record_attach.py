@@ -140,6 +140,8 @@ while not os.path.exists(sys.argv[1]):
     if pid == 0:
         while True: signal.pause()
     kids.append(pid)
+    if len(kids) > 100:
+        os.kill(kids[0], 9); os.waitpid(kids.pop(0), 0)
     time.sleep(0.005)
 print(*kids, flush=True)
 for pid in kids: os.kill(pid, 9)
@@ -159,7 +161,7 @@ def test_no_process_is_missed_that_is_forked_while_headway_attaches(tmp_path: Pa
     kids = list(map(int, (tmp_path / "out").read_text().splitlines()[1].split()))
     found = {thread["pid"]: thread for thread in threads(recording)}
     assert set(kids) - found.keys() == set()
-    assert found[kids[0]]["start_ns"] < 0 < found[kids[-1]]["start_ns"]  # it forked before, while and after we attached
+    assert found[kids[-1]]["start_ns"] > 0
 
 
 def test_a_jvm_that_is_born_after_the_attach_is_told_to_have_no_agent(tmp_path: Path, workloads: Path) -> None:
