@@ -98,6 +98,7 @@ void KernelWakers::begin_block(const hw_block& block, uint32_t file, uint64_t ro
     if (is_closed) {
       coming_.push({block.head.ts_ns, monitor, thread, block.java_id, file, (block.flags & HW_BL_VIRTUAL) != 0});
     }
+    ++held.queued;
   }
   if (thread < 0 || static_cast<size_t>(thread) >= blocks_.size()) return;
   const bool wants_waker = is_closed && block.waking_ns == 0;
@@ -107,7 +108,14 @@ void KernelWakers::begin_block(const hw_block& block, uint32_t file, uint64_t ro
 void KernelWakers::apply_acquisitions(int64_t until_ns) {
   while (!coming_.empty() && coming_.top().ns <= until_ns) {
     const Acquisition& got = coming_.top();
-    held_[static_cast<size_t>(got.monitor)] = {got.ns, got.thread, got.java_id, got.file, got.is_virtual};
+    Held& held = held_[static_cast<size_t>(got.monitor)];
+    --held.queued;
+    // With nobody queued, its release wakes nobody: the next waking would be the release of some later acquisition.
+    held.thread = held.queued > 0 ? got.thread : kNoThread;
+    held.since_ns = got.ns;
+    held.java_id = got.java_id;
+    held.file = got.file;
+    held.is_virtual = got.is_virtual;
     coming_.pop();
   }
 }

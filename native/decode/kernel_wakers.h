@@ -6,17 +6,15 @@
 //    is at a safepoint; so wakings by threads that are not Java's count only where there is none by a Java thread or an
 //    interrupt (a timeout).
 //  - Holds of monitors. HotSpot wakes a waiter of a monitor only when it is released, so each waking of a thread that
-//  is
-//    blocked on it (or waits to get it back) is a release by the waker. A contended acquisition that ended at t1 and
-//    the acquirer's first release after it at t2 are one hold.
+//    is blocked on it (or waits to get it back) is a release by the waker. A contended acquisition that ended at t1,
+//    with others queued, and the acquirer's first release after it at t2 are one hold.
 //
 //    Not seen: acquisitions without contention, and releases that wake nobody, because nobody waits or one that was
-//    woken before is still on its way (the JVM then spares the waking). If the holder comes back for the monitor, or
-//    another one gets it or releases it, before any waking of its own, its hold is given up. A thread that barges in -
-//    releases and gets the monitor back without blocking before the one it woke has run - ends its hold with the first
-//    waking; the next ones are releases of acquisitions that were not contended, and make no hold. When the first
-//    release woke nobody and the same thread then got the monitor again without contention, both count as one hold: too
-//    long.
+//    woken before is still on its way (the JVM then spares the waking). So an acquisition that nobody was queued for is
+//    none here: the acquirer's next waking may be the release of a later one. If the holder comes back for the monitor,
+//    or another one gets it or releases it, before any waking of its own, its hold is given up. A thread that barges in
+//    - releases and gets the monitor back without blocking before the one it woke has run - ends its hold with the
+//    first waking; the next ones are releases of acquisitions that were not contended, and make no hold.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +78,7 @@ class KernelWakers {
     int32_t thread = -1;  // of a virtual thread its carrier
     uint32_t java_id = 0;
     uint32_t file = 0;
+    uint32_t queued = 0;  // threads that wait to enter
     bool is_virtual = false;
   };
   struct Freed {

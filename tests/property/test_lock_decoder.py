@@ -174,7 +174,8 @@ def holds_of(blocks: list[Block], wakings: list[Waking], java: list[bool]) -> li
         if mine is None:
             continue
         same = [each for each in blocks if each.kind == MONITOR and each.blocker == got.blocker and each is not got]
-        is_lost = any(got.end <= each.end <= mine for each in same)
+        is_lost = not any(each.start < got.end < each.end for each in same)  # nobody was queued when it was got
+        is_lost |= any(got.end <= each.end <= mine for each in same)
         is_lost |= any(each.thread == got.thread and got.end <= each.start <= mine for each in same)
         is_lost |= any(at < mine and java[waker] for at, waker in releases)
         if not is_lost:

@@ -214,10 +214,18 @@ def test_a_hold_whose_end_woke_nobody_is_given_up_when_its_holder_comes_back(
 ) -> None:
     agent.block(T1, 21, 10 * MS, 20 * MS, 1, MONITOR)
     agent.block(T1, 21, 25 * MS, 30 * MS, 1, MONITOR)
-    agent.block(T2, 22, 26 * MS, 50 * MS, 1, MONITOR)
+    agent.block(T2, 22, 16 * MS, 50 * MS, 1, MONITOR)
     cpu.wake(45 * MS, T2, by=T1)
     got = finished(tmp_path, agent, cpu)
     assert holds(got) == [(thread_ids(got)[T1], 21, 30 * MS, 15 * MS, "waking")]
+
+
+def test_a_hold_that_nobody_was_queued_for_when_it_began_is_none(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
+    """Its end wakes nobody; the waking is the end of a later hold, which was got without contention."""
+    agent.block(T1, 21, 10 * MS, 20 * MS, 1, MONITOR)
+    agent.block(T2, 22, 35 * MS, 50 * MS, 1, MONITOR)
+    cpu.wake(49 * MS, T2, by=T1)
+    assert holds(finished(tmp_path, agent, cpu)) == []
 
 
 def test_who_waits_on_an_object_is_woken_by_the_release_of_its_monitor(
@@ -225,11 +233,9 @@ def test_who_waits_on_an_object_is_woken_by_the_release_of_its_monitor(
 ) -> None:
     agent.blocker(5 * MS, 1, MONITOR, QUEUE, 77)
     agent.blocker(5 * MS, 2, WAIT, QUEUE, 77)
-    agent.blocker(5 * MS, 3, WAIT, QUEUE, 78)
     agent.block(T1, 21, 10 * MS, 20 * MS, 1, MONITOR)
     agent.block(T2, 22, 12 * MS, 40 * MS, 2, WAIT)
-    agent.block(T3, 23, 12 * MS, 40 * MS, 3, WAIT)  # of another object
-    cpu.wake(25 * MS, T3, by=T1)
+    agent.block(T3, 23, 12 * MS, 60 * MS, 1, MONITOR)  # queued, but the notified one is woken
     cpu.wake(30 * MS, T2, by=T1)
     got = finished(tmp_path, agent, cpu)
     assert holds(got) == [(thread_ids(got)[T1], 21, 20 * MS, 10 * MS, "waking")]
