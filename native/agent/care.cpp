@@ -48,13 +48,15 @@ bool no_exception(JNIEnv* jni) {
 
 // --- the thread ------------------------------------------------------------------------------------------------------
 
-void look_around(JNIEnv* jni) {
+// One look: at the hooks every time, since parks are missed while another agent has them out; at the blockers now and
+// then.
+void look_around(JNIEnv* jni, bool at_blockers) {
   if (jni->PushLocalFrame(kLocalRefs) != JNI_OK) {
     jni->ExceptionClear();
     return;
   }
-  look_after_blockers(jni);
   look_after_hooks(jni);
+  if (at_blockers) look_after_blockers(jni);
   no_exception(jni);
   jni->PopLocalFrame(nullptr);
 }
@@ -70,12 +72,17 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
       if (is_on()) jvmti->RawMonitorWait(self.monitor, kTickMs);
     }
     if (!is_on()) break;
-    if (recording() == nullptr) end_recording();  // the recorder has asked for silence by the word in the file
+    if (recording() == nullptr) {
+      end_recording();  // the recorder has asked for silence by the word in the file
+      break;
+    }
     const uint32_t collected = agent().collections.load(std::memory_order_relaxed);
-    if (!is_on() || (collected == collections && now_ns() - looked_ns < kCareNs)) continue;
-    looked_ns = now_ns();
-    collections = collected;
-    look_around(jni);
+    const bool due = collected != collections || now_ns() - looked_ns >= kCareNs;
+    if (due) {
+      looked_ns = now_ns();
+      collections = collected;
+    }
+    look_around(jni, due);
   }
   const Locked locked;
   if (self.generation.load() == mine && !self.dying.load()) remove_hooks(jni);

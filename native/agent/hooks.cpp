@@ -174,6 +174,7 @@ bool initialise(JNIEnv* jni, jclass type) {
       no_exception(jni) ? jni->GetMethodID(unsafe_type, "ensureClassInitialized", "(Ljava/lang/Class;)V") : nullptr;
   if (!no_exception(jni) || prepare == nullptr) return failed("this JDK's Unsafe is built in another way");
   jobject unsafe = jni->CallStaticObjectMethod(unsafe_type, get);
+  if (!no_exception(jni)) return failed("this JDK's Unsafe is built in another way");
   jvmtiEnv* jvmti = agent().jvmti;
   jthread thread = nullptr;
   jvmti->GetCurrentThread(&thread);
@@ -273,7 +274,6 @@ bool find_targets(JNIEnv* jni) {
     if (type == nullptr) continue;
     target.type = static_cast<jclass>(jni->NewGlobalRef(type));
     jni->DeleteLocalRef(type);
-    find_probes(target);
   }
   // The third is not in every JDK.
   return hooks().targets[0].type != nullptr && hooks().targets[1].type != nullptr;
@@ -312,7 +312,9 @@ bool patch_classes() {
   retransform(all.subspan(2), true);
   for (Target& target : all) {
     target.patched = target.type != nullptr && is_in(target);
-    if (target.patched) target.fingerprint = fingerprint(target);
+    if (!target.patched) continue;
+    if (target.methods.empty()) find_probes(target);  // now: a class that was never used has no methods before
+    target.fingerprint = fingerprint(target);
   }
   self.seen_ns = now_ns();
   if (!self.targets[0].patched) return failed("this JDK's LockSupport is built in another way, or another agent's");

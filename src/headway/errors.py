@@ -400,7 +400,7 @@ _ROWS: tuple[Message, ...] = (
         "another agent had taken the hooks out for a while",
         "JVM {pid}: from {from_s:.3f} to {to_s:.3f} s parks may be missing: another agent had redefined LockSupport",
         "An agent that redefines a class (async-profiler's lock mode, OpenTelemetry's) throws out what others had put "
-        "there. headway looks about once a second and puts its call sites in again; times are of the last such gap.",
+        "there. headway looks four times a second and puts its call sites in again; times are of the last such gap.",
         "leave the other agent out, or attach it before headway",
     ),
     Message(
