@@ -45,6 +45,7 @@ class Arena {
     uint32_t usable = usable_.load(std::memory_order_acquire);
     if (count <= usable) return true;
     if (count > capacity_) return false;
+    constexpr uint32_t kLeastCount = 64 * 1024 / uint32_t{sizeof(T)};
     // At least twice as much as before, so that it is seldom. Two threads may do the same: no harm.
     const uint32_t wanted = std::min(capacity_, std::max({count, 2 * usable, kLeastCount}));
     if (mprotect(base_, bytes(wanted), PROT_READ | PROT_WRITE) != 0) return false;
@@ -56,7 +57,6 @@ class Arena {
   T& operator[](uint32_t index) const noexcept { return base_[index]; }
 
  private:
-  static constexpr uint32_t kLeastCount = 64 * 1024 / uint32_t{sizeof(T)};
   static constexpr size_t bytes(uint32_t count) noexcept { return (size_t{count} * sizeof(T) + 4095) / 4096 * 4096; }
 
   T* base_ = nullptr;

@@ -25,6 +25,7 @@ using Object = void*;  // whatever JavaSide makes of it; nullptr: a park without
 // Asked on the calling thread, with nothing locked.
 class JavaSide {
  public:
+  virtual ~JavaSide() = default;
   virtual bool same(Identity::Ref ref, Object object) noexcept = 0;  // no object that was collected is
   virtual bool is_gone(Identity::Ref ref) noexcept = 0;
   virtual Identity::Ref keep_weakly(Object object) noexcept = 0;  // 0: no memory
@@ -32,9 +33,6 @@ class JavaSide {
   virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
   virtual size_t thread_name(char* out, size_t capacity) noexcept = 0;                // of the calling thread, UTF-8
   virtual uint32_t take_stack() noexcept = 0;
-
- protected:
-  ~JavaSide() = default;
 };
 
 // What a thread brings along: zero-initialised, thread-local.

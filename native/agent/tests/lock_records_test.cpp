@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <set>
 #include <thread>
@@ -57,7 +58,9 @@ class Things final : public JavaSide {
   bool is_gone(Identity::Ref ref) noexcept override { return reinterpret_cast<const Weak*>(ref)->thing->collected; }
   Identity::Ref keep_weakly(Object object) noexcept override {
     ++references;
-    return reinterpret_cast<Identity::Ref>(new Weak{static_cast<Thing*>(object)});
+    auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object)};
+    CHECK(weak != nullptr);
+    return reinterpret_cast<Identity::Ref>(weak);
   }
   void let_go(Identity::Ref ref) noexcept override {
     --references;
@@ -66,7 +69,7 @@ class Things final : public JavaSide {
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
     const std::string name = "test.Class" + std::to_string(static_cast<const Thing*>(object)->hash % 3);
     const size_t length = std::min(capacity, name.size());
-    std::memcpy(out, name.data(), length);
+    std::copy_n(name.begin(), length, out);
     return length;
   }
   size_t thread_name(char* out, size_t) noexcept override {
@@ -585,7 +588,9 @@ void forgotten_blockers_leave_their_sums_to_their_class() {
   std::map<uint32_t, uint32_t> folded;
   for (const hw_blocker_dead& dead : all.dead) ++folded[dead.folded_into];
   CHECK_EQUAL(folded.size(), 3u);  // classes
-  for (const auto& [blocker_id, count] : folded) {
+  for (const auto& each : folded) {
+    const uint32_t blocker_id = each.first;
+    const uint32_t count = each.second;
     CHECK_EQUAL(table.of(blocker_id).forgotten, count);
     CHECK(std::any_of(all.blockers.begin(), all.blockers.end(), [&](const hw_blocker& blocker) {
       return blocker.blocker_id == blocker_id && blocker.identity_hash == 0 && blocker.class_bytes > 0;

@@ -175,6 +175,7 @@ void a_reader_never_sees_a_torn_slot() {
   table.open(slot, facts(1));
   std::atomic<bool> over{false};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       while (!over) {
@@ -270,6 +271,7 @@ void slots_that_many_threads_take_and_give_back_are_never_given_to_two() {
   CHECK(table.create(scratch.path() + "/locks-1.table", kPid, false, 4096));
   std::vector<std::atomic<int>> owners(4096);
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 3000; ++i) {
@@ -350,6 +352,7 @@ void letting_go_of_the_table_while_threads_update_it_harms_nothing(bool no_map) 
   std::atomic<bool> over{false};
   std::atomic<uint64_t> rounds{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       while (!over) {
@@ -372,11 +375,15 @@ void letting_go_of_the_table_while_threads_update_it_harms_nothing(bool no_map) 
 }  // namespace
 
 int main() {
+  // What that one is about is a race: between threads that store to memory that is nobody's any more.
+#if !defined(__SANITIZE_THREAD__)
+  letting_go_of_the_table_while_threads_update_it_harms_nothing(false);
+#endif
+  letting_go_of_the_table_while_threads_update_it_harms_nothing(true);
   the_sums_of_the_papers_example_are_its();
   for (const bool no_map : {false, true}) {
     the_sums_of_random_schedules_of_64_threads_are_those_of_brute_force(no_map);
     a_file_size_limit_is_kept_to_without_a_signal(no_map);
-    letting_go_of_the_table_while_threads_update_it_harms_nothing(no_map);
   }
   a_reader_never_sees_a_torn_slot();
   waits_that_go_on_are_brought_up_to_the_end();
