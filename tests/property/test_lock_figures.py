@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from headway.analyses.lock_metrics import grouped_sums, metrics, nearest_rank
 from headway.analyses.lock_sites import fill_stacks
+from headway.analyses.lock_states import Scale
 from headway.analyses.lock_types import DOING
 from headway.analyses.locks import locks
 from headway.model.lock_sums import LockSums
@@ -364,3 +365,17 @@ def test_classes_add_up_their_objects_and_windows_add_up_to_the_whole(made: Made
     assert sum(row.sums.real_time_ns for row in grouped) == sum(levels)
     lost = [sum(row.lost_core_ns or 0 for row in rows) for rows in (single, grouped, of_sites)]
     assert max(lost) - min(lost) <= 3
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=20), st.lists(st.integers(-70, 70), max_size=20))
+def test_moments_keep_their_order_however_many_threads_there_are(edges: list[int], asked: list[int]) -> None:
+    """Few threads are placed by ns, too many by the number of different times: the last edge at or before is the same."""
+    times = np.sort(np.array(edges, dtype=np.int64))
+    few, many = Scale.of(times, 1), Scale.of(times, 1 << 62)
+    assert (few.moments is None, many.moments is None) == (True, False)
+    for scale in (few, many):
+        places = scale.until(times)
+        found = np.searchsorted(places, scale.until(np.array(asked, dtype=np.int64)), side="right")
+        assert found.tolist() == [sum(edge <= t for edge in edges) for t in asked]
+        assert places.min() > 0
+        assert places.max() < scale.size

@@ -9,12 +9,12 @@ Method     a chain follows, from lock to lock, the holder that cost its waiters 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_states import BLOCKED
 from headway.analyses.lock_types import Deadlock, Link
 
@@ -30,45 +30,49 @@ LEAST_SHARE = 0.1
 """A step is shown when holders were blocked on another lock for this part of the waiters' time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What an object's waiters waited for most: its holder, and the lock that one was blocked on itself (-1: on none)."""
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Per object (row) what its waiters waited for most: its holder (-1: none known), and the lock that one was blocked on
+    itself (-1: on none).
+    """
 
-    holder: int
-    lock: int
-    wait_ns: int
+    holder: Ints
+    lock: Ints
+    wait_ns: Ints
 
 
-def steps_of(data: LockData, found: Doings, units_blocker: Ints) -> dict[int, Step]:
-    """Return the step of each object (row): to another lock if that took enough of the time, else to the main holder."""
+def steps_of(data: LockData, found: Doings, units_blocker: Ints) -> Steps:
+    """Return the step of each object: to another lock if that took enough of the time, else to the main holder."""
     row = units_blocker[found.unit]
     total = np.zeros(len(data.blockers), dtype=np.int64)
     np.add.at(total, row, found.ns)
-    best: dict[int, Step] = {}
-    by_holder: dict[tuple[int, int], int] = {}
-    for i in np.flatnonzero(found.holder >= 0).tolist():
-        at, holder, ns = int(row[i]), int(found.holder[i]), int(found.ns[i])
-        by_holder[at, holder] = by_holder.get((at, holder), 0) + ns
-        is_step = found.state[i] == BLOCKED and ns >= LEAST_SHARE * total[at]
-        if is_step and ns > (best[at].wait_ns if at in best else 0):
-            best[at] = Step(holder, int(found.lock[i]), ns)
-    most: dict[int, Step] = {}
-    for (at, holder), ns in by_holder.items():
-        if at not in most or ns > most[at].wait_ns:
-            most[at] = Step(holder, -1, ns)
-    return most | best
+    steps = Steps(*(np.full(len(total), value, dtype=np.int64) for value in (-1, -1, 0)))
+    held = found.holder >= 0
+    of_row, of_holder, at = numbered_pairs(row[held], found.holder[held])
+    by_holder = np.zeros(len(of_row), dtype=np.int64)
+    np.add.at(by_holder, at, found.ns[held])
+    blocked = held & (found.state == BLOCKED) & (found.ns >= LEAST_SHARE * total[row])
+    nothing = np.full(len(by_holder), -1, dtype=np.int64)
+    for rows, holder, lock, ns in (
+        (of_row, of_holder, nothing, by_holder),
+        (row[blocked], found.holder[blocked], found.lock[blocked], found.ns[blocked]),
+    ):
+        order = np.argsort(ns, kind="stable")  # of several assignments to one place the last one stays: the largest
+        steps.holder[rows[order]], steps.lock[rows[order]], steps.wait_ns[rows[order]] = (
+            each[order] for each in (holder, lock, ns)
+        )
+    return steps
 
 
-def chain(data: LockData, steps: Mapping[int, Step], start: int) -> tuple[tuple[Link, ...], bool]:
+def chain(data: LockData, steps: Steps, start: int) -> tuple[tuple[Link, ...], bool]:
     """Return the chain from an object on, and whether it comes back to an object it has met."""
     links: list[Link] = []
     met: set[int] = set()
     at = start
-    while at in steps and at not in met:
+    while at >= 0 and steps.holder[at] >= 0 and at not in met:
         met.add(at)
-        step = steps[at]
-        links.append(link(data, at, step.holder, step.wait_ns))
-        at = step.lock
+        links.append(link(data, at, int(steps.holder[at]), int(steps.wait_ns[at])))
+        at = int(steps.lock[at])
     return tuple(links), at in met
 
 

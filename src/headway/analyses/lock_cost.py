@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.activity import has_scheduling
+from headway.analyses.lock_arrays import distinct
 from headway.analyses.lock_states import pauses
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def use_of_cores(data: LockData, contended: NDArray[np.bool_]) -> Cores | None:
     woken, end = begin - column["runnable_ns"], begin + column["running_ns"]
     gc = [part for each in pauses(recording).values() for part in (each.start, each.end)]
     edges = [woken, begin, end, data.blocks.start[contended], data.blocks.end[contended], *gc]
-    time = np.unique(np.clip(np.concatenate([*edges, np.array([low, high])]), low, high))
+    time = distinct(np.clip(np.concatenate([*edges, np.array([low, high])]), low, high))
     running, runnable = _level(time, begin, end), _level(time, woken, begin)
     others = sum(recording.manifest.other_ns.values()) / max(recording.wall_ns, 1)
     idle = np.maximum(count - running - others, 0.0)
@@ -140,7 +141,7 @@ def _room(cores: Cores, group: Ints, contended: NDArray[np.bool_], data: LockDat
     use = (waiting > 0) & (until > when)
     found = np.zeros(groups)
     # The idle cores change inside a stretch: min(w, idle) is integrated once per number of waiters that occurs.
-    for number in np.unique(np.minimum(waiting[use], cores.cores)):
+    for number in distinct(np.minimum(waiting[use], cores.cores)):
         same = use & (np.minimum(waiting, cores.cores) == number)
         curve = cores.integral(np.minimum(cores.idle, number))
         found += np.bincount(key[same], weights=curve.between(when[same], until[same]), minlength=groups)

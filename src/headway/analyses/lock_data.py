@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.activity import wall_ns
+from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_rules import display
 from headway.errors import HeadwayError
 
@@ -184,9 +185,9 @@ class _Threads:
         keys = thread_id.copy()
         virtual = np.flatnonzero((thread_id < 0) & (java_id > 0))
         if len(virtual):
-            pairs, inverse = np.unique(np.stack([pid[virtual], java_id[virtual]]), axis=1, return_inverse=True)
-            numbers = np.array([self._number(int(p), int(j)) for p, j in pairs.T], dtype=np.int64)
-            keys[virtual] = numbers[inverse.reshape(-1)]
+            pids, ids, inverse = numbered_pairs(pid[virtual], java_id[virtual])
+            pairs = zip(pids.tolist(), ids.tolist(), strict=True)
+            keys[virtual] = np.array([self._number(*pair) for pair in pairs], dtype=np.int64)[inverse]
         return keys
 
     def _number(self, pid: int, java_id: int) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.lock_arrays import distinct, numbered, numbered_pairs
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_metrics import GroupedSums, grouped_sums
 from headway.analyses.lock_sites import line_of
@@ -60,7 +61,7 @@ class Groups:
 def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
     """Group the blocks of the window; by lock and by class also objects of which no single block is left (capped)."""
     blocks, blockers = data.blocks, data.blockers
-    everyone = np.arange(len(blockers)) if data.is_whole else np.unique(blocks.blocker)
+    everyone = np.arange(len(blockers)) if data.is_whole else distinct(blocks.blocker)
     object_group = np.full(len(blockers), -1, dtype=np.int64)
     label: list[str]
     if by == "lock":
@@ -68,8 +69,8 @@ def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
         group, kind, label = object_group[blocks.blocker], blockers.kind[everyone], [""] * len(everyone)
     elif by == "class":
         different, number = np.unique(blockers.table["class_name"].astype(str), return_inverse=True)
-        codes, inverse = np.unique(number[everyone] * len(KINDS) + blockers.kind[everyone], return_inverse=True)
-        object_group[everyone] = inverse.reshape(-1)
+        codes, inverse = numbered(number[everyone] * len(KINDS) + blockers.kind[everyone])
+        object_group[everyone] = inverse
         group, kind = object_group[blocks.blocker], codes % len(KINDS)
         label = [str(different[code // len(KINDS)]) for code in codes.tolist()]
     else:
@@ -84,14 +85,13 @@ def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
 
 
 def _by_site(data: LockData, sites: Sites) -> tuple[Ints, Ints, list[str]]:
-    stacks, inverse = np.unique(sites.stack, return_inverse=True)
+    stacks, inverse = numbered(sites.stack)
     lines = [line_of(data, int(stack)) for stack in stacks]
     different = sorted(set(lines))
     number = np.array([different.index(line) for line in lines], dtype=np.int64)
-    of_block = number[inverse.reshape(-1)] if len(stacks) else np.zeros(0, np.int64)
-    codes, group = np.unique(of_block * len(KINDS) + data.blocks.kind, return_inverse=True)
+    codes, group = numbered(number[inverse] * len(KINDS) + data.blocks.kind)
     return (
-        group.reshape(-1).astype(np.int64),
+        group,
         codes % len(KINDS),
         [different[code // len(KINDS)] for code in codes.tolist()],
     )
@@ -99,9 +99,9 @@ def _by_site(data: LockData, sites: Sites) -> tuple[Ints, Ints, list[str]]:
 
 def _objects(data: LockData, group: Ints, count: int) -> tuple[Ints, Ints]:
     """Return one object of each group, and how many it has."""
-    pairs = np.unique(np.stack([group, data.blocks.blocker]), axis=1)
-    first = np.searchsorted(pairs[0], np.arange(count))
-    return pairs[1][first] if count else np.zeros(0, np.int64), np.bincount(pairs[0], minlength=count)
+    groups, objects, _ = numbered_pairs(group, data.blocks.blocker)
+    first = np.searchsorted(groups, np.arange(count))
+    return objects[first] if count else np.zeros(0, np.int64), np.bincount(groups, minlength=count)
 
 
 def _objects_of(object_group: Ints, count: int) -> tuple[Ints, Ints]:
@@ -153,6 +153,5 @@ def units_of(data: LockData, groups: Groups, sites: Sites) -> tuple[Ints, Ints, 
     unit = np.full(len(blocks), -1, dtype=np.int64)
     if not chosen.any():
         return unit, np.zeros(0, np.int64), np.zeros(0, np.int64)
-    pairs, inverse = np.unique(np.stack([groups.group[chosen], blocks.blocker[chosen]]), axis=1, return_inverse=True)
-    unit[chosen] = inverse.reshape(-1)
-    return unit, pairs[1], pairs[0]
+    of_group, of_object, unit[chosen] = numbered_pairs(groups.group[chosen], blocks.blocker[chosen])
+    return unit, of_object, of_group

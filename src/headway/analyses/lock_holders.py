@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.lock_arrays import distinct
 from headway.analyses.lock_states import BLOCKED, GC_PAUSE, HANDOFF, UNKNOWN, pauses, states_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def doings(data: LockData, unit: Ints, units_blocker: Ints) -> Doings:
     if not len(chosen):
         return Doings(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
     spans = _stretches(data, unit[chosen], chosen, units_blocker)
-    threads = np.unique(spans.holder[spans.holder >= 0])
+    threads = distinct(spans.holder[spans.holder >= 0])
     states = states_of(data, threads)
     gc = pauses(data.recording)
     parts = []
@@ -134,7 +135,7 @@ the woken thread has gone on, who is seen as the owner, the next acquire."""
 def _sightings(data: LockData, chosen: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Return everything that tells of a holder: (object, time, kind, thread)."""
     blocks, holds = data.blocks, data.holds
-    rows = np.unique(blocks.blocker[chosen])
+    rows = distinct(blocks.blocker[chosen])
     mine = np.isin(holds.blocker, rows) & (holds.end > holds.start)
     owned = chosen[blocks.owner[chosen] >= 0]
     woken = chosen[(blocks.waker[chosen] >= 0) & (blocks.waking[chosen] >= 0)]

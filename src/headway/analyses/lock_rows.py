@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.lock_chains import Step, chain, steps_of
+from headway.analyses.lock_arrays import numbered
+from headway.analyses.lock_chains import Steps, chain, steps_of
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_holders import SEEN_BY
 from headway.analyses.lock_metrics import metrics, nearest_rank
@@ -132,8 +134,13 @@ class Rows:
             return RULES[number], float(times[number] / times.sum())
         one = int(self.groups.one_object[group])
         blockers = self.data.blockers
-        stack = int(blockers.table["first_stack_id"][one])
-        return judge(self.data, KINDS[int(blockers.kind[one])], blockers.class_name(one), stack, False), 1.0
+        first = (KINDS[int(blockers.kind[one])], blockers.class_name(one), int(blockers.table["first_stack_id"][one]))
+        return self._judged(*first), 1.0
+
+    @cached_property
+    def _judged(self) -> Callable[[str, str, int], Rule]:
+        """Return what judges a first stack; the same one is judged once."""
+        return lru_cache(maxsize=None)(lambda kind, name, stack: judge(self.data, kind, name, stack, False))
 
     # --- how long ------------------------------------------------------------------------------------------------------
 
@@ -185,8 +192,7 @@ class Rows:
         if not len(mine):
             return (), 0
         blocks, sites = self.data.blocks, self.sites
-        stacks, at = np.unique(sites.stack[mine], return_inverse=True)
-        at = at.reshape(-1)
+        stacks, at = numbered(sites.stack[mine])
         waited = np.zeros(len(stacks), dtype=np.int64)
         np.add.at(waited, at, (blocks.end - blocks.start)[mine])
         times = np.bincount(at, minlength=len(stacks))
@@ -213,7 +219,7 @@ class Rows:
     # --- who holds it --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _steps(self) -> dict[int, Step]:
+    def _steps(self) -> Steps:
         return steps_of(self.data, self.found, self.units_blocker)
 
     @cached_property

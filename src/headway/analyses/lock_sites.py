@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_rules import RULES, Rule, Wait, classify, is_jdk, is_proxy
 
@@ -70,12 +71,13 @@ def _rules(data: LockData, stack: Ints) -> Ints:
     if not len(blocks):
         return np.zeros(0, dtype=np.int64)
     names, class_of = np.unique(np.array(blockers.table["class_name"], dtype=object), return_inverse=True)
-    columns = np.stack([blocks.kind, class_of[blocks.blocker], stack, blocks.is_timed.astype(np.int64)])
-    different, inverse = np.unique(columns, axis=1, return_inverse=True)
-    judged = np.zeros(different.shape[1], dtype=np.int64)
-    for i, (kind, name, number, timed) in enumerate(different.T.tolist()):
-        judged[i] = RULES.index(judge(data, KINDS[kind], str(names[name]), number, bool(timed)))
-    return judged[inverse.reshape(-1)]
+    how = (class_of[blocks.blocker] * len(KINDS) + blocks.kind) * 2 + blocks.is_timed
+    ways, stacks, inverse = numbered_pairs(how, stack + 1)
+    judged = np.zeros(len(ways), dtype=np.int64)
+    for i, (way, number) in enumerate(zip(ways.tolist(), stacks.tolist(), strict=True)):
+        kind, name = KINDS[way // 2 % len(KINDS)], str(names[way // 2 // len(KINDS)])
+        judged[i] = RULES.index(judge(data, kind, name, number - 1, bool(way % 2)))
+    return judged[inverse]
 
 
 def judge(data: LockData, kind: str, class_name: str, stack: int, is_timed: bool) -> Rule:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.activity import has_scheduling
+from headway.analyses.lock_arrays import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,34 @@ _BEFORE = -(1 << 60)
 
 
 @dataclass(frozen=True, eq=False)
+class Scale:
+    """Times as numbers below `size`, in the same order: ns from the first one on, or, where so many threads times so many ns
+    overflow, the number of different times so far.
+    """
+
+    first: int
+    size: int
+    moments: Ints | None
+
+    @classmethod
+    def of(cls, time: Ints, threads: int) -> Scale:
+        """Return a scale for some times and a number of threads."""
+        used = time[time > _BEFORE]
+        first, last = int(used.min(initial=0)), int(used.max(initial=0))
+        size = last - first + 3
+        if threads < (1 << 62) // size:
+            return cls(first - 1, size, None)
+        moments = distinct(time)
+        return cls(0, len(moments) + 1, moments)
+
+    def until(self, time: Ints) -> Ints:
+        """Return the numbers of the last times at or before these."""
+        if self.moments is None:
+            return np.clip(time - self.first, 0, self.size - 1)
+        return np.searchsorted(self.moments, time, side="right").astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class States:
     """Intervals of the threads in `threads` (sorted keys), one after another: each lasts until the next edge of its thread.
 
@@ -36,20 +65,18 @@ class States:
     """
 
     threads: Ints
-    moments: Ints
+    scale: Scale
     edge: Ints
     state: Ints
     lock: Ints
     position: Ints
-    """Of each edge: thread, then moment, as one sorted number. Moments are counted, not in ns, so that it can't overflow."""
+    """Of each edge: thread, then time, as one sorted number."""
 
     def pieces(self, thread: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """Cut spans of threads at their changes of state: (index of the span, begin, end, state, lock) of each piece."""
-        place = np.searchsorted(self.threads, thread) * (len(self.moments) + 1)
-        until_start = place + np.searchsorted(self.moments, start, side="right")
-        before_end = place + np.searchsorted(self.moments, end, side="left")
-        first = np.searchsorted(self.position, until_start, side="right") - 1
-        last = np.searchsorted(self.position, before_end, side="right") - 1
+        place = np.searchsorted(self.threads, thread) * self.scale.size
+        first = np.searchsorted(self.position, place + self.scale.until(start), side="right") - 1
+        last = np.searchsorted(self.position, place + self.scale.until(end - 1), side="right") - 1
         counts = np.maximum(last - first + 1, 0)
         span = np.repeat(np.arange(len(thread), dtype=np.int64), counts)
         offset = np.arange(len(span), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -63,7 +90,7 @@ class States:
 
 def states_of(data: LockData, threads: Ints) -> States:
     """Put the states of some threads together. `threads` are keys, in any order, without -1."""
-    keys = np.unique(threads)
+    keys = distinct(threads)
     kernel_key, kernel_time, kernel_state = _kernel_edges(data, keys)
     own_key, own_time, own_lock = _own_blocks(data, keys)
     # Each thread begins as unknown and on no lock, long before everything.
@@ -83,9 +110,9 @@ def states_of(data: LockData, threads: Ints) -> States:
     lock = np.where(own_at >= first, value[own_at], -1)
     silent = (kernel == BLOCKED) | (kernel == UNKNOWN)
     state = np.where(silent & (lock >= 0), BLOCKED, np.where(kernel == BLOCKED, SLEEPING, kernel))
-    moments = np.unique(time)
-    position = np.searchsorted(keys, key) * (len(moments) + 1) + np.searchsorted(moments, time, side="right")
-    return States(keys, moments, time, state, np.where(state == BLOCKED, lock, -1), position)
+    scale = Scale.of(time, len(keys))
+    position = np.searchsorted(keys, key) * scale.size + scale.until(time)
+    return States(keys, scale, time, state, np.where(state == BLOCKED, lock, -1), position)
 
 
 def _kernel_edges(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:

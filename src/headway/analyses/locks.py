@@ -96,7 +96,10 @@ def _order(rows: Rows, sort: str) -> NDArray[np.int64]:
     time = -columns["thread_time_ns"].astype(float)
     if sort == "cost":
         rank = np.array([WAITINGS.index(rule.waiting) for rule in RULES])
-        kinds = np.array([rank[n] if n >= 0 else rank[RULES.index(rows.rule(i)[0])] for i, n in enumerate(rows.rules)])
+        numbers = rows.rules.copy()
+        for group in np.flatnonzero(numbers < 0).tolist():
+            numbers[group] = RULES.index(rows.rule(group)[0])
+        kinds = rank[numbers]
         lost = -rows.cost.lost_core_ns.round() if rows.cost is not None else np.zeros(count)
         return np.lexsort((columns["first_ns"], time, lost, kinds)) if count else np.zeros(0, np.int64)
     keys = {
