@@ -26,7 +26,8 @@ Examples:
 @click.option(
     "--table",
     type=click.Choice([*TABLES, "all"]),
-    help="csv: which table; 'all' makes a zip of every one. Default: thread_state.",
+    metavar="NAME",
+    help="csv: which table (headway query --schema lists them); 'all' makes a zip of every one. Default: thread_state.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.SUFFIX, here.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
