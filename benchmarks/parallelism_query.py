@@ -195,7 +195,7 @@ def main() -> int:
 
 
 def verdicts(result: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Return what is said of each target, and whether it is reached."""
+    """Return what is said of the target, whether it is reached, and what a window takes, which has no target."""
     found = []
     for name, what, once in (
         ("parallelism", "parallelism", "once"),
@@ -203,8 +203,10 @@ def verdicts(result: dict[str, Any]) -> list[tuple[str, bool]]:
     ):
         row, peak = result[f"{name}_wall"], result[once]["peak_bytes"]
         span = f"{row['ratio']:.2f} times DuckDB's sum of a column ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
-        text = f"{what}: {span}, {peak / 2**20:.0f} MiB; targets 5 times, 1024 MiB"
-        found.append((text, row["ratio"] <= TARGET_RATIO and peak <= TARGET_BYTES))
+        has_target = name == "parallelism"
+        goal = "targets 5 times, 1024 MiB" if has_target else "no target"
+        reached = row["ratio"] <= TARGET_RATIO and peak <= TARGET_BYTES
+        found.append((f"{what}: {span}, {peak / 2**20:.0f} MiB; {goal}", reached or not has_target))
     return found
 
 
