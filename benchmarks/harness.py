@@ -284,12 +284,20 @@ def machine() -> dict[str, Any]:
     }
 
 
+def against(text: str, figure: float, high: float, target: float) -> tuple[str, bool]:
+    """Return the verdict on a figure with an interval: reached only if the interval's upper end is within the target."""
+    if figure <= target < high:
+        return f"{text}; undecided: the interval goes beyond the target", False
+    return text, figure <= target
+
+
 def finish(
     options: argparse.Namespace, name: str, figures: dict[str, Any], verdicts: Sequence[tuple[str, bool]]
 ) -> int:
     """Print the verdicts, write the JSON file, return the exit code: 0 if every target is reached."""
     for text, reached in verdicts:
-        print(f"{'reached' if reached else 'MISSED':>8}  {text}")
+        word = "reached" if reached else "open" if "; undecided" in text else "MISSED"
+        print(f"{word:>8}  {text}")
     if options.json:
         body = {
             "benchmark": name,

@@ -28,6 +28,7 @@ import results
 
 TARGET = 0.0411
 STARVED_LIMIT = 0.04
+LEAST_PROGRAMS = 8
 DIRECTIONS = ((1, 2), (2, 1))
 KINDS = ("corrected", "raw", "same work")
 LABELS = {
@@ -178,7 +179,10 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
         if kind == "same work":
             print(text)
         else:
-            verdicts.append((f"{text}, target 4.11 %", mean <= TARGET))
+            verdict, reached = harness.against(f"{text}, target 4.11 %", mean, high, TARGET)
+            if reached and len(names) < LEAST_PROGRAMS:
+                verdict, reached = f"{verdict}; undecided: at least {LEAST_PROGRAMS} programs are asked for", False
+            verdicts.append((verdict, reached))
     return figures, verdicts
 
 

@@ -25,7 +25,8 @@ def table(results: list[Path]) -> str:
                 f"{len(said['machine']['cpus'])} CPUs ({said['machine']['cpu']}), Linux {said['machine']['kernel']}"
             )
         for verdict in said.get("verdicts", []):
-            reached = "reached" if verdict["reached"] else "missed"
+            reached = "reached" if verdict["reached"] else "open" if "; undecided" in verdict["text"] else "missed"
+            reached = "-" if verdict["text"].endswith("no target") else reached
             name, *options = str(said.get("benchmark", path.stem)).split()
             command = " ".join([f"benchmarks/{name}.py", *options])
             rows.append(f"| `{command}` | {verdict['text']} | {reached} |\n")

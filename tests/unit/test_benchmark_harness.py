@@ -63,6 +63,14 @@ def test_the_mean_over_programs_is_of_their_medians_and_its_interval_shrinks_wit
     assert harness.mean_over_programs({"a": [1, 1, 7], "b": [2, 2, 2]})[0] == 1.5
 
 
+def test_a_target_is_reached_only_when_the_whole_interval_is_within_it() -> None:
+    assert harness.against("a", figure=1.0, high=1.01, target=1.02) == ("a", True)
+    assert harness.against("a", figure=1.03, high=1.04, target=1.02) == ("a", False)
+    text, reached = harness.against("a", figure=1.0, high=1.03, target=1.02)
+    assert not reached
+    assert "undecided" in text
+
+
 def test_without_a_second_pair_the_noise_is_unknown() -> None:
     assert math.isnan(harness.ratio([100, 100], [105]).aa_median)
 
