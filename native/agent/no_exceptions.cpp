@@ -14,7 +14,14 @@ void* operator new(size_t bytes) {
   if (memory == nullptr) abort();
   return memory;
 }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, static_cast<size_t>(alignment), bytes) != 0) abort();
+  return memory;
+}
 void operator delete(void* memory) noexcept { free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 
 namespace std {

@@ -400,6 +400,7 @@ void waits_whose_end_nobody_tells_end_by_what_comes_next() {
   recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, 2)), 0);
   recording->waiter_dies(thread.locks, 3);
   std::vector<Waits::Handle> lost;
+  lost.reserve(20);
   for (int i = 0; i < 20; ++i) lost.push_back(recording->wait_begins(thread.java, thread.locks, park(&lock, 4)));
   recording.end();
   const Recorded all = recording.spool();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 
 import click
 
@@ -11,9 +12,13 @@ from headway.errors import MESSAGES, HeadwayError, Message
 
 
 def _closest(wanted: str) -> str:
-    """Return the id most like `wanted`: the same family first, else by spelling."""
-    close = difflib.get_close_matches(wanted, MESSAGES, n=1, cutoff=0.0)
-    return close[0]
+    """Return the id most like `wanted`: the fewest characters that differ, then by spelling."""
+
+    def unlikeness(known: str) -> tuple[int, float]:
+        differing = sum(a != b for a, b in itertools.zip_longest(wanted, known))
+        return differing, -difflib.SequenceMatcher(None, wanted, known).ratio()
+
+    return min(MESSAGES, key=unlikeness)
 
 
 def _as_json(row: Message) -> dict[str, str]:
