@@ -44,7 +44,7 @@ _OPTIONS = (
     click.option(
         "--locks/--no-locks",
         default=None,
-        help="Record who waits for which lock, for how long, and who held it. On in `run`, off in `record`.",
+        help="Record who waits for which lock, for how long, and who held it. Off unless asked for.",
     ),
     click.option(
         "--park-threshold",
