@@ -234,8 +234,11 @@ def test_the_waker_is_the_thread_that_gave_the_lock_back(case: Case) -> None:
             "SELECT waking_ns, waker_java_id FROM block WHERE blocker_id = $1 AND waking_ns < $2",
             (case.run.row(name)["blocker_id"], stopped),
         )
-        assert woken
-        for waking_ns, waker in woken:
+        # A thread that waits for a monitor also wakes by itself, to look again: then there is no waker, never a wrong one.
+        known = [each for each in woken if each[1] is not None]
+        assert known
+        assert len(known) == len(woken) if case.pattern.kind == "juc" else 2 * len(known) > len(woken)
+        for waking_ns, waker in known:
             assert ends[bisect.bisect_right(ends, (waking_ns, 1 << 62)) - 1][1] == waker
         # Whoever slept was woken; a thread that gets the permit, or the monitor, as it is about to sleep, was not.
         rows = case.run.rows(
