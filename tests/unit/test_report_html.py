@@ -119,7 +119,8 @@ def test_mode_agent_says_why_there_is_nothing_to_draw(tmp_path: Path) -> None:
     payload = build_payload(open_recording(write_recording(tmp_path / "a.headway", manifest, tables)))
     assert payload["parallelism"] is None
     assert payload["walltime"] is None
-    assert all("mode agent" in reason for reason in payload["missing"].values())
+    assert all("mode agent" in payload["missing"][view] for view in ("parallelism", "walltime", "lanes"))
+    assert "without locks" in payload["missing"]["locks"]
     assert [lane["name"] for lane in payload["threads"]["lanes"]] == ["main"]
 
 
