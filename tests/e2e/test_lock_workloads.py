@@ -66,7 +66,9 @@ def test_a_waiter_waits_longer_than_its_holder_measures(
     (lock,) = said["lock"]
     assert lock["acquisitions"] == 2 * len(spans) == 6
     assert 0 < sum(end - begin for begin, end in spans) <= min(lock["hold_ns"], lock["wait_ns"])
-    assert all(0 <= cpu <= end - begin for cpu, (begin, end) in zip(said["round_cpu_ns"], spans, strict=True))
+    # The CPU clock is read around the other one, and inside the hold.
+    assert all(cpu >= 0 for cpu in said["round_cpu_ns"])
+    assert sum(said["round_cpu_ns"]) <= lock["hold_ns"]
 
 
 @pytest.mark.parametrize("kind", ["juc", "monitor"])
