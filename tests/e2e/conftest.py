@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+
+# Where the tests run under nohup, SIGHUP is ignored, and a program can't trap what it was started to ignore.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 pytest.register_assert_rewrite("lock_oracle")
 REPOSITORY = Path(__file__).resolve().parents[2]
