@@ -293,9 +293,6 @@ def test_repeat_makes_recordings_of_the_same_command_inside_the_first(tmp_path: 
     assert headway("parallelism", parts[2], "--json").returncode == 0
 
 
-@pytest.mark.xfail(
-    strict=False, reason="known defect: about 1 time in 6 the second recording is left unfinished (recover it)"
-)
 def test_ctrl_c_between_repeats_keeps_what_is_complete(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
     script = f"test -d {output}/repeats && echo second && sleep 600; echo first"

@@ -54,6 +54,7 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
     if not spool.is_dir():
         raise HeadwayError("HW308", path=directory, reason="there is no spool/ in it")
     decoder = _native.Decoder(str(spool))
+    progress(0.0)
     lives, agents = decoder.lifecycle(), decoder.agents()
     threads = thread_table.identify(lives, agents)
     window = _window(draft, lives, decoder.last_record_ns() if to_the_last_record else None)
@@ -72,7 +73,7 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
         facts |= _judge(result, threads, window, draft)
     tables |= _write_small(directory, threads, agents, result)
     tables |= _write(directory, "counter", _counters(spool))
-    tables |= locks.write(directory)
+    tables |= locks.write(directory, lambda: progress(0.99))
     facts["locks"] = locks.facts()
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent) for number, agent in enumerate(agents)]
     found = _notices(facts, result, agents) + locks.notices()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
 from headway.record.draft import amend
-from headway.record.signals import SignalGate
 from headway.record.watch import Watch
 from headway.store.manifest import read_manifest_json
 
@@ -16,24 +15,27 @@ from headway.store.manifest import read_manifest_json
 def finish(directory: Path, progress: Callable[[float], None], say: Callable[[Notice], None], watch: Watch) -> None:
     """Turn the spool into tables; `say` gets what they tell that must be known.
 
-    Where the program has ended (or is not ours), SIGINT and SIGTERM stop this. While it still runs, its signals are
-    handled between two batches, and the second request to end stops this. Either way the raw records stay.
+    Signals are looked at between two batches. Where the program has ended (or is not ours), SIGINT and SIGTERM stop this;
+    while it still runs it gets its own, and the second request to end stops this. Either way the raw records stay.
     Raises HeadwayError HW052 (stopped) or HW056 (failed), or those of `finalise`.
     """
     from headway.record.finalise import finalise
 
     beside_program = watch.child_pid is not None and not watch.gone
 
+    def is_asked_to_stop() -> bool:
+        if not beside_program:
+            return watch.gate.wants_end()
+        watch.wait(0)
+        return watch.interrupts > 1
+
     def report(share: float) -> None:
         progress(share)
-        if beside_program:
-            watch.wait(0)
-            if watch.interrupts > 1:
-                raise KeyboardInterrupt
+        if share < 1 and is_asked_to_stop():  # at 1 the tables are there, and the raw records gone
+            raise KeyboardInterrupt
 
-    with failures_told(directory, watch.gate):
-        if not beside_program:
-            watch.gate.let_through()
+    with failures_told(directory):
+        report(0.0)
         finalise(directory, progress=report)
         for notice in (*_survivors(directory), *_jvms_without_agent(directory)):
             amend(directory, notices=[notice])
@@ -85,7 +87,7 @@ def _jvms_without_agent(directory: Path) -> list[Notice]:
 
 
 @contextlib.contextmanager
-def failures_told(directory: Path, gate: SignalGate | None = None) -> Iterator[None]:
+def failures_told(directory: Path) -> Iterator[None]:
     """Turn whatever stops finalising `directory` into HeadwayError HW052 (an interrupt) or HW056 (anything else).
 
     Whatever it is, the raw records are still there, and their owner must hear so.
@@ -97,7 +99,5 @@ def failures_told(directory: Path, gate: SignalGate | None = None) -> Iterator[N
     except HeadwayError:
         raise
     except Exception as error:
-        if gate is not None and gate.interrupted:
-            raise HeadwayError("HW052", path=directory) from None
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise HeadwayError("HW056", path=directory, reason=reason) from error

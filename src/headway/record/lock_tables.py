@@ -10,7 +10,7 @@ wakings: native/decode/kernel_wakers.h says which are seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,16 +89,23 @@ class LockTables:
         ends = [row.end_ns for row in self.threads.rows if row.pid == pid and row.tid == pid and row.end_ns is not None]
         return min([self.window[1], *ends[-1:]])
 
-    def write(self, directory: Path) -> dict[str, TableInfo]:
-        """Write the tables; none when locks were off. Raises OSError."""
+    def write(self, directory: Path, breathe: Callable[[], None]) -> dict[str, TableInfo]:
+        """Write the tables; none when locks were off. `breathe` is called before each batch. Raises OSError."""
         if not self.is_on:
             return {}
         locks = self.locks
+
+        def batches(following: Callable[[int], Any]) -> Iterator[Any]:
+            breathe()
+            while (batch := following(BATCH)) is not None:
+                yield batch
+                breathe()
+
         return {
-            "block": _write(directory, "block", iter(lambda: locks.next_blocks(BATCH), None), _block_rows),
-            "hold": _write(directory, "hold", iter(lambda: locks.next_holds(BATCH), None), _hold_rows),
+            "block": _write(directory, "block", batches(locks.next_blocks), _block_rows),
+            "hold": _write(directory, "hold", batches(locks.next_holds), _hold_rows),
             "blocker": _write(directory, "blocker", [locks.blockers()], self._blocker_rows),
-            "stack": _write(directory, "stack", iter(lambda: locks.next_stacks(BATCH), None), _stack_rows),
+            "stack": _write(directory, "stack", batches(locks.next_stacks), _stack_rows),
             "frame": _write(directory, "frame", [locks.frames()], _frame_rows),
         }
 

@@ -74,10 +74,11 @@ class _Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """A command that ran. `stop` says why it should not be repeated, if so."""
+    """A command that ran. `stop` says why it should not be repeated, if so; `is_untold`: the listener must yet hear of it."""
 
     exit_code: int
     is_complete: bool = True
+    is_untold: bool = False
     stop: str = ""
 
 
@@ -93,29 +94,48 @@ def record(plan: Plan, listener: Listener) -> int:
     if plan.pid is not None:
         _record_process(plan, plan.pid, mode, capabilities, listener)
         return 0
+    if plan.repeat > 1:
+        return _record_repeats(plan, mode, capabilities, listener)
+    with SignalGate() as gate:
+        ran = _record_command(plan, plan.output, mode, capabilities, listener, gate)
+    if ran.is_untold:
+        _tell_complete(listener, plan.output)
+    return ran.exit_code
+
+
+def _record_repeats(plan: Plan, mode: Mode, capabilities: Capabilities, listener: Listener) -> int:
+    """Record the command as often as planned, or until somebody interrupts; return the first exit code that is not 0."""
     code = 0
-    for number in range(1, plan.repeat + 1):
-        output = plan.output if number == 1 else plan.output / "repeats" / f"{number}.headway"
-        if number == 2:
-            (plan.output / "repeats").mkdir()
-        ran = _record_command(plan, output, mode, capabilities, listener)
-        code = code or ran.exit_code
-        if ran.stop and number < plan.repeat:
-            done = number if ran.is_complete else number - 1
-            cut = Notice.of("HW055", done=done, wanted=plan.repeat, reason=ran.stop)
-            with contextlib.suppress(
-                OSError, HeadwayError
-            ):  # what keeps the manifest from being written was told already
-                amend(plan.output, notices=[cut])
-            listener.say(cut)
-            break
+    with SignalGate() as gate:
+        for number in range(1, plan.repeat + 1):
+            output = plan.output if number == 1 else plan.output / "repeats" / f"{number}.headway"
+            if number == 2:
+                (plan.output / "repeats").mkdir()
+            ran = _record_command(plan, output, mode, capabilities, listener, gate)
+            if ran.is_untold:
+                _tell_complete(listener, output)
+            code = code or ran.exit_code
+            stop = ran.stop or ("you interrupted" if gate.wants_end() else "")
+            if stop and number < plan.repeat:
+                _tell_cut(plan, number if ran.is_complete else number - 1, stop, listener)
+                break
     return code
+
+
+def _tell_cut(plan: Plan, done: int, reason: str, listener: Listener) -> None:
+    """Note in the first recording that there are fewer repeats than asked for."""
+    cut = Notice.of("HW055", done=done, wanted=plan.repeat, reason=reason)
+    with contextlib.suppress(OSError, HeadwayError):  # what keeps the manifest from being written was told already
+        amend(plan.output, notices=[cut])
+    listener.say(cut)
 
 
 # --- a program we start --------------------------------------------------------------------------------------------
 
 
-def _record_command(plan: Plan, output: Path, mode: Mode, capabilities: Capabilities, listener: Listener) -> _Ran:
+def _record_command(
+    plan: Plan, output: Path, mode: Mode, capabilities: Capabilities, listener: Listener, gate: SignalGate
+) -> _Ran:
     """Start the command, record it into `output`, finalise.
 
     Raises HeadwayError only when the command did not run: once it has, its exit code is the answer.
@@ -123,7 +143,7 @@ def _record_command(plan: Plan, output: Path, mode: Mode, capabilities: Capabili
     program = launch.find_program(plan.command[0], os.environ)
     facts = _Facts(mode_notices(mode, capabilities))
     cpus = set(plan.cpus or os.sched_getaffinity(0))
-    with SignalGate() as gate, contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as held:
         with Place(output, plan.force) as place:
             planned = _planned_launch(plan, place, facts)
             for scratch in planned.cleanup:
@@ -158,9 +178,8 @@ def _record_command(plan: Plan, output: Path, mode: Mode, capabilities: Capabili
         except HeadwayError as error:
             listener.failed(error.notice)
             return _Ran(child.reap().exit_code, is_complete=False, stop="finalising failed")
-    if ending is not None:
-        _tell_complete(listener, place.directory)
-    return _Ran(child.reap().exit_code, stop="you interrupted" if facts.ended_by == "interrupt" else "")
+    stop = "you interrupted" if facts.ended_by == "interrupt" else ""
+    return _Ran(child.reap().exit_code, is_untold=ending is not None, stop=stop)
 
 
 def _tell_complete(listener: Listener, directory: Path) -> None:

@@ -17,8 +17,7 @@ import os
 import signal
 import struct
 from dataclasses import dataclass
-from types import FrameType, TracebackType
-from typing import Any
+from types import TracebackType
 
 # Signals that end or disturb a process by default and that people send to it. The job-control signals, SIGWINCH and
 # SIGCHLD keep their default: they do not end us.
@@ -49,6 +48,10 @@ class Arrival:
 class SignalGate:
     """Holds back the signals above while open, and hands them out by `take`. Use as a context manager.
 
+    They are held back in the threads that libraries start meanwhile too, and such threads outlive the work they were started
+    for; so the gate stays shut until all is done, the tables too. One that is opened in between leaves threads behind that
+    get a later Ctrl-C in its stead.
+
     Signals that were ignored when headway began (nohup, a background job of a script) stay ignored, for the program as
     well. `restore_in_child` gives a forked child the dispositions and the mask that headway itself was started with.
     """
@@ -56,10 +59,7 @@ class SignalGate:
     def __init__(self) -> None:
         """Choose the signals; nothing is held back before `__enter__`."""
         self.taken = frozenset(number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN)
-        self.interrupted = False
-        """KeyboardInterrupt was raised. Native code in between may have made another exception of it."""
         self._old_mask: set[signal.Signals] = set()
-        self._old_handlers: dict[signal.Signals, Any] = {}
         self._fd = -1
 
     def __enter__(self) -> SignalGate:
@@ -72,10 +72,9 @@ class SignalGate:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave everything as it was before."""
-        if self._fd >= 0:
-            self._close()
-        for number, handler in self._old_handlers.items():
-            signal.signal(number, handler)
+        os.close(self._fd)
+        self._fd = -1
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when a signal waits."""
@@ -90,32 +89,13 @@ class SignalGate:
                 arrivals.append(Arrival(signal.Signals(number), code == _SI_KERNEL, sender))
         return arrivals
 
-    def let_through(self) -> None:
-        """The program has ended, and the rest may be interrupted: SIGINT and SIGTERM are KeyboardInterrupt from now on.
+    def wants_end(self) -> bool:
+        """Return whether SIGINT or SIGTERM came since the last `take`; the others are dropped.
 
-        Raises KeyboardInterrupt at once when one of them came since the last `take`. A hang-up is ignored: the terminal that
-        goes away sends several, and there is a recording to finish.
+        For the time after the program's end. A hang-up is nothing then: the terminal that goes away sends several, and there
+        is a recording to finish.
         """
-        handlers: dict[signal.Signals, Any] = {
-            signal.SIGINT: self._interrupt,
-            signal.SIGTERM: self._interrupt,
-            signal.SIGHUP: signal.SIG_IGN,
-        }
-        for number in self.taken & handlers.keys():
-            self._old_handlers[number] = signal.signal(number, handlers[number])
-        late = {arrival.number for arrival in self.take()}
-        self._close()
-        if late & {signal.SIGINT, signal.SIGTERM}:
-            raise KeyboardInterrupt
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        self.interrupted = True
-        raise KeyboardInterrupt
-
-    def _close(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
+        return any(arrival.number in (signal.SIGINT, signal.SIGTERM) for arrival in self.take())
 
     def restore_in_child(self) -> None:
         """In a forked child: undo what Python and this gate changed, so that exec hands on what we were given."""
