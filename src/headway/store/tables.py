@@ -183,7 +183,11 @@ FRAME = Table(
         Column("class_name", "VARCHAR", "java.util.HashMap"),
         Column("method", "VARCHAR", "its name, without signature"),
         Column("line", "INTEGER", "source line; null in native methods and where the class has none", nullable=True),
-        Column("kind", "VARCHAR", "java, native"),
+        Column(
+            "kind",
+            "VARCHAR",
+            "java (compiled, or not known how), interpreted, inlined, c1 (first compiler), native, jvm (libjvm), kernel",
+        ),
     ),
 )
 
@@ -271,10 +275,27 @@ HOLD = Table(
     ),
 )
 
+SAMPLE = Table(
+    "sample",
+    "Stack samples: where a thread was at an instant, and how much the sample stands for. In order of ns.",
+    (
+        Column("thread_id", "INTEGER", "thread.thread_id; null: virtual or unknown", nullable=True),
+        Column("ns", "BIGINT", "when it was taken"),
+        Column(
+            "event", "VARCHAR", "cpu, wall, alloc, lock, cycles, instructions, cache-misses or another event's name"
+        ),
+        Column(
+            "weight", "BIGINT", "what it stands for: ns of CPU or wall time, bytes allocated, else counts of the event"
+        ),
+        Column("stack_id", "INTEGER", "stack.stack_id; null: the stack could not be walked", nullable=True),
+        Column("state", "VARCHAR", "wall samples: running, sleeping; null: unknown", nullable=True),
+    ),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, LOSS),
-        *(FRAME, STACK, BLOCKER, BLOCK, HOLD),
+        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE),
     )
 }

@@ -1,0 +1,55 @@
+"""Every message headway can give that a person may have to act on, defined once.
+
+A `Message` is one row of the table `MESSAGES`: what happened, why, and the next command to run. The CLI, the manifest,
+the reports, `headway explain` and the reference docs all read this table. Two things are made from it:
+
+* `HeadwayError(id, **facts)` stops a command (exit code 1);
+* `Notice.of(id, **facts)` goes with a result that is still given, and marks it.
+
+Ids are stable: never reuse or renumber one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headway.errors import files, losses, machine, outputs, preconditions, starting
+from headway.errors.message import Message
+
+__all__ = ["MESSAGES", "HeadwayError", "Message", "Notice"]
+
+_ROWS = tuple(row for block in (starting, machine, losses, files, preconditions, outputs) for row in block.ROWS)
+MESSAGES: dict[str, Message] = {row.id: row for row in _ROWS}
+assert len(MESSAGES) == len(_ROWS), "a message id is used twice"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message with its facts filled in: what marks a result. `message` is one line, `remedy` the next command."""
+
+    id: str
+    message: str
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, message_id: str, **facts: Any) -> Notice:
+        """Fill in a message of the table.
+
+        Raises KeyError for an unknown id or a fact its templates need and `facts` lacks.
+        """
+        row = MESSAGES[message_id]
+        return cls(row.id, row.text.format(**facts), row.remedy.format(**facts))
+
+    def as_json(self) -> dict[str, str]:
+        """Return the stable form {id, message, remedy}."""
+        return {"id": self.id, "message": self.message, "remedy": self.remedy}
+
+
+class HeadwayError(Exception):
+    """A command cannot go on: carries the `Notice` that says what, where, why and what to run next."""
+
+    def __init__(self, message_id: str, **facts: Any) -> None:
+        """Build the error from the table row `message_id`, filled in with `facts`."""
+        self.notice = Notice.of(message_id, **facts)
+        super().__init__(f"{self.notice.id}: {self.notice.message}")

@@ -1,0 +1,72 @@
+"""HW3xx: the store and its files."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW301",
+        "not a recording",
+        "{path} is not a headway recording: {reason}",
+        "A recording is a directory NAME.headway with a manifest.json that names its tables.",
+        "headway record -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW302",
+        "a recording by a newer headway",
+        "{path} has format version {version}; this headway reads up to {known}",
+        "The meaning of stored figures may have changed since, so an older headway would misread them.",
+        "read it with the headway that recorded it, or install that version here",
+    ),
+    Message(
+        "HW303",
+        "a damaged or cut-off file of a recording",
+        "{path} can't be read: {reason}",
+        "The file is shorter than when it was written, or was changed since: a copy that broke off, or a full disk. "
+        "While the recording's spool/ is there, its tables can be made anew.",
+        "headway recover {directory}",
+    ),
+    Message(
+        "HW304",
+        "a recording that was never finalised",
+        "{path} is still in state 'recording': its tables are not made yet",
+        "Either its recorder is still at work, or it died before it could turn the spool into tables.",
+        "headway recover {path}",
+    ),
+    Message(
+        "HW305",
+        "the output is there already",
+        "{path} exists already; nothing was written",
+        "headway never overwrites a recording unasked.",
+        "choose another -o NAME.headway, or add --force",
+    ),
+    Message(
+        "HW306",
+        "a query that DuckDB refused",
+        "DuckDB refused the query: {reason}",
+        "The SQL is wrong, or names a table or column that this recording lacks.",
+        'headway query {path} "SHOW TABLES"',
+    ),
+    Message(
+        "HW307",
+        "a recording that is still being made",
+        "{path} is being recorded right now by process {pid}",
+        "Its spool still grows, so tables made now would miss the rest.",
+        "kill -INT {pid}   (stops the recording and finalises it)",
+    ),
+    Message(
+        "HW308",
+        "nothing to recover",
+        "{path} holds nothing to recover: {reason}",
+        "Recovering makes the tables from the raw records in spool/; a complete recording has none, and needs none.",
+        "headway parallelism {path}",
+    ),
+    Message(
+        "HW309",
+        "the tables could not be written",
+        "writing {path} failed: {reason}; the raw records are kept in {directory}/spool",
+        "Usually the disk is full, or the directory became read-only.",
+        "free some space, then: headway recover {directory}",
+    ),
+)

@@ -1,0 +1,89 @@
+"""HW2xx: losses and invariants."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW200",
+        "scheduling records were lost",
+        "{events} scheduling records were lost, in {spans} spans of time",
+        "The kernel produced records faster than they could be taken away, or the disk refused them. States and counts "
+        "around these spans (table `loss`) may be wrong.",
+        "record fewer processes, or on a machine with a free core",
+    ),
+    Message(
+        "HW201",
+        "an invariant does not hold",
+        "an invariant of this recording does not hold: {message}",
+        "Figures that come about in two ways must agree; here they do not, so records were lost or contradict each other.",
+        "record once more; if it stays, report it with the manifest.json",
+    ),
+    Message(
+        "HW202",
+        "threads of unknown birth",
+        "{count} threads have no record of their birth: their process and name are unknown, they count as app",
+        "Records of the start of threads were lost, or they began before the recording and were missed in /proc.",
+        'headway query NAME.headway "SELECT * FROM thread WHERE pid = 0"',
+    ),
+    Message(
+        "HW203",
+        "a raw file could not be read to its end",
+        "raw records could not be read to their end: {problem}",
+        "The file was damaged, or its writer died in the middle of a record. What came before is in the tables.",
+        "record once more",
+    ),
+    Message(
+        "HW204",
+        "the agent lost records",
+        "{count} records of the agents in the JVMs were lost: names of threads or GC pauses may be missing",
+        "The disk was full, or a JVM wrote more than the agent's file may hold.",
+        "free some space and record once more",
+    ),
+    Message(
+        "HW205",
+        "the recorder died",
+        "the recorder died: this recording ends with the last record it had written, the program went on",
+        "It was killed, or the machine ran out of memory. What was in the kernel's rings at that moment is lost.",
+        "record once more for the whole run",
+    ),
+    Message(
+        "HW206",
+        "single blocks end before the recording",
+        "from {after_s:.3f} s on blocks and holds were only summed: timelines, wakers and percentiles of locks end there",
+        "An agent's file holds about 16 million blocks. Past that the sums per lock go on, so times parked, the times and "
+        "the utilisations are exact to the end.",
+        "record a shorter span: headway record --duration 60 ...",
+    ),
+    Message(
+        "HW207",
+        "locks were not recorded in a JVM",
+        "the locks of JVM {pid} were not recorded: {reason}",
+        "The agent changes nothing in a JVM when it can't do all of it; everything else of the recording is whole.",
+        "headway doctor",
+    ),
+    Message(
+        "HW208",
+        "parks on more objects than the table holds",
+        "{count} parks were on objects that found no room in the table of locks: no figure has them",
+        "The table holds some hundred thousand objects at once, and the disk may have been full.",
+        "headway record --forget-dead ...   (or --park-threshold 2)",
+    ),
+    Message(
+        "HW209",
+        "another agent had taken the hooks out for a while",
+        "JVM {pid}: from {from_s:.3f} to {to_s:.3f} s parks may be missing: another agent had redefined LockSupport",
+        "An agent that redefines a class (async-profiler's lock mode, OpenTelemetry's) throws out what others had put "
+        "there. headway looks four times a second and puts its call sites in again; times are of the last such gap.",
+        "leave the other agent out, or attach it before headway",
+    ),
+    Message(
+        "HW210",
+        "another agent has taken the hooks out",
+        "JVM {pid}: after {from_s:.3f} s parks are missing: another agent redefines LockSupport again and again",
+        "headway put its call sites in again several times, or the other agent's class no longer has the calls that it "
+        "redirects; then it gives up. Monitors and Object.wait are recorded to the end.",
+        "leave the other agent out",
+    ),
+)
