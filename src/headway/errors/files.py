@@ -69,4 +69,25 @@ ROWS: tuple[Message, ...] = (
         "Usually the disk is full, or the directory became read-only.",
         "free some space, then: headway recover {directory}",
     ),
+    Message(
+        "HW320",
+        "not a sweep",
+        "{path} is not a headway sweep: {reason}",
+        "A sweep is a directory NAME.sweep with a sweep.json that lists its runs.",
+        "headway sweep --sequential 'CMD' --parallel 'CMD {{threads}}' --threads 1,2,4 -o NAME.sweep",
+    ),
+    Message(
+        "HW321",
+        "a sweep by a newer headway",
+        "{path} has format version {version}; this headway reads up to {known}",
+        "The meaning of stored figures may have changed since, so an older headway would misread them.",
+        "read it with the headway that made it, or install that version here",
+    ),
+    Message(
+        "HW322",
+        "a damaged or cut-off sweep.json",
+        "{path} can't be read: {reason}",
+        "The file was changed by hand, or a copy broke off. The recordings in runs/ are whole by themselves.",
+        "headway parallelism NAME.sweep/runs/RUN.headway   (each recording by itself)",
+    ),
 )

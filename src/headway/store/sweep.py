@@ -1,0 +1,241 @@
+"""sweep.json as typed values: a sequential and a parallel program, run many times at several numbers of threads.
+
+    NAME.sweep/
+      sweep.json                     what was asked for, and what became of every run; replaced in one step after each run
+      runs/parallel-4-2.headway/     the recording of the second recorded run with four threads
+      runs/parallel-4-2.out, .err    what that run wrote; runs/parallel-4-2-plain.out: of the plain run beside it
+
+Readers are forward-compatible: keys they do not know stay in `extra` and survive a rewrite; only a newer `version` is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from headway.errors import HeadwayError
+from headway.store.manifest import StoredNotice
+from headway.store.reader import Recording, open_recording
+
+FORMAT = "headway-sweep"
+VERSION = 1
+FILE = "sweep.json"
+
+Program = Literal["sequential", "parallel"]
+State = Literal["planned", "complete", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRegion:
+    """A named part of a program: the stacks with a frame that `pattern` (a regular expression) is found in."""
+
+    name: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRun:
+    """One run of one of the two programs. `number` counts the runs of its kind (program, threads, recorded) from 1.
+
+    `wall_ns` is from the program's exec to its exit, `cpu_ns` the CPU time of it and of what it waited for (rusage);
+    both are None until it is complete. `warmup_excluded_ns` is how much of the begin results leave out, None: nothing.
+    `recording` and `output` are relative to the sweep. `attempts` counts how often it was started.
+    """
+
+    program: Program
+    threads: int
+    number: int
+    recorded: bool
+    state: State = "planned"
+    exit_code: int | None = None
+    wall_ns: int | None = None
+    cpu_ns: int | None = None
+    recording: str | None = None
+    warmup_excluded_ns: int | None = None
+    attempts: int = 0
+    output: str | None = None
+    reason: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return what its files are called: parallel-4-2, or parallel-4-2-plain for a run that is not recorded."""
+        return f"{self.program}-{self.threads}-{self.number}{'' if self.recorded else '-plain'}"
+
+    @property
+    def measured_ns(self) -> int | None:
+        """Return the wall time without what is left out as warm-up; None while it is not complete."""
+        return None if self.wall_ns is None else self.wall_ns - (self.warmup_excluded_ns or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What sweep.json holds. `sequential` None: there is no sequential program, one thread of the parallel one stands for it.
+
+    Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
+    programs could run. `warmup` says what is left out of each run: marker, jvm-start or none.
+    """
+
+    path: Path
+    parallel: str
+    sequential: str | None = None
+    threads: tuple[int, ...] = ()
+    repeat: int = 1
+    regions: tuple[SweepRegion, ...] = ()
+    sequential_regions: tuple[SweepRegion, ...] = ()
+    from_marker: str | None = None
+    warmup: str = "none"
+    runs: tuple[SweepRun, ...] = ()
+    notices: tuple[StoredNotice, ...] = ()
+    version: int = VERSION
+    created_utc: str = ""
+    headway_version: str = ""
+    cwd: str = ""
+    cores: int | None = None
+    cpus: tuple[int, ...] | None = None
+    input: str | None = None
+    seed: int = 0
+    retries: int = 0
+    samples: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def select(
+        self,
+        program: Program,
+        threads: int | None = None,
+        *,
+        recorded: bool | None = None,
+        state: State | None = "complete",
+    ) -> tuple[SweepRun, ...]:
+        """Return the runs of a program, by number of threads, kind and state; None takes all."""
+        return tuple(
+            run
+            for run in self.runs
+            if run.program == program
+            and threads in (None, run.threads)
+            and recorded in (None, run.recorded)
+            and state in (None, run.state)
+        )
+
+    def open(self, run: SweepRun) -> Recording:
+        """Open the recording of a recorded run. Raises HeadwayError as `open_recording`, HW301 when it has none."""
+        return open_recording(self.path / (run.recording or f"runs/{run.name}.headway"))
+
+    def regions_of(self, program: Program) -> tuple[SweepRegion, ...]:
+        """Return the regions to look for in a program; those of the parallel one serve for both where none is given."""
+        return (self.sequential_regions or self.regions) if program == "sequential" else self.regions
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that is written to sweep.json."""
+        plain = {name: getattr(self, name) for name in _names(type(self)) if name not in ("path", "extra")}
+        plain = {key: _plain(value) for key, value in plain.items()}
+        return {"format": FORMAT, "version": plain.pop("version"), **plain, **self.extra}
+
+
+def is_sweep(path: Path | str) -> bool:
+    """Return whether a directory says that it is a sweep."""
+    return (Path(path) / FILE).is_file()
+
+
+def read_sweep(path: Path | str) -> Sweep:
+    """Read NAME.sweep.
+
+    Raises HeadwayError HW320 (no sweep), HW321 (made by a newer headway) or HW322 (cut off or damaged).
+    """
+    path = Path(path)
+    data = _read_json(path)
+    if data.get("format") != FORMAT or not isinstance(data.get("version"), int):
+        raise HeadwayError("HW320", path=path, reason=f'its {FILE} lacks "format": "{FORMAT}" or a version')
+    if data["version"] > VERSION:
+        raise HeadwayError("HW321", path=path, version=data["version"], known=VERSION)
+    try:
+        return _sweep(path, data)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        reason = f"a value is missing or has the wrong type ({error})"
+        raise HeadwayError("HW322", path=path / FILE, reason=reason) from error
+
+
+def write_sweep(sweep: Sweep) -> None:
+    """Write sweep.json in one step: a reader, or a crash, sees the old one or the new one, never half."""
+    target = sweep.path / FILE
+    scratch = target.with_name(f".{FILE}.{os.getpid()}.new")
+    with open(scratch, "w", encoding="utf-8") as out:
+        json.dump(sweep.to_json(), out, indent=1, ensure_ascii=False)
+        out.write("\n")
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(scratch, target)
+
+
+# --- how JSON values become typed ones -----------------------------------------------------------------------------
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads((path / FILE).read_bytes().decode())
+    except (FileNotFoundError, NotADirectoryError):
+        reason = "there is no such directory" if not path.exists() else f"it has no {FILE}"
+        raise HeadwayError("HW320", path=path, reason=reason) from None
+    except OSError as error:
+        raise HeadwayError("HW320", path=path, reason=error.strerror or str(error)) from None
+    except ValueError as error:
+        raise HeadwayError("HW322", path=path / FILE, reason=f"not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise HeadwayError("HW322", path=path / FILE, reason="not a JSON object")
+    return data
+
+
+def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
+    arguments = _split(Sweep, data, ("path",))
+    if not isinstance(arguments["parallel"], str):
+        raise TypeError("parallel is no command")
+    arguments["threads"] = tuple(int(count) for count in arguments.get("threads", ()))
+    for key in ("regions", "sequential_regions"):
+        arguments[key] = tuple(SweepRegion(str(row["name"]), str(row["pattern"])) for row in arguments.get(key, ()))
+    arguments["runs"] = tuple(_run(row) for row in arguments.get("runs", ()))
+    arguments["notices"] = tuple(
+        StoredNotice(str(row["id"]), str(row["message"]), str(row.get("remedy", "")))
+        for row in arguments.get("notices", ())
+    )
+    arguments["samples"] = tuple(map(str, arguments.get("samples", ())))
+    if arguments.get("cpus") is not None:
+        arguments["cpus"] = tuple(int(cpu) for cpu in arguments["cpus"])
+    return Sweep(path=path, **arguments)
+
+
+def _run(row: Mapping[str, Any]) -> SweepRun:
+    run = SweepRun(**_split(SweepRun, row))
+    if run.program not in ("sequential", "parallel") or run.state not in ("planned", "complete", "failed"):
+        raise ValueError(f"a run of program {run.program!r} in state {run.state!r}")
+    if not isinstance(run.threads, int) or not isinstance(run.number, int):
+        raise TypeError("a run's threads and number are integers")
+    if run.state == "complete" and not isinstance(run.wall_ns, int):
+        raise TypeError("a complete run has no wall_ns")
+    return run
+
+
+def _names(cls: type) -> list[str]:
+    return [each.name for each in dataclasses.fields(cls)]
+
+
+def _split(cls: type, data: Mapping[str, Any], apart: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return constructor arguments: known keys as they are (null means the default), all others under `extra`."""
+    known = set(_names(cls)) - {"extra", *apart}
+    arguments = {key: value for key, value in data.items() if key in known and value is not None}
+    arguments["extra"] = {key: value for key, value in data.items() if key not in known and key != "format"}
+    return arguments
+
+
+def _plain(value: Any) -> Any:
+    """Turn a typed value into what json.dump takes, with the `extra` of nested values folded back in."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {name: _plain(getattr(value, name)) for name in _names(type(value)) if name != "extra"}
+        return {**fields, **getattr(value, "extra", {})}
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value
