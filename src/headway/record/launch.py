@@ -121,9 +121,14 @@ class Child:
 
 
 def fork_child(
-    program: str, argv: Sequence[str], env: Mapping[str, str], cpus: Sequence[int] | None, gate: SignalGate
+    program: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cpus: Sequence[int] | None,
+    gate: SignalGate,
+    streams: Sequence[int] | None = None,
 ) -> Child:
-    """Fork a child that will exec `program` with `argv` and `env` on `cpus` when released.
+    """Fork a child that will exec `program` with `argv` and `env` on `cpus` when released; `streams` become its 0, 1, 2.
 
     Raises OSError when fork fails (too many processes).
     """
@@ -137,7 +142,7 @@ def fork_child(
         raise
     if pid == 0:
         os.close(go_write)  # else our own copy would hide that headway died
-        _become(program, argv, env, cpus, gate, go_read, failure_write)
+        _become(program, argv, env, cpus, gate, streams, go_read, failure_write)
     os.close(go_read)
     os.close(failure_write)
     return Child(pid, os.pidfd_open(pid), go_write, failure_read)
@@ -149,6 +154,7 @@ def _become(
     env: Mapping[str, str],
     cpus: Sequence[int] | None,
     gate: SignalGate,
+    streams: Sequence[int] | None,
     go: int,
     failure: int,
 ) -> NoReturn:
@@ -157,6 +163,8 @@ def _become(
         gate.restore_in_child()
         if cpus is not None:
             os.sched_setaffinity(0, cpus)
+        for number, stream in enumerate(streams or ()):
+            os.dup2(stream, number)
         if os.read(go, 1):
             _exec(program, argv, env)
     except OSError as error:

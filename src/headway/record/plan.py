@@ -21,7 +21,7 @@ class Plan:
 
     Exactly one of `command` (started by us) and `pid` (runs already) is set. `cpus` None leaves the affinity as it is;
     `duration_s` None records to the end; `mode` None takes the best this machine allows; `locks` None
-    leaves them alone.
+    leaves them alone; `streams` are descriptors for the command's standard streams instead of headway's own.
     """
 
     output: Path
@@ -36,6 +36,7 @@ class Plan:
     with_agent: bool = True
     mode: Mode | None = None
     locks: LockOptions | None = None
+    streams: tuple[int, int, int] | None = None
 
 
 def usable_cpus(text: str) -> tuple[int, ...]:

@@ -82,9 +82,10 @@ class _Ran:
     stop: str = ""
 
 
-def record(plan: Plan, listener: Listener) -> int:
+def record(plan: Plan, listener: Listener, gate: SignalGate | None = None) -> int:
     """Carry out a plan and return the exit code for the shell: the program's own, 0 for an attached one.
 
+    A caller that records several commands holds one `gate` over all of them, and asks it afterwards whether to go on.
     Raises HeadwayError HW001 to HW009, HW050, HW058, HW059 or those of `choose_mode` when nothing was recorded; for a
     process that runs already also HW052, HW056 or those of `finalise`.
     """
@@ -96,8 +97,8 @@ def record(plan: Plan, listener: Listener) -> int:
         return 0
     if plan.repeat > 1:
         return _record_repeats(plan, mode, capabilities, listener)
-    with SignalGate() as gate:
-        ran = _record_command(plan, plan.output, mode, capabilities, listener, gate)
+    with SignalGate() if gate is None else contextlib.nullcontext(gate) as held:
+        ran = _record_command(plan, plan.output, mode, capabilities, listener, held)
     if ran.is_untold:
         _tell_complete(listener, plan.output)
     return ran.exit_code
@@ -230,7 +231,7 @@ def _bystander(gate: SignalGate) -> Bystander:
 
 def _fork(program: str, planned: LaunchPlan, plan: Plan, gate: SignalGate) -> Child:
     try:
-        return launch.fork_child(program, planned.argv, planned.env, plan.cpus, gate)
+        return launch.fork_child(program, planned.argv, planned.env, plan.cpus, gate, plan.streams)
     except OSError as error:
         raise HeadwayError("HW059", reason=error.strerror or str(error)) from None
 
