@@ -229,4 +229,49 @@ ROWS: tuple[Message, ...] = (
         "The agent was attached to a running program whose threads waited already.",
         "start the program with headway record --locks -- CMD to see them from their begin",
     ),
+    Message(
+        "HW440",
+        "an event that was not recorded",
+        "{path} has no profile of {event}; it has: {recorded}",
+        "cpu, wall, alloc and hardware events are sampled when they are asked for; lock needs the agent's record of locks, "
+        "off-cpu the kernel's record of threads.",
+        "headway record {how} -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW441",
+        "no such thread in a profile",
+        "no thread of {path} that {event} was seen in is called like {pattern}; there are: {examples}",
+        "The regular expression may be found anywhere in a thread's name; all virtual threads together are called "
+        "'(virtual threads)'.",
+        "headway threads {path}",
+    ),
+    Message(
+        "HW442",
+        "a region that matches nothing",
+        "no {event} stack of {path} has a frame that {pattern} is found in; frames are such as: {examples}",
+        "A region is a regular expression that is looked for in each frame, written package.Class.method. A method that was "
+        "inlined is there; one that never was on a stack when one was taken is not.",
+        "headway top {path} --event {event}",
+    ),
+    Message(
+        "HW443",
+        "nothing of an event in a window",
+        "no {event} from {start:g}s to {end:g}s of {path}",
+        "The event was recorded, but did not happen then. For lock: nobody waited in contention (idle waiting is none).",
+        "headway top {path} --event {event}   (without --from and --to)",
+    ),
+    Message(
+        "HW444",
+        "a region that matches everything",
+        "every stack has a frame that {pattern} is found in, so the region leaves nothing out",
+        "Such as run or main: these are on every stack of their threads.",
+        "give the method that does the parallel work, such as --region 'KMeans\\.assign'",
+    ),
+    Message(
+        "HW445",
+        "blocked time without stacks",
+        "no stacks were recorded, so blocked time is by thread only",
+        "Stacks of blocked threads are taken by the agent together with locks.",
+        "headway record --locks -o NAME.headway -- CMD",
+    ),
 )

@@ -1,0 +1,252 @@
+"""Where does an event happen: which methods, called by whom, in which threads?
+
+Question   where CPU time, allocation, contention, blocked time or a hardware event falls: as a call tree and as a flat profile.
+Method     weights by thread and stack (profile_sources), filtered by thread and by region, merged into one tree (profile_tree).
+           cpu, wall, alloc and counters are samples: a sample's weight is what it stands for. lock and off-cpu are no samples:
+           they are the exact records of contended blocks and of the kernel's blocked intervals.
+Assumes    of samples, that they fall evenly on what they stand for; nothing of lock and off-cpu, but that a block whose stack
+           was not taken has that of its thread's last block on the same object (stacks are taken about once a millisecond).
+Wrong when few samples are behind a row (`samples` says how many there are in all). What has no stack is not left out: it is
+           in the tree, under a node that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import lock_data
+from headway.analyses.activity import wall_ns
+from headway.analyses.lock_arrays import distinct
+from headway.analyses.notices import recorded_notices
+from headway.analyses.profile_off_cpu import off_cpu
+from headway.analyses.profile_sources import (
+    LOCK,
+    NO_THREAD,
+    OFF_CPU,
+    Weights,
+    contended,
+    recorded_events,
+    sampled,
+    summed,
+    unit_of,
+)
+from headway.analyses.profile_stacks import StackTable, load_stacks
+from headway.analyses.profile_tree import build_tree
+from headway.analyses.profile_types import Frame, Profile, ThreadWeight
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["busiest_thread", "profile", "recorded_events"]
+
+PROGRAM_KINDS = ("app", "carrier")
+ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
+VIRTUAL = "(virtual threads)"
+
+
+def profile(
+    recording: Recording,
+    event: str,
+    *,
+    thread: re.Pattern[str] | None = None,
+    region: re.Pattern[str] | None = None,
+    window: tuple[int, int] | None = None,
+    only: Collection[int] | None = None,
+    by_thread: bool = False,
+    by_line: bool = False,
+    kinds: tuple[str, ...] | None = None,
+) -> Profile:
+    """Profile an event of a recording.
+
+    thread: threads whose name it is found in. region: stacks with a frame (Class.method, dotted) that it is found in.
+    window: (from, to) in ns from the recording's start. only: thread_ids. by_thread: a root per thread instead of merging them.
+    by_line: nodes are lines, not methods. kinds: of threads; by default all, for off-cpu those of the program alone.
+
+    Raises HeadwayError HW440 (event not recorded), HW441 (no such thread), HW442 (no such region), HW443 (nothing in the
+    window), HW401 (window outside the recording) or HW402 (no span).
+    """
+    span = _window(recording, window)
+    events = recorded_events(recording)
+    if event not in events:
+        raise HeadwayError("HW440", path=recording.path, event=event, recorded=_list(events), how=_how(event))
+    kinds = kinds or (PROGRAM_KINDS if event == OFF_CPU else ALL_KINDS)
+    weights = _weights(recording, event, events, None if span == (0, recording.wall_ns) else span, kinds)
+    if not len(weights.weight):
+        raise HeadwayError("HW443", path=recording.path, event=event, start=span[0] / 1e9, end=span[1] / 1e9)
+    weights, threads = _of_threads(recording, event, weights, thread, only, kinds)
+    stacks = load_stacks(recording, weights.stack, by_line)
+    found, notices = _of_region(recording, weights, stacks, region, event)
+    return _profile(recording, event, span, found, threads, stacks, by_thread, notices)
+
+
+def busiest_thread(recording: Recording, window: tuple[int, int] | None = None) -> int:
+    """Return the thread_id of the program's thread with most CPU time, by the kernel's record, else by CPU samples.
+
+    Raises HeadwayError HW440 when neither is there, HW401 and HW402 as `profile`.
+    """
+    low, high = (recording.window_ns[0] + each for each in _window(recording, window))
+    kinds = ", ".join(f"'{kind}'" for kind in PROGRAM_KINDS)
+    if recording.has("slice"):
+        time = f"SUM(GREATEST(0, LEAST(s.start_ns + s.running_ns, {high}) - GREATEST(s.start_ns, {low})))"
+        text = f"SELECT s.thread_id, {time} AS time FROM slice s JOIN thread t ON t.thread_id = s.thread_id"
+        text += f" WHERE t.kind IN ({kinds})"
+    else:
+        text = "SELECT s.thread_id, SUM(s.weight) AS time FROM sample s JOIN thread t ON t.thread_id = s.thread_id"
+        text += f" WHERE t.kind IN ({kinds}) AND s.event = 'cpu' AND s.ns >= {low} AND s.ns < {high}"
+    row = recording.query(f"{text} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1").fetchone()
+    if row is None:
+        events = recorded_events(recording)
+        raise HeadwayError("HW440", path=recording.path, event="cpu", recorded=_list(events), how=_how("cpu"))
+    return int(row[0])
+
+
+def _window(recording: Recording, window: tuple[int, int] | None) -> tuple[int, int]:
+    length = wall_ns(recording)
+    if window is None:
+        return 0, length
+    if not 0 <= window[0] < window[1] <= length:
+        raise HeadwayError(
+            "HW401", path=recording.path, start=window[0] / 1e9, end=window[1] / 1e9, length=length / 1e9
+        )
+    return window
+
+
+def _weights(
+    recording: Recording, event: str, events: Collection[str], window: tuple[int, int] | None, kinds: tuple[str, ...]
+) -> Weights:
+    if event == OFF_CPU:
+        return off_cpu(recording, window, kinds)
+    if event == LOCK and lock_data.has_locks(recording):
+        return contended(recording, window)
+    assert event in events
+    return sampled(recording, event, window)
+
+
+def _list(events: Collection[str]) -> str:
+    return ", ".join(events) if events else "none"
+
+
+def _how(event: str) -> str:
+    if event == LOCK:
+        return "--locks"
+    return "--mode ebpf" if event == OFF_CPU else f"--sample {event}"
+
+
+# --- threads -----------------------------------------------------------------------------------------------------------
+
+_ThreadFacts = dict[int, tuple[int | None, str, str]]
+
+
+def _of_threads(
+    recording: Recording,
+    event: str,
+    weights: Weights,
+    pattern: re.Pattern[str] | None,
+    only: Collection[int] | None,
+    kinds: tuple[str, ...],
+) -> tuple[Weights, _ThreadFacts]:
+    """Return the weights of the selected threads, and every selected thread as {thread_id: (tid, name, kind)}."""
+    rows = recording.query("SELECT thread_id, tid, name, kind FROM thread").fetchall()
+    facts: _ThreadFacts = {row[0]: (row[1], row[2], row[3]) for row in rows if row[3] in kinds}
+    if "app" in kinds:
+        facts[NO_THREAD] = (None, VIRTUAL, "app")
+    if pattern is not None:
+        facts = {key: each for key, each in facts.items() if pattern.search(each[1])}
+    if only is not None:
+        facts = {key: each for key, each in facts.items() if key in only}
+    wanted = np.array(sorted(facts), dtype=np.int64)
+    found = weights.where(np.isin(weights.thread, wanted))
+    if not len(found.weight):
+        asked = [pattern.pattern] if pattern is not None else [row[2] for row in rows if row[0] in (only or ())]
+        asked = asked or [f"a thread of kind {' or '.join(kinds)}"]
+        examples = _names(rows, weights)
+        raise HeadwayError("HW441", path=recording.path, event=event, pattern=", ".join(asked), examples=examples)
+    return found, facts
+
+
+def _names(rows: list[tuple[int, int, str, str]], weights: Weights) -> str:
+    """Return the names of some threads that have weight."""
+    there = set(distinct(weights.thread).tolist())
+    names = list(dict.fromkeys(row[2] for row in rows if row[0] in there and row[3] != "headway"))
+    names += [VIRTUAL] if NO_THREAD in there else []
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+
+
+# --- regions -----------------------------------------------------------------------------------------------------------
+
+
+def _of_region(
+    recording: Recording, weights: Weights, stacks: StackTable, region: re.Pattern[str] | None, event: str
+) -> tuple[Weights, list[Notice]]:
+    """Return the weights of stacks that a region matches, with a notice when it matches every one."""
+    if region is None:
+        return weights, []
+    hit = stacks.matching(region)
+    keep = hit[stacks.row_of(weights.stack)]
+    if not keep.any():
+        raise HeadwayError(
+            "HW442", path=recording.path, event=event, pattern=region.pattern, examples=stacks.examples()
+        )
+    walked = weights.stack >= 0
+    notices = [Notice.of("HW444", pattern=region.pattern)] if keep[walked].all() else []
+    return weights.where(keep), notices
+
+
+# --- the result --------------------------------------------------------------------------------------------------------
+
+
+def _profile(
+    recording: Recording,
+    event: str,
+    span: tuple[int, int],
+    weights: Weights,
+    threads: _ThreadFacts,
+    stacks: StackTable,
+    by_thread: bool,
+    notices: list[Notice],
+) -> Profile:
+    frames, root = list(stacks.frames), None
+    stack, weight = weights.stack, weights.weight
+    per_thread = summed(weights.thread, np.zeros_like(weights.thread), weight, weights.samples)
+    if by_thread:
+        keys = per_thread.thread.tolist()
+        root = len(frames) + np.searchsorted(per_thread.thread, weights.thread)
+        frames += [Frame("", threads[key][1]) for key in keys]
+    else:
+        merged = summed(np.zeros_like(stack), stack, weight, weights.samples)
+        stack, weight = merged.stack, merged.weight
+    if event in (OFF_CPU, LOCK) and not recording.has("stack"):
+        notices.append(Notice.of("HW445"))
+    return Profile(
+        event=event,
+        unit=unit_of(event),
+        total=int(weights.weight.sum()),
+        samples=int(weights.samples.sum()),
+        unwalked=int(weights.weight[weights.stack < 0].sum()),
+        mode=recording.mode,
+        window_ns=span,
+        frames=tuple(frames),
+        tree=build_tree(stacks.stacks, stacks.row_of(stack), weight, root),
+        threads=_threads(per_thread, threads),
+        notices=(*recorded_notices(recording), *notices),
+    )
+
+
+def _threads(found: Weights, facts: _ThreadFacts) -> tuple[ThreadWeight, ...]:
+    rows = [
+        ThreadWeight(None if key == NO_THREAD else key, *facts[key], weight, samples)
+        for key, weight, samples in zip(
+            found.thread.tolist(), found.weight.tolist(), found.samples.tolist(), strict=True
+        )
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.weight, row.thread_id or 0)))
