@@ -40,6 +40,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("run", "Record", "Record a command, print the findings, write a report."),
     Entry("record", "Record", "Record a command or a running process."),
     Entry("recover", "Record", "Finalise a recording whose recorder died."),
+    Entry("sweep", "Record", "Run a program at several numbers of threads."),
     Entry("parallelism", "Understand", "How many threads were active, and for how long."),
     Entry("walltime", "Understand", "How long it would take on another number of cores."),
     Entry("threads", "Understand", "What every thread spent its time on."),

@@ -281,4 +281,80 @@ ROWS: tuple[Message, ...] = (
         " off, or is of another version.",
         "headway locks --pid PID   (once the process is recorded anew)",
     ),
+    Message(
+        "HW080",
+        "a sweep's command that can't be used",
+        "{option} '{command}': {reason}",
+        "The command is split into words as a shell does, and {threads} is replaced in each; there is no other placeholder. "
+        "No shell runs it.",
+        "write {{threads}} for the number of threads, {{{{name}}}} for the text {{name}}, sh -c '...' where a shell is needed",
+    ),
+    Message(
+        "HW081",
+        "a parallel command without {threads}",
+        "--parallel '{command}' does not say where the number of threads goes: every run would be the same",
+        "The sweep starts it once per number of threads, and puts the number in the place of {threads}.",
+        "--parallel 'CMD {{threads}}', or --parallel 'env THREADS={{threads}} CMD'",
+    ),
+    Message(
+        "HW082",
+        "a region or marker that can't be used",
+        "{option} '{pattern}': {reason}",
+        "Regions and the marker are Python regular expressions, found anywhere in a frame (org.example.KMeans.assign) or line.",
+        "--region 'NAME=REGEX', as in --region 'kmeans=KMeans\\.(assign|tally)'",
+    ),
+    Message(
+        "HW083",
+        "more threads than cores",
+        "{threads} threads are more than the {cores} cores the program may use: threads will wait for a core",
+        "A thread that waits for a core makes the run longer, whatever the program is like. The time lost to it is shown as a "
+        "limit of its own, but a speedup above the number of cores can't be measured here.",
+        "leave out what is above the cores, or sweep on a larger machine",
+    ),
+    Message(
+        "HW084",
+        "a run of the sweep that failed",
+        "{run}: {reason}; {rest}",
+        "A run counts when its program ended with exit code 0, its recording is whole, and the marker (if asked for) was seen. "
+        "Other numbers of threads are run all the same.",
+        "less {output}, then: headway sweep --resume {path}",
+    ),
+    Message(
+        "HW085",
+        "a sweep that is not complete",
+        "{path}: {done} of {wanted} runs are complete ({reason})",
+        "What is complete is kept, and results are made from it; a number of threads without runs is left out of them.",
+        "headway sweep --resume {path}   (runs only what is missing)",
+    ),
+    Message(
+        "HW086",
+        "a sequential program that runs threads beside each other",
+        "the sequential program had {threads} application threads ({names}), and for {share:.0%} of its busy time more than one "
+        "was active",
+        "Speedups and efficiencies compare with one thread's work. Against a baseline that is parallel itself they are too low.",
+        "give the sequential program one thread (parallel streams: -Djava.util.concurrent.ForkJoinPool.common.parallelism=1)",
+    ),
+    Message(
+        "HW087",
+        "a sweep that is being run already",
+        "{path} is being run by another headway",
+        "Two would disturb each other's measurements, and one would write over what the other noted.",
+        "wait for it, or end it (Ctrl-C there keeps what is complete), then: headway sweep --resume {path}",
+    ),
+    Message(
+        "HW088",
+        "what is left out as warm-up",
+        "left out of every run: {what} ({least:.3f} to {most:.3f} s)",
+        "The same begin is left out of the sequential and the parallel program, so that both did the same work in what is "
+        "compared. Only a marker that the program prints can tell where its own warm-up ends: time can't, because with more "
+        "threads more work is done by then.",
+        "--from-marker 'REGEX' (a line that the program prints once it is warm), or --warmup none",
+    ),
+    Message(
+        "HW089",
+        "the sweep is there already",
+        "{path} exists already{what}; nothing was run",
+        "headway never overwrites a sweep unasked, and nothing else at all.",
+        "headway sweep --resume {path}   (to complete it), another -o NAME.sweep, or --force",
+    ),
 )

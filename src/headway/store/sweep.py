@@ -43,7 +43,8 @@ class SweepRun:
     """One run of one of the two programs. `number` counts the runs of its kind (program, threads, recorded) from 1.
 
     `wall_ns` is from the program's exec to its exit, `cpu_ns` the CPU time of it and of what it waited for (rusage);
-    both are None until it is complete. `warmup_excluded_ns` is how much of the begin results leave out, None: nothing.
+    both are None until it is complete. `warmup_excluded_ns` is how much of the begin results leave out, None: nothing;
+    `startup_ns` is when its JVM reached the main class, None for a plain run and where there is not exactly one JVM.
     `recording` and `output` are relative to the sweep. `attempts` counts how often it was started.
     """
 
@@ -57,6 +58,7 @@ class SweepRun:
     cpu_ns: int | None = None
     recording: str | None = None
     warmup_excluded_ns: int | None = None
+    startup_ns: int | None = None
     attempts: int = 0
     output: str | None = None
     reason: str = ""

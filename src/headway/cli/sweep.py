@@ -1,0 +1,178 @@
+"""`headway sweep`: run a sequential and a parallel program at several numbers of threads, recorded and plain."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.options import CoresType
+from headway.cli.recording import Progress, say, tell
+
+if TYPE_CHECKING:
+    from headway.record.sweep_plan import Wishes
+    from headway.store.sweep import SweepRun
+
+_NEW = ("parallel", "threads", "output")
+
+
+@click.command(
+    short_help="Run a program at several numbers of threads.",
+    epilog="""\b
+Examples:
+  headway sweep --sequential 'java -jar seq.jar' \\
+      --parallel 'java -jar par.jar {threads}' --threads 1,2,4 \\
+      --region 'kmeans=KMeans\\.(assign|tally)' -o kmeans.sweep
+  headway sweep --resume kmeans.sweep
+""",
+)
+@click.option("--sequential", metavar="CMD", help="The sequential program. Without it, one thread of the parallel one.")
+@click.option("--parallel", metavar="CMD", help="The parallel program; {threads} in it is replaced.")
+@click.option("--threads", type=CoresType(), metavar="LIST", help="Numbers of threads, as in 1,2,4.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=5, metavar="N", help="Recorded runs of each. [5]")
+@click.option(
+    "--region",
+    "regions",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="A parallel region: stacks with a frame that REGEX is found in. Any number; none: found by themselves.",
+)
+@click.option(
+    "--sequential-region",
+    "sequential_regions",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="The same part in the sequential program, where its methods are called otherwise.",
+)
+@click.option(
+    "--from-marker", metavar="REGEX", help="Leave out all before the first line of output that REGEX is found in."
+)
+@click.option(
+    "--warmup",
+    type=click.Choice(["jvm-start", "none"]),
+    default="jvm-start",
+    help="Without a marker: leave out the JVM's start, until its main class is reached, or nothing. [jvm-start]",
+)
+@click.option(
+    "--input",
+    "input_",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Standard input of every run; else it is empty.",
+)
+@click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="N",
+    help="Start a failed run again, up to N times. [0]",
+)
+@click.option("--seed", type=int, metavar="N", help="Of the order of the runs; else of the clock (sweep.json has it).")
+@click.option("--force", is_flag=True, help="Replace a sweep that is there already.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="NAME.sweep",
+    help="Run what is missing of a sweep, as planned.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="NAME.sweep", help="The sweep to make.")
+@click.pass_context
+def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: Any) -> int:
+    """Run a sequential and a parallel program at several numbers of threads.
+
+    Every configuration is run N times recorded (with locks and CPU samples) and N times plain, in shuffled blocks. What the
+    programs print goes to files, runs/RUN.out and runs/RUN.err of the sweep, one pair per run: nothing of it appears here.
+    headway's progress goes to standard error. No shell starts the commands (for one: sh -c '...'); {{name}} stands for {name}.
+
+    A run whose exit code is not 0 is told, and the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
+    and keeps all that is complete; --resume runs what is missing. The exit code is 0 once every run is complete, else 1.
+    """
+    from headway.record.sweep import Teller, resume_sweep, run_sweep
+
+    told = _Told()
+    teller = Teller(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
+    if resume is not None:
+        given = [name for name in ctx.params if name != "resume" and ctx.get_parameter_source(name) is _FROM_PERSON]
+        if given:
+            raise click.UsageError("--resume goes alone: the sweep is run as it was planned")
+        path, done = resume, resume_sweep(resume, teller)
+    else:
+        missing = [f"--{name}" for name in _NEW if not options[name]]
+        if missing:
+            raise click.UsageError(f"{', '.join(missing)}: missing (or --resume NAME.sweep)")
+        from headway.record.sweep_plan import plan_sweep
+
+        path, done = options["output"], run_sweep(plan_sweep(_wishes(options)), force, teller)
+    if done:
+        tell(f"headway: sweep {path} is complete")
+        tell(f"  next: headway speedups {path}")
+    return 0 if done else 1
+
+
+_FROM_PERSON = click.core.ParameterSource.COMMANDLINE
+
+
+def _wishes(options: dict[str, Any]) -> Wishes:
+    """Return what the options ask for. Raises HeadwayError HW007, or click.UsageError."""
+    from headway.record.plan import usable_cpus
+    from headway.record.sweep_plan import Wishes
+
+    if options["sequential"] is None and 1 not in options["threads"]:
+        raise click.UsageError("without --sequential, --threads needs 1: something must be the baseline")
+    options["input"] = options.pop("input_")
+    options["cpus"] = usable_cpus(options["cpus"]) if options["cpus"] is not None else None
+    return Wishes(**options)
+
+
+class _Told:
+    """The sweep's progress on standard error: a line per run, and on a terminal what is under way."""
+
+    def __init__(self) -> None:
+        self.say = self._say
+        self._began = time.monotonic()
+        self._made = 0
+        self._first: int | None = None
+        self.progress = Progress()
+        self._is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+    def begin(self, run: SweepRun, place: int, count: int) -> None:
+        """Show what is under way."""
+        self._first = self._first or place
+        if self._is_terminal:
+            with contextlib.suppress(OSError, ValueError):
+                click.echo(f"headway: [{place}/{count}] {_label(run)} ...", err=True, nl=False)
+
+    def end(self, run: SweepRun, place: int, count: int) -> None:
+        """Tell how a run ended, and about how long the rest takes."""
+        self._wipe()
+        self._made += 1
+        took = f"{run.wall_ns / 1e9:.3f} s" if run.wall_ns is not None else "no time"
+        ended = took if run.state == "complete" else f"failed after {took}"
+        spent = time.monotonic() - self._began
+        left = f", about {_duration(spent / self._made * (count - place))} left" if place < count else ""
+        tell(f"headway: [{place}/{count}] {_label(run)}: {ended}{left}")
+
+    def _say(self, notice: Any) -> None:
+        self._wipe()
+        say(notice)
+
+    def _wipe(self) -> None:
+        if self._is_terminal:
+            with contextlib.suppress(OSError, ValueError):
+                click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _label(run: SweepRun) -> str:
+    how = "recorded" if run.recorded else "plain"
+    if run.program == "sequential":
+        return f"sequential, {how}"
+    return f"parallel, {run.threads} thread{'s' if run.threads != 1 else ''}, {how}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,232 @@
+"""A sweep from its plan to its last run: `run_sweep` starts one, `resume_sweep` runs what is missing of one.
+
+sweep.json is replaced in one step after every run, so whatever ends a sweep (Ctrl-C, a full disk, kill -9) costs at most the run
+that was under way. One signal gate stays shut over all of it: Ctrl-C reaches the program that runs and then ends the sweep,
+never one without the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headway.errors import HeadwayError, Notice
+from headway.record import sweep_checks
+from headway.record.signals import SignalGate
+from headway.record.sweep_run import Outcome, RunInterruptedError, discard, run_once
+from headway.store.manifest import StoredNotice
+from headway.store.sweep import Sweep, SweepRun, is_sweep, read_sweep, write_sweep
+
+
+@dataclass(slots=True)
+class Teller:
+    """Who hears of a sweep's progress. `begin` and `end` get the run, its place from 1, and the number of all runs."""
+
+    say: Callable[[Notice], None] = lambda notice: None
+    begin: Callable[[SweepRun, int, int], None] = lambda run, place, count: None
+    end: Callable[[SweepRun, int, int], None] = lambda run, place, count: None
+    progress: Callable[[float], None] = lambda share: None
+
+
+def run_sweep(sweep: Sweep, force: bool, teller: Teller) -> bool:
+    """Make the directory and carry out all runs; return whether all are complete.
+
+    Raises HeadwayError HW089 (something is there), HW006 (it can't be made), HW085 (interrupted), or what keeps every run
+    from being made.
+    """
+    with contextlib.ExitStack() as held:
+        if os.path.lexists(sweep.path):
+            _refuse_to_replace(sweep.path, force)
+            held.enter_context(_alone(sweep.path))
+            shutil.rmtree(sweep.path)
+        try:
+            (sweep.path / "runs").mkdir(parents=True)
+            write_sweep(sweep)
+        except OSError as error:
+            raise HeadwayError("HW006", path=sweep.path, reason=error.strerror or str(error)) from None
+        held.enter_context(_alone(sweep.path))
+        for notice in sweep.notices:
+            teller.say(Notice(notice.id, notice.message, notice.remedy))
+        return _carry_out(sweep, teller)
+
+
+def resume_sweep(path: Path, teller: Teller) -> bool:
+    """Carry out the runs of a sweep that are not complete, as it was planned; return whether all are complete then.
+
+    Raises HeadwayError HW320 to HW322 (no sweep), HW006 (the directory it began in is gone), or as `run_sweep`.
+    """
+    sweep = read_sweep(os.path.abspath(path))
+    with _alone(sweep.path):
+        sweep = read_sweep(sweep.path)
+        try:
+            os.chdir(sweep.cwd)  # its commands may name files beside where it began
+        except OSError as error:
+            raise HeadwayError("HW006", path=sweep.cwd, reason=error.strerror or str(error)) from None
+        runs = tuple(
+            run if run.state == "complete" else replace(run, state="planned", attempts=0) for run in sweep.runs
+        )
+        return _carry_out(replace(sweep, runs=runs), teller)
+
+
+def _refuse_to_replace(path: Path, force: bool) -> None:
+    """Raise HeadwayError HW089 unless what is there is a sweep and may be replaced."""
+    if not is_sweep(path):
+        raise HeadwayError("HW089", path=path, what=" and is not a sweep")
+    if not force:
+        raise HeadwayError("HW089", path=path, what="")
+    read_sweep(path)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the right to run a sweep: a lock of the kernel on its directory, which ends with its holder."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HeadwayError("HW087", path=path) from None
+        yield
+    finally:
+        os.close(directory)
+
+
+# --- the runs ----------------------------------------------------------------------------------------------------------
+
+
+def _carry_out(sweep: Sweep, teller: Teller) -> bool:
+    """Make the planned runs one after the other, noting each at once."""
+    runs = _Runs(sweep, teller)
+    try:
+        with SignalGate() as gate:
+            for place in range(len(sweep.runs)):
+                if gate.wants_end():
+                    raise RunInterruptedError
+                runs.make(place, gate)
+            runs.finish()
+    except RunInterruptedError:
+        with contextlib.suppress(OSError):
+            runs.finish()
+        raise HeadwayError("HW085", reason="you interrupted", **runs.counts()) from None
+    except HeadwayError:
+        with contextlib.suppress(OSError):
+            runs.finish()
+        teller.say(Notice.of("HW085", reason="it could not go on", **runs.counts()))
+        raise
+    done = all(run.state == "complete" for run in runs.sweep.runs)
+    if not done:
+        failed = sum(run.state == "failed" for run in runs.sweep.runs)
+        teller.say(Notice.of("HW085", reason=f"{failed} failed", **runs.counts()))
+    return done
+
+
+class _Runs:
+    """The sweep as it is on disk at any moment."""
+
+    def __init__(self, sweep: Sweep, teller: Teller) -> None:
+        self.sweep = sweep
+        self._teller = teller
+        self._told: set[str] = set()
+        self._given_up: set[tuple[str, int]] = set()
+
+    def counts(self) -> dict[str, object]:
+        """Return the facts of HW085."""
+        done = sum(run.state == "complete" for run in self.sweep.runs)
+        return {"path": self.sweep.path, "done": done, "wanted": len(self.sweep.runs)}
+
+    def make(self, place: int, gate: SignalGate) -> None:
+        """Make one run, as often as allowed; nothing when it is complete, or its number of threads was given up."""
+        run = self.sweep.runs[place]
+        if run.state == "complete" or (run.program, run.threads) in self._given_up:
+            return
+        for attempt in range(self.sweep.retries + 1):
+            self._teller.begin(run, place + 1, len(self.sweep.runs))
+            run, outcome = self._once(run, gate)
+            self._note(place, run)
+            self._teller.end(run, place + 1, len(self.sweep.runs))
+            self._tell_new(outcome, run)
+            if run.state == "complete":
+                return
+            self._tell_failure(run, self.sweep.retries - attempt)
+            if gate.wants_end():
+                raise RunInterruptedError
+        self._given_up.add((run.program, run.threads))
+
+    def finish(self) -> None:
+        """Put down what all the runs together tell: what is left out as warm-up, and a sequential program that is not."""
+        sweep = _with_startup(self.sweep)
+        found = [notice for notice in (_excluded(sweep), *sweep_checks.checks(sweep)) if notice is not None]
+        stored = [StoredNotice(notice.id, notice.message, notice.remedy) for notice in found]
+        kept = [notice for notice in sweep.notices if notice.id not in ("HW086", "HW088")]
+        self.sweep = replace(sweep, notices=(*kept, *stored))
+        write_sweep(self.sweep)
+        for notice in found:
+            self._teller.say(notice)
+
+    def _once(self, run: SweepRun, gate: SignalGate) -> tuple[SweepRun, Outcome]:
+        try:
+            return run_once(self.sweep, run, gate, self._teller.progress)
+        except BaseException:
+            discard(self.sweep, run)
+            raise
+
+    def _note(self, place: int, run: SweepRun) -> None:
+        runs = list(self.sweep.runs)
+        runs[place] = run
+        self.sweep = replace(self.sweep, runs=tuple(runs))
+        write_sweep(self.sweep)
+
+    def _tell_new(self, outcome: Outcome, run: SweepRun) -> None:
+        """Tell each kind of message once: it stands in every recording that it marks."""
+        for notice in outcome.notices:
+            if notice.id not in self._told:
+                self._told.add(notice.id)
+                self._teller.say(replace(notice, message=f"{run.name}: {notice.message}"))
+
+    def _tell_failure(self, run: SweepRun, retries_left: int) -> None:
+        rest = (
+            f"tried again ({retries_left} left)"
+            if retries_left
+            else "this program is not run again with so many threads"
+        )
+        output = self.sweep.path / "runs" / f"{run.name}.err"
+        self._teller.say(
+            Notice.of("HW084", run=run.name, reason=run.reason, rest=rest, output=output, path=self.sweep.path)
+        )
+
+
+def _with_startup(sweep: Sweep) -> Sweep:
+    """Give the plain runs the median of what is left out of the recorded ones beside them: nobody watched their JVMs start."""
+    if sweep.warmup != "jvm-start":
+        return sweep
+    known: dict[tuple[str, int], list[int]] = {}
+    for run in sweep.runs:
+        if run.recorded and run.state == "complete" and run.startup_ns is not None:
+            known.setdefault((run.program, run.threads), []).append(run.startup_ns)
+    everywhere = all((run.program, run.threads) in known for run in sweep.runs if run.state == "complete")
+    runs = []
+    for run in sweep.runs:
+        excluded = None
+        if everywhere and run.state == "complete":
+            excluded = run.startup_ns
+            if excluded is None:
+                excluded = min(round(statistics.median(known[run.program, run.threads])), run.wall_ns or 0)
+        runs.append(replace(run, warmup_excluded_ns=excluded))
+    return replace(sweep, runs=tuple(runs))
+
+
+def _excluded(sweep: Sweep) -> Notice | None:
+    """Return HW088, which says what is left out; None where nothing is."""
+    spans = [run.warmup_excluded_ns for run in sweep.runs if run.warmup_excluded_ns is not None]
+    if not spans:
+        return None
+    until = "the start of the JVM, until its main class is reached"
+    if sweep.warmup == "marker":
+        until = f"all before the first line that matches '{sweep.from_marker}'"
+    return Notice.of("HW088", what=until, least=min(spans) / 1e9, most=max(spans) / 1e9)

@@ -1,0 +1,161 @@
+"""What a sweep is to do, checked before anything starts: commands, placeholders, regular expressions, and the order of runs.
+
+Runs come in blocks. Each block holds every configuration (a program with a number of threads) once recorded and once plain, in
+an order of its own that a seed fixes: what changes slowly on the machine (heat, other guests) then falls on all of them alike.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headway import __version__
+from headway.errors import HeadwayError, Notice
+from headway.record import launch
+from headway.store.manifest import StoredNotice
+from headway.store.sweep import Program, Sweep, SweepRegion, SweepRun
+
+_PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{([A-Za-z_]\w*)\}")
+_NAMED = re.compile(r"([\w.@()-]+)=(.+)", re.DOTALL)
+REST = "(rest)"
+"""What results call all that lies in no region: no region may be called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asks for, as it was written."""
+
+    output: Path
+    sequential: str | None
+    parallel: str
+    threads: tuple[int, ...]
+    repeat: int = 5
+    regions: tuple[str, ...] = ()
+    sequential_regions: tuple[str, ...] = ()
+    from_marker: str | None = None
+    warmup: str = "jvm-start"
+    cpus: tuple[int, ...] | None = None
+    input: Path | None = None
+    seed: int | None = None
+    retries: int = 0
+    samples: tuple[str, ...] = ()
+
+
+def plan_sweep(wishes: Wishes) -> Sweep:
+    """Return a sweep with all its runs planned, and the warnings that can be given now.
+
+    Raises HeadwayError HW001 to HW003 (a program that can't be started), HW080 to HW083 (placeholders, regions, marker) or
+    HW006 (the input can't be read).
+    """
+    threads = tuple(dict.fromkeys(wishes.threads))
+    if "{threads}" not in wishes.parallel and len(threads) > 1:
+        raise HeadwayError("HW081", command=wishes.parallel)
+    for command, option in ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel")):
+        if command is not None:
+            launch.find_program(words_of(command, 1, option)[0], os.environ)
+    if wishes.from_marker is not None:
+        _compiled("--from-marker", wishes.from_marker)
+    if wishes.input is not None and not os.access(wishes.input, os.R_OK):
+        raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
+    cores = len(wishes.cpus or os.sched_getaffinity(0))
+    seed = wishes.seed if wishes.seed is not None else time.time_ns() % 1_000_000
+    return Sweep(
+        path=Path(os.path.abspath(wishes.output)),
+        sequential=wishes.sequential,
+        parallel=wishes.parallel,
+        threads=threads,
+        repeat=wishes.repeat,
+        regions=parse_regions(wishes.regions, "--region"),
+        sequential_regions=parse_regions(wishes.sequential_regions, "--sequential-region"),
+        from_marker=wishes.from_marker,
+        warmup="marker" if wishes.from_marker is not None else wishes.warmup,
+        runs=order(wishes.sequential is not None, threads, wishes.repeat, seed),
+        notices=_above_the_cores(threads, cores),
+        created_utc=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        headway_version=__version__,
+        cwd=os.getcwd(),
+        cores=cores,
+        cpus=wishes.cpus,
+        input=None if wishes.input is None else os.path.abspath(wishes.input),
+        seed=seed,
+        retries=wishes.retries,
+        samples=wishes.samples,
+    )
+
+
+def order(with_sequential: bool, threads: Sequence[int], repeat: int, seed: int) -> tuple[SweepRun, ...]:
+    """Return the runs in the order in which they are made: `repeat` shuffled blocks."""
+    kinds: list[tuple[Program, int]] = [("sequential", 1)] if with_sequential else []
+    kinds += [("parallel", count) for count in threads]
+    chance = random.Random(seed)
+    runs: list[SweepRun] = []
+    for number in range(1, repeat + 1):
+        block = [SweepRun(program, count, number, recorded) for program, count in kinds for recorded in (True, False)]
+        chance.shuffle(block)
+        runs += block
+    return tuple(runs)
+
+
+def words_of(command: str, threads: int, option: str = "--parallel") -> list[str]:
+    """Return the words of a command for a number of threads: split as a shell does, then `{threads}` replaced in each.
+
+    No shell is started: for one, give `sh -c '...'`. A name in double braces stands for itself in single ones.
+    Raises HeadwayError HW080 (an unknown placeholder, a quote that is not closed, an empty command).
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise HeadwayError("HW080", option=option, command=command, reason=str(error).lower()) from None
+    if not words:
+        raise HeadwayError("HW080", option=option, command=command, reason="it is empty")
+
+    def filled(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0][1:-1]
+        if match[1] != "threads":
+            raise HeadwayError("HW080", option=option, command=command, reason=f"{match[0]} is no placeholder")
+        return str(threads)
+
+    return [_PLACEHOLDER.sub(filled, word) for word in words]
+
+
+def parse_regions(texts: Sequence[str], option: str) -> tuple[SweepRegion, ...]:
+    """Return regions of texts NAME=REGEX; a text without a name is its own.
+
+    Raises HeadwayError HW082 for what is no regular expression, or a name that is used twice or is taken.
+    """
+    found: dict[str, SweepRegion] = {}
+    for text in texts:
+        named = _NAMED.fullmatch(text)
+        name, pattern = (named[1], named[2]) if named else (text, text)
+        _compiled(f"{option} {name}", pattern)
+        if name in found or name == REST:
+            why = "this name is given twice" if name in found else "results call so what lies in no region"
+            raise HeadwayError("HW082", option=f"{option} {name}", pattern=pattern, reason=why)
+        found[name] = SweepRegion(name, pattern)
+    return tuple(found.values())
+
+
+def _compiled(option: str, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        where = f" at character {error.pos + 1}" if error.pos is not None else ""
+        raise HeadwayError("HW082", option=option, pattern=pattern, reason=f"{error.msg}{where}") from None
+    if not pattern:
+        raise HeadwayError("HW082", option=option, pattern=pattern, reason="it is empty")
+
+
+def _above_the_cores(threads: Sequence[int], cores: int) -> tuple[StoredNotice, ...]:
+    above = [str(count) for count in threads if count > cores]
+    if not above:
+        return ()
+    notice = Notice.of("HW083", threads=", ".join(above), cores=cores)
+    return (StoredNotice(notice.id, notice.message, notice.remedy),)
