@@ -1,8 +1,9 @@
 // headway's JVMTI agent: thread lives and JVM phases, into DIR/agent-<pid>.spool.
 //
-//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1]    launched
-//   attach protocol, `load`: spool=DIR[,vthreads=1][,locks=1]                             attached to a running JVM
-//   attach protocol, `load`: stop=1                                                       ends an attached recording
+//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1][,sampler=LIBRARY,sample=ARGUMENTS]
+//   launched attach protocol, `load`: spool=DIR[,vthreads=1][,locks=1]                             attached to a
+//   running JVM attach protocol, `load`: stop=1                                                       ends an attached
+//   recording
 //
 // Whatever goes wrong, the JVM goes on unharmed and nothing is printed: the recorder sees that there is no spool.
 #include "agent/agent.h"
@@ -20,6 +21,7 @@
 
 #include "agent/hooks.h"
 #include "agent/old_glibc.h"
+#include "agent/sampler.h"
 
 namespace headway::agent {
 
@@ -72,7 +74,7 @@ void hand_on_to_children(const Options& options) {
   if (path.find_first_of(" \t\n") != std::string::npos) path = '"' + path + '"';
   std::string value = "-agentpath:" + path + "=spool=" + percent_encode(options.spool);
   if (options.vthreads) value += ",vthreads=1";
-  value += lock_options(options);
+  value += lock_options(options) + sample_options(options);
   if (options.processors > 0) value += " -XX:ActiveProcessorCount=" + std::to_string(options.processors);
   const char* before = getenv("JAVA_TOOL_OPTIONS");
   if (before != nullptr && *before != '\0') value = std::string(before) + ' ' + value;
@@ -131,6 +133,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   hidden_warning.reset();
   const Options options = parse_options(text == nullptr ? "" : text);
   if (options.stop) {
+    end_sampling();
     if (agent().file.load() == nullptr) return kNotRecording;
     end_recording();
     take_locks_out();
@@ -145,6 +148,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   write_jvm_info(jni);
   announce_existing_threads(jni);
   begin_locks(jni);
+  begin_sampling(jni);
   return kFine;
 }
 

@@ -68,6 +68,10 @@ void announce_existing_threads(JNIEnv* jni, uint16_t type = HW_THREAD_START) noe
 void write_jvm_info(JNIEnv* jni) noexcept;
 int jdk_major_version(jvmtiEnv* jvmti) noexcept;
 
+// --- care.cpp ---
+// A java.lang.Thread called "headway" in the JVM's own thread group, for RunAgentThread; null when there is none.
+jthread new_headway_thread(JNIEnv* jni) noexcept;
+
 // --- events.cpp ---
 bool enable_events(bool live) noexcept;  // `live`: the JVM runs already
 void end_recording() noexcept;

@@ -88,27 +88,8 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
   if (self.generation.load() == mine && !self.dying.load()) remove_hooks(jni);
 }
 
-// A java.lang.Thread for the above: no context class loader nor inherited thread locals of the program's.
-jthread new_thread(JNIEnv* jni) {
-  jint count = 0;
-  jthreadGroup* groups = nullptr;
-  if (agent().jvmti->GetTopThreadGroups(&count, &groups) != JVMTI_ERROR_NONE || count == 0) return nullptr;
-  jthreadGroup system = groups[0];
-  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(groups));
-  jclass type = jni->FindClass("java/lang/Thread");
-  if (!no_exception(jni)) return nullptr;
-  jmethodID make =
-      jni->GetMethodID(type, "<init>", "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;JZ)V");
-  jmethodID set_loader = jni->GetMethodID(type, "setContextClassLoader", "(Ljava/lang/ClassLoader;)V");
-  jstring name = no_exception(jni) ? jni->NewStringUTF("headway") : nullptr;
-  if (name == nullptr) return nullptr;
-  jthread thread = jni->NewObject(type, make, system, nullptr, name, jlong{0}, jboolean{JNI_FALSE});
-  if (no_exception(jni) && thread != nullptr) jni->CallVoidMethod(thread, set_loader, nullptr);
-  return no_exception(jni) ? thread : nullptr;
-}
-
 bool start_thread(JNIEnv* jni, uint32_t generation) {
-  jthread thread = new_thread(jni);
+  jthread thread = new_headway_thread(jni);
   if (thread == nullptr) return false;
   void* argument = reinterpret_cast<void*>(static_cast<uintptr_t>(generation));
   return agent().jvmti->RunAgentThread(thread, look_after_locks, argument, JVMTI_THREAD_NORM_PRIORITY) ==
@@ -173,6 +154,25 @@ const char* turn_on(JNIEnv* jni) {
 }
 
 }  // namespace
+
+// It has no context class loader nor inherited thread locals of the program's.
+jthread new_headway_thread(JNIEnv* jni) noexcept {
+  jint count = 0;
+  jthreadGroup* groups = nullptr;
+  if (agent().jvmti->GetTopThreadGroups(&count, &groups) != JVMTI_ERROR_NONE || count == 0) return nullptr;
+  jthreadGroup system = groups[0];
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(groups));
+  jclass type = jni->FindClass("java/lang/Thread");
+  if (!no_exception(jni)) return nullptr;
+  jmethodID make =
+      jni->GetMethodID(type, "<init>", "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;JZ)V");
+  jmethodID set_loader = jni->GetMethodID(type, "setContextClassLoader", "(Ljava/lang/ClassLoader;)V");
+  jstring name = no_exception(jni) ? jni->NewStringUTF("headway") : nullptr;
+  if (name == nullptr) return nullptr;
+  jthread thread = jni->NewObject(type, make, system, nullptr, name, jlong{0}, jboolean{JNI_FALSE});
+  if (no_exception(jni) && thread != nullptr) jni->CallVoidMethod(thread, set_loader, nullptr);
+  return no_exception(jni) ? thread : nullptr;
+}
 
 void begin_locks(JNIEnv* jni) noexcept {
   if (!agent().options.locks || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;

@@ -9,6 +9,7 @@
 #include "agent/hooks.h"
 #include "agent/locks.h"
 #include "agent/monitors.h"
+#include "agent/sampler.h"
 
 namespace headway::agent {
 namespace {
@@ -59,6 +60,7 @@ void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
   // Threads that began before this event; one that begins just now may be announced twice, alike.
   announce_existing_threads(jni);
   begin_locks(jni);
+  begin_sampling(jni);
 }
 
 void startup_ends(std::string_view main_class) {
@@ -137,6 +139,7 @@ void JNICALL on_gc_finish(jvmtiEnv*) {
 
 void JNICALL on_vm_death(jvmtiEnv*, JNIEnv* jni) {
   death_ns.store(now_ns(), std::memory_order_relaxed);
+  end_sampling();
   jvm_dies();
   // Threads that live on until the process ends have no end event to tell their last name.
   if (recording() != nullptr) announce_existing_threads(jni, HW_THREAD_NAME);
@@ -185,6 +188,7 @@ bool enable_events(bool live) noexcept {
 }
 
 void end_recording() noexcept {
+  wake_sampler();
   silence_locks();
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
   if (file == nullptr) return;

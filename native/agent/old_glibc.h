@@ -15,6 +15,7 @@
 #define HW_OLD_SYMBOL(name)
 #endif
 HW_OLD_SYMBOL(dladdr);
+HW_OLD_SYMBOL(dlerror);
 HW_OLD_SYMBOL(dlopen);
 HW_OLD_SYMBOL(dlsym);
 

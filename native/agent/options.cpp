@@ -63,6 +63,11 @@ std::string lock_options(const Options& options) {
   return text;
 }
 
+std::string sample_options(const Options& options) {
+  if (options.sampler.empty()) return {};
+  return ",sampler=" + percent_encode(options.sampler) + ",sample=" + percent_encode(options.sample);
+}
+
 Options parse_options(std::string_view text) {
   Options options;
   while (!text.empty()) {
@@ -82,6 +87,8 @@ Options parse_options(std::string_view text) {
     if (key == "locks") options.locks = on;
     if (key == "park_threshold") options.park_threshold = to_int(value);
     if (key == "forget_dead") options.forget_dead = on;
+    if (key == "sampler") options.sampler = percent_decode(value);
+    if (key == "sample") options.sample = percent_decode(value);
   }
   return options;
 }

@@ -16,6 +16,8 @@ struct Options {
   bool no_map = false;       // write by system calls instead of through a mapping (for tests and odd file systems)
   bool locks = false;        // record parks, contended monitors and Object.wait (docs/decisions/0005-locks.md)
   int park_threshold = 0;    // with `locks`: so many parks of a blocker are only counted, before times are taken
+  std::string sampler;       // library of async-profiler; empty: no stack samples
+  std::string sample;        // its arguments, e.g. "event=ctimer,interval=10000000,and,wall=50000000"
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 
@@ -24,6 +26,9 @@ Options parse_options(std::string_view text);
 
 // The part of the option string that turns locks on as in `options`, with a comma before it; empty when they are off.
 std::string lock_options(const Options& options);
+
+// The same of stack samples.
+std::string sample_options(const Options& options);
 
 // Escapes a value for the option string; everything but letters, digits and "/._-~+:@" becomes %XX.
 std::string percent_encode(std::string_view value);
