@@ -17,20 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from headway.errors import Notice
 
 REST = "(rest)"
 """The name of the region that holds what is in no other one: the sequential fraction."""
 
-_NONE: Mapping[str, int] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionPrimitives:
     """One region in one run, all its instances together. Sums are over instances and application threads.
 
+    A part of the time that is None is not known: its efficiency is null, and its time counts as waiting of no known kind.
     For REST the instances are the gaps between the other regions' instances, and all of the below is meant in the same way;
     the sequential program has the same regions, with one thread in each.
     """
@@ -41,19 +39,19 @@ class RegionPrimitives:
     """Sum of the instances' lengths. The regions' and REST's add up to the run's (overlapping regions: the first one has it)."""
     cpu_ns: int
     """On a CPU and executing, stolen time left out, spinning included."""
-    lock_wait_ns: int = 0
+    lock_wait_ns: int | None = 0
     """Blocked in contention (idle waiting is not)."""
-    runnable_ns: int = 0
+    runnable_ns: int | None = 0
     """Ready, but not on a CPU, for any other reason than `jit_ns`."""
-    steal_ns: int = 0
+    steal_ns: int | None = 0
     """On a CPU that the host did not run."""
-    gc_ns: int = 0
+    gc_ns: int | None = 0
     """Stopped by a pause of the garbage collector."""
-    jit_ns: int = 0
+    jit_ns: int | None = 0
     """Ready, but a compiler's thread had the CPU."""
-    io_ns: int = 0
+    io_ns: int | None = 0
     """Blocked in the kernel for another reason: files, sockets, sleeps, page faults."""
-    spin_ns: int = 0
+    spin_ns: int | None = 0
     """Of `cpu_ns`: spent waiting in a loop."""
     busiest_busy_ns: int | None = None
     """Sum over instances of the busy time of the thread that is busiest in that instance. None: `wall_ns` is taken for it."""
@@ -71,17 +69,17 @@ class RegionPrimitives:
     """Of the threads behind `busiest_busy_ns`, in the instances where each of them is the busiest one."""
     threads: int = 1
     """Different threads that were busy in the region."""
-    frames: Mapping[str, int] = field(default=_NONE)
+    frames: Mapping[str, int] = field(default_factory=dict)
     """Evidence: CPU ns of the largest innermost frames ("pkg.Class.method:line" or without line), all threads."""
-    busiest_frames: Mapping[str, int] = field(default=_NONE)
+    busiest_frames: Mapping[str, int] = field(default_factory=dict)
     """The same of `busiest_thread` alone."""
-    spin_frames: Mapping[str, int] = field(default=_NONE)
+    spin_frames: Mapping[str, int] = field(default_factory=dict)
     """Frames of `spin_ns`."""
-    locks: Mapping[str, int] = field(default=_NONE)
+    locks: Mapping[str, int] = field(default_factory=dict)
     """Evidence: blocked ns of the locks waited for longest, by their name as `headway locks` shows it."""
-    lock_sites: Mapping[str, int] = field(default=_NONE)
+    lock_sites: Mapping[str, int] = field(default_factory=dict)
     """The same by the line that waits."""
-    thread_cpu_ns: Mapping[str, int] = field(default=_NONE)
+    thread_cpu_ns: Mapping[str, int] = field(default_factory=dict)
     """Evidence: CPU ns of the busiest threads by name."""
 
 
