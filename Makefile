@@ -42,7 +42,7 @@ $(STAMPS)/venv: pyproject.toml | system
 
 # ---- build: only what changed ---------------------------------------------------------------------------------------
 
-build: $(STAMPS)/native $(STAMPS)/web $(STAMPS)/java  ## build what changed: native parts, the report's app, Java
+build: $(STAMPS)/native $(STAMPS)/web $(STAMPS)/java $(STAMPS)/sampler  ## build what changed: native parts, the report's app, Java
 
 native: $(STAMPS)/native
 web: $(STAMPS)/web
@@ -74,6 +74,11 @@ $(STAMPS)/web: $(call sources,web) $(STAMPS)/node
 $(STAMPS)/java: $(call sources,java/pom.xml java/workloads java/agent) | system
 	@mkdir -p $(@D)
 	@[ ! -f java/pom.xml ] || { echo "build: java"; mvn -q -B -Dstyle.color=never -f java/pom.xml -DskipTests package; }
+	@touch $@
+
+# async-profiler's libraries, out of its jar on Maven Central, whose checksum is pinned; in place as the agent is.
+$(STAMPS)/sampler: scripts/embed_async_profiler.py java/pom.xml $(STAMPS)/java | $(STAMPS)/venv
+	@$(PYTHON) scripts/embed_async_profiler.py
 	@touch $@
 
 # The real programs of the benchmarks and the demo, written by others: outside the default build, made when first asked for.

@@ -26,7 +26,13 @@ GLIBC = {
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 }
-NEEDED_FILES = ("headway/libheadway_agent.so", "headway/report/html/app.html")
+NEEDED_FILES = (
+    "headway/libheadway_agent.so",
+    "headway/report/html/app.html",
+    "headway/async_profiler/linux-x64/libheadway_async_profiler.so",
+    "headway/async_profiler/linux-arm64/libheadway_async_profiler.so",
+    "headway/async_profiler/LICENSE",
+)
 
 
 def newest_glibc(library: Path) -> tuple[int, int]:
