@@ -67,7 +67,7 @@ def off_cpu(recording: Recording, window: tuple[int, int] | None, kinds: tuple[s
         thread, start, end, state = (column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns)
         if low is not None:
             start, end = np.maximum(start, low), np.minimum(end, high)
-        parts.append(_joined(waits, thread, start, end, _BY_STATE[state]))
+        parts.append(joined(waits, thread, start, end, _BY_STATE[state]))
     if not parts:
         return summed(*(np.zeros(0, np.int64) for _ in range(4)))
     return summed(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
@@ -76,7 +76,7 @@ def off_cpu(recording: Recording, window: tuple[int, int] | None, kinds: tuple[s
 _COLUMNS = ("thread", "stack", "weight", "samples")
 
 
-def _joined(waits: Waits, thread: Ints, start: Ints, end: Ints, otherwise: Ints) -> Weights:
+def joined(waits: Waits, thread: Ints, start: Ints, end: Ints, otherwise: Ints) -> Weights:
     """Cut blocked intervals at the borders of waits and sum them by thread and stack; each counts as one sample."""
     first, last = _reach(waits, thread, start, end)
     count = last - first

@@ -31,7 +31,7 @@ NO_THREAD = -1
 NOTES = (
     "(the stack could not be walked)",
     "(no stack was taken)",
-    "(sleeping, not in a lock: a sleep or I/O)",
+    "(asleep, not in a lock: a sleep or I/O)",
     "(uninterruptible: disk I/O or page faults)",
     "(stopped)",
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.lock_arrays import numbered_pairs
-from headway.analyses.profile_types import KINDS, CallTree, FlatRow, Frame
+from headway.analyses.profile_types import KINDS, CallTree, FlatRow, Frame, ProfileDiff
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,74 +35,98 @@ class Stacks:
         return len(self.begin) - 1
 
 
-@dataclass(eq=False)
-class _Level:
+@dataclass(frozen=True, eq=False)
+class Level:
     """The nodes of one depth; `parent` counts within the level above."""
 
     parent: Ints
     frame: Ints
-    self_weight: Ints
-    by_kind: Ints
-    total: Ints
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.parent)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the nodes of each level stand depth first (`place`), and the columns that say so."""
+
+    place: list[Ints]
+    parent: Ints
+    frame: Ints
+    size: Ints
+    depth: Ints
+
+    def column(self, levels: Sequence[Ints]) -> Ints:
+        """Return a column of values that are given level by level."""
+        found = np.zeros(len(self.parent), np.int64)
+        for place, values in zip(self.place, levels, strict=True):
+            found[place] = values
+        return found
 
 
 def build_tree(stacks: Stacks, stack: Ints, weight: Ints, root: Ints | None = None) -> CallTree:
     """Merge paths: `stack` is a row of `stacks`, `weight` its weight, `root` the frame of a node above it (kind thread)."""
-    levels: list[_Level] = []
-    node = np.zeros(len(stack), np.int64)
-    begin, end = stacks.begin[stack], stacks.begin[stack + 1]
-    if root is not None and len(stack):
-        thread = np.full(len(root), KINDS.index("thread"))
-        node = _descend(levels, node, root, thread, weight)
-        _rest(levels, node, end == begin, weight)
-    active = np.flatnonzero(end > begin)
-    node, begin, end, weight = node[active], begin[active], end[active], weight[active]
-    while len(node):
-        end = end - 1  # outermost first
-        node = _descend(levels, node, stacks.frames[end], stacks.kind[end], weight)
+    levels: list[Level] = []
+    own: list[Ints] = []
+    by_kind: list[Ints] = []
+
+    def descend(node: Ints, frame: Ints, kind: Ints) -> Ints:
+        """Add the level that the paths in `node` go on to, and return their nodes in it."""
+        parent, frames, place = numbered_pairs(node, frame)
+        levels.append(Level(parent, frames))
+        by_kind.append(added((len(parent), len(KINDS)), (place, kind), weight))
         done = end == begin
-        _rest(levels, node, done, weight)
-        node, begin, end, weight = node[~done], begin[~done], end[~done], weight[~done]
-    return _depth_first(levels)
+        own.append(added(len(parent), place[done], weight[done]))
+        return place
+
+    begin, end = stacks.begin[stack], stacks.begin[stack + 1]
+    node = np.zeros(len(stack), np.int64)
+    if root is not None and len(stack):
+        node = descend(node, root, np.full(len(root), KINDS.index("thread")))
+    while (active := end > begin).any():
+        node, begin, end, weight = node[active], begin[active], end[active] - 1, weight[active]  # outermost first
+        node = descend(node, stacks.frames[end], stacks.kind[end])
+    total = totals(levels, own)
+    layout = lay_out(levels, total)
+    kind = layout.column([each.argmax(axis=1) for each in by_kind])
+    return CallTree(
+        layout.parent, layout.frame, layout.column(own), layout.column(total), kind, layout.size, layout.depth
+    )
 
 
-def _descend(levels: list[_Level], node: Ints, frame: Ints, kind: Ints, weight: Ints) -> Ints:
-    """Add the level that the paths in `node` go on to, and return their nodes in it."""
-    parent, frames, place = numbered_pairs(node, frame)
-    by_kind = np.zeros((len(parent), len(KINDS)), np.int64)
-    np.add.at(by_kind, (place, kind), weight)
-    empty = np.zeros(len(parent), np.int64)
-    levels.append(_Level(parent, frames, empty, by_kind, empty.copy()))
-    return place
+def added(shape: int | tuple[int, int], place: Ints | tuple[Ints, Ints], values: Ints) -> Ints:
+    """Return zeros of a shape with values added at places."""
+    found = np.zeros(shape, np.int64)
+    np.add.at(found, place, values)
+    return found
 
 
-def _rest(levels: list[_Level], node: Ints, done: NDArray[np.bool_], weight: Ints) -> None:
-    np.add.at(levels[-1].self_weight, node[done], weight[done])
-
-
-def _depth_first(levels: list[_Level]) -> CallTree:
-    """Lay the levels out depth first, heavier children before lighter ones."""
-    sizes = [np.ones(len(level.parent), np.int64) for level in levels]
-    for level in levels:
-        level.total = level.self_weight.copy()
+def totals(levels: Sequence[Level], own: Sequence[Ints]) -> list[Ints]:
+    """Return values level by level with those of everything below added."""
+    found = [each.copy() for each in own]
     for depth in range(len(levels) - 1, 0, -1):
-        np.add.at(levels[depth - 1].total, levels[depth].parent, levels[depth].total)
-        np.add.at(sizes[depth - 1], levels[depth].parent, sizes[depth])
-    count = sum(map(len, sizes))
-    parent, frame, own, total, kind, size, where = (np.zeros(count, np.int64) for _ in range(7))
+        np.add.at(found[depth - 1], levels[depth].parent, found[depth])
+    return found
+
+
+def lay_out(levels: Sequence[Level], weight: Sequence[Ints]) -> Layout:
+    """Order nodes depth first, heavier children before lighter ones, equal ones by their frame."""
+    sizes = totals(levels, [np.ones(len(level), np.int64) for level in levels])
+    count = sum(map(len, levels))
+    parent, frame, size, depth = (np.zeros(count, np.int64) for _ in range(4))
+    places = []
     above = np.array([-1])
-    for depth, level in enumerate(levels):
-        mine = sizes[depth]
-        order = np.lexsort((level.frame, -level.total, level.parent))
-        before = np.cumsum(mine[order]) - mine[order]
+    for at, level in enumerate(levels):
+        order = np.lexsort((level.frame, -weight[at], level.parent))
+        before = np.cumsum(sizes[at][order]) - sizes[at][order]
         first = np.searchsorted(level.parent[order], level.parent[order])
         place = np.empty(len(order), np.int64)
         place[order] = above[level.parent[order]] + 1 + before - before[first]
-        parent[place], frame[place] = above[level.parent], level.frame
-        own[place], total[place] = level.self_weight, level.total
-        kind[place], size[place], where[place] = level.by_kind.argmax(axis=1), mine, depth
+        parent[place], frame[place], size[place], depth[place] = above[level.parent], level.frame, sizes[at], at
+        places.append(place)
         above = place
-    return CallTree(parent, frame, own, total, kind, size, where)
+    return Layout(places, parent, frame, size, depth)
 
 
 def outermost(tree: CallTree) -> NDArray[np.bool_]:
@@ -131,13 +155,14 @@ def flat(tree: CallTree, frames: Sequence[Frame]) -> list[FlatRow]:
     return [FlatRow(frames[i], KINDS[kind[i]], int(own[i]), int(total[i])) for i in order[used[order]].tolist()]
 
 
-def heaviest(tree: CallTree, limit: int) -> Ints:
-    """Return the rows of the `limit` nodes with most total weight, in the tree's order; a node never comes without its parent."""
-    if len(tree) <= limit:
-        return np.arange(len(tree))
+def heaviest(tree: CallTree | ProfileDiff, limit: int) -> Ints:
+    """Return the rows of the `limit` nodes with most total weight, in the tree's order; a node never comes without its parent.
+
+    Of a difference, the total is the sum of both.
+    """
+    if len(tree.parent) <= limit:
+        return np.arange(len(tree.parent))
+    weight = tree.total_weight if isinstance(tree, CallTree) else tree.before_total + tree.after_total
     # Equal weights: the upper one first, so that no child takes the place of its parent.
-    order = np.lexsort((np.arange(len(tree)), tree.depth, -tree.total_weight))
+    order = np.lexsort((np.arange(len(weight)), tree.depth, -weight))
     return np.sort(order[:limit])
-
-
-__all__ = ["CallTree", "Stacks", "build_tree", "flat", "heaviest", "outermost"]

@@ -274,4 +274,11 @@ ROWS: tuple[Message, ...] = (
         "Stacks of blocked threads are taken by the agent together with locks.",
         "headway record --locks -o NAME.headway -- CMD",
     ),
+    Message(
+        "HW446",
+        "profiles of different events",
+        "{before} and {after} can't be compared: they count different things",
+        "A difference is between two profiles of one event: the same unit, and the same meaning.",
+        "headway flame BEFORE.headway --event {before} --diff AFTER.headway",
+    ),
 )
