@@ -33,8 +33,13 @@ def interval_of_mean(values: Sequence[float]) -> tuple[float, float] | None:
     sample = np.asarray(values, dtype=float)
     picks = np.random.default_rng(20130321).integers(0, n, size=(RESAMPLES, n))
     low, high = np.percentile(sample[picks].mean(axis=1), (2.5, 97.5))
-    mean, stretch = sample.mean(), _t(n - 1) / _Z * (n / (n - 1)) ** 0.5
-    return float(mean - (mean - low) * stretch), float(mean + (high - mean) * stretch)
+    mean, wide = sample.mean(), stretch(n)
+    return float(mean - (mean - low) * wide), float(mean + (high - mean) * wide)
+
+
+def stretch(n: int) -> float:
+    """Return by how much a percentile bootstrap of n runs (at least 2) is too narrow."""
+    return _t(n - 1) / _Z * (n / (n - 1)) ** 0.5
 
 
 def _t(degrees: int) -> float:

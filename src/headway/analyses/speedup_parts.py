@@ -1,0 +1,167 @@
+"""The primitives of several runs as one set of numbers, and a region of both programs as a part of the model.
+
+Numbers are fractions of whole ns (exact), or floats when resampled; the model's formula is in `speedup_model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from headway.analyses.speedup_equations import Number, ratio
+from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+
+WAITS: Mapping[str, tuple[str, ...]] = {
+    "lock_contention": ("lock_wait_ns",),
+    "scheduling": ("runnable_ns", "steal_ns"),
+    "gc": ("gc_ns",),
+    "jit": ("jit_ns",),
+    "spinning": ("spin_ns",),
+}
+"""Limits that are waits of a known kind, and what they are made of. All other waiting is the limit `waiting`."""
+
+BUSY = ("cpu_ns", "lock_wait_ns", "runnable_ns", "steal_ns", "gc_ns", "jit_ns", "io_ns")
+"""What a thread in a region is busy with; spinning is in cpu_ns."""
+
+NUMBERS = tuple(each.name for each in fields(RegionPrimitives) if each.type in ("int", "int | None"))
+"""The fields of RegionPrimitives that can be averaged."""
+
+Sums = Mapping[str, Number | None]
+"""The numbers of one region, by field; means over runs. A missing region is all zeros."""
+
+ABSENT: Sums = dict.fromkeys(NUMBERS, 0)
+
+
+def pool(runs: Sequence[RunPrimitives]) -> dict[str, Sums]:
+    """Return every region's numbers as means over the runs; what one of the runs does not know is not known."""
+    names = dict.fromkeys(region.name for run in runs for region in run.regions)
+    return {name: _mean([_find(run, name) for run in runs]) for name in names}
+
+
+def _find(run: RunPrimitives, name: str) -> RegionPrimitives | None:
+    return next((region for region in run.regions if region.name == name), None)
+
+
+def _mean(regions: Sequence[RegionPrimitives | None]) -> Sums:
+    def mean(field: str) -> Number | None:
+        values = [0 if region is None else getattr(region, field) for region in regions]
+        known = [value for value in values if value is not None]
+        return Fraction(sum(known), len(values)) if len(known) == len(values) else None
+
+    return {field: mean(field) for field in NUMBERS}
+
+
+def known(value: Number | None) -> Number:
+    """Return a number, 0 for one that is not known."""
+    return 0 if value is None else value
+
+
+def has_counters(*programs: Mapping[str, Sums]) -> bool:
+    """Return whether instructions and cycles are known in every region that has CPU time."""
+    regions = [sums for program in programs for sums in program.values() if sums["cpu_ns"]]
+    return bool(regions) and all(sums["instructions"] and sums["cycles"] for sums in regions)
+
+
+def without_spinning(sums: Sums) -> tuple[Number, Number, Number]:
+    """Return (CPU time, instructions, cycles) of the work. Counts of spinning that were not measured are its share of CPU."""
+    cpu, spin = known(sums["cpu_ns"]), known(sums["spin_ns"])
+
+    def rest(field: str) -> Number:
+        total, spun = known(sums[field]), sums[f"spin_{field}"]
+        if spin and not spun:
+            spun = total * ratio(spin, cpu) if cpu else 0
+        return total - known(spun)
+
+    return cpu - spin, rest("instructions"), rest("cycles")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A region or the rest at N threads, against the same one of the sequential program. Thread times and walls in ns.
+
+    `work` is CPU time without spinning; `busiest` (sum over the instances of the busiest thread's busy time) and `idle` add
+    up to the wall. `waits` has the limits that are waits, None where not known. `inflation` holds, per limit, the efficiency
+    whose product over the limits is sequential work / work. `balance` is E_LB: above 1 where more than `threads` are busy.
+    """
+
+    name: str
+    threads: int
+    work: Number
+    sequential_work: Number
+    sequential_wall: Number
+    busiest: Number
+    idle: Number
+    busy: Number
+    balance: Number
+    waits: Mapping[str, Number | None]
+    inflation: Mapping[str, Number]
+
+    @property
+    def is_rest(self) -> bool:
+        """Return whether this is the sequential fraction."""
+        return self.name == REST
+
+    def time(self, without: Collection[str] = ()) -> Number:
+        """Return the wall time of the part without some limits."""
+        waits = sum((known(time) for limit, time in self.waits.items() if limit not in without), start=self.work * 0)
+        thread_time = self.work + waits
+        for limit, inflation in self.inflation.items():
+            if limit in without:
+                thread_time = thread_time * inflation
+        is_balanced = "load_balance" in without and not self.is_rest
+        return ratio(thread_time, self.threads * (1 if is_balanced else self.balance))
+
+
+def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counters: bool) -> Part:
+    """Return the part that a region (or REST) is with `threads` threads."""
+    n = 1 if name == REST else threads
+    busy: Number = sum((known(parallel[field]) for field in BUSY), start=known(parallel["cpu_ns"]) * 0)
+    wall = known(parallel["wall_ns"])
+    busiest = wall if parallel["busiest_busy_ns"] is None else parallel["busiest_busy_ns"]
+    if not busiest and busy:  # impossible in a recording: taken as if the threads were balanced
+        busiest = ratio(busy, n)
+    idle = max(wall - busiest, busiest * 0)
+    balance = ratio(busy, n * busiest) if busy else Fraction(1)
+    waits = {limit: _total([parallel[field] for field in made_of]) for limit, made_of in WAITS.items()}
+    waits["waiting"] = known(parallel["io_ns"]) + (idle * n * balance if busy else wall * n)
+    return Part(
+        name=name,
+        threads=n,
+        work=without_spinning(parallel)[0],
+        sequential_work=without_spinning(sequential)[0],
+        sequential_wall=known(sequential["wall_ns"]),
+        busiest=busiest if busy else busiest * 0,
+        idle=idle if busy else wall,
+        busy=busy,
+        balance=balance,
+        waits=waits,
+        inflation=_inflation(name, sequential, parallel, counters),
+    )
+
+
+def _total(values: Sequence[Number | None]) -> Number | None:
+    return (
+        None if any(value is None for value in values) else sum((known(value) for value in values), start=Fraction(0))
+    )
+
+
+def _inflation(name: str, sequential: Sums, parallel: Sums, counters: bool) -> dict[str, Number]:
+    """Return the efficiencies whose product is sequential over parallel work; 1 where there is no work to inflate."""
+    (cpu_s, i_s, cc_s), (cpu_p, i_p, cc_p) = without_spinning(sequential), without_spinning(parallel)
+    whole = ratio(cpu_s, cpu_p) if cpu_p else Fraction(1)
+    if not counters:
+        return {"work_inflation": whole}
+    fraction = "sequential" if name == REST else "parallel"
+    instructions: Number = whole
+    cpi: Number = Fraction(1)
+    frequency: Number = Fraction(1)
+    if min(cpu_s, i_s, cc_s, cpu_p, i_p, cc_p) > 0:
+        instructions = ratio(i_s, i_p)
+        cpi = ratio(ratio(cc_s, i_s), ratio(cc_p, i_p))
+        frequency = ratio(ratio(cpu_s, cc_s), ratio(cpu_p, cc_p))
+    return {
+        f"{fraction}_instruction_overhead": instructions,
+        f"{fraction}_cpi_overhead": cpi,
+        "frequency": frequency,
+    }

@@ -1,0 +1,67 @@
+"""Where do N threads go? The speedup and every loss, which add up to N.
+
+Question   what the threads' time is lost to, as shares of the parallel program's run time: a stack that can be read off.
+Method     Sartor, Du Bois, Eyerman and Eeckhout, ISPASS 2017 (after Eyerman et al., ISPASS 2012): the parallel program has N
+           threads for T_P each; a component is the thread time lost to something over T_P, the base is T_S / T_P. What the
+           sequential program loses to the same thing is no loss of the parallel one, so it is taken off.
+Exact      the components add up to N: sum = (T_S + N T_P - T_S) / T_P. A component may be below 0: the parallel program then
+           loses less to it than the sequential one (as with their "positive interference").
+Against    possible speedups (`speedup_model`): those say what a fix would bring, this says what is lost; losses add up,
+           gains do not.
+"""
+
+from __future__ import annotations
+
+from headway.analyses.speedup_equations import Number, ratio
+from headway.analyses.speedup_model import LIMITS, Model
+from headway.analyses.speedup_parts import ABSENT, BUSY, WAITS, Part, Sums, known
+
+SPEEDUP = "speedup"
+
+
+def stack(model: Model) -> dict[str, Number]:
+    """Return the components by limit and the base, `speedup`; their sum is the number of threads. Empty if T_P is 0."""
+    time = model.time()
+    if not time:
+        return {}
+    losses: dict[str, Number] = {}
+    for part in model.parts:
+        for limit, loss in _losses(model, part).items():
+            losses[limit] = losses.get(limit, 0) + loss
+    components = {SPEEDUP: ratio(model.sequential_time, time)}
+    return components | {limit: ratio(losses[limit], time) for limit in LIMITS if limit in losses}
+
+
+def _losses(model: Model, part: Part) -> dict[str, Number]:
+    """Return the thread time that a part loses to each limit, less what the sequential program loses to it there."""
+    sequential = model.sequential.get(part.name, ABSENT)
+    parallel = model.parallel.get(part.name, ABSENT)
+    losses = _inflation(part)
+    for limit, made_of in WAITS.items():
+        losses[limit] = sum(known(parallel[name]) - known(sequential[name]) for name in made_of)
+    idle_threads = 1 if part.is_rest else model.threads
+    idle = part.idle * idle_threads - (known(sequential["wall_ns"]) - _busy(sequential))
+    losses["waiting"] = known(parallel["io_ns"]) - known(sequential["io_ns"]) + idle
+    if part.is_rest:
+        losses["parallel_fraction"] = (part.busiest + part.idle) * model.threads - part.busy - part.idle
+    else:
+        losses["load_balance"] = part.busiest * model.threads - part.busy
+    return losses
+
+
+def _inflation(part: Part) -> dict[str, Number]:
+    """Split work - sequential work over the limits that make it up, one after another."""
+    losses: dict[str, Number] = {}
+    reached = part.sequential_work
+    for index, (limit, efficiency) in enumerate(part.inflation.items()):
+        is_last = index == len(part.inflation) - 1
+        after = part.work if is_last or not efficiency else ratio(reached, efficiency)
+        losses[limit] = after - reached
+        reached = after
+        if not efficiency:
+            break
+    return losses
+
+
+def _busy(sums: Sums) -> Number:
+    return sum(known(sums[name]) for name in BUSY)
