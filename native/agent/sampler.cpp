@@ -231,6 +231,7 @@ void JNICALL run_sampler(jvmtiEnv* jvmti, JNIEnv*, void* generation) {
     jvmti->RawMonitorWait(self.monitor, kTickMs);
   }
   if (is_mine()) stop();
+  jvmti->RawMonitorNotifyAll(self.monitor);
 }
 
 bool start_thread(JNIEnv* jni) {
@@ -276,8 +277,10 @@ void end_sampling() noexcept {
   self.wanted = false;
   if (self.monitor == nullptr) return;
   const Locked locked;
-  stop();
+  // On the sampler's own thread: what it takes is headway's CPU time, not that of the program's last thread.
   agent().jvmti->RawMonitorNotifyAll(self.monitor);
+  const int64_t end_ns = now_ns() + kPatienceMs * 1'000'000;
+  while (self.state == State::kOn && now_ns() < end_ns) agent().jvmti->RawMonitorWait(self.monitor, kPatienceMs);
 }
 
 }  // namespace headway::agent

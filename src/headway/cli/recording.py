@@ -20,6 +20,7 @@ from headway.cli.options import TimePoint, TimeType
 from headway.errors import Notice
 from headway.record.jvm_options import LockOptions
 from headway.record.plan import Plan, usable_cpus
+from headway.record.sampling import SampleOptions, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +57,12 @@ _OPTIONS = (
         "--forget-dead",
         is_flag=True,
         help="Locks: merge the sums of collected locks by class, so that millions of short-lived ones take no room.",
+    ),
+    click.option(
+        "--sample",
+        metavar="EVENT[:INTERVAL],...",
+        help="Take stack samples: cpu, alloc, wall; where the machine counts them cycles, instructions, cache-misses or another "
+        "event of perf. cpu:10ms,alloc:512k,wall:50ms are the intervals by default.",
     ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
     click.option(
@@ -99,7 +106,21 @@ def make_plan(
         with_agent=not options["no_agent"],
         mode=options["mode"],
         locks=_locks(options, locks_by_default),
+        sample=_sample(options),
     )
+
+
+def _sample(options: dict[str, Any]) -> SampleOptions | None:
+    """Return what is to be sampled, None for nothing. Raises click.UsageError."""
+    text = options["sample"]
+    if text is None:
+        return None
+    if options["no_agent"]:
+        raise click.UsageError("--sample needs the agent: leave out --no-agent")
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise click.UsageError(f"--sample {error}") from None
 
 
 def _locks(options: dict[str, Any], by_default: bool) -> LockOptions | None:

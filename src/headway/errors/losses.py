@@ -86,4 +86,48 @@ ROWS: tuple[Message, ...] = (
         "redirects; then it gives up. Monitors and Object.wait are recorded to the end.",
         "leave the other agent out",
     ),
+    Message(
+        "HW211",
+        "a JVM gave no stack samples",
+        "JVM {pid} gave no stack samples: {reason}",
+        "async-profiler takes them inside the JVM. Where it can't work, or must not for the program's sake, the recording goes "
+        "on without them.",
+        "headway doctor",
+    ),
+    Message(
+        "HW212",
+        "stack samples end before the JVM",
+        "the stack samples of JVM {pid} from {from_s:.1f} s on are lost: it ended before they were written out",
+        "async-profiler completes its file about every ten seconds and when the JVM ends in order; what a JVM had begun that is "
+        "killed or crashes is lost with it.",
+        "end the program by SIGTERM instead of SIGKILL",
+    ),
+    Message(
+        "HW213",
+        "stack samples were skipped",
+        "JVM {pid}: {skipped} of {total} stack samples were skipped, because too many came at once",
+        "async-profiler takes a few samples at the same time and leaves out what comes beyond. Shares hold, sums are too low.",
+        "headway record --sample cpu:20ms ...   (a longer interval)",
+    ),
+    Message(
+        "HW214",
+        "stack samples could not be read",
+        "stack samples of JVM {pid} could not be read to their end: {reason}",
+        "The file is damaged, or its writer died. What came before is in the tables.",
+        "record once more",
+    ),
+    Message(
+        "HW215",
+        "no stack samples",
+        "no JVM of this recording took stack samples: none has headway's agent",
+        "async-profiler is driven by the agent; other messages say why no JVM has it.",
+        "headway record --sample cpu -o NAME.headway -- java ...",
+    ),
+    Message(
+        "HW216",
+        "an event could not be sampled in a JVM",
+        "JVM {pid} did not sample {event}: {reason}",
+        "perf events may be refused to the JVM's user, or by its container. The other events were sampled.",
+        "headway doctor",
+    ),
 )

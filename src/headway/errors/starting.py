@@ -282,6 +282,21 @@ ROWS: tuple[Message, ...] = (
         "headway locks --pid PID   (once the process is recorded anew)",
     ),
     Message(
+        "HW066",
+        "the sampler's library is missing",
+        "recorded without stack samples: no library of async-profiler: {reason}",
+        "headway brings async-profiler's libraries for x86-64 and aarch64 along; `make setup` puts them in their place.",
+        "make setup",
+    ),
+    Message(
+        "HW067",
+        "an event can't be sampled here",
+        "{event} is not sampled: {reason}; the recording goes on without it",
+        "Cycles, instructions, cache misses and the like are counted by the processor, which virtual machines and containers "
+        "often hide. async-profiler takes one event of the CPU at a time, and alloc and wall beside it.",
+        "headway doctor   (cpu, alloc and wall need no counters)",
+    ),
+    Message(
         "HW080",
         "a sweep's command that can't be used",
         "{option} '{command}': {reason}",

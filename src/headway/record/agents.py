@@ -11,6 +11,7 @@ from headway.errors import HeadwayError, Notice
 from headway.record import agent_file, processes
 from headway.record.attach import AttachResult, attach
 from headway.record.jvm_options import LockOptions, agent_library
+from headway.record.sampling import Sampler
 
 
 @dataclass(slots=True)
@@ -22,7 +23,13 @@ class AttachedAgents:
 
     @classmethod
     def attach_to(
-        cls, root: int, pids: Iterable[int], spool: Path, virtual_threads: bool, locks: LockOptions | None
+        cls,
+        root: int,
+        pids: Iterable[int],
+        spool: Path,
+        virtual_threads: bool,
+        locks: LockOptions | None,
+        sampler: Sampler | None = None,
     ) -> AttachedAgents:
         """Attach to every JVM among `pids`; `root` is named when there is none."""
         agents = cls()
@@ -33,9 +40,10 @@ class AttachedAgents:
             return agents
         for pid in jvms:
             try:
-                agents.results.append(
-                    attach(pid, library, spool, virtual_threads=virtual_threads, locks=locks, timeout_s=10)
+                result = attach(
+                    pid, library, spool, virtual_threads=virtual_threads, locks=locks, sampler=sampler, timeout_s=10
                 )
+                agents.results.append(result)
             except HeadwayError as error:
                 reason = f"{error.notice.id}: {error.notice.message}"
                 agents.notices.append(Notice.of("HW054", pid=pid, reason=reason))

@@ -17,8 +17,8 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from headway.errors import HeadwayError
 from headway.record import agent_file
 from headway.record.jvm_facts import JvmFacts, find_jvm, start_ticks
 from headway.record.jvm_options import LockOptions, agent_options
+from headway.record.sampling import Sampler, files_of
 
 __all__ = ["AttachResult", "JvmFacts", "attach", "find_jvm"]
 
@@ -76,6 +77,10 @@ class AttachResult:
         table = table_of(self.spool)
         if table.exists():
             agent_file.copy(table, table_of(wanted), self.facts.uid)
+        for file in files_of(self.spool):
+            name = f"sample{wanted.stem.removeprefix('agent')}"
+            to = wanted.with_name(name + file.name.removeprefix(f"sample{self.spool.stem.removeprefix('agent')}"))
+            agent_file.copy(file, to, self.facts.uid)
         return wanted
 
     def close(self) -> None:
@@ -97,6 +102,7 @@ def attach(
     *,
     virtual_threads: bool = False,
     locks: LockOptions | None = None,
+    sampler: Sampler | None = None,
     timeout_s: float = 20.0,
 ) -> AttachResult:
     """Load the agent into JVM `pid`; it writes agent-<pid in its namespace>.spool into `spool_dir`, or near it.
@@ -108,10 +114,13 @@ def attach(
     private: _PrivateDirectory | None = None
     library, directory = str(agent_path.resolve()), str(spool_dir.resolve())
     try:
-        if not _reachable(facts, agent_path, spool_dir):
-            private = _PrivateDirectory.create(facts, agent_path)
+        libraries = [agent_path, *([sampler.library] if sampler is not None else [])]
+        if not _reachable(facts, libraries, spool_dir):
+            private = _PrivateDirectory.create(facts, libraries)
             library, directory = f"{private.in_target}/{agent_path.name}", private.in_target
-        options = agent_options(Path(directory), virtual_threads=virtual_threads, locks=locks)
+            if sampler is not None:
+                sampler = replace(sampler, library=Path(private.in_target, sampler.library.name))
+        options = agent_options(Path(directory), virtual_threads=virtual_threads, locks=locks, sampler=sampler)
         _in_target(facts, lambda: _load_once_live(facts, library, options, timeout_s))
         here = private.path if private is not None else spool_dir
         spool = _newest_spool(here, facts)
@@ -271,7 +280,7 @@ def _request(facts: JvmFacts, address: str, words: list[str], deadline: float) -
 
 @dataclass(slots=True)
 class _PrivateDirectory:
-    """A directory of the JVM's user under the JVM's /tmp, with a copy of the agent in it."""
+    """A directory of the JVM's user under the JVM's /tmp, with a copy of the agent (and the sampler) in it."""
 
     path: Path
     in_target: str
@@ -279,7 +288,7 @@ class _PrivateDirectory:
     _own: int
 
     @classmethod
-    def create(cls, facts: JvmFacts, agent_path: Path) -> _PrivateDirectory:
+    def create(cls, facts: JvmFacts, libraries: Sequence[Path]) -> _PrivateDirectory:
         """Make it. Raises OSError when the JVM's /tmp can't be written."""
         tmp = _open_tmp(facts.pid)
         name = f".headway-{secrets.token_hex(8)}"
@@ -288,8 +297,9 @@ class _PrivateDirectory:
         path = Path(f"/proc/self/fd/{own}")
         made = cls(path, f"/tmp/{name}", tmp, own)
         try:
-            shutil.copyfile(agent_path, path / agent_path.name)
-            (path / agent_path.name).chmod(0o755)
+            for library in libraries:
+                shutil.copyfile(library, path / library.name)
+                (path / library.name).chmod(0o755)
             if os.geteuid() == 0:
                 os.fchown(own, facts.uid, facts.gid)
         except OSError:
@@ -306,13 +316,13 @@ class _PrivateDirectory:
         os.close(self._tmp)
 
 
-def _reachable(facts: JvmFacts, agent_path: Path, spool_dir: Path) -> bool:
-    """Tell whether the JVM itself can read the agent and write into the spool directory."""
-    if not facts.same_mounts or set("=") & set(str(agent_path.resolve())):
+def _reachable(facts: JvmFacts, libraries: Sequence[Path], spool_dir: Path) -> bool:
+    """Tell whether the JVM itself can read the libraries, the agent first, and write into the spool directory."""
+    if not facts.same_mounts or set("=") & set(str(libraries[0].resolve())):
         return False
 
     def check() -> bool:
-        readable = os.access(agent_path, os.R_OK, effective_ids=True)
+        readable = all(os.access(library, os.R_OK, effective_ids=True) for library in libraries)
         return readable and os.access(spool_dir, os.W_OK | os.X_OK, effective_ids=True)
 
     return _in_target(facts, check)

@@ -48,6 +48,7 @@ def first_draft(plan: Plan, mode: Mode, root: int, command: Iterable[str], cpus:
         "jvm_processors": plan.jvm_processors,
         "with_agent": plan.with_agent,
         "locks": _locks(plan),
+        "sampling": plan.sample.as_json() if plan.sample is not None else {},
         "recorder_pid": os.getpid(),
         "recorder_start_ticks": me.start_ticks if me else None,
         "boot_id": boot_id(),

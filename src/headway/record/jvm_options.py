@@ -14,12 +14,13 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from headway.errors import Notice
 from headway.record.other_roots import changes_root
+from headway.record.sampling import Sampler
 
 TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
 _DUMPS_CLASSES = re.compile(
@@ -66,11 +67,12 @@ def agent_options(
     children: bool = False,
     processors: int = 0,
     locks: LockOptions | None = None,
+    sampler: Sampler | None = None,
 ) -> str:
     """Return the agent's option string.
 
     `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount. `locks` None
-    leaves locks alone.
+    leaves locks alone, `sampler` None takes no stack samples.
     """
     parts = [f"spool={encode_value(str(spool_dir.resolve()))}"]
     if virtual_threads:
@@ -83,6 +85,8 @@ def agent_options(
         parts.append("locks=1")
         parts += [f"park_threshold={locks.park_threshold}"] if locks.park_threshold else []
         parts += ["forget_dead=1"] if locks.forget_dead else []
+    if sampler is not None:
+        parts += [f"sampler={encode_value(str(sampler.library))}", f"sample={encode_value(sampler.options.arguments)}"]
     return ",".join(parts)
 
 
@@ -95,6 +99,7 @@ def plan_launch(
     virtual_threads: bool = False,
     jvm_processors: int | None = None,
     locks: LockOptions | None = None,
+    sampler: Sampler | None = None,
     cwd: Path | None = None,
 ) -> LaunchPlan:
     """Return `argv` and `env` with the agent in them.
@@ -114,12 +119,15 @@ def plan_launch(
     if java is not None and library is not None and library.exists() and _platform(java) != _platform(library):
         # A JVM that can't load an agent it is told to load refuses to start.
         unfit, library = [Notice.of("HW012", java=java)], None
+    if sampler is not None and library is not None and cleanup:
+        sampler = replace(sampler, library=_copied(sampler.library, library.parent))
     options = agent_options(
         spool_dir,
         virtual_threads=virtual_threads,
         children=direct,
         processors=processors if direct else 0,
         locks=locks,
+        sampler=sampler,
     )
     added = [f"-agentpath:{library}={options}"] if library is not None else []
     if processors:
@@ -210,9 +218,15 @@ def _usable_path(library: Path, for_anyone: bool) -> tuple[Path, list[Path]]:
         return library, []
     directory = Path(tempfile.mkdtemp(prefix="headway-agent-", dir=places[0]))
     directory.chmod(0o755)
-    shutil.copy2(library, directory / library.name)
-    (directory / library.name).chmod(0o755)
-    return directory / library.name, [directory]
+    return _copied(library, directory), [directory]
+
+
+def _copied(library: Path, directory: Path) -> Path:
+    """Copy a library into `directory` so that everyone can load it, and return the copy."""
+    copy = directory / library.name
+    shutil.copy2(library, copy)
+    copy.chmod(0o755)
+    return copy
 
 
 def _is_open_to_all(file: Path) -> bool:

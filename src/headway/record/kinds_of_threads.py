@@ -25,14 +25,15 @@ _VM = re.compile(
     r"|VirtualThread-un|Virtual\.\.(?:parker|locker)|(?:Read|Write)-(?:Poller|Updater)|MasterPoller|VM JFR"
 )
 _SYSTEM_GROUPS = {"system", "InnocuousThreadGroup", "VirtualThreads"}
-_OURS = "headway"
+_OURS = ("headway", "Async-profiler")
+"""headway's own threads, and those that async-profiler makes: in the JVM's own group only where headway started it."""
 
 
 def kind_of_native(comm: str, in_jvm: bool) -> Kind:
     """Return the kind of a thread that no agent announced, by the kernel's name of it."""
     if not in_jvm:
         return Kind.APP
-    if comm.startswith(_OURS):
+    if comm.startswith(_OURS[0]):
         return Kind.HEADWAY
     for kind, pattern in ((Kind.GC, _GC), (Kind.JIT, _JIT), (Kind.VM, _VM)):
         if pattern.match(comm):

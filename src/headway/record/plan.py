@@ -13,6 +13,7 @@ from headway.record import host, processes
 from headway.record.capabilities import Mode
 from headway.record.jvm_options import LockOptions
 from headway.record.processes import Process
+from headway.record.sampling import SampleOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,9 @@ class Plan:
     """One recording, or `repeat` recordings of the same command.
 
     Exactly one of `command` (started by us) and `pid` (runs already) is set. `cpus` None leaves the affinity as it is;
-    `duration_s` None records to the end; `mode` None takes the best this machine allows; `locks` None
-    leaves them alone; `streams` are descriptors for the command's standard streams instead of headway's own.
+    `duration_s` None records to the end; `mode` None takes the best this machine allows; `locks` None leaves them alone;
+    `sample` None takes no stack samples; `streams` are descriptors for the command's standard streams instead of headway's
+    own.
     """
 
     output: Path
@@ -36,6 +38,7 @@ class Plan:
     with_agent: bool = True
     mode: Mode | None = None
     locks: LockOptions | None = None
+    sample: SampleOptions | None = None
     streams: tuple[int, int, int] | None = None
 
 

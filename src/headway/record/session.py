@@ -37,6 +37,7 @@ from headway.record.launch import Child, Ending
 from headway.record.place import Place
 from headway.record.plan import Plan, running_process
 from headway.record.processes import Process
+from headway.record.sampling import Sampler, usable, wait_until_complete
 from headway.record.signals import SignalGate
 from headway.record.watch import EndedBy, Watch
 from headway.store.manifest import write_manifest
@@ -271,9 +272,19 @@ def _planned_launch(plan: Plan, place: Place, facts: _Facts) -> LaunchPlan:
         virtual_threads=plan.virtual_threads,
         jvm_processors=plan.jvm_processors,
         locks=plan.locks,
+        sampler=_sampler(plan, facts) if library is not None else None,
     )
     facts.notices += planned.notices
     return planned
+
+
+def _sampler(plan: Plan, facts: _Facts) -> Sampler | None:
+    """Return how the agents are to sample stacks, as far as this machine allows; None for not at all."""
+    if plan.sample is None:
+        return None
+    sampler, notices = usable(plan.sample)
+    facts.notices += notices
+    return sampler
 
 
 # --- a program that runs already -----------------------------------------------------------------------------------
@@ -296,7 +307,8 @@ def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities
                 raise HeadwayError("HW058", pid=pid)
             place.keep()
         if plan.with_agent:
-            agents = AttachedAgents.attach_to(pid, _others(pid), place.spool, plan.virtual_threads, plan.locks)
+            sampler = _sampler(plan, facts)
+            agents = AttachedAgents.attach_to(pid, _others(pid), place.spool, plan.virtual_threads, plan.locks, sampler)
         else:
             agents = AttachedAgents(notices=[Notice.of("HW057")])
         capture.counters.begin()
@@ -371,6 +383,8 @@ def _close(
     if agents is not None:
         agents.leave()
         facts.notices += agents.notices
+    if plan.sample is not None:
+        wait_until_complete(directory / "spool")
     if capture.disk_full:
         _note_full_disk(directory, facts, stats)
     if not any((directory / "spool").glob("agent-*.spool")):
