@@ -45,6 +45,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("walltime", "Understand", "How long it would take on another number of cores."),
     Entry("threads", "Understand", "What every thread spent its time on."),
     Entry("locks", "Understand", "Who waits for which lock, and who holds it."),
+    Entry("top", "Understand", "Which methods use the CPU, allocate, block or wait for locks."),
+    Entry("flame", "Understand", "The same as a flame graph."),
     Entry("dump", "Understand", "The locks of a running JVM, into a file."),
     Entry("query", "Understand", "Ask a recording's tables in SQL."),
     Entry("report", "Pass on", "Write the findings as one HTML file."),

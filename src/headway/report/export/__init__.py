@@ -1,11 +1,23 @@
-"""Recordings for other tools: a Perfetto trace, and tables as CSV.
+"""Recordings for other tools: a Perfetto trace, tables as CSV, and profiles as pprof, speedscope or collapsed stacks.
 
-Both are written in one pass over batches of rows, so their memory does not grow with the recording.
+The first two are written in one pass over batches of rows, so their memory does not grow with the recording; that of a profile
+grows with its distinct stacks.
 """
 
+from headway.report.export.collapsed import export_collapsed
 from headway.report.export.perfetto import export_perfetto
+from headway.report.export.pprof import export_pprof
+from headway.report.export.speedscope import export_speedscope
 from headway.report.export.tables import ALL_TABLES, export_csv
 
-FORMATS = ("perfetto", "csv")
+FORMATS = ("perfetto", "csv", "collapsed", "pprof", "speedscope")
 
-__all__ = ["ALL_TABLES", "FORMATS", "export_csv", "export_perfetto"]
+__all__ = [
+    "ALL_TABLES",
+    "FORMATS",
+    "export_collapsed",
+    "export_csv",
+    "export_perfetto",
+    "export_pprof",
+    "export_speedscope",
+]

@@ -1,0 +1,74 @@
+"""`headway flame`: a flame graph as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from headway.cli import options
+from headway.cli.profiles import Selection, selected, selection_options
+
+if TYPE_CHECKING:
+    from headway.analyses.profile_types import Profile
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  headway flame app.headway                          # writes app.flame.html
+  headway flame app.headway --event lock -o locks.html
+  headway flame four.headway --diff one.headway --region 'KMeans\\.assign'
+"""
+)
+@options.recording_argument
+@selection_options
+@click.option(
+    "--diff",
+    "other_path",
+    type=click.Path(path_type=Path),
+    metavar="OTHER",
+    help="Colour by what changed since this recording: the same event, threads and region of it.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.flame.html, here.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+def command(
+    recording_path: Path, other_path: Path | None, output: Path | None, force: bool, **chosen: Unpack[Selection]
+) -> None:
+    """Draw where an event happens as a flame graph: one HTML file that opens by double click.
+
+    Width is weight: time, bytes or counts. lock and off-cpu are drawn from every single
+    wait and blocked interval, not from samples.
+    """
+    from headway.analyses.profile_diff import diff
+    from headway.report.html.flame import render_flame
+    from headway.store import open_recording
+
+    recording = open_recording(recording_path)
+    other = open_recording(other_path) if other_path is not None else None
+    found = selected(recording, chosen)
+    target = output if output is not None else Path(f"{recording.path.resolve().stem}.flame.html")
+    label = _label(found, chosen)
+    if other is None:
+        by_thread = selected(recording, chosen, by_thread=True)
+        written = render_flame(found, target, recording=recording, by_thread=by_thread, label=label, overwrite=force)
+    else:
+        before = selected(other, {**chosen, "event": found.event})
+        versus = other.path.resolve().name
+        written = render_flame(
+            diff(before, found), target, recording=recording, label=label, versus=versus, overwrite=force
+        )
+    click.echo(written)
+
+
+def _label(found: Profile, chosen: Selection) -> str:
+    """Say what is drawn: the event and what it was narrowed to."""
+    parts = [found.event]
+    if chosen["region"] is not None:
+        parts.append(f"region {chosen['region']}")
+    if chosen["thread"] is not None:
+        parts.append(f"threads {chosen['thread'].pattern}")
+    if chosen["start"] is not None or chosen["end"] is not None:
+        parts.append(f"{found.window_ns[0] / 1e9:g} s to {found.window_ns[1] / 1e9:g} s")
+    return ", ".join(parts)
