@@ -64,6 +64,12 @@ Examples:
     metavar="FILE",
     help="Standard input of every run; else it is empty.",
 )
+@click.option(
+    "--sample",
+    default="cpu",
+    metavar="EVENT[:INTERVAL],...",
+    help="Stack samples of the recorded runs, as for record; they need cpu, or cycles. [cpu]",
+)
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
     "--retries",
@@ -124,9 +130,22 @@ def _wishes(options: dict[str, Any]) -> Wishes:
 
     if options["sequential"] is None and 1 not in options["threads"]:
         raise click.UsageError("without --sequential, --threads needs 1: something must be the baseline")
+    _check_sample(options["sample"])
     options["input"] = options.pop("input_")
     options["cpus"] = usable_cpus(options["cpus"]) if options["cpus"] is not None else None
     return Wishes(**options)
+
+
+def _check_sample(text: str) -> None:
+    """Raise click.UsageError for what is no list of events, or has none that tells where the CPU time went."""
+    from headway.record.sampling import parse
+
+    try:
+        events = parse(text).events
+    except ValueError as error:
+        raise click.UsageError(f"--sample {error}") from None
+    if not any(event.is_of_cpu for event in events):
+        raise click.UsageError(f"--sample {text}: regions are found by samples of the CPU, add cpu")
 
 
 class _Told:

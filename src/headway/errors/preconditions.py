@@ -281,4 +281,34 @@ ROWS: tuple[Message, ...] = (
         "A difference is between two profiles of one event: the same unit, and the same meaning.",
         "headway flame BEFORE.headway --event {before} --diff AFTER.headway",
     ),
+    Message(
+        "HW490",
+        "a region that matches nothing",
+        "region {name} ('{pattern}') is in no CPU sample of {path}",
+        "A pattern is found in frames written org.example.KMeans.assign. Either no method is called so, or it ran too short for "
+        "a sample.",
+        "headway top {path}   (its methods), then another --region or --sequential-region",
+    ),
+    Message(
+        "HW491",
+        "a region that matches everything",
+        "region {name} ('{pattern}') is in {share:.1%} of the CPU samples of {path}: there is no sequential part beside it",
+        "With all of the program in the region, what one thread does while the others wait counts as load imbalance. A pattern "
+        "such as 'main' or 'run' is found in too many frames.",
+        "headway top {path}   (its methods), then a narrower --region",
+    ),
+    Message(
+        "HW492",
+        "regions can't be looked for",
+        "{path} has no CPU samples: the times with more than one application thread active stand for the first region",
+        "Which method a thread was in is known from samples alone.",
+        "headway record --sample cpu --locks -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW493",
+        "regions that were found by themselves",
+        "regions found by themselves: {regions}",
+        "Where no --region is given, a region is made of the methods that pools' and other threads were given to run.",
+        "the same command with --region 'NAME=REGEX' to put it right",
+    ),
 )

@@ -45,7 +45,7 @@ class Wishes:
     input: Path | None = None
     seed: int | None = None
     retries: int = 0
-    samples: tuple[str, ...] = ()
+    sample: str | None = "cpu"
 
 
 def plan_sweep(wishes: Wishes) -> Sweep:
@@ -86,7 +86,7 @@ def plan_sweep(wishes: Wishes) -> Sweep:
         input=None if wishes.input is None else os.path.abspath(wishes.input),
         seed=seed,
         retries=wishes.retries,
-        samples=wishes.samples,
+        sample=wishes.sample,
     )
 
 

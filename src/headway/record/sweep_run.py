@@ -15,6 +15,7 @@ from headway.record import launch
 from headway.record.bystander import Bystander
 from headway.record.jvm_options import LockOptions
 from headway.record.plan import Plan
+from headway.record.sampling import parse
 from headway.record.session import Listener, record
 from headway.record.signals import SignalGate
 from headway.record.sweep_output import Streams, last_lines
@@ -115,9 +116,13 @@ def _recorded(
     outcome, failures = Outcome(), []
     directory = sweep.path / "runs" / f"{run.name}.headway"
     plan = Plan(
-        output=directory, command=tuple(words), cpus=sweep.cpus, locks=LockOptions(), streams=streams.fds,
-        **({"samples": sweep.samples} if sweep.samples else {}),
-    )  # fmt: skip
+        output=directory,
+        command=tuple(words),
+        cpus=sweep.cpus,
+        locks=LockOptions(),
+        sample=parse(sweep.sample) if sweep.sample else None,
+        streams=streams.fds,
+    )
     listener = Listener(say=outcome.notices.append, failed=failures.append, progress=progress)
     try:
         outcome.exit_code = record(plan, listener, gate)

@@ -80,7 +80,8 @@ class Sweep:
     """What sweep.json holds. `sequential` None: there is no sequential program, one thread of the parallel one stands for it.
 
     Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
-    programs could run. `warmup` says what is left out of each run: marker, jvm-start or none.
+    programs could run. `warmup` says what is left out of each run: marker, jvm-start or none; `sample` which events were
+    sampled, as `--sample` has them. `regions_found`: nobody gave the regions, they were found in the recordings.
     """
 
     path: Path
@@ -90,6 +91,7 @@ class Sweep:
     repeat: int = 1
     regions: tuple[SweepRegion, ...] = ()
     sequential_regions: tuple[SweepRegion, ...] = ()
+    regions_found: bool = False
     from_marker: str | None = None
     warmup: str = "none"
     runs: tuple[SweepRun, ...] = ()
@@ -103,7 +105,7 @@ class Sweep:
     input: str | None = None
     seed: int = 0
     retries: int = 0
-    samples: tuple[str, ...] = ()
+    sample: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def select(
@@ -204,7 +206,6 @@ def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
         StoredNotice(str(row["id"]), str(row["message"]), str(row.get("remedy", "")))
         for row in arguments.get("notices", ())
     )
-    arguments["samples"] = tuple(map(str, arguments.get("samples", ())))
     if arguments.get("cpus") is not None:
         arguments["cpus"] = tuple(int(cpu) for cpu in arguments["cpus"])
     return Sweep(path=path, **arguments)

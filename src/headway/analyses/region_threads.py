@@ -1,0 +1,218 @@
+"""What each application thread spent its time on, as sets of moments: the exact trace, the lock records and GC pauses together.
+
+Every moment of a thread has at most one part:
+
+    cpu, steal      on a CPU; each slice's stolen time is spread evenly over it
+    gc              blocked or ready inside a pause of the garbage collector (not when it had nothing to do)
+    lock            blocked, and a record of the thread says in contention: for a lock, a semaphore, a pool's resource
+    jit             ready while a compiler's thread was on a CPU
+    runnable        ready otherwise
+    io              blocked without any record of a wait, or in a timed pause: files, sockets, sleeps; of Java threads only
+
+What is left is idle: waiting for the others (join, barrier, condition, an empty queue), not yet born, gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import lock_data
+from headway.analyses.activity import has_scheduling
+from headway.analyses.lock_arrays import numbered_pairs
+from headway.analyses.lock_data import whole
+from headway.analyses.lock_rules import CONTENTION, RULES, TIMER
+from headway.analyses.lock_sites import line_of, sites_of
+from headway.analyses.lock_states import pauses
+from headway.analyses.spans import NOTHING, Measure, Spans, union
+from headway.errors import HeadwayError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+_IS_LOCK = np.array([rule.waiting == CONTENTION or rule.id == "resource-pool" for rule in RULES])
+_IS_PAUSE = np.array([rule.waiting == TIMER for rule in RULES])
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadTime:
+    """One application thread. `runs` are its times on a CPU; `blocks` the rows of its waits in contention, as columns."""
+
+    thread_id: int
+    name: str
+    java_id: int | None
+    runs: Spans
+    cpu: Measure
+    steal: Measure
+    gc: Spans
+    lock: Spans
+    jit: Spans
+    runnable: Spans
+    io: Spans
+    waits: tuple[Ints, Ints, Ints, Ints]
+    """Begin, end, lock and stack of each wait in contention."""
+
+    @property
+    def busy(self) -> Spans:
+        """Return when it had something to do, whether it could do it or not."""
+        return union([self.runs, self.gc, self.lock, self.jit, self.runnable, self.io])
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadTimes:
+    """All application threads that ran. What the recording can't tell is False: locks, stolen time, waiting for a CPU."""
+
+    threads: list[ThreadTime]
+    locks: LockData | None
+    knows_steal: bool
+    knows_runnable: bool
+
+
+def load_threads(recording: Recording) -> ThreadTimes:
+    """Take the time of every application thread apart.
+
+    Raises HeadwayError HW400 when the recording does not know when threads ran.
+    """
+    if not has_scheduling(recording):
+        raise HeadwayError("HW400", path=recording.path, mode=recording.manifest.mode)
+    rows = recording.query(
+        "SELECT thread_id, name, java_id, pid FROM thread WHERE kind IN ('app', 'carrier') ORDER BY thread_id"
+    ).fetchall()
+    slices = _Slices(recording, "app', 'carrier")
+    jit = _Slices(recording, "jit").running()
+    stopped = {pid: Spans(found.start, found.end) for pid, found in pauses(recording).items()}
+    waits = _Waits(recording)
+    threads = []
+    for thread_id, name, java_id, pid in rows:
+        part = slices.of(thread_id)
+        if len(part["start"]):
+            threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), waits))
+    return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable)
+
+
+def _thread(
+    who: tuple[int, str, int | None], part: Mapping[str, Ints], jit: Spans, stopped: Spans, waits: _Waits
+) -> ThreadTime:
+    start, end = part["start"], part["start"] + part["running"]
+    woken = start - part["runnable"]
+    ready = Spans.of(woken, start)
+    # Before its first run a thread has done nothing yet, and what blocks it then is how threads are made.
+    blocked = Spans.of((woken - part["blocked"])[1:], woken[1:])
+    mine = waits.of(who[0])
+    lock = (blocked & mine.contended) - stopped
+    idle = blocked & mine.idle
+    gc = ((blocked - idle) | ready) & stopped
+    unknown = (blocked - mine.contended - mine.idle) - stopped if who[2] is not None and waits.data else NOTHING
+    jitted = (ready - stopped) & jit
+    return ThreadTime(
+        thread_id=who[0],
+        name=who[1],
+        java_id=who[2],
+        runs=Spans.of(start, end),
+        cpu=Measure.of(start, end, part["running"] - part["stolen"]),
+        steal=Measure.of(start, end, part["stolen"]),
+        gc=gc,
+        lock=lock,
+        jit=jitted,
+        runnable=ready - stopped - jit,
+        io=unknown,
+        waits=mine.rows,
+    )
+
+
+class _Slices:
+    """The slices of threads of some kinds, thread by thread; times from the start of the recording."""
+
+    def __init__(self, recording: Recording, kinds: str) -> None:
+        found = recording.query(
+            "SELECT s.thread_id, s.start_ns, s.blocked_ns, s.runnable_ns, s.running_ns,"
+            " CASE WHEN s.running_ns = 0 THEN 0 ELSE s.stolen_ns END AS stolen_ns"
+            f" FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind IN ('{kinds}')"
+            " ORDER BY s.thread_id, s.start_ns, s.running_ns"
+        ).fetchnumpy()
+        self.knows_steal = not np.ma.getmaskarray(found["stolen_ns"]).any()
+        self.knows_runnable = not np.ma.getmaskarray(found["runnable_ns"]).all() or not len(found["runnable_ns"])
+        self._thread = whole(found["thread_id"])
+        running = whole(found["running_ns"])
+        self._columns = {
+            "start": whole(found["start_ns"]) - recording.window_ns[0],
+            "blocked": whole(found["blocked_ns"]),
+            "runnable": np.maximum(whole(found["runnable_ns"]), 0),
+            "running": running,
+            "stolen": np.clip(whole(found["stolen_ns"]), 0, running),
+        }
+
+    def of(self, thread_id: int) -> dict[str, Ints]:
+        """Return the slices of one thread, in order."""
+        low, high = np.searchsorted(self._thread, [thread_id, thread_id + 1])
+        return {name: values[low:high] for name, values in self._columns.items()}
+
+    def running(self) -> Spans:
+        """Return when any of the threads was on a CPU."""
+        return Spans.of(self._columns["start"], self._columns["start"] + self._columns["running"])
+
+
+@dataclass(frozen=True, eq=False)
+class _Mine:
+    """The waits of one thread: in contention, and with nothing to do."""
+
+    contended: Spans
+    idle: Spans
+    rows: tuple[Ints, Ints, Ints, Ints]
+
+
+class _Waits:
+    """Every wait of the recording with the rule that fits it, by thread."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.data = lock_data.load(recording, None) if lock_data.has_locks(recording) else None
+        if self.data is None:
+            return
+        sites, blocks = sites_of(self.data), self.data.blocks
+        order = np.argsort(blocks.thread, kind="stable")
+        self._thread, self._order = blocks.thread[order], order
+        self._is_lock, self._is_idle = _IS_LOCK[sites.rule], ~(_IS_LOCK | _IS_PAUSE)[sites.rule]
+        self._stack = sites.stack
+
+    def of(self, thread_id: int) -> _Mine:
+        """Return the waits of one thread."""
+        none = np.zeros(0, np.int64)
+        if self.data is None:
+            return _Mine(NOTHING, NOTHING, (none, none, none, none))
+        low, high = np.searchsorted(self._thread, [thread_id, thread_id + 1])
+        rows, blocks = self._order[low:high], self.data.blocks
+        began, ended = blocks.began[rows], blocks.full[rows]
+        is_lock, is_idle = self._is_lock[rows], self._is_idle[rows]
+        contended = Spans.of(began[is_lock], ended[is_lock])
+        columns = (began[is_lock], ended[is_lock], blocks.blocker[rows][is_lock], self._stack[rows][is_lock])
+        return _Mine(contended, Spans.of(began[is_idle], ended[is_idle]) - contended, columns)
+
+
+def lock_evidence(times: ThreadTimes, inside: Spans) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the time blocked in contention inside some intervals, by lock and by the line that waits."""
+    by_lock: dict[str, int] = {}
+    by_site: dict[str, int] = {}
+    if times.locks is None:
+        return by_lock, by_site
+    for thread in times.threads:
+        counted = Measure.length(thread.lock & inside)
+        start, end, lock, stack = thread.waits
+        spent = counted.until(end) - counted.until(start)
+        locks, stacks, pair = numbered_pairs(lock, stack + 1)
+        sums = np.zeros(len(locks), np.int64)
+        np.add.at(sums, pair, spent)
+        for at in np.flatnonzero(sums).tolist():
+            name = times.locks.blockers.name(int(locks[at]))
+            site = line_of(times.locks, int(stacks[at]) - 1)
+            by_lock[name] = by_lock.get(name, 0) + int(sums[at])
+            by_site[site] = by_site.get(site, 0) + int(sums[at])
+    return by_lock, by_site

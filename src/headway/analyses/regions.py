@@ -1,0 +1,277 @@
+"""What did each region of a run cost, and on what did its threads' time go?
+
+Question   per named region, and for all that lies in none (REST): how long its instances took, the CPU time in them, and what
+           kept its threads from computing: locks, the scheduler, the collector, the compilers, stolen time, I/O, spinning.
+Method     instances by the exact trace and samples (region_instances); inside them every thread's time is exact and each moment
+           has one part (region_threads). Only what samples alone can tell is split by their weights: frames, spinning, counters.
+           So the sum over regions of the CPU time is the CPU time of all application threads in the window.
+Assumes    a thread that works in a region shows it: it is sampled there.
+Wrong when a sequential stretch and a region alternate faster than the sampling interval on the same thread, with no worker that
+           shows where the region ends: then the times are right on average only, and instances are too few. A worker that waits
+           in native code (no record of the wait) counts as doing I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.region_instances import instances
+from headway.analyses.region_labels import Samples, Stacks, load_samples, load_stacks
+from headway.analyses.region_threads import ThreadTime, ThreadTimes, load_threads, lock_evidence
+from headway.analyses.spans import Measure, Spans
+from headway.analyses.speedup_types import REST, RegionPrimitives
+from headway.errors import HeadwayError, Notice
+from headway.store.sweep import SweepRegion
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+PARALLEL = "(parallel)"
+"""The region that is made up where none is given: the times with more than one application thread active."""
+
+_SHOWN = 20
+_EVERYTHING = 0.995
+_TAKES_PART = 0.01
+"""A thread counts in a region from this share of the time of its busiest thread on: a main thread that only starts the others
+does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The primitives of one run, REST last, and what is to be said of them; `windows` are the instances of each."""
+
+    primitives: tuple[RegionPrimitives, ...]
+    notices: tuple[Notice, ...]
+    windows: tuple[Spans, ...]
+    workers: tuple[str, ...]
+    busiest_cpu_ns: int | None
+
+
+def primitives(
+    recording: Recording, regions: Sequence[SweepRegion], window: tuple[int, int] | None = None
+) -> list[RegionPrimitives]:
+    """Return the primitives of each region and of REST; errors as `regions_of`."""
+    return list(regions_of(recording, regions, window).primitives)
+
+
+def regions_of(recording: Recording, regions: Sequence[SweepRegion], window: tuple[int, int] | None = None) -> Regions:
+    """Take a run apart by regions; `window` is (from, to) in ns from its start. Without regions there is PARALLEL.
+
+    Raises HeadwayError HW400 (no thread states), HW401 (window outside) or those of DuckDB.
+    """
+    low, high = window or (0, recording.wall_ns)
+    if not 0 <= low < high <= recording.wall_ns:
+        length = recording.wall_ns / 1e9
+        raise HeadwayError("HW401", path=recording.path, start=low / 1e9, end=high / 1e9, length=length)
+    times = load_threads(recording)
+    stacks = load_stacks(recording, regions)
+    samples = load_samples(recording, stacks)
+    named = [region.name for region in regions] or [PARALLEL]
+    within = Spans.one(low, high)
+    found = instances(times.threads, samples if regions else None, len(named), within)
+    parts = _Parts(recording, times, stacks, samples, found.members)
+    rows = tuple(parts.of(name, spans) for name, spans in zip((*named, REST), found.spans, strict=True))
+    names = tuple(thread.name for thread in times.threads if thread.thread_id in found.workers)
+    busiest = max((int(thread.cpu.within(within).sum()) for thread in times.threads), default=None)
+    notices = _notices(recording, regions, samples, within)
+    return Regions(rows, notices, tuple(found.spans), names, busiest)
+
+
+def _notices(
+    recording: Recording, regions: Sequence[SweepRegion], samples: Samples | None, window: Spans
+) -> tuple[Notice, ...]:
+    """Return HW490 to HW492: regions that match nothing or everything, or can't be looked for."""
+    if not regions:
+        return ()
+    if samples is None:
+        return (Notice.of("HW492", path=recording.path),)
+    there = window.index(samples.time) >= 0
+    total = int(samples.weight[there].sum())
+    found = []
+    for number, region in enumerate(regions):
+        share = int(samples.weight[there & (samples.label == number)].sum()) / total if total else 0.0
+        if not share:
+            found.append(Notice.of("HW490", name=region.name, pattern=region.pattern, path=recording.path))
+        elif share >= _EVERYTHING:
+            found.append(Notice.of("HW491", name=region.name, pattern=region.pattern, path=recording.path, share=share))
+    return tuple(found)
+
+
+class _Parts:
+    """Sums inside the instances of a region."""
+
+    def __init__(
+        self, recording: Recording, times: ThreadTimes, stacks: Stacks, samples: Samples | None, members: frozenset[int]
+    ) -> None:
+        self._times, self._stacks, self._samples, self._members = times, stacks, samples, members
+        events = recording.query("SELECT DISTINCT event FROM sample").fetchall() if recording.has("sample") else []
+        self._counters = {event: load_samples(recording, stacks, event) for (event,) in events if event in _COUNTERS}
+
+    def of(self, name: str, spans: Spans) -> RegionPrimitives:
+        """Return the primitives of one region, given by its instances."""
+        times = self._times
+        each = [_ThreadParts.of(thread, spans, thread.thread_id in self._members) for thread in times.threads]
+        present = [part for part in each if part.total_busy]
+        most = max((part.total_busy for part in present), default=0)
+        overall = max(present, key=lambda part: part.total_busy, default=None)
+        busiest, busiest_busy = _busiest(present, len(spans))
+        evidence = _Samples.of(self._samples, spans)
+        cpu = {part.thread.thread_id: part.total("cpu") for part in present}
+        spin, spin_frames = evidence.spinning(cpu, self._stacks)
+        locks, sites = lock_evidence(times, spans)
+        return RegionPrimitives(
+            name=name,
+            instances=len(spans),
+            wall_ns=spans.total,
+            cpu_ns=sum(cpu.values()),
+            lock_wait_ns=_sum(present, "lock") if times.locks is not None else None,
+            runnable_ns=_sum(present, "runnable") if times.knows_runnable else None,
+            steal_ns=_sum(present, "steal") if times.knows_steal else None,
+            gc_ns=_sum(present, "gc"),
+            jit_ns=_sum(present, "jit") if times.knows_runnable else None,
+            io_ns=_sum(present, "io") if times.locks is not None else None,
+            spin_ns=spin,
+            busiest_busy_ns=busiest_busy,
+            overall_busiest_busy_ns=overall.total_busy if overall else 0,
+            busiest_cpu_ns=_of_busiest(present, busiest),
+            threads=max(1, sum(part.total_busy >= _TAKES_PART * most for part in present)),
+            frames=evidence.frames(cpu, self._stacks),
+            busiest_frames=evidence.frames(cpu, self._stacks, overall.thread.thread_id) if overall else {},
+            spin_frames=spin_frames,
+            locks=_largest(locks),
+            lock_sites=_largest(sites),
+            thread_cpu_ns=_largest(_by_name(present)),
+            **self._counted(spans, [part.thread.thread_id for part in present], busiest),
+        )
+
+    def _counted(self, spans: Spans, threads: list[int], busiest: Ints) -> dict[str, int]:
+        """Return what the samples of hardware events add up to."""
+        found: dict[str, int] = {}
+        who = np.array(threads, np.int64)[busiest] if threads and len(busiest) else np.zeros(len(spans), np.int64) - 1
+        for event, key in _COUNTERS.items():
+            samples = self._counters.get(event)
+            if samples is None:
+                continue
+            at = spans.index(samples.time)
+            inside = at >= 0
+            found[key] = int(samples.weight[inside].sum())
+            if key == "cache_misses":
+                continue
+            found[f"spin_{key}"] = int(samples.weight[inside & samples.spins].sum())
+            of_busiest = inside & (samples.thread == who[at]) if len(who) else inside
+            found[f"busiest_{key}"] = int(samples.weight[of_busiest].sum())
+        return found
+
+
+_COUNTERS = {"instructions": "instructions", "cycles": "cycles", "cache-misses": "cache_misses"}
+
+
+@dataclass(frozen=True, eq=False)
+class _ThreadParts:
+    """The parts of one thread's time in each instance."""
+
+    thread: ThreadTime
+    parts: dict[str, Ints]
+    busy: Ints
+    total_busy: int
+
+    @classmethod
+    def of(cls, thread: ThreadTime, spans: Spans, is_member: bool) -> _ThreadParts:
+        """Measure a thread inside some instances; one that works in no region (a timer) has nothing to do while it sleeps."""
+        parts = {"cpu": thread.cpu.within(spans), "steal": thread.steal.within(spans)}
+        for name in ("gc", "lock", "jit", "runnable", "io"):
+            parts[name] = Measure.length(getattr(thread, name)).within(spans)
+        runs = Measure.length(thread.runs).within(spans)
+        for name in ("gc", "io"):  # a thread that does not run in an instance does nothing in it, whatever blocks it
+            parts[name] = np.where((runs > 0) & (is_member or name != "io"), parts[name], 0)
+        busy = np.sum(list(parts.values()), axis=0).astype(np.int64)
+        return cls(thread, parts, busy, int(busy.sum()))
+
+    def total(self, name: str) -> int:
+        """Return a part of all instances together."""
+        return int(self.parts[name].sum())
+
+
+def _sum(present: list[_ThreadParts], name: str) -> int:
+    return sum(part.total(name) for part in present)
+
+
+def _busiest(present: list[_ThreadParts], count: int) -> tuple[Ints, int]:
+    """Return for each instance the place of its busiest thread, and the sum of these threads' busy times."""
+    most, place = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    for number, part in enumerate(present):
+        more = part.busy > most
+        most, place = np.where(more, part.busy, most), np.where(more, number, place)
+    return place, int(np.maximum(most, 0).sum())
+
+
+def _of_busiest(present: list[_ThreadParts], busiest: Ints) -> int:
+    return sum(int(part.parts["cpu"][busiest == number].sum()) for number, part in enumerate(present))
+
+
+def _by_name(present: list[_ThreadParts]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in present:
+        found[part.thread.name] = found.get(part.thread.name, 0) + part.total("cpu")
+    return found
+
+
+def _largest(found: dict[str, int]) -> dict[str, int]:
+    top = sorted(((value, key) for key, value in found.items() if value > 0), key=lambda each: (-each[0], each[1]))
+    return {key: value for value, key in top[:_SHOWN]}
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """The samples inside a region's instances."""
+
+    thread: Ints
+    weight: Ints
+    stack: Ints
+    spins: NDArray[np.bool_]
+    known: bool
+
+    @classmethod
+    def of(cls, samples: Samples | None, spans: Spans) -> _Samples:
+        """Take the samples inside some instances."""
+        none = np.zeros(0, np.int64)
+        if samples is None:
+            return cls(none, none, none, none.astype(bool), False)
+        inside = spans.index(samples.time) >= 0
+        columns = (samples.thread[inside], samples.weight[inside], samples.stack[inside], samples.spins[inside])
+        return cls(*columns, True)
+
+    def spinning(self, cpu: dict[int, int], stacks: Stacks) -> tuple[int | None, dict[str, int]]:
+        """Return the CPU time spent spinning and its frames: each thread's CPU time by the shares of its samples."""
+        if not self.known:
+            return None, {}
+        exact = self._exact(cpu)
+        by_frame = self._by_leaf(exact * self.spins, stacks)
+        return round(float(exact[self.spins].sum())), by_frame
+
+    def frames(self, cpu: dict[int, int], stacks: Stacks, thread: int | None = None) -> dict[str, int]:
+        """Return the CPU time of the largest innermost frames, of all threads or one."""
+        exact = self._exact(cpu)
+        return self._by_leaf(exact if thread is None else exact * (self.thread == thread), stacks)
+
+    def _exact(self, cpu: dict[int, int]) -> NDArray[np.float64]:
+        """Return what each sample stands for once each thread's samples add up to its CPU time."""
+        exact = np.zeros(len(self.thread))
+        for thread, spent in cpu.items():
+            mine = self.thread == thread
+            total = self.weight[mine].sum()
+            if total:
+                exact[mine] = self.weight[mine] * (spent / total)
+        return exact
+
+    def _by_leaf(self, exact: NDArray[np.float64], stacks: Stacks) -> dict[str, int]:
+        sums = np.bincount(stacks.leaf[self.stack], weights=exact, minlength=len(stacks.texts))
+        return _largest({stacks.texts[i]: round(float(sums[i])) for i in np.flatnonzero(sums).tolist()})
