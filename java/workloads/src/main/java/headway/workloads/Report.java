@@ -5,45 +5,54 @@ import java.util.List;
 import java.util.StringJoiner;
 
 /** One JSON line: what a program measured of itself. Times are System.nanoTime, which is CLOCK_MONOTONIC on Linux. */
-final class Report {
+public final class Report {
     private final StringJoiner fields = new StringJoiner(", ", "{", "}");
 
     private Report(String event) {
         put("event", event);
     }
 
-    static Report of(String event) {
+    public static Report of(String event) {
         return new Report(event);
     }
 
-    Report put(String key, long value) {
+    public Report put(String key, long value) {
         fields.add(quote(key) + ": " + value);
         return this;
     }
 
-    Report put(String key, boolean value) {
+    /** A number that is finite: JSON has no others. */
+    public Report put(String key, double value) {
+        if (!Double.isFinite(value)) {
+            throw new IllegalArgumentException(key + ": " + value);
+        }
         fields.add(quote(key) + ": " + value);
         return this;
     }
 
-    Report put(String key, String value) {
+    public Report put(String key, boolean value) {
+        fields.add(quote(key) + ": " + value);
+        return this;
+    }
+
+    public Report put(String key, String value) {
         fields.add(quote(key) + ": " + quote(value));
         return this;
     }
 
-    Report put(String key, long[] values) {
+    public Report put(String key, long[] values) {
         fields.add(quote(key) + ": " + Arrays.toString(values));
         return this;
     }
 
     /** Objects inside the object: each as it would be printed alone. */
-    Report put(String key, List<Report> reports) {
+    public Report put(String key, List<Report> reports) {
         fields.add(quote(key) + ": " + reports.stream().map(each -> each.fields.toString()).toList());
         return this;
     }
 
     /** Prints the line whole: several threads may report. */
-    void print() {
+    public void print() {
         synchronized (System.out) {
             System.out.println(fields);
             System.out.flush();

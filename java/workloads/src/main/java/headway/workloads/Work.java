@@ -5,21 +5,21 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.BooleanSupplier;
 
 /** Work measured by the CPU clock: on a machine whose host takes CPU time away, wall time says nothing about work done. */
-final class Work {
+public final class Work {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     /** Where results go, so that no compiler can leave the work out. */
-    static volatile double sink;
+    public static volatile double sink;
 
     private Work() {}
 
     /** The calling thread's CPU time so far. */
-    static long cpuNanos() {
+    public static long cpuNanos() {
         return THREADS.getCurrentThreadCpuTime();
     }
 
     /** Computes, without blocking, until the calling thread has used {@code nanos} more of CPU time. */
-    static void burnCpu(long nanos) {
+    public static void burnCpu(long nanos) {
         long until = cpuNanos() + nanos;
         double x = 1.0;
         while (cpuNanos() < until) {
@@ -29,7 +29,7 @@ final class Work {
     }
 
     /** A fixed amount of computing, about 20 microseconds per 10,000 rounds. */
-    static double spin(double x, int rounds) {
+    public static double spin(double x, int rounds) {
         for (int i = 0; i < rounds; i++) {
             x = x * 1.0000001 + 1e-9;
         }
@@ -37,20 +37,20 @@ final class Work {
     }
 
     /** The first argument as a number, or {@code otherwise}. */
-    static int argument(String[] args, int index, int otherwise) {
+    public static int argument(String[] args, int index, int otherwise) {
         return args.length > index ? Integer.parseInt(args[index]) : otherwise;
     }
 
-    static String argument(String[] args, int index, String otherwise) {
+    public static String argument(String[] args, int index, String otherwise) {
         return args.length > index ? args[index] : otherwise;
     }
 
-    static double argument(String[] args, int index, double otherwise) {
+    public static double argument(String[] args, int index, double otherwise) {
         return args.length > index ? Double.parseDouble(args[index]) : otherwise;
     }
 
     /** Sleeps: neither a park nor a wait, on any JDK. */
-    static void sleep(long millis) {
+    public static void sleep(long millis) {
         try {
             Thread.sleep(millis);
         } catch (InterruptedException e) {
@@ -59,14 +59,14 @@ final class Work {
     }
 
     /** Sleeps in short naps until {@code done}: a hand-over that no lock profiler sees. */
-    static void await(BooleanSupplier done) {
+    public static void await(BooleanSupplier done) {
         while (!done.getAsBoolean()) {
             sleep(1);
         }
     }
 
     /** Joins without a checked exception: an interrupt ends a known-answer program with an error. */
-    static void join(Thread thread) {
+    public static void join(Thread thread) {
         try {
             thread.join();
         } catch (InterruptedException e) {
