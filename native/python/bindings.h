@@ -7,5 +7,6 @@ namespace headway {
 void bind_kernel(nanobind::module_& m);
 void bind_perf(nanobind::module_& m);
 void bind_decode(nanobind::module_& m);
+void bind_jfr(nanobind::module_& m);
 void bind_locks(nanobind::module_& m);  // called by bind_decode
 }  // namespace headway

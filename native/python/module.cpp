@@ -8,6 +8,9 @@ NB_MODULE(_native, m) {
 #ifdef HEADWAY_WITH_perf
   headway::bind_perf(m);
 #endif
+#ifdef HEADWAY_WITH_jfr
+  headway::bind_jfr(m);
+#endif
 #ifdef HEADWAY_WITH_decode
   headway::bind_decode(m);
 #endif

@@ -1,0 +1,88 @@
+#include "jfr/constants.h"
+
+#include <utility>
+
+namespace headway::jfr {
+namespace {
+
+// Files are made by others: without a seed, indices could be chosen to collide.
+uint64_t seed() {
+  static const uint64_t value = reinterpret_cast<uint64_t>(&value) * 0x9e3779b97f4a7c15ULL;
+  return value;
+}
+
+}  // namespace
+
+size_t Pool::slot(uint64_t index) const {
+  uint64_t h = (index ^ seed()) * 0xff51afd7ed558ccdULL;
+  h ^= h >> 32;
+  return static_cast<size_t>(h) & (slots_.size() - 1);
+}
+
+Constant* Pool::find(uint64_t index) {
+  if (slots_.empty()) return nullptr;
+  for (size_t at = slot(index);; at = (at + 1) & (slots_.size() - 1)) {
+    if (slots_[at].at == nullptr) return nullptr;
+    if (slots_[at].index == index) return &slots_[at];
+  }
+}
+
+void Pool::put(uint64_t index, const uint8_t* at, const uint8_t* end) {
+  if (Constant* known = find(index); known != nullptr) {
+    *known = {index, at, end};
+    return;
+  }
+  if ((used_ + 1) * 3 > slots_.size() * 2) grow();
+  size_t place = slot(index);
+  while (slots_[place].at != nullptr) place = (place + 1) & (slots_.size() - 1);
+  slots_[place] = {index, at, end};
+  ++used_;
+}
+
+void Pool::grow() {
+  std::vector<Constant> old(slots_.empty() ? 16 : slots_.size() * 2);
+  old.swap(slots_);
+  for (const Constant& each : old) {
+    if (each.at == nullptr) continue;
+    size_t place = slot(each.index);
+    while (slots_[place].at != nullptr) place = (place + 1) & (slots_.size() - 1);
+    slots_[place] = each;
+  }
+}
+
+bool Constants::add(std::vector<uint8_t>&& event, int64_t* previous, std::string* problem) {
+  const std::vector<uint8_t>& bytes = events_.emplace_back(std::move(event));
+  Cursor in(bytes.data(), bytes.data() + bytes.size(), compressed_);
+  in.integer(4);  // size
+  in.integer(8);  // type
+  in.integer(8);  // start
+  in.integer(8);  // duration
+  *previous = static_cast<int64_t>(in.integer(8));
+  in.byte();  // what kind of checkpoint
+  const size_t pools = in.count();
+  for (size_t i = 0; i < pools && in.ok(); ++i) {
+    const auto type = static_cast<int64_t>(in.integer(8));
+    const size_t count = in.count();
+    const Steps* steps = layouts_->of(type);
+    if (count > 0 && steps == nullptr) {
+      *problem = "constants of type " + std::to_string(type) + ", which the metadata does not lay out";
+      return false;
+    }
+    Pool& pool = pools_[type];
+    for (size_t k = 0; k < count && in.ok(); ++k) {
+      const uint64_t index = in.integer(8);
+      const uint8_t* at = in.at();
+      skip(*steps, &in);
+      if (in.ok()) pool.put(index, at, bytes.data() + bytes.size());
+    }
+  }
+  if (!in.ok()) *problem = "constants that end in the middle of a value";
+  return in.ok();
+}
+
+Constant* Constants::find(int64_t type, uint64_t index) {
+  const auto pool = pools_.find(type);
+  return pool == pools_.end() ? nullptr : pool->second.find(index);
+}
+
+}  // namespace headway::jfr

@@ -1,0 +1,92 @@
+#include "jfr/cursor.h"
+
+namespace headway::jfr {
+namespace {
+
+enum : uint8_t { kNull = 0, kEmpty = 1, kConstant = 2, kUtf8 = 3, kChars = 4, kLatin1 = 5 };
+
+void append_utf8(uint32_t code, std::string* out) {
+  const auto put = [out](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | (code >> 6));
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3f));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+}
+
+// UTF-16 units; half a pair stays what it is, and Python shows its bytes.
+void chars(Cursor* in, size_t count, std::string* out) {
+  uint32_t high = 0;
+  for (size_t i = 0; i < count && in->ok(); ++i) {
+    const auto unit = static_cast<uint32_t>(in->integer(2) & 0xffff);
+    if (high != 0 && unit >= 0xdc00 && unit < 0xe000) {
+      append_utf8(0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00), out);
+      high = 0;
+      continue;
+    }
+    if (high != 0) append_utf8(high, out);
+    high = unit >= 0xd800 && unit < 0xdc00 ? unit : 0;
+    if (high == 0) append_utf8(unit, out);
+  }
+  if (high != 0) append_utf8(high, out);
+}
+
+}  // namespace
+
+void Cursor::skip_text() {
+  switch (byte()) {
+    case kNull:
+    case kEmpty:
+      return;
+    case kConstant:
+      integer(8);
+      return;
+    case kUtf8:
+    case kLatin1:
+      skip(integer(4));
+      return;
+    case kChars: {
+      const size_t n = count();
+      for (size_t i = 0; i < n && ok_; ++i) integer(2);
+      return;
+    }
+    default:
+      fail();
+  }
+}
+
+void Cursor::text(Text* out) {
+  out->value.clear();
+  out->form = Text::Form::value;
+  const uint8_t encoding = byte();
+  if (encoding == kNull) out->form = Text::Form::null;
+  if (encoding == kConstant) {
+    out->form = Text::Form::constant;
+    out->constant = integer(8);
+  }
+  if (encoding <= kConstant) return;
+  const size_t n = count();
+  if (encoding == kUtf8) {
+    out->value.assign(reinterpret_cast<const char*>(at_), n);
+    skip(n);
+  } else if (encoding == kLatin1) {
+    for (size_t i = 0; i < n; ++i) append_utf8(at_[i], &out->value);
+    skip(n);
+  } else if (encoding == kChars) {
+    chars(this, n, &out->value);
+  } else {
+    fail();
+  }
+}
+
+}  // namespace headway::jfr

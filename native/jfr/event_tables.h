@@ -1,0 +1,83 @@
+// One table of columns per type of event, as the metadata lays it out: known and unknown events alike.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "decode/text_pool.h"
+#include "jfr/meanings.h"
+
+namespace headway::jfr {
+
+inline constexpr int64_t kNoValue = INT64_MIN;
+
+// From ticks of a chunk to nanoseconds, with the arithmetic of the JDK's own reader.
+struct Clock {
+  int64_t base_ns = 0;
+  int64_t start_ticks = 0;
+  double ticks_per_ns = 1;
+  int64_t time_ns(int64_t ticks) const;
+  int64_t span_ns(int64_t ticks) const;
+};
+
+enum class Kind : uint8_t { integer, real, boolean, text, thread, stack };
+
+struct Column {
+  std::string name;
+  Kind kind = Kind::integer;
+  Unit unit = Unit::plain;
+  std::vector<int64_t> ints;  // of all kinds but real: values, ids, indices of texts; kNoValue or -1: none
+  std::vector<double> reals;
+};
+
+struct EventTable {
+  std::string event;  // jdk.ThreadPark
+  std::vector<Column> columns;
+  TextPool texts;
+  size_t rows = 0;
+  size_t text_bytes = 0;
+  size_t values() const { return rows * columns.size() + text_bytes / sizeof(int64_t); }
+  void clear();
+};
+
+class EventTables {
+ public:
+  // `wanted`: names of events; empty: all.
+  explicit EventTables(std::unordered_set<std::string> wanted) : wanted_(std::move(wanted)) {}
+  void begin_chunk(Layouts* layouts, Meanings* meanings, const Clock& clock);
+  // Takes one event; `in` stands behind its type. False: its bytes can't be that event, and no row was added.
+  bool add(int64_t type, Cursor in);
+  size_t values() const { return values_; }
+  // The table with the most in it, or nullptr; to be cleared with `taken` when its rows are used.
+  EventTable* largest();
+  void taken(EventTable* table);
+
+ private:
+  struct Plan {
+    const Steps* steps = nullptr;  // nullptr: not wanted
+    EventTable* table = nullptr;
+  };
+  Plan plan(int64_t type);
+  EventTable* table_for(const std::string& event, const Steps& steps);
+  void value(const Step& step, Cursor* in, EventTable* table, Column* column);
+  void text(const Step& step, Cursor* in, EventTable* table, Column* column);
+  int64_t converted(int64_t value, Unit unit) const;
+
+  std::unordered_set<std::string> wanted_;
+  std::deque<EventTable> tables_;
+  std::unordered_map<std::string, EventTable*> by_layout_;
+  std::unordered_map<int64_t, Plan> plans_;  // of this chunk
+  Layouts* layouts_ = nullptr;
+  Meanings* meanings_ = nullptr;
+  Clock clock_;
+  size_t values_ = 0;
+  Text scratch_;
+  std::string rendered_;
+};
+
+}  // namespace headway::jfr

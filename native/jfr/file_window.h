@@ -1,0 +1,40 @@
+// A file read in windows: memory stays at the window's size, or at that of the largest event where one is larger.
+// Not mapped: a mapped file that another process cuts off meanwhile kills its reader with SIGBUS.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headway::jfr {
+
+class FileWindow {
+ public:
+  explicit FileWindow(const std::string& path, size_t window_bytes = 4 << 20);
+  ~FileWindow();
+  FileWindow(const FileWindow&) = delete;
+  FileWindow& operator=(const FileWindow&) = delete;
+
+  // Empty, or why nothing can be read.
+  const std::string& problem() const { return problem_; }
+  uint64_t size() const { return size_; }
+  // All that is at hand from `offset` on: at least `need` bytes, fewer only at the file's end. Valid until the next
+  // call.
+  std::span<const uint8_t> view(uint64_t offset, size_t need);
+  // A copy of so many bytes; empty when the file has fewer.
+  std::vector<uint8_t> copy(uint64_t offset, uint64_t bytes);
+
+ private:
+  size_t read(uint64_t offset, uint8_t* into, size_t bytes);
+
+  std::string problem_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+  size_t window_bytes_;
+  std::vector<uint8_t> buffer_;
+  uint64_t begin_ = 0;  // of the buffer's bytes, in the file
+  size_t held_ = 0;
+};
+
+}  // namespace headway::jfr

@@ -1,0 +1,145 @@
+#include "jfr/layout.h"
+
+#include <array>
+#include <string_view>
+
+namespace headway::jfr {
+namespace {
+
+constexpr int kDeepest = 16;
+constexpr size_t kMostSteps = 1 << 16;  // of all types of a chunk; those of JDK 25 have about 2,000
+
+struct Primitive {
+  std::string_view name;
+  Op op;
+  uint8_t bytes;
+  bool is_unsigned;
+};
+constexpr std::array<Primitive, 9> kPrimitives{{
+    {"boolean", Op::boolean, 1, false},
+    {"byte", Op::byte, 1, false},
+    {"char", Op::integer, 2, true},
+    {"short", Op::integer, 2, false},
+    {"int", Op::integer, 4, false},
+    {"long", Op::integer, 8, false},
+    {"float", Op::real4, 4, false},
+    {"double", Op::real8, 8, false},
+    {"java.lang.String", Op::text, 0, false},
+}};
+
+const Primitive* primitive(std::string_view name) {
+  for (const Primitive& each : kPrimitives) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Steps* Layouts::of(int64_t type) {
+  const auto [found, is_new] = known_.try_emplace(type);
+  if (!is_new) return found->second.get();
+  const Type* known = types_.find(type);
+  auto steps = std::make_unique<Steps>();
+  if (known == nullptr || !append_type(*known, "", 0, steps.get()) || steps->empty()) return nullptr;
+  return (known_[type] = std::move(steps)).get();
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
+bool Layouts::append_type(const Type& type, const std::string& prefix, int depth, Steps* out) {
+  if (depth > kDeepest || ++steps_ > kMostSteps) return false;
+  if (const Primitive* known = primitive(type.name); known != nullptr) {
+    Step step;
+    step.op = known->op;
+    step.bytes = known->bytes;
+    step.is_unsigned = known->is_unsigned;
+    step.name = prefix;
+    out->push_back(std::move(step));
+    return true;
+  }
+  for (const Field& field : type.fields) {
+    if (!append(field, prefix.empty() ? field.name : prefix + "." + field.name, depth, out)) return false;
+  }
+  return true;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
+bool Layouts::append(const Field& field, const std::string& name, int depth, Steps* out) {
+  if (field.array) {
+    Field element = field;
+    element.array = false;
+    Steps each;
+    if (!append(element, "", depth + 1, &each) || each.empty()) return false;
+    Step step;
+    step.op = Op::array;
+    step.type = field.type;
+    step.each = &arrays_.emplace_back(std::move(each));
+    step.name = name;
+    out->push_back(std::move(step));
+    return true;
+  }
+  const Type* type = types_.find(field.type);
+  if (type == nullptr) return false;
+  if (field.constant) {
+    if (++steps_ > kMostSteps) return false;
+    Step step;
+    step.op = Op::constant;
+    step.bytes = 8;
+    step.type = field.type;
+    step.name = name;
+    out->push_back(std::move(step));
+    return true;
+  }
+  const size_t first = out->size();
+  if (!append_type(*type, name, depth + 1, out)) return false;
+  if (out->size() == first + 1 && primitive(type->name) != nullptr) {
+    out->back().unit = field.unit;
+    out->back().is_unsigned |= field.is_unsigned;
+  }
+  return true;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the layout is
+void skip(const Step& step, Cursor* in) {
+  switch (step.op) {
+    case Op::byte:
+    case Op::boolean:
+      in->skip(1);
+      return;
+    case Op::integer:
+    case Op::constant:
+      in->integer(step.bytes);
+      return;
+    case Op::real4:
+      in->skip(4);
+      return;
+    case Op::real8:
+      in->skip(8);
+      return;
+    case Op::text:
+      in->skip_text();
+      return;
+    case Op::array: {
+      const size_t n = in->count();
+      for (size_t i = 0; i < n && in->ok(); ++i) skip(*step.each, in);
+      return;
+    }
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the layout is
+void skip(const Steps& steps, Cursor* in) {
+  for (const Step& step : steps) {
+    skip(step, in);
+    if (!in->ok()) return;
+  }
+}
+
+int64_t signed_value(uint64_t raw, const Step& step) {
+  if (step.bytes == 2) return step.is_unsigned ? static_cast<uint16_t>(raw) : static_cast<int16_t>(raw);
+  if (step.bytes == 4) return step.is_unsigned ? static_cast<uint32_t>(raw) : static_cast<int32_t>(raw);
+  if (step.bytes == 1) return step.is_unsigned ? static_cast<uint8_t>(raw) : static_cast<int8_t>(raw);
+  return static_cast<int64_t>(raw);
+}
+
+}  // namespace headway::jfr

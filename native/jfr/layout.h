@@ -1,0 +1,55 @@
+// How the bytes of a type follow each other: nested types spelled out into one flat list of steps, made once per chunk.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "jfr/cursor.h"
+#include "jfr/metadata.h"
+
+namespace headway::jfr {
+
+enum class Op : uint8_t { byte, boolean, integer, real4, real8, text, constant, array };
+
+struct Step;
+using Steps = std::vector<Step>;
+
+struct Step {
+  Op op = Op::byte;
+  uint8_t bytes = 1;  // of an integer
+  bool is_unsigned = false;
+  Unit unit = Unit::plain;
+  int64_t type = 0;             // of a constant
+  const Steps* each = nullptr;  // of an array's elements
+  std::string name;             // heapSpace.start
+};
+
+class Layouts {
+ public:
+  explicit Layouts(const Metadata& types) : types_(types) {}
+  // The steps of a type's value; nullptr for a type that is unknown, nested without end, or has no bytes at all.
+  const Steps* of(int64_t type);
+  const Metadata& types() const { return types_; }
+
+ private:
+  bool append(const Field& field, const std::string& prefix, int depth, Steps* out);
+  bool append_type(const Type& type, const std::string& prefix, int depth, Steps* out);
+
+  const Metadata& types_;
+  std::unordered_map<int64_t, std::unique_ptr<Steps>> known_;
+  std::deque<Steps> arrays_;
+  size_t steps_ = 0;
+};
+
+// Passes over a value. The cursor fails where its bytes can't be that value.
+void skip(const Steps& steps, Cursor* in);
+void skip(const Step& step, Cursor* in);
+
+// The integer as its type means it: JFR writes them without regard to signs.
+int64_t signed_value(uint64_t raw, const Step& step);
+
+}  // namespace headway::jfr

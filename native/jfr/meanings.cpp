@@ -1,0 +1,312 @@
+#include "jfr/meanings.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace headway::jfr {
+namespace {
+
+constexpr size_t kDeepestStack = 4096;  // the JDK's own limit is 2048
+constexpr int kMostSteps = 1024;        // of one text
+constexpr int kDeepest = 4;
+
+void quote(std::string_view text, std::string* out) {
+  out->push_back('"');
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out->push_back('\\');
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      *out += escaped;
+    } else {
+      out->push_back(c);
+    }
+  }
+  out->push_back('"');
+}
+
+}  // namespace
+
+std::string dotted(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
+Meanings::Meanings(Constants* constants, Universe* universe) : constants_(*constants), universe_(*universe) {
+  const auto id = [&](std::string_view name) {
+    const Type* type = constants_.layouts().types().find(name);
+    return type == nullptr ? -1 : type->id;
+  };
+  string_type_ = id("java.lang.String");
+  method_type_ = id("jdk.types.Method");
+  kind_type_ = id("jdk.types.FrameType");
+}
+
+// --- single fields -------------------------------------------------------------------------------------------------
+
+void Meanings::read(const Step& step, Cursor* in, Value* out) {
+  out->op = step.op;
+  out->type = step.type;
+  switch (step.op) {
+    case Op::integer:
+      out->integer = signed_value(in->integer(step.bytes), step);
+      return;
+    case Op::constant:
+      out->integer = static_cast<int64_t>(in->integer(8));
+      return;
+    case Op::byte:
+    case Op::boolean:
+      out->integer = in->byte();
+      return;
+    case Op::text:
+      in->text(&out->text);
+      return;
+    default:
+      skip(step, in);
+  }
+}
+
+void Meanings::pick(const Constant& constant, int64_t type, std::initializer_list<Wanted> wanted) {
+  const Steps* steps = constants_.layouts().of(type);
+  if (steps == nullptr) return;
+  Cursor in = constants_.cursor(constant);
+  for (const Step& step : *steps) {
+    const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.name == step.name; });
+    if (found == wanted.end()) {
+      skip(step, &in);
+    } else {
+      read(step, &in, found->into);
+    }
+    if (!in.ok()) return;
+  }
+}
+
+std::string Meanings::text_of(const Value& value) {
+  if (value.op == Op::constant) {
+    const std::string* known = text(value.type, static_cast<uint64_t>(value.integer));
+    return known == nullptr ? "" : *known;
+  }
+  if (value.op != Op::text) return "";
+  if (value.text.form != Text::Form::constant) return value.text.value;
+  const std::string* known = string(value.text.constant);
+  return known == nullptr ? "" : *known;
+}
+
+int32_t Meanings::thread(int64_t type, uint64_t index) {
+  Constant* constant = constants_.find(type, index);
+  if (constant == nullptr) return -1;
+  if (constant->meaning != Constant::kUnknown) return constant->meaning;
+  Value os_name, os_tid, java_name, java_id, group, is_virtual, group_name;
+  pick(*constant, type,
+       {{"osName", &os_name},
+        {"osThreadId", &os_tid},
+        {"javaName", &java_name},
+        {"javaThreadId", &java_id},
+        {"group", &group},
+        {"virtual", &is_virtual}});
+  if (group.op == Op::constant) {
+    const Constant* of = constants_.find(group.type, static_cast<uint64_t>(group.integer));
+    if (of != nullptr) pick(*of, group.type, {{"name", &group_name}});
+  }
+  const ThreadRow row{os_tid.integer,     java_id.integer,     text_of(os_name),
+                      text_of(java_name), text_of(group_name), is_virtual.integer != 0};
+  return constant->meaning = universe_.thread(row);
+}
+
+// --- stacks --------------------------------------------------------------------------------------------------------
+
+int32_t Meanings::stack(int64_t type, uint64_t index) {
+  Constant* constant = constants_.find(type, index);
+  if (constant == nullptr) return -1;
+  if (constant->meaning != Constant::kUnknown) return constant->meaning;
+  const Steps* steps = constants_.layouts().of(type);
+  Cursor in = constants_.cursor(*constant);
+  scratch_.clear();
+  bool is_cut = false;
+  for (const Step& step : *steps) {
+    if (step.op == Op::array && step.name == "frames") {
+      is_cut |= !frames(&in, step);
+    } else if (step.name == "truncated") {
+      is_cut |= in.byte() != 0;
+    } else {
+      skip(step, &in);
+    }
+  }
+  if (scratch_.empty()) return -1;
+  return constant->meaning = universe_.stack(scratch_, is_cut);
+}
+
+// Collects the frames; false where there are more of them than are kept.
+bool Meanings::frames(Cursor* in, const Step& array) {
+  const size_t n = in->count();
+  for (size_t i = 0; i < n && in->ok(); ++i) {
+    uint64_t method = 0, kind = 0;
+    int64_t line = 0;
+    for (const Step& step : *array.each) {
+      if (step.op == Op::constant && step.type == method_type_) {
+        method = in->integer(8);
+      } else if (step.op == Op::constant && step.type == kind_type_) {
+        kind = in->integer(8);
+      } else if (step.op == Op::integer && step.name == "lineNumber") {
+        line = signed_value(in->integer(step.bytes), step);
+      } else {
+        skip(step, in);
+      }
+    }
+    if (in->ok() && scratch_.size() < kDeepestStack) scratch_.push_back(frame(method, line, kind));
+  }
+  return n <= kDeepestStack;
+}
+
+int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
+  const FrameKey key{method, (static_cast<uint64_t>(line) << 16) ^ kind};
+  const auto [found, is_new] = frame_ids_.try_emplace(key);
+  if (!is_new) return found->second;
+  Value type, name;
+  if (const Constant* constant = constants_.find(method_type_, method); constant != nullptr) {
+    pick(*constant, method_type_, {{"type", &type}, {"name", &name}});
+  }
+  FrameRow row;
+  row.class_name = universe_.texts().add(text_of(type));
+  row.method = universe_.texts().add(text_of(name));
+  row.line = line > 0 && line <= INT32_MAX ? static_cast<int32_t>(line) : 0;
+  const std::string* word = text(kind_type_, kind);
+  row.kind = universe_.texts().add(word == nullptr ? "" : *word);
+  return found->second = universe_.frame(row);
+}
+
+// --- texts ---------------------------------------------------------------------------------------------------------
+
+const std::string* Meanings::text(int64_t type, uint64_t index) {
+  Constant* constant = constants_.find(type, index);
+  if (constant == nullptr) return nullptr;
+  if (constant->text != Constant::kUnknown) return &texts_[static_cast<size_t>(constant->text)];
+  Budget budget{kMostSteps, 0};
+  texts_.push_back(constant_text(type, index, &budget));
+  constant->text = static_cast<int32_t>(texts_.size()) - 1;
+  return &texts_.back();
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): the budget ends cycles
+std::string Meanings::constant_text(int64_t type, uint64_t index, Budget* budget) {
+  const Constant* constant = constants_.find(type, index);
+  const Type* known = constants_.layouts().types().find(type);
+  const Steps* steps = constants_.layouts().of(type);
+  if (constant == nullptr || known == nullptr || steps == nullptr) return "";
+  if (known->name == "jdk.types.StackTrace") return "";  // has columns of its own
+  if (--budget->steps < 0 || budget->depth > kDeepest) return "...";
+  ++budget->depth;
+  std::string out;
+  const auto named = [&](std::string_view name) {
+    Value value;
+    pick(*constant, type, {{name, &value}});
+    if (value.op != Op::constant) return text_of(value);
+    return constant_text(value.type, static_cast<uint64_t>(value.integer), budget);
+  };
+  if (known->name == "java.lang.Class") {
+    out = dotted(named("name"));
+  } else if (known->name == "jdk.types.Method") {
+    out = named("type") + "." + named("name");
+  } else if (known->name == "java.lang.Thread") {
+    out = named("javaName");
+    if (out.empty()) out = named("osName");
+  } else {
+    Cursor in = constants_.cursor(*constant);
+    if (steps->size() == 1) {
+      const Step& only = steps->front();
+      Value value;
+      if (only.op == Op::text) {
+        read(only, &in, &value);
+        out = text_of(value);
+      } else if (only.op == Op::constant) {
+        out = constant_text(only.type, in.integer(8), budget);
+      } else {
+        render(only, &in, budget, &out);
+      }
+    } else {
+      out = object(*steps, &in, budget);
+    }
+  }
+  --budget->depth;
+  return out;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): the budget ends cycles
+std::string Meanings::object(const Steps& steps, Cursor* in, Budget* budget) {
+  std::string out = "{";
+  for (const Step& step : steps) {
+    if (budget->steps < 0) break;
+    if (out.size() > 1) out += ", ";
+    quote(step.name, &out);
+    out += ": ";
+    render(step, in, budget, &out);
+  }
+  return out + "}";
+}
+
+void Meanings::render(const Step& step, Cursor* in, std::string* out) {
+  Budget budget{kMostSteps, 0};
+  render(step, in, &budget, out);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): the budget ends cycles
+void Meanings::render(const Step& step, Cursor* in, Budget* budget, std::string* out) {
+  if (--budget->steps < 0) {  // the rest is passed over, so that what follows is read from its place
+    skip(step, in);
+    *out += "null";
+    return;
+  }
+  Value value;
+  switch (step.op) {
+    case Op::constant: {
+      const uint64_t index = in->integer(8);
+      if (constants_.find(step.type, index) == nullptr) {
+        *out += "null";
+        return;
+      }
+      const std::string text = constant_text(step.type, index, budget);
+      if (!text.empty() && text.front() == '{') {
+        *out += text;
+      } else {
+        quote(text, out);
+      }
+      return;
+    }
+    case Op::text:
+      read(step, in, &value);
+      quote(text_of(value), out);
+      return;
+    case Op::boolean:
+      *out += in->byte() != 0 ? "true" : "false";
+      return;
+    case Op::real4:
+      *out += std::to_string(in->real4());
+      return;
+    case Op::real8:
+      *out += std::to_string(in->real8());
+      return;
+    case Op::array: {
+      const size_t n = in->count();
+      *out += "[";
+      for (size_t i = 0; i < n && in->ok(); ++i) {
+        if (budget->steps < 0) {
+          skip(*step.each, in);
+          continue;
+        }
+        if (i > 0) *out += ", ";
+        if (step.each->size() == 1) {
+          render(step.each->front(), in, budget, out);
+        } else {
+          *out += object(*step.each, in, budget);
+        }
+      }
+      *out += "]";
+      return;
+    }
+    default:
+      read(step, in, &value);
+      *out += std::to_string(value.integer);
+  }
+}
+
+}  // namespace headway::jfr

@@ -1,0 +1,141 @@
+#include "jfr/metadata.h"
+
+#include <charconv>
+#include <utility>
+
+namespace headway::jfr {
+namespace {
+
+constexpr int kDeepest = 32;  // root > metadata > class > field > annotation is 5
+
+struct Element {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, std::string_view>> attributes;
+  std::vector<Element> children;
+
+  std::string_view get(std::string_view key) const {
+    for (const auto& [k, v] : attributes) {
+      if (k == key) return v;
+    }
+    return {};
+  }
+};
+
+int64_t number(std::string_view text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+class Parser {
+ public:
+  explicit Parser(Cursor in) : in_(in) {}
+
+  bool parse(Element* root) {
+    in_.integer(8);  // start
+    in_.integer(8);  // duration
+    in_.integer(8);  // id of the metadata
+    const size_t n = in_.count();
+    strings_.resize(n);
+    Text text;
+    for (std::string& each : strings_) {
+      in_.text(&text);
+      each = text.value;
+      if (!in_.ok()) return false;
+    }
+    return element(root, 0) && in_.ok();
+  }
+
+ private:
+  std::string_view string() {
+    const uint64_t index = in_.integer(4);
+    if (index < strings_.size()) return strings_[index];
+    in_.fail();
+    return {};
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
+  bool element(Element* out, int depth) {
+    if (depth > kDeepest) return false;
+    out->name = string();
+    const size_t attributes = in_.count();
+    for (size_t i = 0; i < attributes && in_.ok(); ++i) {
+      const std::string_view key = string();
+      out->attributes.emplace_back(key, string());
+    }
+    const size_t children = in_.count();
+    for (size_t i = 0; i < children && in_.ok(); ++i) {
+      if (!element(&out->children.emplace_back(), depth + 1)) return false;
+    }
+    return in_.ok();
+  }
+
+  Cursor in_;
+  std::vector<std::string> strings_;
+};
+
+Unit unit_of(std::string_view annotation, std::string_view value) {
+  if (annotation == "jdk.jfr.Timestamp") {
+    if (value == "TICKS") return Unit::tick_time;
+    if (value == "NANOSECONDS_SINCE_EPOCH") return Unit::ns_time;
+    if (value == "MILLISECONDS_SINCE_EPOCH") return Unit::ms_time;
+  } else if (annotation == "jdk.jfr.Timespan") {
+    if (value == "TICKS") return Unit::tick_span;
+    if (value == "NANOSECONDS") return Unit::ns_span;
+    if (value == "MICROSECONDS") return Unit::us_span;
+    if (value == "MILLISECONDS") return Unit::ms_span;
+    if (value == "SECONDS") return Unit::s_span;
+  }
+  return Unit::plain;
+}
+
+using Names = std::unordered_map<int64_t, std::string_view>;
+
+Field field_of(const Element& element, const Names& names) {
+  Field field;
+  field.name = element.get("name");
+  field.type = number(element.get("class"));
+  field.constant = element.get("constantPool") == "true";
+  field.array = number(element.get("dimension")) > 0;
+  for (const Element& child : element.children) {
+    const auto annotation = names.find(number(child.get("class")));
+    if (child.name != "annotation" || annotation == names.end()) continue;
+    if (annotation->second == "jdk.jfr.Unsigned") field.is_unsigned = true;
+    const Unit unit = unit_of(annotation->second, child.get("value"));
+    if (unit != Unit::plain) field.unit = unit;
+  }
+  return field;
+}
+
+}  // namespace
+
+bool Metadata::parse(Cursor in) {
+  Parser parser(in);
+  Element root;
+  if (!parser.parse(&root)) return false;
+  types_.clear();
+  for (const Element& metadata : root.children) {
+    if (metadata.name != "metadata") continue;
+    Names names;
+    for (const Element& type : metadata.children) names.emplace(number(type.get("id")), type.get("name"));
+    for (const Element& element : metadata.children) {
+      if (element.name != "class") continue;
+      Type type{number(element.get("id")), std::string(element.get("name")), {}};
+      for (const Element& child : element.children) {
+        if (child.name == "field") type.fields.push_back(field_of(child, names));
+      }
+      const int64_t id = type.id;
+      types_.insert_or_assign(id, std::move(type));
+    }
+  }
+  return !types_.empty();
+}
+
+const Type* Metadata::find(std::string_view name) const {
+  for (const auto& [id, type] : types_) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace headway::jfr

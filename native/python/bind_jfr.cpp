@@ -1,0 +1,140 @@
+// The reader of JFR files for Python, a table of columns at a time. record/jfr/reader.py is the only user.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "columns.h"
+#include "jfr/reader.h"
+
+namespace nb = nanobind;
+
+namespace headway {
+namespace {
+
+using jfr::ChunkInfo;
+using jfr::Column;
+using jfr::EventTable;
+using jfr::FrameRow;
+using jfr::Kind;
+using jfr::Reader;
+using jfr::ThreadRow;
+using jfr::Universe;
+
+nb::list texts_of(const TextPool& pool) {
+  nb::list out;
+  for (const std::string& text : pool.texts()) out.append(bytes_of(text));
+  return out;
+}
+
+nb::object next_or_none(Reader& reader) {
+  EventTable* table = nullptr;
+  {
+    nb::gil_scoped_release unlocked;
+    table = reader.next();
+  }
+  if (table == nullptr) return nb::none();
+  nb::list columns;
+  for (Column& column : table->columns) {
+    nb::object values = column.kind == Kind::real ? array(std::move(column.reals)) : array(std::move(column.ints));
+    columns.append(nb::make_tuple(column.name, static_cast<int>(column.kind), static_cast<int>(column.unit), values));
+    column.ints = {};
+    column.reals = {};
+  }
+  return nb::make_tuple(table->event, table->rows, columns, texts_of(table->texts));
+}
+
+nb::dict stacks(Reader& reader) {
+  jfr::StackRows rows = reader.universe().take_stacks();
+  nb::dict out;
+  out["stack_id"] = array(std::move(rows.stack_id));
+  out["depth"] = array(std::move(rows.depth));
+  out["frame_id"] = array(std::move(rows.frame_id));
+  out["is_cut"] = array(std::move(rows.is_cut));
+  return out;
+}
+
+nb::dict frames(Reader& reader) {
+  const std::vector<FrameRow>& rows = reader.universe().frames();
+  nb::dict out;
+  out["texts"] = texts_of(reader.universe().texts());
+  out["class_name"] = column(rows, [](const FrameRow& f) { return f.class_name; });
+  out["method"] = column(rows, [](const FrameRow& f) { return f.method; });
+  out["line"] = column(rows, [](const FrameRow& f) { return f.line; });
+  out["kind"] = column(rows, [](const FrameRow& f) { return f.kind; });
+  return out;
+}
+
+nb::list threads(Reader& reader) {
+  nb::list out;
+  for (const ThreadRow& row : reader.universe().threads()) {
+    out.append(nb::make_tuple(row.os_tid, row.java_id, bytes_of(row.os_name), bytes_of(row.java_name),
+                              bytes_of(row.group), row.is_virtual));
+  }
+  return out;
+}
+
+nb::list chunks(const Reader& reader) {
+  nb::list out;
+  for (const ChunkInfo& chunk : reader.chunks()) {
+    nb::dict one;
+    one["offset"] = chunk.offset;
+    one["size"] = chunk.size;
+    one["version"] = std::to_string(chunk.major) + "." + std::to_string(chunk.minor);
+    one["start_ns"] = chunk.start_ns;
+    one["dur_ns"] = chunk.dur_ns;
+    one["start_ticks"] = chunk.start_ticks;
+    one["ticks_per_second"] = chunk.ticks_per_second;
+    one["base_ns"] = chunk.base_ns;
+    one["events"] = chunk.events;
+    one["is_cut"] = chunk.is_cut;
+    out.append(one);
+  }
+  return out;
+}
+
+nb::dict type_names(const Reader& reader) {
+  nb::dict out;
+  for (const auto& [id, name] : reader.type_names()) out[nb::int_(id)] = bytes_of(name);
+  return out;
+}
+
+nb::list problems(const Reader& reader) {
+  nb::list out;
+  for (const jfr::Problem& each : reader.problems()) out.append(nb::make_tuple(each.offset, each.text));
+  return out;
+}
+
+void make(Reader* self, const std::string& path, const std::vector<std::string>& wanted, int times,
+          size_t most_chunks) {
+  if (times < 0 || times > static_cast<int>(jfr::Times::ticks)) throw nb::value_error("no such times");
+  new (self) Reader(path, {wanted.begin(), wanted.end()}, static_cast<jfr::Times>(times), most_chunks);
+}
+
+}  // namespace
+
+void bind_jfr(nb::module_& m) {
+  nb::class_<Reader>(m, "JfrReader", "Reads a JFR file as tables of events; see native/jfr/reader.h.")
+      .def("__init__", &make, nb::arg("path"), nb::arg("wanted"), nb::arg("times"), nb::arg("most_chunks") = size_t{0})
+      .def("next", &next_or_none, "(event, rows, [(column, kind, unit, values)], texts), or None at the end.")
+      .def("stacks", &stacks, "Frames of the stacks that are new since the last call.")
+      .def("frames", &frames, "Every frame so far.")
+      .def("threads", &threads, "Every thread so far: (os tid, java id, os name, java name, group, is virtual).")
+      .def("chunks", &chunks, "What the headers of the chunks so far say.")
+      .def("type_names", &type_names, "Names of the types of all chunks so far, by id.")
+      .def("problems", &problems, "The first problems: (offset, what).")
+      .def_prop_ro("problem_count", &Reader::problem_count)
+      .def_prop_ro("refused", &Reader::refused)
+      .def_prop_ro("newer", &Reader::newer)
+      .def_prop_ro("position", &Reader::position)
+      .def_prop_ro("size", &Reader::size);
+}
+
+}  // namespace headway

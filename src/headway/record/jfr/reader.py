@@ -1,0 +1,183 @@
+"""A JFR file as tables of events, a batch of rows of one event at a time, in bounded memory (native/jfr/reader.h).
+
+Times are in nanoseconds, by `Times`. Text that is no UTF-8 is escaped. What could not be read is in `problems`, and the
+rest is given: a file that was cut off is worth what is left of it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.errors import HeadwayError
+from headway.record.thread_table import text
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+NONE = -(1 << 63)
+"""The value of an integer column where there is none."""
+_KINDS = ("integer", "real", "boolean", "text", "thread", "stack")
+FRAME_KINDS = {
+    "Interpreted": "interpreted",
+    "JIT compiled": "java",
+    "Inlined": "inlined",
+    "C1 compiled": "c1",
+    "Native": "native",
+    "C++": "jvm",
+    "Kernel": "kernel",
+}
+
+
+class Times(enum.IntEnum):
+    """What a file's times become."""
+
+    WALL = 0
+    """Nanoseconds since 1970 as each chunk's header says: what `jfr print` shows."""
+    ONE_CLOCK = 1
+    """The same, but with the first chunk's reading of the wall clock: time never jumps between chunks."""
+    TICKS = 2
+    """The file's own ticks as nanoseconds: CLOCK_MONOTONIC in files of async-profiler with clock=monotonic."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumn:
+    """A column of an event: its kind (integer, real, boolean, text, thread, stack), and values.
+
+    Text columns hold indices into the batch's texts, thread columns places in `JfrFile.threads()`, stack columns ids of
+    stacks; -1 is none. Integer columns hold `NONE` for none.
+    """
+
+    name: str
+    kind: str
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch:
+    """Rows of one event."""
+
+    event: str
+    rows: int
+    columns: Mapping[str, EventColumn]
+    texts: Sequence[str]
+
+    def ints(self, name: str, default: int = NONE) -> NDArray[np.int64]:
+        """Return an integer column, or `default` in every row where the event has no such column."""
+        import numpy as np
+
+        column = self.columns.get(name)
+        if column is None or column.kind == "real":
+            return np.full(self.rows, default, dtype=np.int64)
+        return column.values
+
+    def text_array(self, name: str) -> pa.Array:
+        """Return a text column as text; null where there is none, or no such column."""
+        import pyarrow as pa
+
+        column = self.columns.get(name)
+        if column is None or column.kind != "text":
+            return pa.nulls(self.rows, pa.string())
+        indices = pa.array(column.values, mask=column.values < 0)
+        return pa.array(self.texts, pa.string()).take(indices)
+
+
+@dataclass(frozen=True, slots=True)
+class JfrThread:
+    """A thread of the file; `java_id` 0: not a Java thread, `os_tid` 0: a virtual one."""
+
+    os_tid: int
+    java_id: int
+    os_name: str
+    java_name: str
+    group: str
+    is_virtual: bool
+
+    @property
+    def name(self) -> str:
+        """Return the Java name where there is one."""
+        return self.java_name or self.os_name
+
+
+class JfrFile:
+    """One pass over a JFR file. Iterate over its batches; `threads` and `frames` are whole when that has ended."""
+
+    def __init__(
+        self, path: Path | str, events: Sequence[str] = (), times: Times = Times.ONE_CLOCK, most_chunks: int = 0
+    ) -> None:
+        """Open a file for the named events (none: for all).
+
+        Raises HeadwayError HW310 (no JFR file) or HW311 (of a newer format).
+        """
+        from headway import _native  # type: ignore[attr-defined]
+
+        self.path = Path(path)
+        self._reader = _native.JfrReader(str(path), list(events), int(times), most_chunks)
+        if self._reader.newer:
+            raise HeadwayError("HW311", path=path, version=self._reader.newer)
+        if self._reader.refused:
+            raise HeadwayError("HW310", path=path, reason=self._reader.refused)
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        """Yield batches; in the file's order within an event, but for what several threads wrote at a time."""
+        for event, rows, columns, texts in iter(self._reader.next, None):
+            named = {name: EventColumn(name, _KINDS[kind], values) for name, kind, _, values in columns}
+            yield EventBatch(event, rows, named, [text(each) for each in texts])
+
+    def stacks(self) -> dict[str, NDArray[Any]]:
+        """Return what is new since the last call: stack_id, depth, frame_id, is_cut, one row per frame."""
+        found: dict[str, NDArray[Any]] = self._reader.stacks()
+        return found
+
+    def frames(self) -> pa.Table:
+        """Return every frame so far, with the columns of the table `frame`."""
+        import numpy as np
+        import pyarrow as pa
+
+        rows = self._reader.frames()
+        texts = pa.array([text(each) for each in rows["texts"]], pa.string())
+        kinds = pa.array([FRAME_KINDS.get(each, "java") for each in texts.to_pylist()], pa.string())
+        return pa.table(
+            {
+                "frame_id": np.arange(len(rows["line"]), dtype=np.int32),
+                "class_name": texts.take(pa.array(rows["class_name"])),
+                "method": texts.take(pa.array(rows["method"])),
+                "line": pa.array(rows["line"], mask=rows["line"] <= 0),
+                "kind": kinds.take(pa.array(rows["kind"])),
+            }
+        )
+
+    def threads(self) -> list[JfrThread]:
+        """Return every thread so far; thread columns hold places in this list."""
+        return [
+            JfrThread(os_tid, java_id, text(os_name), text(java_name), text(group), is_virtual)
+            for os_tid, java_id, os_name, java_name, group, is_virtual in self._reader.threads()
+        ]
+
+    def chunks(self) -> list[dict[str, Any]]:
+        """Return the chunks so far: offset, size, version, start_ns, dur_ns, base_ns, events, is_cut ..."""
+        return list(self._reader.chunks())
+
+    def type_names(self) -> dict[int, str]:
+        """Return the names of events and other types by the ids that settings use."""
+        return {number: text(name) for number, name in self._reader.type_names().items()}
+
+    @property
+    def problems(self) -> list[str]:
+        """Return the first problems, each with its place."""
+        return [f"at byte {offset}: {what}" for offset, what in self._reader.problems()]
+
+    @property
+    def problem_count(self) -> int:
+        """Return how many problems there are."""
+        return int(self._reader.problem_count)
+
+    @property
+    def share_read(self) -> float:
+        """Return how much of the file is behind the reader, 0 to 1."""
+        return self._reader.position / max(1, self._reader.size)
