@@ -12,10 +12,11 @@ import click
 
 from headway.cli.options import CoresType
 from headway.cli.recording import Progress, say, tell
+from headway.errors import Notice
 
 if TYPE_CHECKING:
     from headway.record.sweep_plan import Wishes
-    from headway.store.sweep import SweepRun
+    from headway.store.sweep import SweepRegion, SweepRun
 
 _NEW = ("parallel", "threads", "output")
 
@@ -84,7 +85,7 @@ Examples:
     "--resume",
     type=click.Path(path_type=Path),
     metavar="NAME.sweep",
-    help="Run what is missing of a sweep, as planned.",
+    help="Run what is missing of a sweep, as planned; with --region its regions are replaced.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="NAME.sweep", help="The sweep to make.")
 @click.pass_context
@@ -103,10 +104,12 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     told = _Told()
     teller = Teller(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
     if resume is not None:
-        given = [name for name in ctx.params if name != "resume" and ctx.get_parameter_source(name) is _FROM_PERSON]
-        if given:
-            raise click.UsageError("--resume goes alone: the sweep is run as it was planned")
-        path, done = resume, resume_sweep(resume, teller)
+        given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
+        if given - {"resume", "regions", "sequential_regions"}:
+            raise click.UsageError(
+                "with --resume only --region and --sequential-region: the sweep is run as it was planned"
+            )
+        path, done = resume, resume_sweep(resume, teller, _regions(options))
     else:
         missing = [f"--{name}" for name in _NEW if not options[name]]
         if missing:
@@ -114,6 +117,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
         from headway.record.sweep_plan import plan_sweep
 
         path, done = options["output"], run_sweep(plan_sweep(_wishes(options)), force, teller)
+    _find_regions(path)
     if done:
         tell(f"headway: sweep {path} is complete")
         tell(f"  next: headway speedups {path}")
@@ -134,6 +138,30 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     options["input"] = options.pop("input_")
     options["cpus"] = usable_cpus(options["cpus"]) if options["cpus"] is not None else None
     return Wishes(**options)
+
+
+def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]] | None:
+    """Return the regions that are given, None if none are: recordings hold for any. Raises HeadwayError HW082."""
+    from headway.record.sweep_plan import parse_regions
+
+    if not options["regions"] and not options["sequential_regions"]:
+        return None
+    given = parse_regions(options["regions"], "--region")
+    return given, parse_regions(options["sequential_regions"], "--sequential-region")
+
+
+def _find_regions(path: Path) -> None:
+    """Where no regions were given, note those that the recordings show, and tell them."""
+    from headway.analyses.region_search import with_regions
+    from headway.store.sweep import read_sweep, write_sweep
+
+    sweep = read_sweep(path)
+    found = with_regions(sweep)
+    if found is not sweep:
+        write_sweep(found)
+        for notice in found.notices:
+            if notice.id == "HW493":
+                say(Notice(notice.id, notice.message, notice.remedy))
 
 
 def _check_sample(text: str) -> None:
@@ -176,7 +204,7 @@ class _Told:
         left = f", about {_duration(spent / self._made * (count - place))} left" if place < count else ""
         tell(f"headway: [{place}/{count}] {_label(run)}: {ended}{left}")
 
-    def _say(self, notice: Any) -> None:
+    def _say(self, notice: Notice) -> None:
         self._wipe()
         say(notice)
 

@@ -309,6 +309,6 @@ ROWS: tuple[Message, ...] = (
         "regions that were found by themselves",
         "regions found by themselves: {regions}",
         "Where no --region is given, a region is made of the methods that pools' and other threads were given to run.",
-        "the same command with --region 'NAME=REGEX' to put it right",
+        "headway sweep --resume NAME.sweep --region 'NAME=REGEX'   (to put it right; no run is made again)",
     ),
 )

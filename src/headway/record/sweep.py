@@ -21,7 +21,7 @@ from headway.record import sweep_checks
 from headway.record.signals import SignalGate
 from headway.record.sweep_run import Outcome, RunInterruptedError, discard, run_once
 from headway.store.manifest import StoredNotice
-from headway.store.sweep import Sweep, SweepRun, is_sweep, read_sweep, write_sweep
+from headway.store.sweep import Sweep, SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
 
 
 @dataclass(slots=True)
@@ -56,14 +56,22 @@ def run_sweep(sweep: Sweep, force: bool, teller: Teller) -> bool:
         return _carry_out(sweep, teller)
 
 
-def resume_sweep(path: Path, teller: Teller) -> bool:
+Regions = tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]]
+
+
+def resume_sweep(path: Path, teller: Teller, regions: Regions | None = None) -> bool:
     """Carry out the runs of a sweep that are not complete, as it was planned; return whether all are complete then.
+
+    `regions` (of the parallel and the sequential program) replace those it has: recordings hold for any.
 
     Raises HeadwayError HW320 to HW322 (no sweep), HW006 (the directory it began in is gone), or as `run_sweep`.
     """
     sweep = read_sweep(os.path.abspath(path))
     with _alone(sweep.path):
         sweep = read_sweep(sweep.path)
+        if regions is not None:
+            kept = tuple(notice for notice in sweep.notices if notice.id != "HW493")
+            sweep = replace(sweep, regions=regions[0], sequential_regions=regions[1], regions_found=False, notices=kept)
         try:
             os.chdir(sweep.cwd)  # its commands may name files beside where it began
         except OSError as error:
