@@ -170,7 +170,10 @@ _SCRIPT = """
 [ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 mkdir /sys/kernel/tracing/instances/$1; cd /sys/kernel/tracing/instances/$1
 trap "echo 0 > tracing_on; cd ..; rmdir $1" EXIT
-echo mono > trace_clock; echo 32768 > buffer_size_kb
+echo mono > trace_clock
+# Room per CPU for whatever else the machine does meanwhile, but no more than a 32nd of what memory is free.
+awk -v cpus=$(nproc --all) '/MemAvailable/ {kb = $2 / 32 / cpus; print int(kb < 131072 ? kb : 131072)}' /proc/meminfo \
+  > buffer_size_kb
 for event in switch waking wakeup_new; do echo 1 > events/sched/sched_$event/enable; done
 echo ready; read line
 echo 0 > tracing_on; cat trace per_cpu/cpu*/stats

@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,16 +107,19 @@ class LockRun:
             spans[thread_id][1].append(start + dur)
         return spans
 
-    def awake_ns(self, java_id: int, span: Span) -> int:
-        """How much of a span a thread did not sleep in the kernel: was running, or wanted to."""
+    def asleep(self, java_id: int, span: Span) -> Iterator[Span]:
+        """When inside a span a thread slept in the kernel."""
         starts, ends = self._asleep[self.thread_ids[java_id]]
         begin, end = span
-        asleep = 0
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(starts)):
             if starts[at] >= end:
                 break
-            asleep += max(0, min(end, ends[at]) - max(begin, starts[at]))
-        return end - begin - asleep
+            if ends[at] > begin:
+                yield max(begin, starts[at]), min(end, ends[at])
+
+    def awake_ns(self, java_id: int, span: Span) -> int:
+        """How much of a span a thread did not sleep in the kernel: was running, or wanted to."""
+        return span[1] - span[0] - length_ns(self.asleep(java_id, span))
 
 
 def locks_json(path: Path, *options: object) -> list[dict[str, Any]]:
@@ -196,6 +199,16 @@ def length_ns(spans: Iterable[Span], window: Span | None = None) -> int:
     """Return the sum of the lengths of spans, each cut to the window."""
     low, high = window or (0, 1 << 62)
     return sum(max(0, min(end, high) - max(begin, low)) for begin, end in spans)
+
+
+def peak(spans: Iterable[Span]) -> int:
+    """Return the most spans that overlap; one that ends where another begins does not overlap it."""
+    changes = sorted(change for begin, end in spans for change in ((begin, 1), (end, -1)))
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
 
 
 def union(spans: Iterable[Span]) -> list[Span]:

@@ -160,6 +160,7 @@ class KernelCollector::Impl {
   void disk_failed(int reason);
   void mark_recorded(pid_t pid);
   void write_snapshots(pid_t pid);
+  void all_is_known();
 
   std::string spool_dir_;
   std::vector<int> cpus_;
@@ -300,6 +301,13 @@ void KernelCollector::Impl::snapshot_process(pid_t pid) {
       grown = true;
     }
   }
+  if (started_ && !stopped_) all_is_known();
+}
+
+// From now on a thread that leaves a CPU has come to it under our eyes, or hidden from them.
+void KernelCollector::Impl::all_is_known() {
+  const auto now = static_cast<uint64_t>(monotonic_ns());
+  for (const auto& source : sources_) __atomic_store_n(&source->ring.shared().since_ns, now, __ATOMIC_RELAXED);
 }
 
 void KernelCollector::Impl::write_snapshots(pid_t pid) {
@@ -336,6 +344,7 @@ void KernelCollector::Impl::start() {
   started_ = true;
   const std::set<pid_t> added = added_;
   for (const pid_t pid : added) write_snapshots(pid);
+  all_is_known();
   start_consumers();
 }
 

@@ -189,6 +189,8 @@ static __noinline int put_unreported_switch_in(struct hw_ring *ring, struct task
   } out = {};
   if (ring->head - *(volatile hw_u64 *)&ring->tail + sizeof(out) / 8 > ring_words) return 0;  // not a loss: it is ours
   hw_u64 at = now - (clock - arrived);
+  // The first record of a CPU: a thread that ran there before the recording began has not come unreported.
+  if (!ring->last_ns && (!ring->since_ns || at < ring->since_ns)) return 0;
   SET_HEAD(&out.record, at > ring->last_ns ? at : ring->last_ns, HW_SWITCH, 0);
   out.record.next_tid = BPF_CORE_READ(task, pid);
   out.record.flags = HW_SW_NEXT_OURS | HW_SW_UNREPORTED;
@@ -239,7 +241,7 @@ ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
     flags = HW_SW_PREV_OURS;
     prev_tid = READ(typed, prev, pid);
     // The result is used: else clang leaves a stack address where the verifier wants a result.
-    if (ring->last_ns && ring->on_cpu != (hw_u64)prev && put_unreported_switch_in(ring, prev, now)) ring->last_ns = now;
+    if (ring->on_cpu != (hw_u64)prev && put_unreported_switch_in(ring, prev, now)) ring->last_ns = now;
     exec_ns = READ(typed, prev, se.sum_exec_runtime);
     if (ctx[0] & 1)
       flags |= HW_SW_PREEMPT;

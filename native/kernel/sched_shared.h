@@ -39,7 +39,8 @@ struct hw_ring {
   // Written by the consumer, in a cache line of their own.
   hw_u64 tail;  // words ever consumed
   hw_u64 lost_reported;
-  hw_u64 pad2[6];
+  hw_u64 since_ns;  // all that is to be recorded is known since then; 0: not yet
+  hw_u64 pad2[5];
 };
 #define HW_RING_DATA 4096
 

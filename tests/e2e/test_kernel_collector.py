@@ -17,7 +17,7 @@ import pytest
 
 from headway import _native  # type: ignore[attr-defined]
 from kernel_oracle import DEAD, Recording, SwitchSeen, TraceSeen, ftrace_beside, program, record, until_freed, waiting
-from live_process import thread_cpu_ns, thread_names
+from live_process import state, thread_cpu_ns, thread_names
 from recording_cli import wait_for
 from spool_reader import (
     EXEC,
@@ -402,22 +402,22 @@ def test_a_running_process_is_recorded_with_its_threads_and_its_descendants(tmp_
         # Both are what they are to be, and the threads have run for longer than one clock tick.
         wait_for(lambda: list(thread_names(process.pid).values()) == ["ping_pong"] * 5)
         wait_for(lambda: sum(thread_cpu_ns(process.pid).values()) > 20_000_000)
+        (child,) = map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+        wait_for(lambda: (thread_names(child).get(child), state(child)) == ("sleep", "S"))
         collector = _native.KernelCollector(str(tmp_path))
         collector.start()
         asked_ns = time.monotonic_ns()
         collector.snapshot_process(process.pid)
         wait_for(lambda: collector.stats()["switches"] > 1000)
         tids = set(thread_names(process.pid))
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, check=True).stdout.split()
         stats = collector.stop()
         process.kill()
-        for child in children:
-            os.kill(int(child), 9)
+        os.kill(child, 9)
     found = {int(r["tid"]): r for r in Spool(tmp_path).lifecycle.of(SNAPSHOT)}
-    assert set(found) == tids | {int(child) for child in children}
+    assert set(found) == tids | {child}
     assert len(tids) == 5
     assert all(comm(found[tid]) == b"ping_pong" for tid in tids)
-    sleeper = found[int(children[0])]
+    sleeper = found[child]
     assert (comm(sleeper), chr(sleeper["state"]), int(sleeper["parent_pid"])) == (b"sleep", "S", process.pid)
     assert all(asked_ns <= r["ts_ns"] for r in found.values())
     # They began in an earlier clock tick of 10 ms; the threads have run since, by the kernel's account.

@@ -80,6 +80,12 @@ def check(of: Held, state: str, measured_ns: int) -> None:
     assert measured_ns - of.ticks_ns <= of.doing[state] <= measured_ns + of.around_ns + of.ticks_ns, (state, of.doing)
 
 
+def check_largest(of: Held, state: str, measured_ns: int) -> None:
+    """Check that the holder did this more than anything else, if there was no room for anything else to be more."""
+    other_ns = of.measured_ns - measured_ns + of.around_ns + of.ticks_ns
+    assert largest(of.doing) == state or other_ns >= measured_ns - of.ticks_ns, of.doing
+
+
 @pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_holder_without_a_cpu_is_runnable_for_as_long_as_its_clocks_say(tmp_path: Path, kind: str, java: str) -> None:
@@ -91,7 +97,7 @@ def test_a_holder_without_a_cpu_is_runnable_for_as_long_as_its_clocks_say(tmp_pa
     assert cpu_ns <= of.doing["running"] + of.ticks_ns
     assert of.doing["runnable"] <= of.measured_ns - cpu_ns + of.around_ns + of.ticks_ns
     assert of.doing["running"] + of.doing["runnable"] >= of.measured_ns - of.in_state("sleeping") - of.ticks_ns
-    assert largest(of.doing) == "runnable"
+    check_largest(of, "runnable", of.in_state("runnable"))
 
 
 @pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
@@ -100,7 +106,7 @@ def test_a_holder_that_sleeps_is_said_to_sleep(tmp_path: Path, kind: str, java: 
     of = held(tmp_path, "HolderSleeps", kind, ROUNDS, 40, java=java)
     check(of, "sleeping", of.in_state("sleeping"))
     assert of.in_state("sleeping") >= of.measured_ns - 2 * sum(of.run.said["round_cpu_ns"]) - of.in_state("runnable")
-    assert largest(of.doing) == "sleeping"
+    check_largest(of, "sleeping", of.in_state("sleeping"))
 
 
 @pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
@@ -111,7 +117,7 @@ def test_a_holder_stopped_by_the_collector_is_said_to_be_in_a_gc_pause(tmp_path:
     paused_ns = sum(length_ns(pauses, span) for span in of.spans)
     assert len(pauses) >= ROUNDS
     check(of, "gc_pause", paused_ns)
-    assert largest(of.doing) == "gc_pause"
+    check_largest(of, "gc_pause", paused_ns)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,10 +129,12 @@ def test_a_holder_that_waits_for_a_second_lock_shows_the_chain_to_who_keeps_it(t
     (keeper,) = (each for each in outer["holders"] if each["java_id"] == second)
     around_ns = outer["parking_thread_time_ns"] - length_ns(spans)
     assert length_ns(spans) <= keeper["doing"]["blocked_ns"] <= length_ns(spans) + around_ns
-    assert largest(keeper["doing"]) == "blocked_ns"
+    assert largest(keeper["doing"]) == "blocked_ns" or around_ns >= length_ns(spans)
     assert [other["blocker_id"] for other in keeper["blocked_on"]] == [inner["blocker_id"]]
     (sleeper,) = (each for each in inner["holders"] if each["java_id"] == third)
-    assert largest(sleeper["doing"]) == "sleeping_ns"
+    asleep_ns = sum(length_ns(run.asleep(third, span)) for span in spans)
+    awake_ns = inner["parking_thread_time_ns"] - asleep_ns
+    assert largest(sleeper["doing"]) == "sleeping_ns" or awake_ns >= asleep_ns
     assert [link["thread"] for link in outer["chain"]] == ["second", "third"]
     assert [link["blocker_id"] for link in outer["chain"]] == [outer["blocker_id"], inner["blocker_id"]]
     assert not outer["chain_is_cycle"]

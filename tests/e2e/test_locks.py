@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 
 from headway.store.packing import TICK_NS
-from lock_oracle import Acquisition, LockRun, Span, compare_with_jfr, length_ns, locks_json, record_locks, union
+from lock_oracle import Acquisition, LockRun, Span, compare_with_jfr, length_ns, locks_json, peak, record_locks, union
 from recording_cli import JAVA_17, javas
 
 pytestmark = pytest.mark.root
@@ -104,9 +104,13 @@ def test_the_bottleneck_is_named_first_and_the_others_by_thread_time_as_the_prog
 
 
 def test_at_its_peak_all_threads_but_the_holder_wait_for_the_bottleneck(case: Case) -> None:
-    assert case.run.row(case.pattern.ranking[0])["peak_parked"] in (THREADS - 1, THREADS)
-    for name in case.pattern.ranking[1:]:
-        assert 1 <= case.run.row(name)["peak_parked"] <= THREADS
+    for name in case.pattern.ranking:
+        waits = [(each.java_id, (each.asked_ns, each.acquired_ns)) for each in case.run.log[name]]
+        asleep = [span for java_id, wait in waits for span in case.run.asleep(java_id, wait)]
+        found = case.run.row(name)["peak_parked"]
+        # One may sleep for the JVM's own sake; and that many slept at once, by the kernel, is up to the machine.
+        assert max(1, peak(asleep) - 1) <= found <= peak(wait for _, wait in waits) <= THREADS
+        assert found == peak(span for spans in case.blocks(name).values() for span in spans)
 
 
 def test_nobody_waits_any_more_at_the_end(case: Case) -> None:
@@ -148,10 +152,15 @@ def test_utilisations_in_the_steady_part_are_near_the_highest_possible_for_the_b
     for name in case.pattern.ranking:
         spans = [(each.asked_ns, each.acquired_ns) for each in case.run.log[name]]
         own_pct = 100 * length_ns(spans, window) / span_ns, 100 * length_ns(union(spans), window) / span_ns
+        cut = [(each.java_id, (max(each.asked_ns, window[0]), each.acquired_ns)) for each in case.run.log[name]]
+        awake_ns = sum(case.run.awake_ns(java_id, span) for java_id, span in cut if span[0] < span[1])
+        asleep_pct = own_pct[0] - 100 * awake_ns / span_ns
         row = rows.get(case.run.own(name)["identity_hash"])
         found_pct = (row["thread_time_util_pct"], row["real_time_util_pct"]) if row else (0.0, 0.0)
         if name == case.pattern.ranking[0]:
-            assert 6000 < found_pct[0] <= own_pct[0] <= 6400  # published: 6,201 % and 6,135 %
+            # Published: 6,201 % and 6,135 %. A machine that stands still may keep the program itself from that.
+            assert min(6000, asleep_pct - MAY_SLEEP_ELSEWHERE * own_pct[0]) < found_pct[0] <= own_pct[0] <= 6400
+            assert asleep_pct <= 6000 or found_pct[0] > 6000
             assert 95 < found_pct[1] <= own_pct[1] <= 100  # published: 99.6 % and 98.0 %
         assert found_pct[0] <= own_pct[0] + 1e-6
         assert found_pct[1] <= own_pct[1] + 1e-6
@@ -188,9 +197,7 @@ def test_every_contended_acquisition_of_a_synchronizer_is_a_hold_around_the_one_
         holds = holds_of(case, name)
         matched = {}
         for each in case.run.log[name]:
-            around = [
-                hold for hold in holds[each.java_id] if hold[0] <= each.acquired_ns and hold[1] >= each.released_ns
-            ]
+            around = [hold for hold in holds[each.java_id] if is_around(hold, each)]
             assert len(around) <= 1
             if around:
                 matched[around[0]] = each
@@ -198,11 +205,20 @@ def test_every_contended_acquisition_of_a_synchronizer_is_a_hold_around_the_one_
         waited = case.waits(name)
         assert {id(each) for each in waited} <= {id(each) for each in matched.values()}
         unexplained = 0
-        for (begin, end), each in matched.items():
-            before, after = (begin, each.acquired_ns), (each.released_ns, end)
-            awake_ns = case.run.awake_ns(each.java_id, before) + case.run.awake_ns(each.java_id, after)
-            unexplained += end - begin - each.held_ns > awake_ns + ROUNDING_NS
+        for hold, each in matched.items():
+            edges_ns = hold[1] - hold[0] - each.held_ns
+            unexplained += edges_ns > awake_at_the_edges_ns(case, each, hold) + ROUNDING_NS
         assert unexplained <= MAY_SLEEP_ELSEWHERE * len(matched)
+
+
+def is_around(hold: Span, acquisition: Acquisition) -> bool:
+    return hold[0] <= acquisition.acquired_ns and hold[1] >= acquisition.released_ns
+
+
+def awake_at_the_edges_ns(case: Case, of: Acquisition, hold: Span) -> int:
+    """Return how long the holder was awake between what headway and what the program take for begin and end."""
+    before, after = (hold[0], of.acquired_ns), (of.released_ns, hold[1])
+    return case.run.awake_ns(of.java_id, before) + case.run.awake_ns(of.java_id, after)
 
 
 def holds_of(case: Case, name: str) -> dict[int, list[Span]]:
@@ -217,11 +233,15 @@ def holds_of(case: Case, name: str) -> dict[int, list[Span]]:
 
 def test_the_median_true_hold_time_of_the_bottleneck_is_what_the_program_measured(case: Case) -> None:
     name = case.pattern.ranking[0]
-    # Whoever had to wait held it while others waited; those after the end gave it back at once.
-    own = sorted(each.held_ns for each in case.waits(name))
+    holds = holds_of(case, name)
+    pairs = [(each, hold) for each in case.run.log[name] for hold in holds[each.java_id] if is_around(hold, each)]
+    assert len(pairs) == sum(map(len, holds.values()))
+    # Of a monitor only those holds are seen that end with a waking.
+    assert len(pairs) >= len(case.waits(name)) // (1 if case.pattern.kind == "juc" else 2)
+    own = sorted(each.held_ns for each, _ in pairs)
+    with_edges = sorted(each.held_ns + awake_at_the_edges_ns(case, each, hold) for each, hold in pairs)
     found = case.run.row(name)["true_hold_time_ns"]
-    low, high = own[int(0.4 * len(own))], own[int(0.6 * len(own))]
-    assert low <= found["p50"] <= high * 1.02
+    assert own[int(0.4 * len(own))] <= found["p50"] <= with_edges[int(0.6 * len(own))] + ROUNDING_NS
     assert own[len(own) // 2] <= found["p99"] <= found["max"]
     assert max(own) <= found["max"]
 
@@ -229,7 +249,9 @@ def test_the_median_true_hold_time_of_the_bottleneck_is_what_the_program_measure
 def test_the_waker_is_the_thread_that_gave_the_lock_back(case: Case) -> None:
     stopped = case.run.said["stop_ns"]
     for name in case.pattern.ranking:
-        ends = sorted((each.released_ns, each.java_id) for each in case.run.log[name])
+        log = sorted(case.run.log[name], key=lambda each: each.released_ns)
+        released = [each.released_ns for each in log]
+        overtook = [not case.parks_in(name, each) for each in log]
         woken = case.run.rows(
             "SELECT waking_ns, waker_java_id FROM block WHERE blocker_id = $1 AND waking_ns < $2",
             (case.run.row(name)["blocker_id"], stopped),
@@ -239,7 +261,12 @@ def test_the_waker_is_the_thread_that_gave_the_lock_back(case: Case) -> None:
         assert known
         assert len(known) == len(woken) if case.pattern.kind == "juc" else 2 * len(known) > len(woken)
         for waking_ns, waker in known:
-            assert ends[bisect.bisect_right(ends, (waking_ns, 1 << 62)) - 1][1] == waker
+            last = bisect.bisect_right(released, waking_ns) - 1
+            # Who is kept off the CPU between giving it back and waking the next may be overtaken by some that do not queue.
+            while log[last].java_id != waker and overtook[last]:
+                last -= 1
+            assert last >= 0
+            assert log[last].java_id == waker
         # Whoever slept was woken; a thread that gets the permit, or the monitor, as it is about to sleep, was not.
         rows = case.run.rows(
             "SELECT java_id, start_ns, start_ns + dur_ns, waking_ns FROM block WHERE blocker_id = $1",
@@ -257,12 +284,19 @@ def test_a_waiter_knows_who_owned_the_synchronizer_when_it_began_to_wait(case: C
         held = sorted((each.acquired_ns, each.released_ns, each.java_id) for each in case.run.log[name])
         assert all(before[1] <= after[0] for before, after in pairwise(held)), "one at a time"
         rows = case.run.rows(
-            "SELECT start_ns, owner_java_id FROM block WHERE blocker_id = $1", (case.run.row(name)["blocker_id"],)
+            "SELECT java_id, start_ns, owner_java_id FROM block WHERE blocker_id = $1",
+            (case.run.row(name)["blocker_id"],),
         )
-        for start_ns, owner in rows:
-            at = bisect.bisect_right(held, (start_ns, 1 << 62, 0)) - 1
-            if at >= 0 and held[at][1] > start_ns + 1_000_000:  # held for a while yet
-                assert owner == held[at][2]
+        owners = {(java_id, start_ns): owner for java_id, start_ns, owner in rows}
+        checked = 0
+        for each in case.run.log[name]:
+            for start_ns, _ in case.parks_in(name, each):
+                # The thread looked at some moment after it asked, or was woken and overtaken, and before its park began.
+                at = bisect.bisect_right(held, (each.asked_ns, 1 << 62, 0)) - 1
+                if at >= 0 and held[at][1] >= start_ns:
+                    assert owners[each.java_id, start_ns] == held[at][2]
+                    checked += 1
+        assert checked > 0
 
 
 def test_jfr_counts_the_same_blocks_of_the_programs_threads_and_as_much_time(case: Case) -> None:

@@ -30,7 +30,7 @@ from lock_faults import (
     read_log,
     whole_lines,
 )
-from lock_oracle import Span
+from lock_oracle import Span, peak
 from recording_cli import HEADWAY, attached, headway, start_headway, wait_for
 
 pytestmark = pytest.mark.root
@@ -193,16 +193,6 @@ def test_classes_unloaded_while_their_objects_are_contended_keep_their_names_sum
 
 
 # --- many on one -----------------------------------------------------------------------------------------------------
-
-
-def peak(spans: list[Span]) -> int:
-    """Return the most spans that overlap; one that ends where another begins does not overlap it."""
-    changes = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
-    most = now = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
 
 
 def assert_many(tmp_path: Path, java: str, threads: str, kind: str, count: int) -> None:

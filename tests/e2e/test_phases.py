@@ -71,14 +71,14 @@ def count(recording: Recording, kinds: tuple[str, ...], names: tuple[str, ...]) 
 
 
 def disturbed_ns(recorded: Recorded, phase: dict[str, Any]) -> int:
-    """How long the kernel stopped a worker of the phase for a page of memory, or another thread than the workers and the
-    main thread was active: the machine's doing, not the program's.
+    """How long the kernel stopped a worker of the phase for a page of memory, or another thread than the workers was active:
+    the machine's doing, not the program's. The main thread is about to sleep as the phase begins, and may be kept from it.
     """
     (ns,) = recorded.recording.query(
         "SELECT coalesce(sum(least(s.start_ns + s.dur_ns, $2) - greatest(s.start_ns, $1)), 0) FROM thread_state s "
         "JOIN thread t USING (thread_id) WHERE t.kind = 'app' AND s.start_ns < $2 AND s.start_ns + s.dur_ns > $1 "
         "AND CASE WHEN t.name LIKE $3 THEN s.state = 'uninterruptible' "
-        "ELSE t.name <> 'main' AND t.name NOT LIKE 'phase-%' AND s.state IN ('running', 'runnable') END",
+        "ELSE t.name NOT LIKE 'phase-%' AND s.state IN ('running', 'runnable') END",
         (phase["begin_ns"], phase["end_ns"], f"phase-{phase['phase']}-worker-%"),
     ).fetchone() or (0,)
     return int(ns)

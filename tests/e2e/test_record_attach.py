@@ -131,6 +131,10 @@ def test_the_whole_tree_below_the_pid_is_recorded(tmp_path: Path, workloads: Pat
     assert [jvm["pid"] for jvm in manifest(recording)["jvms"]] == [jvm_pid]
 
 
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 FORKING = """
 import os, signal, sys, time
 print("ready", flush=True)
@@ -154,7 +158,8 @@ def test_no_process_is_missed_that_is_forked_while_headway_attaches(tmp_path: Pa
     with running(sys.executable, "-uc", FORKING, enough, output=tmp_path / "out") as program:
         recorder = start_headway("record", "-o", recording, "--mode", mode, "--no-agent", "--pid", program.pid)
         wait_for(lambda: attached(recording))
-        time.sleep(0.2)
+        known = children(program.pid)
+        wait_for(lambda: len(set(children(program.pid)) - set(known)) >= 10)  # born from then on
         enough.touch()
         _, err = recorder.communicate(timeout=100)
         assert recorder.returncode == 0, err

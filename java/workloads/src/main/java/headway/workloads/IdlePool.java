@@ -1,13 +1,18 @@
 package headway.workloads;
 
+import java.util.List;
 import java.util.Timer;
 import java.util.TimerTask;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Threads that have nothing to do: pool workers without tasks, a consumer of an empty queue, timers of both kinds. Much
@@ -20,8 +25,9 @@ public final class IdlePool {
 
     public static void main(String[] args) throws InterruptedException {
         int workers = Work.argument(args, 0, 8);
-        ExecutorService pool = Executors.newFixedThreadPool(workers);
-        ScheduledExecutorService ticker = Executors.newScheduledThreadPool(1);
+        List<Thread> threads = new CopyOnWriteArrayList<>();
+        ExecutorService pool = Executors.newFixedThreadPool(workers, task -> made(threads, task));
+        ScheduledExecutorService ticker = Executors.newScheduledThreadPool(1, task -> made(threads, task));
         Timer timer = new Timer("timer");
         LinkedBlockingQueue<Integer> queue = new LinkedBlockingQueue<>();
         AtomicLong done = new AtomicLong();
@@ -33,14 +39,22 @@ public final class IdlePool {
         ticker.scheduleAtFixedRate(ticks::incrementAndGet, period, period, TimeUnit.MILLISECONDS);
         Thread consumer = new Thread(() -> consume(queue), "consumer");
         consumer.start();
+        threads.add(consumer);
+        AtomicReference<Thread> ofTimer = new AtomicReference<>();
         timer.schedule(new TimerTask() {
             @Override
             public void run() {
+                ofTimer.set(Thread.currentThread());
                 ticks.incrementAndGet();
             }
         }, period, period);
+        // Workers meet at the lock of their queue as they come into being: until the last of them has come through.
+        Work.await(() -> done.get() == workers && ofTimer.get() != null && threads.stream().allMatch(IdlePool::isIdle));
+        threads.add(ofTimer.get());
         long begin = System.nanoTime();
+        long ticked = ticks.get();
         Work.sleep((long) (Work.argument(args, 1, 1.0) * 1000));
+        Work.await(() -> ticks.get() > ticked);
         long end = System.nanoTime();
         queue.put(1);
         Work.join(consumer);
@@ -48,7 +62,19 @@ public final class IdlePool {
         ticker.shutdown();
         timer.cancel();
         Report.of("idle_pool").put("begin_ns", begin).put("end_ns", end).put("workers", workers).put("done", done.get())
-                .put("ticks", ticks.get()).print();
+                .put("ticks", ticks.get() - ticked).put("java_ids", threads.stream().mapToLong(Thread::getId).toArray())
+                .print();
+    }
+
+    private static Thread made(List<Thread> threads, Runnable task) {
+        Thread thread = new Thread(task, "idle-" + threads.size());
+        threads.add(thread);
+        return thread;
+    }
+
+    /** Whether a thread waits at a condition of its queue, not for the queue's lock. */
+    private static boolean isIdle(Thread thread) {
+        return LockSupport.getBlocker(thread) instanceof Condition;
     }
 
     private static void consume(LinkedBlockingQueue<Integer> queue) {

@@ -38,7 +38,7 @@ public final class ParkStorm {
     private static long park(Object blocker, double perNano, long begin, long end) {
         Thread self = Thread.currentThread();
         long done = 0;
-        for (long now = begin; now < end; now = System.nanoTime()) {
+        for (long now = begin; now < end || done == 0; now = System.nanoTime()) { // a late thread parks, too
             long due = (long) ((now - begin) * perNano);
             for (; done < due; done++) {
                 LockSupport.unpark(self);

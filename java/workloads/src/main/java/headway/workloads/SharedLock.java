@@ -19,9 +19,9 @@ public final class SharedLock {
         Thread[] threads = new Thread[Work.argument(args, 1, 64)];
         for (int i = 0; i < threads.length; i++) {
             threads[i] = new Thread(() -> {
-                while (!over) {
+                do { // one that comes late has its turn, too
                     lock.with(() -> Work.sink = Work.spin(1.0, rounds));
-                }
+                } while (!over);
             }, "sharer-" + i);
         }
         long begin = System.nanoTime();
@@ -29,7 +29,7 @@ public final class SharedLock {
             thread.start();
         }
         long stop = begin + (long) (Work.argument(args, 2, 2.0) * 1e9);
-        Work.await(() -> System.nanoTime() >= stop);
+        Work.await(() -> System.nanoTime() >= stop && (threads.length == 1 || lock.hasQueued()));
         over = true;
         for (Thread thread : threads) {
             Work.join(thread);
