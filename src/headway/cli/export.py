@@ -79,7 +79,7 @@ def _stacks(recording: Recording, form: str, target: Path, chosen: Selection, fo
         return export.export_collapsed(selected(recording, chosen), target, overwrite=force)
     if form == "pprof":
         by_line = selected(recording, chosen, by_thread=True, by_line=True)
-        return export.export_pprof(by_line, target, comment=f"headway: {recording.path.name}", overwrite=force)
+        return export.export_pprof(by_line, target, program=recording.path.name, overwrite=force)
     by_thread = selected(recording, chosen, by_thread=True)
     merged = selected(recording, chosen)
     return export.export_speedscope(merged, by_thread, target, name=recording.path.name, overwrite=force)
