@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from headway.analyses.speedup_advice import Commands
 from headway.analyses.speedup_equations import Number
 from headway.analyses.speedup_parts import ABSENT, Sums
+from headway.analyses.speedup_runs import SweepRuns
 from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
 
 
@@ -60,3 +62,65 @@ def _sums(cpu: Number, instructions: Number, cycles: Number, wall: Number, **oth
         "busiest_busy_ns": wall,
         **others,
     }
+
+
+SECOND = 10**9
+COMMANDS = Commands(
+    "headway report made.sweep -o report.html", lambda n: f"headway sweep --repeat {n} -o made-{n}.sweep"
+)
+
+
+def sweep_runs(
+    sequential: Sequence[tuple[RegionPrimitives, ...]],
+    parallel: Mapping[int, Sequence[tuple[RegionPrimitives, ...]]],
+    **others: Any,
+) -> SweepRuns:
+    """Runs of a sweep from the regions of each; plain runs take exactly as long as recorded ones, unless told otherwise."""
+
+    def runs(n: int, each: Sequence[tuple[RegionPrimitives, ...]]) -> tuple[RunPrimitives, ...]:
+        return tuple(
+            run(n, regions, number=i, recording=f"made.sweep/runs/{n}-{i}.headway")
+            for i, regions in enumerate(each, start=1)
+        )
+
+    first = runs(1, sequential)
+    rest = {n: runs(n, each) for n, each in parallel.items()}
+    walls = {n: tuple(each.wall_ns for each in group) for n, group in rest.items()}
+    basis: dict[str, Any] = {
+        "path": "made.sweep", "mode": "ebpf", "cores": 8, "sequential": first, "parallel": rest,
+        "recorded_sequential_ns": tuple(each.wall_ns for each in first),
+        "plain_sequential_ns": tuple(each.wall_ns for each in first),
+        "recorded_ns": walls, "plain_ns": walls, "commands": COMMANDS,
+    }  # fmt: skip
+    return SweepRuns(**(basis | others))
+
+
+def one_second_each(**parts_s: float) -> tuple[RegionPrimitives, ...]:
+    """A run with four balanced threads in one region, 1 s of work each, 0.1 s before it; `parts_s` is added per thread.
+
+    Keys are fields of RegionPrimitives (seconds, per thread), `rest` (seconds before the region) or `uneven` (seconds that
+    one thread works for the others).
+    """
+    rest = round(parts_s.pop("rest", 0.1) * SECOND)
+    uneven = round(parts_s.pop("uneven", 0.0) * SECOND)
+    sums = {name: round(4 * seconds * SECOND) for name, seconds in parts_s.items()}
+    cpu = 4 * SECOND + sums.pop("cpu_ns", 0) + sums.get("spin_ns", 0)
+    busy = (cpu + sum(ns for name, ns in sums.items() if name != "spin_ns")) // 4 + uneven
+    work = region(
+        "work", wall_ns=busy, cpu_ns=cpu, busiest_busy_ns=busy, threads=4, **sums,
+        frames={"App.hot:7": cpu - SECOND, "App.cold:8": SECOND}, busiest_frames={"App.hot:7": SECOND},
+        spin_frames={"Barrier.spin:3": 4 * SECOND}, locks={"java.lang.Object@1": 3 * SECOND, "App$Lock@2": SECOND},
+        lock_sites={"App.put:42": 3 * SECOND}, thread_cpu_ns={"worker-0": SECOND + uneven, "worker-1": SECOND},
+    )  # fmt: skip
+    before = region(REST, wall_ns=rest, cpu_ns=rest, busiest_frames={"App.read:5": rest})
+    return (work, before)
+
+
+def alone(rest_s: float = 0.1) -> tuple[RegionPrimitives, ...]:
+    """The sequential program of `one_second_each`: 4 s in the region."""
+    rest = round(rest_s * SECOND)
+    frames = {"App.hot:7": 3 * SECOND, "App.cold:8": SECOND}
+    return (
+        region("work", wall_ns=4 * SECOND, cpu_ns=4 * SECOND, frames=frames),
+        region(REST, wall_ns=rest, cpu_ns=rest),
+    )

@@ -162,9 +162,11 @@ class AtThreads:
     possible_intervals: Mapping[str, tuple[float, float]]
     pairs: tuple[Pair, ...]
     stack: Mapping[str, float]
-    pop: Pop
+    pop: Pop | None
     metrics: Metrics
     regions: Mapping[str, AtThreads]
+    imbalance: Mapping[str, float | None]
+    """What of `load_balance` is due to `instructions` and what to `cpi` (the product is the balance in cycles); None: unknown."""
     flat: Mapping[str, Mapping[str, float]]
     """The flat profile of the busiest thread: per region (REST included) mean CPU ns of its largest innermost frames."""
 

@@ -43,6 +43,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("sweep", "Record", "Run a program at several numbers of threads."),
     Entry("parallelism", "Understand", "How many threads were active, and for how long."),
     Entry("walltime", "Understand", "How long it would take on another number of cores."),
+    Entry("speedups", "Understand", "What limits the speedup, what removing it would give."),
     Entry("threads", "Understand", "What every thread spent its time on."),
     Entry("locks", "Understand", "Who waits for which lock, and who holds it."),
     Entry("top", "Understand", "Which methods use the CPU, allocate, block or wait for locks."),

@@ -14,12 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headway.errors import files, losses, machine, outputs, preconditions, starting
+from headway.errors import files, losses, machine, outputs, preconditions, speedups, starting
 from headway.errors.message import Message
 
 __all__ = ["MESSAGES", "HeadwayError", "Message", "Notice"]
 
-_ROWS = tuple(row for block in (starting, machine, losses, files, preconditions, outputs) for row in block.ROWS)
+_ROWS = tuple(
+    row for block in (starting, machine, losses, files, preconditions, speedups, outputs) for row in block.ROWS
+)
 MESSAGES: dict[str, Message] = {row.id: row for row in _ROWS}
 assert len(MESSAGES) == len(_ROWS), "a message id is used twice"
 

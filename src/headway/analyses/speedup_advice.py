@@ -1,0 +1,214 @@
+"""Which limit is it worth to work on, where is it, and what to look at next?
+
+Question   the largest limit, with its place, its evidence, and the next command.
+Method     Gomes 2021, section 3.2 and figure 19, as text: compare the possible speedups; the limit without which the program
+           would be fastest is the one to work on. Each limit has its view: sequential fraction, the flat profile of the busiest
+           thread (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache misses against
+           the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that headway adds
+           have theirs. Instructions of a busy-waiting barrier, which the paper finds by eye, are the limit `spinning`.
+Withheld   when runs differ by more than the largest gain (half width of the computed speedup's 95 % interval): nobody could
+           see the fix work. A gain below 5 % within the spread, or below 1 %, is called no limit at all.
+Wrong when two limits are about equal (said in the evidence), or the place is in code that the regions do not cover.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from headway.analyses.speedup_model import GROUPS, Model
+from headway.analyses.speedup_types import REST, AtThreads, RegionPrimitives, RunPrimitives, Verdict
+from headway.analyses.speedup_uncertainty import half_width, repeats_for
+from headway.analyses.units import duration, percent
+
+NAMES: Mapping[str, str] = {
+    "parallel_fraction": "the sequential fraction",
+    "instruction_overhead": "parallelism overhead: more instructions than the sequential program",
+    "cpi_overhead": "memory: more cycles per instruction than the sequential program",
+    "work_inflation": "work inflation: more CPU time than the sequential program for the same work",
+    "load_balance": "load imbalance",
+    "lock_contention": "lock contention",
+    "scheduling": "threads that are ready, but have no CPU",
+    "gc": "pauses of the garbage collector",
+    "jit": "compilers of the JVM that take the CPUs",
+    "spinning": "busy waiting",
+    "waiting": "waiting for files, sockets, sleeps or hand-over between threads",
+    "frequency": "a slower clock than in the sequential runs",
+}
+"""The limits that a verdict may name, for people."""
+
+NO_LIMIT = 0.01
+SMALL = 0.05
+_INFLATED = ("instruction_overhead", "cpi_overhead", "work_inflation", "frequency")
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Commands about the whole sweep: one that reports it, one that runs it again with so many repeats."""
+
+    report: str
+    rerun: Callable[[int], str]
+
+
+def ranked(row: AtThreads) -> list[tuple[str, float]]:
+    """Return (limit, gain) of the known limits, the largest gain first."""
+    gains = ((limit, row.possible.get(limit)) for limit in NAMES)
+    found = [(limit, value / row.computed_speedup - 1) for limit, value in gains if value and row.computed_speedup]
+    return sorted(found, key=lambda each: -each[1])
+
+
+def advise(
+    row: AtThreads,
+    model: Model,
+    sequential: Sequence[RunPrimitives],
+    parallel: Sequence[RunPrimitives],
+    commands: Commands,
+) -> Verdict:
+    """Return the verdict at the number of threads of `row`."""
+    order = ranked(row)
+    best, gain = order[0] if order else ("", 0.0)
+    spread = half_width((row.low, row.high)) if row.low is not None and row.high is not None else 0.0
+    at = f"at {row.threads} thread{'s' if row.threads != 1 else ''}"
+    if gain < max(NO_LIMIT, min(spread, SMALL)):
+        text = f"No limit that headway knows costs more than {percent(max(gain, NO_LIMIT))} {at}."
+        return Verdict(row.threads, None, None, None, (_speedup_evidence(row),), commands.report, None, text)
+    if gain < spread:
+        return _withheld(row, best, gain, spread, min(len(sequential), len(parallel)), commands)
+    region = _region(model, best)
+    place, where = _place(best, region, sequential, parallel)
+    evidence = [_gain_evidence(row, best), *where, *_others(row, order), _speedup_evidence(row)]
+    text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
+    command = _next(best, region, sequential, parallel)
+    return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)
+
+
+def _withheld(row: AtThreads, best: str, gain: float, spread: float, runs: int, commands: Commands) -> Verdict:
+    repeats = repeats_for(spread, gain, runs)
+    enough = (
+        f"{repeats} repeats would do" if repeats else "more than 1000 repeats would be needed: calm the machine first"
+    )
+    known = f"the computed speedup of {runs} runs is known to {percent(spread)}"
+    reason = f"{known}, the largest gain ({best}) is {percent(gain)}: {enough}"
+    command = commands.rerun(repeats) if repeats else "headway doctor"
+    evidence = (_gain_evidence(row, best), _speedup_evidence(row))
+    return Verdict(row.threads, None, None, None, evidence, command, reason, f"The verdict is withheld: {reason}.")
+
+
+def _speedup_evidence(row: AtThreads) -> str:
+    real = "" if row.real_speedup is None else f", {row.real_speedup:.2f} measured without recording"
+    return f"speedup of {row.threads} threads: {row.computed_speedup:.2f} computed{_range((row.low, row.high))}{real}"
+
+
+def _range(interval: tuple[float | None, float | None]) -> str:
+    low, high = interval
+    return "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+
+
+def _gain_evidence(row: AtThreads, limit: str) -> str:
+    possible = row.possible[limit] or 0.0
+    efficiency = row.efficiencies.get(limit)
+    known = "" if efficiency is None else f", efficiency {efficiency:.3f}"
+    return f"{limit}: {possible:.2f} without it{_range(row.possible_intervals.get(limit, (None, None)))}{known}"
+
+
+def _others(row: AtThreads, order: Sequence[tuple[str, float]]) -> Iterable[str]:
+    """Say what comes next, and whether it could as well be the first."""
+    if len(order) < 2 or order[1][1] < NO_LIMIT:
+        return
+    (best, _), (other, gain) = order[:2]
+    mine, theirs = row.possible_intervals.get(best), row.possible_intervals.get(other)
+    close = mine is not None and theirs is not None and theirs[1] > (row.possible[best] or 0.0)
+    suffix = ": these runs can't tell which of both is larger" if close else ""
+    yield f"next largest: {other}, +{percent(gain)}{suffix}"
+    both = next((pair.speedup for pair in row.pairs if set(pair.limits) == {best, other}), None)
+    if both is not None:
+        yield f"without both: {both:.2f}"
+
+
+def _region(model: Model, limit: str) -> str:
+    """Return the part of the program where removing the limit saves most time."""
+    if limit == "parallel_fraction":
+        return REST
+    members = GROUPS.get(limit, (limit,))
+    return max(model.parts, key=lambda part: part.time() - part.time(members)).name
+
+
+def _total(runs: Sequence[RunPrimitives], region: str, field: str) -> dict[str, float]:
+    """Return means over the runs of an evidence mapping, the largest first."""
+    sums: dict[str, float] = {}
+    for each in _regions(runs, region):
+        for name, ns in getattr(each, field).items():
+            sums[name] = sums.get(name, 0) + ns / len(runs)
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def _regions(runs: Sequence[RunPrimitives], region: str) -> list[RegionPrimitives]:
+    return [each for run in runs for each in run.regions if each.name == region]
+
+
+def _inside(region: str) -> str:
+    return "in the sequential fraction" if region == REST else f"in region {region}"
+
+
+def _place(
+    limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]
+) -> tuple[str, list[str]]:
+    """Return the place of a limit (a line, lock, thread, or the region alone) and the sentences that support it."""
+    inside = _inside(region)
+    if limit in _INFLATED:
+        after, before = _total(parallel, region, "frames"), _total(sequential, region, "frames")
+        grown = {frame: ns - before.get(frame, 0) for frame, ns in after.items()}
+        top = max(grown, key=lambda frame: grown[frame], default=None)
+        if top is not None and grown[top] > 0:
+            text = f"{top} takes {duration(after[top])} of CPU time {inside}, {duration(before.get(top, 0))} when sequential"
+            return f"{top} {inside}", [text]
+    field, verb = {
+        "parallel_fraction": ("busiest_frames", "runs"),
+        "lock_contention": ("locks", "is waited for"),
+        "load_balance": ("thread_cpu_ns", "computes"),
+        "spinning": ("spin_frames", "spins"),
+    }.get(limit, ("", ""))
+    found = _total(parallel, region, field) if field else {}
+    if limit == "parallel_fraction" and not found:
+        found = _total(parallel, region, "frames")
+    if not found:
+        return inside.removeprefix("in "), []
+    top, ns = next(iter(found.items()))
+    text = f"{top} {verb} for {duration(ns)} of {duration(sum(found.values()))} {inside}"
+    if limit == "load_balance":
+        text = f"thread {top} computes for {duration(ns)} {inside}, on average a thread {duration(_mean(found))}"
+        return f"thread {top} {inside}", [text]
+    sites = _total(parallel, region, "lock_sites") if limit == "lock_contention" else {}
+    site = next(iter(sites), None)
+    return f"{top}{f' at {site}' if site else ''} {inside}", [text]
+
+
+def _mean(found: Mapping[str, float]) -> float:
+    return sum(found.values()) / len(found)
+
+
+def _next(limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]) -> str:
+    """Return the command that shows the limit's view: the leaves of figure 19."""
+    here, there = _path(parallel), _path(sequential)
+    only = "" if region == REST else f" --region {shlex.quote(region)}"
+    return {
+        "parallel_fraction": f"headway top {here} --busiest-thread",
+        "instruction_overhead": f"headway flame {here} --event instructions{only} --diff {there} -o instructions.html",
+        "cpi_overhead": f"headway flame {here} --event cache-misses{only} --diff {there} -o cache-misses.html",
+        "work_inflation": f"headway flame {here} --event cpu{only} --diff {there} -o cpu.html",
+        "load_balance": f"headway flame {here} --event cpu{only} -o cpu.html",
+        "lock_contention": f"headway locks {here}",
+        "scheduling": f"headway threads {here}",
+        "gc": f"headway query {here} \"SELECT cause, count(*), sum(dur_ns) FROM jvm_phase WHERE kind = 'gc_pause' GROUP BY 1\"",
+        "jit": f"headway threads {here}",
+        "spinning": f"headway flame {here} --event cpu{only} -o cpu.html",
+        "waiting": f"headway flame {here} --event off-cpu{only} -o off-cpu.html",
+        "frequency": "headway doctor",
+    }[limit]
+
+
+def _path(runs: Sequence[RunPrimitives]) -> str:
+    """Return the recording to look at: of the run whose wall time is the median."""
+    recorded = sorted((run for run in runs if run.recording), key=lambda run: run.wall_ns)
+    return shlex.quote(str(recorded[len(recorded) // 2].recording)) if recorded else "NAME.headway"

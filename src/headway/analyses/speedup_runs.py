@@ -1,0 +1,156 @@
+"""The runs of a sweep as primitives: reads the recordings, once, and what the plain runs took."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from headway.analyses.speedup_advice import Commands
+from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+    from headway.store.sweep import Program, Sweep, SweepRegion, SweepRun
+
+Window = Callable[[int], tuple[int, int] | None]
+"""From the length of a run in ns to the part that is looked at, None for all of it."""
+
+_SAID_OF_ALL_RUNS = ("HW490", "HW491")
+"""Notices of one run about its regions: `speedup_assumptions` says the same of a program, once (HW464, HW465)."""
+
+
+class RunParts(Protocol):
+    """What is read from one recording (`regions.Regions`)."""
+
+    @property
+    def primitives(self) -> tuple[RegionPrimitives, ...]:
+        """Return the regions, REST last."""
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Return what is to be said of them."""
+
+    @property
+    def busiest_cpu_ns(self) -> int | None:
+        """Return the CPU time of the thread that used most."""
+
+
+Reader = Callable[["Recording", Sequence["SweepRegion"], tuple[int, int] | None], RunParts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRuns:
+    """Everything that `speedups` is computed from. Mappings are by number of threads; `*_ns` are wall times of whole runs.
+
+    `is_part`: a window of the runs, so there are no plain wall times that would fit it.
+    """
+
+    path: str
+    mode: str
+    cores: int | None
+    sequential: tuple[RunPrimitives, ...]
+    parallel: Mapping[int, tuple[RunPrimitives, ...]]
+    recorded_sequential_ns: tuple[int, ...] = ()
+    plain_sequential_ns: tuple[int, ...] = ()
+    recorded_ns: Mapping[int, tuple[int, ...]]
+    plain_ns: Mapping[int, tuple[int, ...]]
+    is_part: bool = False
+    commands: Commands
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Return the names of the parallel regions, in the order they were met."""
+        runs = (*self.sequential, *(run for group in self.parallel.values() for run in group))
+        return tuple(dict.fromkeys(part.name for run in runs for part in run.regions if part.name != REST))
+
+
+def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None = None) -> SweepRuns:
+    """Read every complete run of a sweep.
+
+    Raises HeadwayError HW469 (no recorded run of one of the programs), and what `open_recording` raises.
+    """
+    if reader is None:
+        from headway.analyses.regions import regions_of
+
+        reader = regions_of
+    baseline: Program = "sequential" if sweep.sequential is not None else "parallel"
+    at = None if sweep.sequential is not None else 1
+    threads = sorted({run.threads for run in sweep.select("parallel", state=None)})
+    done = {n: sweep.select("parallel", n, recorded=True) for n in threads}
+    first = sweep.select(baseline, at, recorded=True)
+    for program, runs in (("sequential", first), ("parallel", [run for group in done.values() for run in group])):
+        if not runs:
+            raise HeadwayError("HW469", path=sweep.path, program=program)
+    said: dict[str, Notice] = {}
+    read = {n: tuple(_run(sweep, run, window, reader, said) for run in group) for n, group in done.items() if group}
+    alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
+    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + list(said.values())
+    notices += [Notice.of("HW471", threads=n, path=sweep.path) for n, group in done.items() if not group]
+    if sweep.sequential is None:
+        notices.append(Notice.of("HW473"))
+    if window is not None:
+        notices.append(Notice.of("HW474", path=sweep.path))
+    return SweepRuns(
+        path=str(sweep.path),
+        mode=sweep.open(first[0]).manifest.mode,
+        cores=sweep.cores,
+        sequential=alone,
+        parallel=read,
+        recorded_sequential_ns=_times(first),
+        plain_sequential_ns=_times(sweep.select(baseline, at, recorded=False)),
+        recorded_ns={n: _times(group) for n, group in done.items()},
+        plain_ns={n: _times(sweep.select("parallel", n, recorded=False)) for n in threads},
+        is_part=window is not None,
+        commands=Commands(f"headway report {shlex.quote(str(sweep.path))} -o report.html", lambda n: rerun(sweep, n)),
+        notices=tuple(notices),
+    )
+
+
+def _times(runs: Sequence[SweepRun]) -> tuple[int, ...]:
+    return tuple(run.measured_ns for run in runs if run.measured_ns is not None)
+
+
+def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, said: dict[str, Notice]) -> RunPrimitives:
+    """Read one run; what is to be said of its recording goes into `said`, once for all runs."""
+    recording = sweep.open(run)
+    length, warmup = recording.wall_ns, run.warmup_excluded_ns or 0
+    asked = window(length - warmup) if window is not None else None
+    part = (warmup, length) if asked is None else (warmup + asked[0], warmup + asked[1])
+    parts = reader(recording, sweep.regions_of(run.program), None if part == (0, length) else part)
+    for notice in (*recording.notices, *parts.notices):
+        if notice.id not in _SAID_OF_ALL_RUNS:
+            said.setdefault(notice.id, notice)
+    return RunPrimitives(
+        threads=run.threads,
+        number=run.number,
+        wall_ns=part[1] - part[0],
+        regions=tuple(parts.primitives),
+        busiest_cpu_ns=parts.busiest_cpu_ns,
+        cores=sweep.cores,
+        recording=str(recording.path),
+    )
+
+
+def rerun(sweep: Sweep, repeat: int) -> str:
+    """Return the command that makes the sweep again with so many repeats."""
+    words = ["headway", "sweep"]
+    if sweep.sequential is not None:
+        words += ["--sequential", sweep.sequential]
+    words += ["--parallel", sweep.parallel, "--threads", ",".join(map(str, sweep.threads)), "--repeat", str(repeat)]
+    for option, regions in (("--region", sweep.regions), ("--sequential-region", sweep.sequential_regions)):
+        for region in regions:
+            words += [option, f"{region.name}={region.pattern}"]
+    if sweep.from_marker is not None:
+        words += ["--from-marker", sweep.from_marker]
+    if sweep.input is not None:
+        words += ["--input", sweep.input]
+    if sweep.cpus is not None:
+        words += ["--cpus", ",".join(map(str, sweep.cpus))]
+    name = Path(sweep.path)
+    words += ["-o", str(name.with_name(f"{name.stem}-{repeat}.sweep"))]
+    return shlex.join(words)

@@ -1,0 +1,116 @@
+"""HW46x, HW47x: possible speedups."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW461",
+        "computed and real speedup differ",
+        "{threads} threads: the computed speedup {computed:.2f} and the real one {real:.2f} differ by {difference}: {reasons}",
+        "Computed is what the recorded runs say, real is the ratio of the plain runs' wall times. Where they differ by more than"
+        " runs do, an assumption of the model does not hold, and possible speedups are off by as much.",
+        "headway explain HW461; remove what is named, or record more repeats",
+    ),
+    Message(
+        "HW462",
+        "more threads than cores",
+        "{threads} threads on {cores} cores: some of them are always waiting for a CPU",
+        "The model takes a core for every thread. What is missing shows as the limit scheduling; the verdict is about the"
+        " largest number of threads that has its cores.",
+        "headway sweep --threads LIST ...   (up to the number of cores)",
+    ),
+    Message(
+        "HW463",
+        "a sequential program with several threads",
+        "the sequential program keeps {ratio:.1f} threads busy on average: it is no sequential program",
+        "Its time is what the speedup is counted from. If it is parallel itself, speedups come out too low, and work inflation"
+        " takes its CPU time for that of one thread.",
+        "headway sweep --sequential CMD ...   (a version without threads; for parallel streams:"
+        " -Djava.util.concurrent.ForkJoinPool.common.parallelism=0)",
+    ),
+    Message(
+        "HW464",
+        "a region that matches nothing",
+        "region {region} matches nothing in the {program} program: its work counts there as the sequential fraction",
+        "Regions are found by a regular expression on stack frames, org.example.KMeans.assign. In the sequential program the"
+        " methods may be called otherwise.",
+        "headway sweep --region NAME=REGEX --sequential-region NAME=REGEX ...   (headway top NAME.headway shows the frames)",
+    ),
+    Message(
+        "HW465",
+        "regions that match everything",
+        "nothing of the {program} program is outside its regions: the sequential fraction is none",
+        "If the pattern fits frames that are on every stack, such as the main class, start-up and the sequential parts count"
+        " as parallel, and their cost as load imbalance.",
+        "headway sweep --region NAME=REGEX ...   (the methods that the threads run)",
+    ),
+    Message(
+        "HW466",
+        "no hardware counters",
+        "instructions and cycles are not known: CPU time stands for cycles, more instructions and more cycles per instruction"
+        " are one limit, work_inflation",
+        "Counters need a PMU, which most virtual machines hide, and perf events. They would tell parallelism overhead (more"
+        " instructions) from memory (more cycles per instruction), and imbalance in work from imbalance in speed.",
+        "headway doctor   (whether this machine has counters); elsewhere recorded ones: headway import FILE",
+    ),
+    Message(
+        "HW467",
+        "one run only, no intervals",
+        "{threads} threads: with one recorded run of a program nobody knows how much runs differ",
+        "Intervals come from the repeats; without them a small gain may be chance, and the verdict can't be withheld for it.",
+        "headway sweep --repeat 5 ...",
+    ),
+    Message(
+        "HW468",
+        "no plain runs",
+        "{threads} threads: the real speedup is not known, as there are no complete runs without recording",
+        "The sweep runs both programs without recording, too, so that the true speedup and the overhead are known.",
+        "headway sweep --resume {path}",
+    ),
+    Message(
+        "HW469",
+        "a sweep without the runs it takes",
+        "{path} has no complete recorded run of the {program} program",
+        "Possible speedups compare recorded runs of both programs.",
+        "headway sweep --resume {path}",
+    ),
+    Message(
+        "HW470",
+        "an unknown region",
+        "{path} has no region {region}; it has {known}",
+        "Regions are named when the sweep is made, or found by themselves.",
+        "headway speedups {path}",
+    ),
+    Message(
+        "HW471",
+        "a number of threads that is left out",
+        "{threads} threads: no complete recorded run, so there are no figures",
+        "The program failed with that many threads, or the sweep was interrupted.",
+        "headway sweep --resume {path}",
+    ),
+    Message(
+        "HW472",
+        "more threads at work than told",
+        "region {region} keeps up to {busy:.1f} threads busy with {threads} asked for",
+        "N is the number of threads that the sweep asked for. Where the program uses more, its load balance comes out above 1,"
+        " and possible speedups are of a program with N threads.",
+        "see how the program takes its number of threads: {{threads}} in --parallel",
+    ),
+    Message(
+        "HW473",
+        "one thread stands for the sequential program",
+        "no sequential program was given: the parallel one with one thread stands for it",
+        "Parallelism overhead is then only what grows with the threads: what the parallel version costs from the first thread on"
+        " is not seen.",
+        "headway sweep --sequential CMD ...",
+    ),
+    Message(
+        "HW474",
+        "a window of runs that differ",
+        "the window is cut out of every run by its own length: parts of the runs that are not the same work are compared",
+        "Programs of another speed are elsewhere at the same time; percentages fit runs that have the same phases.",
+        "headway speedups {path} --region NAME   (regions are the same work in every run)",
+    ),
+)

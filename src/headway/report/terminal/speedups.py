@@ -1,0 +1,163 @@
+"""Possible speedups on the terminal: the verdict, then tables over the numbers of threads that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from headway.analyses.speedup_types import AtThreads, Speedups
+from headway.analyses.units import percent
+from headway.report.terminal import print_line, print_notices
+from headway.report.terminal.tables import UNKNOWN
+from headway.report.terminal.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LABELS: Mapping[str, str] = {
+    "parallel_fraction": "sequential fraction",
+    "instruction_overhead": "more instructions",
+    "sequential_instruction_overhead": "more instructions, seq.",
+    "parallel_instruction_overhead": "more instructions, par.",
+    "cpi_overhead": "memory (CPI)",
+    "sequential_cpi_overhead": "memory (CPI), seq.",
+    "parallel_cpi_overhead": "memory (CPI), par.",
+    "work_inflation": "work inflation",
+    "load_balance": "load imbalance",
+    "lock_contention": "lock contention",
+    "scheduling": "no free CPU",
+    "gc": "GC pauses",
+    "jit": "JIT compilers",
+    "spinning": "busy waiting",
+    "waiting": "other waiting",
+    "frequency": "slower clock",
+    "all": "all of these",
+    "speedup": "speedup",
+}
+_OF_EFFICIENCY = {"parallel_fraction": "parallel fraction", "load_balance": "load balance", "frequency": "clock speed"}
+"""Labels of efficiencies that are not named after what is lost."""
+COLUMNS = 6
+"""Numbers of threads in one table; more of them go into further tables."""
+
+
+def render(result: Speedups, console: Console) -> None:
+    """Print everything; raises BrokenPipeError when the reader has left."""
+    verdict = result.verdict
+    print_line(console, verdict.text, bullet="*")
+    if verdict.place:
+        print_line(console, f"where: {verdict.place}", bullet=" ")
+    for sentence in verdict.evidence:
+        print_line(console, sentence, bullet="-")
+    print_line(console, verdict.next, bullet="->")
+    for first in range(0, len(result.rows), COLUMNS):
+        rows = result.rows[first : first + COLUMNS]
+        about = "" if result.region is None else f", region {result.region}"
+        _titled(console, f"Speedup by number of threads{about}", _speedups(rows))
+        _titled(console, "Efficiencies", _by_limit(rows, lambda row: row.efficiencies, "{:.3f}".format, True))
+        _titled(
+            console, "Where the threads go (adds up to their number)", _by_limit(rows, lambda row: row.stack, _loss)
+        )
+        _titled(console, "POP efficiencies", _pop(rows))
+    if result.region is None and len(result.regions) > 1:
+        _titled(console, f"Regions by themselves, {verdict.threads} threads", _regions(result))
+    print_notices(console, result.notices)
+
+
+def _titled(console: Console, title: str, table: Table) -> None:
+    """Print a table under a title that may be wider than it."""
+    console.print()
+    console.print(printable(title), style="bold")
+    console.print(table)
+
+
+def _table(rows: Sequence[AtThreads]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("threads", no_wrap=True, overflow="ellipsis", max_width=24)
+    for row in rows:
+        table.add_column(str(row.threads), justify="right", no_wrap=True)
+    return table
+
+
+def _figure(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def _loss(value: float) -> str:
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text
+
+
+def _speedups(rows: Sequence[AtThreads]) -> Table:
+    table = _table(rows)
+    table.add_row("real (not recorded)", *(_figure(row.real_speedup) for row in rows))
+    table.add_row("computed", *(_figure(row.computed_speedup) for row in rows))
+    table.add_row("  from", *(_figure(row.low) for row in rows))
+    table.add_row("  to", *(_figure(row.high) for row in rows))
+    table.add_row("without")
+    for limit in _worth_showing(rows):
+        table.add_row(f"  {LABELS.get(limit, limit)}", *(_figure(row.possible.get(limit)) for row in rows))
+    return table
+
+
+def _worth_showing(rows: Sequence[AtThreads]) -> Iterator[str]:
+    """Yield groups instead of their members, and no limit that is unknown everywhere."""
+    from headway.analyses.speedup_model import GROUPS
+
+    members = {limit for group in GROUPS.values() for limit in group}
+    for limit in LABELS:
+        if limit not in members and any(row.possible.get(limit) is not None for row in rows):
+            yield limit
+
+
+def _by_limit(
+    rows: Sequence[AtThreads],
+    values: Callable[[AtThreads], Mapping[str, float | None]] | Callable[[AtThreads], Mapping[str, float]],
+    write: Callable[[float], str],
+    are_efficiencies: bool = False,
+) -> Table:
+    table = _table(rows)
+    for limit in LABELS:
+        cells = [values(row).get(limit) for row in rows]
+        if any(cell is not None for cell in cells):
+            label = _OF_EFFICIENCY.get(limit, LABELS[limit]) if are_efficiencies else LABELS[limit]
+            table.add_row(label, *(UNKNOWN if cell is None else write(cell) for cell in cells))
+    return table
+
+
+def _pop(rows: Sequence[AtThreads]) -> Table:
+    table = _table(rows)
+    for name in (
+        "overall",
+        "parallel",
+        "load_balance",
+        "communication",
+        "computation",
+        "instructions",
+        "ipc",
+        "frequency",
+    ):
+        cells = [getattr(row.pop, name, None) for row in rows]
+        if any(cell is not None for cell in cells):
+            indent = "" if name == "overall" else "  " if name in ("parallel", "computation") else "    "
+            shown = (UNKNOWN if cell is None else percent(cell) for cell in cells)
+            table.add_row(f"{indent}{name.replace('_', ' ')}", *shown)
+    return table
+
+
+def _regions(result: Speedups) -> Table:
+    """Return what limits each region most at the verdict's number of threads."""
+    from headway.analyses.speedup_advice import ranked
+
+    row = next(row for row in result.rows if row.threads == result.verdict.threads)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("region", "speedup", "largest limit", "without"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=28)
+    for name, part in row.regions.items():
+        limit, gain = next(iter(ranked(part)), ("", 0.0))
+        shown = LABELS.get(limit, limit) if gain >= 0.01 else "none"
+        possible = part.possible.get(limit) if gain >= 0.01 else None
+        table.add_row(Text(printable(name)), _figure(part.computed_speedup), shown, _figure(possible))
+    return table

@@ -1,0 +1,278 @@
+"""The verdict on a sweep: the limit that was put in is named first, with its place, its gain and its view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import made_speedups as made
+from headway.analyses.speedup_advice import NAMES
+from headway.analyses.speedup_model import LIMITS
+from headway.analyses.speedup_types import REST, RegionPrimitives, Speedups
+from headway.analyses.speedups import answer
+from headway.errors import HeadwayError
+from headway.report.speedup_json import speedups_json
+from headway.report.terminal import make_console
+from headway.report.terminal.speedups import LABELS, render
+
+CASES = {
+    "parallel_fraction": ({"rest": 1.0}, "App.read:5 in the sequential fraction", "headway top"),
+    "work_inflation": ({"cpu_ns": 0.5}, "App.hot:7 in region work", "--event cpu --region work --diff"),
+    "load_balance": ({"uneven": 0.5}, "thread worker-0 in region work", "--event cpu --region work -o"),
+    "lock_contention": ({"lock_wait_ns": 0.5}, "java.lang.Object@1 at App.put:42 in region work", "headway locks"),
+    "scheduling": ({"runnable_ns": 0.3, "steal_ns": 0.3}, "region work", "headway threads"),
+    "gc": ({"gc_ns": 0.5}, "region work", "gc_pause"),
+    "jit": ({"jit_ns": 0.5}, "region work", "headway threads"),
+    "spinning": ({"spin_ns": 0.5}, "Barrier.spin:3 in region work", "--event cpu --region work -o"),
+    "waiting": ({"io_ns": 0.5}, "region work", "--event off-cpu"),
+}
+
+
+def of(parts: dict[str, float], runs: int = 1, **others: Any) -> Speedups:
+    rest = parts.get("rest", 0.1)
+    return answer(
+        made.sweep_runs([made.alone(rest)] * runs, {4: [made.one_second_each(**dict(parts))] * runs}, **others)
+    )
+
+
+@pytest.mark.parametrize("limit", CASES)
+def test_the_limit_that_was_put_in_is_the_verdict(limit: str) -> None:
+    parts, place, view = CASES[limit]
+    verdict = of(parts).verdict
+    assert verdict.limit == limit
+    assert verdict.place == place
+    assert view in verdict.next
+    assert verdict.next.startswith("headway ")
+    assert "made.sweep/runs/4-1.headway" in verdict.next
+    assert verdict.evidence
+    assert verdict.withheld is None
+
+
+@pytest.mark.parametrize("limit", [limit for limit in CASES if limit != "parallel_fraction"])
+def test_removing_what_was_put_in_gives_the_time_before(limit: str) -> None:
+    """4.1 s alone; 1.1 s with four threads and nothing in the way."""
+    result = of(CASES[limit][0])
+    assert result.rows[0].possible[limit] == pytest.approx(4.1 / 1.1)
+    assert result.verdict.gain == pytest.approx(4.1 / 1.1 / result.rows[0].computed_speedup - 1)
+
+
+def test_spinning_is_told_apart_from_more_instructions() -> None:
+    """The paper counts the instructions of a spinning barrier as parallelism overhead."""
+    sequential, parallel = made.alone(), made.one_second_each(spin_ns=0.5)
+    counted = [
+        tuple(
+            made.region(
+                each.name, wall_ns=each.wall_ns, cpu_ns=each.cpu_ns, spin_ns=each.spin_ns,
+                busiest_busy_ns=each.busiest_busy_ns, instructions=each.cpu_ns, cycles=2 * each.cpu_ns,
+            )
+            for each in program
+        )
+        for program in (sequential, parallel)
+    ]  # fmt: skip
+    result = answer(made.sweep_runs([counted[0]], {4: [counted[1]]}))
+    assert result.counters
+    assert result.rows[0].efficiencies["parallel_instruction_overhead"] == pytest.approx(1)
+    assert result.verdict.limit == "spinning"
+
+
+def test_two_locks_and_a_memory_limit_name_both_and_what_both_would_give() -> None:
+    result = of({"lock_wait_ns": 1.0, "cpu_ns": 0.5})
+    assert result.verdict.limit == "lock_contention"
+    assert any("work_inflation" in sentence for sentence in result.verdict.evidence)
+    both = next(
+        pair.speedup for pair in result.rows[0].pairs if set(pair.limits) == {"lock_contention", "work_inflation"}
+    )
+    assert f"without both: {both:.2f}" in result.verdict.evidence
+
+
+def test_a_program_without_a_limit_is_told_so() -> None:
+    result = of({"rest": 0.0001})
+    assert result.verdict.limit is None
+    assert result.verdict.withheld is None
+    assert "No limit" in result.verdict.text
+    assert result.rows[0].computed_speedup == pytest.approx(4, rel=1e-3)
+
+
+def spread(factor: float, runs: int) -> Speedups:
+    """Runs whose parallel walls differ by up to `factor` either way, all because of idle waiting at the end."""
+    half = [1.0 + factor * (i % 2) for i in range(runs)]
+    parallel = [made.one_second_each(cpu_ns=0.1, io_ns=each - 1.0) for each in half]
+    return answer(made.sweep_runs([made.alone()] * runs, {4: parallel}))
+
+
+def test_a_spread_larger_than_the_gain_withholds_the_verdict_and_says_how_many_repeats_would_do() -> None:
+    verdict = spread(0.5, 3).verdict
+    assert verdict.limit is None
+    assert verdict.withheld is not None
+    assert "repeats would do" in verdict.withheld
+    needed = int(verdict.withheld.split(" repeats would do")[0].split()[-1])
+    assert needed > 3
+    assert verdict.next == f"headway sweep --repeat {needed} -o made-{needed}.sweep"
+
+
+def test_so_many_repeats_do_indeed() -> None:
+    assert spread(0.5, 3).verdict.withheld is not None
+    assert spread(0.5, 60).verdict.withheld is None
+
+
+def test_intervals_are_the_same_each_time_and_hold_their_figure() -> None:
+    first, again = spread(0.2, 4).rows[0], spread(0.2, 4).rows[0]
+    assert (first.low, first.high, first.possible_intervals) == (again.low, again.high, again.possible_intervals)
+    assert first.low is not None
+    assert first.high is not None
+    assert first.low < first.computed_speedup < first.high
+    for limit, (low, high) in first.possible_intervals.items():
+        value = first.possible[limit]
+        assert value is not None
+        assert low <= value * (1 + 1e-9)
+        assert value <= high * (1 + 1e-9)
+
+
+def test_one_run_has_no_interval_and_says_so() -> None:
+    result = of({"rest": 1.0})
+    assert (result.rows[0].low, result.rows[0].high, result.rows[0].possible_intervals) == (None, None, {})
+    assert "HW467" in ids(result)
+
+
+def ids(result: Speedups) -> set[str]:
+    return {notice.id for notice in result.notices}
+
+
+def test_the_verdict_is_about_the_largest_number_of_threads_that_has_its_cores() -> None:
+    runs = {n: [made.one_second_each()] for n in (2, 4, 8)}
+    result = answer(made.sweep_runs([made.alone()], runs, cores=4))
+    assert result.verdict.threads == 4
+    assert [row.threads for row in result.rows] == [2, 4, 8]
+    assert "8 threads on 4 cores" in next(notice.message for notice in result.notices if notice.id == "HW462")
+
+
+def test_a_sequential_program_with_threads_is_noticed() -> None:
+    busy = (
+        made.region("work", wall_ns=made.SECOND, cpu_ns=3 * made.SECOND, busiest_busy_ns=made.SECOND),
+        made.region(REST, wall_ns=1, cpu_ns=1),
+    )
+    assert "HW463" in ids(answer(made.sweep_runs([busy], {4: [made.one_second_each()]})))
+    assert "HW463" not in ids(of({}))
+
+
+def test_regions_that_match_nothing_or_everything_are_noticed() -> None:
+    nothing = (made.region(REST, wall_ns=4 * made.SECOND, cpu_ns=4 * made.SECOND),)
+    result = answer(made.sweep_runs([nothing], {4: [made.one_second_each()]}))
+    assert "region work matches nothing in the sequential program" in " ".join(n.message for n in result.notices)
+    assert result.rows[0].possible["parallel_fraction"] is None
+    result = answer(made.sweep_runs([made.alone()], {4: [nothing]}))
+    assert "region work matches nothing in the parallel program" in " ".join(n.message for n in result.notices)
+    everything = tuple(each for each in made.one_second_each() if each.name != REST)
+    assert "HW465" in ids(answer(made.sweep_runs([made.alone()], {4: [everything]})))
+    assert not {"HW464", "HW465"} & ids(of({}))
+
+
+def test_more_busy_threads_than_asked_for_are_noticed() -> None:
+    result = answer(made.sweep_runs([made.alone()], {2: [made.one_second_each()]}))
+    assert "HW472" in ids(result)
+    assert result.rows[0].efficiencies["load_balance"] == 2
+
+
+def plain(factor: float, runs: int = 4) -> dict[str, Any]:
+    """Plain parallel runs that take `factor` of the recorded ones' time."""
+    return {"plain_ns": {4: (round(1.1 * made.SECOND * factor),) * runs}}
+
+
+def test_recording_that_slows_one_program_is_the_reason_for_another_computed_speedup() -> None:
+    message = next(n.message for n in of({}, 4, **plain(0.8)).notices if n.id == "HW461")
+    assert "recording slows the parallel program by +25.0% and the sequential one by +0.0%" in message
+    assert "HW461" not in ids(of({}, 4, **plain(1.0)))
+
+
+def test_a_host_that_takes_cpu_time_is_the_reason_where_it_does() -> None:
+    message = next(n.message for n in of({"steal_ns": 0.3}, 4, **plain(1.0)).notices if n.id == "HW461")
+    assert "the host took 0% of the sequential CPU time and 23% of the parallel one" in message
+
+
+def test_more_threads_than_cores_are_the_reason_where_they_are() -> None:
+    message = next(n.message for n in of({"runnable_ns": 1.0}, 4, cores=2, **plain(1.0)).notices if n.id == "HW461")
+    assert "4 threads share 2 cores" in message
+
+
+def test_a_region_alone_is_as_if_it_were_the_program() -> None:
+    runs = made.sweep_runs([made.alone(1.0)], {4: [made.one_second_each(rest=1.0, lock_wait_ns=0.5)]})
+    result = answer(runs, "work")
+    assert result.rows[0].computed_speedup == pytest.approx(4 / 1.5)
+    assert result.rows[0].possible["lock_contention"] == pytest.approx(4)
+    assert result.rows[0].real_speedup is None
+    assert result.verdict.limit == "lock_contention"
+    whole = answer(runs)
+    assert whole.rows[0].regions["work"].computed_speedup == result.rows[0].computed_speedup
+    with pytest.raises(HeadwayError, match="it has work"):
+        answer(runs, "elsewhere")
+
+
+def two_regions() -> Speedups:
+    def named(regions: tuple[RegionPrimitives, ...], name: str) -> RegionPrimitives:
+        return made.region(
+            name, wall_ns=regions[0].wall_ns, cpu_ns=regions[0].cpu_ns, lock_wait_ns=regions[0].lock_wait_ns,
+            busiest_busy_ns=regions[0].busiest_busy_ns,
+        )  # fmt: skip
+
+    locked, uneven = made.one_second_each(lock_wait_ns=0.5), made.one_second_each(uneven=0.3)
+    alone = made.alone()
+    return answer(
+        made.sweep_runs(
+            [(named(alone, "a"), named(alone, "b"), alone[1])],
+            {4: [(named(locked, "a"), named(uneven, "b"), locked[1])]},
+        )
+    )
+
+
+def test_two_regions_have_their_own_limits() -> None:
+    from headway.analyses.speedup_advice import ranked
+
+    row = two_regions().rows[0]
+    assert {name: ranked(part)[0][0] for name, part in row.regions.items()} == {
+        "a": "lock_contention",
+        "b": "load_balance",
+    }
+    assert row.computed_speedup == pytest.approx(8.1 / (1.5 + 1.3 + 0.1))
+
+
+def test_a_limit_that_nobody_measured_is_null_and_its_time_is_waiting() -> None:
+    work, before = made.one_second_each(lock_wait_ns=0.5)
+    unknown = made.region(
+        "work", wall_ns=work.wall_ns, cpu_ns=work.cpu_ns, lock_wait_ns=None, busiest_busy_ns=made.SECOND
+    )
+    row = answer(made.sweep_runs([made.alone()], {4: [(unknown, before)]})).rows[0]
+    assert row.efficiencies["lock_contention"] is None
+    assert row.possible["lock_contention"] is None
+    assert row.possible["waiting"] == pytest.approx(4.1 / 1.1)
+
+
+def test_the_json_has_the_keys_that_are_promised() -> None:
+    body = speedups_json(of(CASES["lock_contention"][0], 3))
+    assert {"mode", "regions", "threads", "verdict", "warnings"} <= set(body)
+    row = body["threads"][0]
+    assert {"threads", "real_speedup", "computed_speedup", "low", "high", "efficiencies", "possible", "stack"} <= set(
+        row
+    )
+    assert set(row["efficiencies"]) == set(LIMITS)
+    assert {*LIMITS, "all"} <= set(row["possible"])
+    assert {"limit", "gain", "place", "evidence", "next"} <= set(body["verdict"])
+    assert sum(row["stack"].values()) == pytest.approx(4)
+
+
+def test_the_terminal_names_every_limit_and_fits_80_columns() -> None:
+    console = make_console()
+    with console.capture() as captured:
+        render(two_regions(), console)
+    text = captured.get()
+    assert "Lock contention limits most at 4 threads" in text
+    for title in (
+        "Speedup by number of threads",
+        "Efficiencies",
+        "Where the threads go",
+        "POP",
+        "Regions by themselves",
+    ):
+        assert title in text
+    assert set(LABELS) >= {*LIMITS, *NAMES, "all"}
+    assert max(map(len, text.splitlines())) <= 80
