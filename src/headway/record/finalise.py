@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import HeadwayError, Notice
 from headway.record import invariants, thread_table
 from headway.record.lock_tables import LockTables
+from headway.record.sample_tables import SampleTables
+from headway.record.stack_tables import write_stacks
 from headway.record.thread_table import Threads, text
 from headway.store import packing
 from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
@@ -63,10 +65,12 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
     result: dict[str, Any] | None = None
     locks = LockTables(decoder.locks(), threads, agents, window, draft.get("locks") or {})
     locks.begin()
+    samples = SampleTables(threads, agents, window, draft.get("sampling") or {})
+    samples.read()
     if decoder.has_sched():
         codes = threads.kind_codes
         decoder.begin(*window, codes, max(LEAST_BIN_NS, -(-(window[1] - window[0]) // BINS)), TICK_NS)
-        tables["slice"], executed = _write_slices(directory, decoder, window, progress)
+        tables["slice"], executed = _write_slices(directory, decoder, window, progress, samples)
         facts["other_ns"] = _other_ns(draft.get("busy_ns"), executed)
         result = decoder.result()
         tables |= _write(directory, "activity", _activity(result))
@@ -74,9 +78,11 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
     tables |= _write_small(directory, threads, agents, result)
     tables |= _write(directory, "counter", _counters(spool))
     tables |= locks.write(directory, lambda: progress(0.99))
+    tables |= write_stacks(directory, locks, samples, lambda: progress(0.99))
     facts["locks"] = locks.facts()
+    facts["sampling"] = samples.facts()
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent) for number, agent in enumerate(agents)]
-    found = _notices(facts, result, agents) + locks.notices()
+    found = _notices(facts, result, agents) + locks.notices() + samples.notices()
     facts["notices"] = _merge(draft.get("notices") or [], found)
     plain = {name: {"rows": info.rows, "bytes": info.bytes} for name, info in tables.items()}
     write_manifest(directory, {**draft, **facts, "tables": plain, "state": state})
@@ -108,7 +114,7 @@ def _window(draft: Mapping[str, Any], lives: Mapping[str, Any], last_ns: int | N
 
 
 def _write_slices(
-    directory: Path, decoder: Any, window: tuple[int, int], progress: Progress
+    directory: Path, decoder: Any, window: tuple[int, int], progress: Progress, samples: SampleTables
 ) -> tuple[TableInfo, dict[int, int]]:
     """Write the table `slice`. Return what the manifest says of it, and how long the program executed on each CPU, in ns."""
     import numpy as np
@@ -119,6 +125,7 @@ def _write_slices(
     with TableWriter(directory, TABLES["slice"]) as writer:
         for batch in iter(lambda: decoder.next(BATCH), None):
             ticks = np.full(len(batch["flags"]), TICK_NS, dtype=np.int16)
+            samples.weigh(batch)
             writer.write_stored(pa.table({"tick_ns": ticks, **batch}, schema=schema))
             ran = batch["cpu"] >= 0
             ticks_per_cpu = np.bincount(batch["cpu"][ran], (batch["running_ticks"] - batch["stolen_ticks"])[ran])

@@ -90,24 +90,26 @@ class LockTables:
         return min([self.window[1], *ends[-1:]])
 
     def write(self, directory: Path, breathe: Callable[[], None]) -> dict[str, TableInfo]:
-        """Write the tables; none when locks were off. `breathe` is called before each batch. Raises OSError."""
+        """Write block, hold and blocker; none when locks were off. `breathe` is called before each batch. Raises OSError.
+
+        `stack_rows` and `frame_rows` come after it, in this order.
+        """
         if not self.is_on:
             return {}
         locks = self.locks
-
-        def batches(following: Callable[[int], Any]) -> Iterator[Any]:
-            breathe()
-            while (batch := following(BATCH)) is not None:
-                yield batch
-                breathe()
-
         return {
-            "block": _write(directory, "block", batches(locks.next_blocks), _block_rows),
-            "hold": _write(directory, "hold", batches(locks.next_holds), _hold_rows),
+            "block": _write(directory, "block", _batches(locks.next_blocks, breathe), _block_rows),
+            "hold": _write(directory, "hold", _batches(locks.next_holds, breathe), _hold_rows),
             "blocker": _write(directory, "blocker", [locks.blockers()], self._blocker_rows),
-            "stack": _write(directory, "stack", batches(locks.next_stacks), _stack_rows),
-            "frame": _write(directory, "frame", [locks.frames()], _frame_rows),
         }
+
+    def stack_rows(self, breathe: Callable[[], None]) -> Iterator[pa.Table]:
+        """Yield the rows of the table `stack`, in order of stack_id."""
+        return map(_stack_rows, _batches(self.locks.next_stacks, breathe))
+
+    def frame_rows(self) -> pa.Table:
+        """Return the rows of the table `frame`, in order of frame_id."""
+        return _frame_rows(self.locks.frames())
 
     def _blocker_rows(self, columns: dict[str, Any]) -> pa.Table:
         import numpy as np
@@ -178,6 +180,13 @@ class LockTables:
         """Return (pid, reason) of each JVM whose locks were to be recorded and were not."""
         told = ((self.threads.pid_of_agent[i], _fact(agent, "locks_problem")) for i, agent in enumerate(self.agents))
         return [(pid, reason) for pid, reason in told if reason]
+
+
+def _batches(following: Callable[[int], Any], breathe: Callable[[], None]) -> Iterator[Any]:
+    breathe()
+    while (batch := following(BATCH)) is not None:
+        yield batch
+        breathe()
 
 
 def _fact(agent: Mapping[str, Any], wanted: str) -> str:

@@ -23,7 +23,8 @@ Unit = Literal["ns", "bytes", "events"]
 LIBRARY = "libheadway_async_profiler.so"
 _PLATFORMS = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _CPU_NS, _WALL_NS, _ALLOC_BYTES = 10_000_000, 50_000_000, 1 << 19
-_BY_TIME = ("cpu", "cpu-clock", "task-clock")
+BY_TIME = ("cpu", "cpu-clock", "task-clock")
+"""Events whose samples stand for CPU time."""
 _HARDWARE: Mapping[str, int] = {
     "cycles": 10_000_000,
     "instructions": 10_000_000,
@@ -122,7 +123,7 @@ class Sampler:
 def _unit(name: str) -> Unit:
     if name == "alloc":
         return "bytes"
-    return "ns" if name == "wall" or name in _BY_TIME else "events"
+    return "ns" if name == "wall" or name in BY_TIME else "events"
 
 
 def parse(text: str) -> SampleOptions:
@@ -149,7 +150,7 @@ def _split(word: str) -> tuple[str, str | None]:
 
 
 def _default(name: str) -> int:
-    known = {"alloc": _ALLOC_BYTES, "wall": _WALL_NS, **dict.fromkeys(_BY_TIME, _CPU_NS), **_HARDWARE, **_SOFTWARE}
+    known = {"alloc": _ALLOC_BYTES, "wall": _WALL_NS, **dict.fromkeys(BY_TIME, _CPU_NS), **_HARDWARE, **_SOFTWARE}
     return known.get(name, _OTHERS_INTERVAL)
 
 

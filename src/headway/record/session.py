@@ -71,6 +71,8 @@ class _Facts:
     ended_by: EndedBy = "exit"
     start_ns: int = 0
     end_ns: int = 0
+    sampling: dict[str, Any] | None = None
+    """What the agents were told to sample, which may be less than what was asked for; None: no agent was told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +286,7 @@ def _sampler(plan: Plan, facts: _Facts) -> Sampler | None:
         return None
     sampler, notices = usable(plan.sample)
     facts.notices += notices
+    facts.sampling = sampler.options.as_json() if sampler is not None else {}
     return sampler
 
 
@@ -404,6 +407,7 @@ def _close(
         throttled_ns=counters.throttled_ns(),
         collector=stats,
         notices=facts.notices,
+        **({"sampling": facts.sampling} if facts.sampling is not None else {}),
         **(_ending_facts(ending) if ending else {}),
     )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DAEMON, _CARRIER, _ATTACHED = 1, 4, 8
-_BIRTH_SLACK_NS = 50_000_000
+BIRTH_SLACK_NS = 50_000_000
 """An agent announces a thread after its birth; /proc's start times are up to a clock tick late."""
 KIND_CODES: Mapping[Kind, int] = {
     Kind.APP: 0,
@@ -169,8 +169,8 @@ def _name_java_threads(threads: Threads, pid: int, agent: Mapping[str, Any]) -> 
 
 
 def _may_be(row: Thread, announced: JavaThread) -> bool:
-    ended = row.end_ns is not None and row.end_ns + _BIRTH_SLACK_NS < announced.start_ns
-    return row.start_ns <= announced.start_ns + _BIRTH_SLACK_NS and not ended
+    ended = row.end_ns is not None and row.end_ns + BIRTH_SLACK_NS < announced.start_ns
+    return row.start_ns <= announced.start_ns + BIRTH_SLACK_NS and not ended
 
 
 def _from_agent(pid: int, announced: JavaThread) -> Thread:

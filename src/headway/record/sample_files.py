@@ -1,0 +1,209 @@
+"""What the sampler of one JVM left in the spool: its samples, stacks and frames, and its notes.
+
+Frames of headway's hooks, of its agent and of async-profiler itself are left out of the stacks: they are what the program would
+not have without headway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.errors import HeadwayError
+from headway.record.jfr.samples import STATES, SampleReader, read_samples
+from headway.record.sampling import LIBRARY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+__all__ = ["STATES", "SampleFile", "Samples", "Stacks", "read_sample_file"]
+
+_OWN_CLASSES = ("jdk.internal.misc.HeadwayHook",)
+_SIGNAL_RETURN = ("__restore_rt", "__kernel_rt_sigreturn")
+"""Where a sampling signal leaves off when the next one is due already."""
+_OWN_LIBRARIES = ("libheadway_agent", LIBRARY.removesuffix(".so"))
+
+
+def _none() -> Any:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class Samples:
+    """Samples in columns of equal length. `thread`: an OS thread, or a thread_id; -1 none. `stack`: -1 none."""
+
+    thread: NDArray[np.int64] = field(default_factory=_none)
+    ns: NDArray[np.int64] = field(default_factory=_none)
+    weight: NDArray[np.int64] = field(default_factory=_none)
+    stack: NDArray[np.int64] = field(default_factory=_none)
+    event: NDArray[np.int64] = field(default_factory=_none)
+    """Index of `events`."""
+    state: NDArray[np.int64] = field(default_factory=_none)
+    """Index of STATES."""
+    events: list[str] = field(default_factory=list)
+
+    def where(self, rows: NDArray[Any]) -> Samples:
+        """Return some of them, in the given order."""
+        return self._of([column[rows] for column in self._columns()], self.events)
+
+    @classmethod
+    def _of(cls, columns: Sequence[NDArray[np.int64]], events: list[str]) -> Samples:
+        thread, ns, weight, stack, event, state = columns
+        return cls(thread, ns, weight, stack, event, state, events)
+
+    def _columns(self) -> tuple[NDArray[np.int64], ...]:
+        return self.thread, self.ns, self.weight, self.stack, self.event, self.state
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """Return all of several, with the events of each numbered alike."""
+        if not parts:
+            return cls()
+        events = list(dict.fromkeys(name for part in parts for name in part.events))
+        for part in parts:
+            codes = np.array([events.index(name) for name in part.events] or [0], dtype=np.int64)
+            part.event, part.events = codes[part.event], events
+        columns = zip(*(part._columns() for part in parts), strict=True)
+        return cls._of([np.concatenate(column) for column in columns], events)
+
+
+@dataclass(slots=True)
+class Stacks:
+    """The stacks of one file, numbered from `first` on: one row per frame, innermost first. `frames`: the table `frame`."""
+
+    first: int
+    count: int
+    stack_id: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    frame: NDArray[np.int64]
+    is_cut: NDArray[np.bool_]
+    frames: pa.Table | None = None
+
+
+@dataclass(slots=True)
+class SampleFile:
+    """One JVM's samples. `problem`: why there are none; `lost_from_ns`: what came later is lost."""
+
+    samples: Samples
+    stacks: Stacks
+    engine: str | None = None
+    problem: str = ""
+    event_problem: str = ""
+    damage: str = ""
+    lost_from_ns: int | None = None
+    skipped: int = 0
+    total: int = 0
+
+
+def read_sample_file(paths: Sequence[Path], asked: Mapping[str, Any], first_stack: int) -> SampleFile:
+    """Read what `sampling.files_of` found of one JVM; its stacks are numbered from `first_stack` on."""
+    notes = _notes(next((path for path in paths if path.name.endswith(".txt")), None))
+    jfr = next((path for path in paths if path.name.endswith((".jfr", ".part"))), None)
+    file = SampleFile(Samples(), _no_stacks(first_stack))
+    file.problem = notes.get("problem", "")
+    file.event_problem = notes.get("event_problem", "")
+    file.skipped = _number(notes, "samples_skipped_total") + _number(notes, "calltracestorage_overflows_total")
+    file.total = _number(notes, "samples_total")
+    if not file.event_problem and "started_ns" in notes:
+        file.engine = _engine(asked)
+    if jfr is None:
+        if not file.problem:
+            file.problem = "the sampler did not begin" if notes else "its sampler left no file"
+        return file
+    try:
+        reader = read_samples(jfr)
+        _take(reader, file, first_stack)
+    except (HeadwayError, OSError) as error:
+        file.damage = error.notice.message if isinstance(error, HeadwayError) else str(error)
+        if jfr.suffix == ".part":  # killed before its first chunk was complete
+            file.damage, file.lost_from_ns = "", _number(notes, "started_ns")
+        return file
+    if jfr.suffix == ".part":
+        ends = [each["start_ticks"] + each["dur_ns"] for each in reader.file.chunks() if not each["is_cut"]]
+        file.lost_from_ns = max(ends, default=_number(notes, "started_ns"))
+        file.samples = file.samples.where(np.flatnonzero(file.samples.ns < file.lost_from_ns))
+    elif reader.problems:
+        file.damage = reader.problems[0]
+    return file
+
+
+def _engine(asked: Mapping[str, Any]) -> str | None:
+    """Return how the event of the CPU was sampled: by a timer of each thread's CPU clock, or by perf events."""
+    of_cpu = [name for name in asked.get("events", ()) if name not in ("alloc", "wall")]
+    if not of_cpu:
+        return None
+    return "ctimer" if of_cpu[0] == "cpu" else "perf_events"
+
+
+def _notes(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    pairs = (line.partition(" ") for line in path.read_text(errors="replace").splitlines())
+    return {key: value for key, _, value in pairs}
+
+
+def _number(notes: Mapping[str, str], key: str) -> int:
+    value = notes.get(key, "")
+    return int(value) if value.isdigit() else 0
+
+
+# --- samples, stacks, frames --------------------------------------------------------------------------------------------
+
+
+def _take(reader: SampleReader, file: SampleFile, first_stack: int) -> None:
+    parts: list[Samples] = []
+    stacks: list[Mapping[str, NDArray[Any]]] = []
+    for batch in reader:
+        stack = batch.stack.astype(np.int64)
+        parts.append(
+            Samples(
+                thread=np.where(batch.os_tid > 0, batch.os_tid, -1),
+                ns=batch.ns,
+                weight=batch.weight,
+                stack=np.where(stack >= 0, stack + first_stack, -1),
+                event=np.zeros(len(batch.ns), dtype=np.int64),
+                state=batch.state.astype(np.int64),
+                events=[batch.event],
+            )
+        )
+        stacks.append(reader.stacks())
+    stacks.append(reader.stacks())
+    file.samples = Samples.joined(parts)
+    file.stacks = _without_own(stacks, reader.frames(), first_stack)
+
+
+def _no_stacks(first: int) -> Stacks:
+    return Stacks(first, 0, _none(), _none(), _none(), np.zeros(0, dtype=np.bool_))
+
+
+def _without_own(parts: Sequence[Mapping[str, NDArray[Any]]], frames: pa.Table, first: int) -> Stacks:
+    """Return the stacks of a file without headway's frames; the depths of the others close up."""
+    stack_id, depth, frame = (
+        np.concatenate([part[name] for part in parts]).astype(np.int64) for name in ("stack_id", "depth", "frame_id")
+    )
+    is_cut = np.concatenate([part["is_cut"] for part in parts]) != 0
+    count = int(stack_id.max()) + 1 if len(stack_id) else 0
+    names = zip(*(frames[name].to_pylist() for name in ("class_name", "method", "kind")), strict=True)
+    own_frame = np.array([_is_own(*each) for each in names] or [False])
+    own = own_frame[frame]
+    if own.any():
+        order = np.lexsort((depth, stack_id))
+        stack_id, depth, frame, is_cut, own = (each[order] for each in (stack_id, depth, frame, is_cut, own))
+        left_out = np.cumsum(own)
+        begins = np.flatnonzero(np.diff(stack_id, prepend=-1))
+        before = np.repeat((left_out - own)[begins], np.diff(np.append(begins, len(own))))
+        depth = depth - (left_out - before)
+        stack_id, depth, frame, is_cut = (each[~own] for each in (stack_id, depth, frame, is_cut))
+    return Stacks(first, count, stack_id + first, depth, frame, is_cut, frames)
+
+
+def _is_own(class_name: str, method: str, kind: str) -> bool:
+    """Tell whether a frame is headway's; of a native one the class is the name of its library."""
+    if kind in ("native", "jvm"):
+        return method in _SIGNAL_RETURN or any(name in class_name for name in _OWN_LIBRARIES)
+    return class_name.startswith(_OWN_CLASSES)

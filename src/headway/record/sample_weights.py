@@ -1,0 +1,83 @@
+"""What a sample of the CPU stands for: the time its thread had executed since the thread's sample before it.
+
+One pass over the scheduling records in batches, in order of the end of their running parts. For each sample the executed time
+of its thread up to then is noted; the difference between two of them is the later one's weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.record.sample_files import Samples
+from headway.store.packing import TICK_NS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SPAN_BITS = 44
+"""Ticks of a recording's length: months."""
+
+
+class ExecutedAt:
+    """Notes how long each thread had executed at each of its samples, which are in order of thread and time."""
+
+    def __init__(self, samples: Samples, of_cpu_time: NDArray[np.bool_], start_ns: int) -> None:
+        """`of_cpu_time`: which samples to weigh."""
+        self._chosen = np.flatnonzero(of_cpu_time)
+        self._start = start_ns // TICK_NS
+        self._thread = samples.thread[self._chosen]
+        self._ticks = np.clip(samples.ns[self._chosen] // TICK_NS - self._start, 0, (1 << _SPAN_BITS) - 1)
+        self._keys = (self._thread << _SPAN_BITS) + self._ticks
+        self._executed = np.full(len(self._chosen), -1.0)
+        self._before: NDArray[np.float64] = np.zeros(0)
+
+    def add(self, batch: Mapping[str, Any]) -> None:
+        """Take one batch of `Decoder.next()`."""
+        if not len(self._chosen):
+            return
+        thread = batch["thread_id"].astype(np.int64)
+        if len(thread) == 0:
+            return
+        most = int(thread.max()) + 1
+        if most > len(self._before):
+            self._before = np.concatenate([self._before, np.zeros(most - len(self._before))])
+        end = np.clip(batch["end_ticks"].astype(np.int64) - self._start, 0, (1 << _SPAN_BITS) - 1)
+        running = batch["running_ticks"].astype(np.int64)
+        executed = (running - np.maximum(batch["stolen_ticks"], 0)).astype(np.float64)
+        # How much each row's thread had executed before it: sums within the batch by thread, onto those of earlier batches.
+        order = np.argsort(thread, kind="stable")
+        sums = np.cumsum(executed[order])
+        first = np.flatnonzero(np.diff(thread[order], prepend=-1))
+        sums -= np.repeat(sums[first] - executed[order][first], np.diff(np.append(first, len(order))))
+        before = np.empty(len(thread))
+        before[order] = sums - executed[order] + self._before[thread[order]]
+        self._note(thread, end, running, executed, before)
+        last = np.append(first[1:], len(order)) - 1
+        self._before[thread[order][last]] += sums[last]
+
+    def _note(self, thread: Any, end: Any, running: Any, executed: Any, before: Any) -> None:
+        """Give each sample inside a running part what had been executed by then."""
+        low = np.searchsorted(self._keys, (thread << _SPAN_BITS) + np.maximum(end - running, 0), side="left")
+        high = np.searchsorted(self._keys, (thread << _SPAN_BITS) + end, side="right")
+        hit = np.flatnonzero(high > low)
+        counts = high[hit] - low[hit]
+        row = np.repeat(hit, counts)
+        offset = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        sample = low[row] + offset
+        share = (self._ticks[sample] - (end - running)[row]) / np.maximum(1, running[row])
+        self._executed[sample] = before[row] + np.clip(share, 0, 1) * executed[row]
+
+    def weights(self, intervals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the weights of all samples: those that were not met keep their interval."""
+        weights = intervals.copy()
+        met = np.flatnonzero(self._executed >= 0)
+        if not len(met):
+            return weights
+        executed, thread = self._executed[met], self._thread[met]
+        is_first = np.diff(thread, prepend=-1) != 0
+        since = np.where(is_first, executed, np.diff(executed, prepend=0.0))
+        weights[self._chosen[met]] = np.rint(np.maximum(since, 0) * TICK_NS).astype(np.int64)
+        return weights
