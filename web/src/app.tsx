@@ -2,11 +2,14 @@ import { useState } from "preact/hooks";
 import { Histogram } from "./charts/histogram";
 import { Timeline } from "./charts/timeline";
 import { WalltimeChart } from "./charts/walltime";
+import { FLAME_LEAD } from "./flame/page";
+import { Flames } from "./flame/view";
 import { duration } from "./format";
 import { Lanes } from "./lanes/view";
 import { Locks } from "./locks/view";
 import { Facts } from "./parts/facts";
 import { Notices } from "./parts/notices";
+import { Missing, Section } from "./parts/section";
 import { Verdict } from "./parts/verdict";
 import type { Payload } from "./payload";
 
@@ -44,6 +47,13 @@ export function App({ payload }: { payload: Payload }) {
           <WalltimeChart payload={payload} />
         </div>
         <Locks payload={payload} span={span} />
+        <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
+          {payload.flames ? (
+            <Flames set={payload.flames} name="flames" />
+          ) : (
+            <Missing reason={payload.missing.flames ?? "No stack was sampled."} />
+          )}
+        </Section>
         <Lanes payload={payload} span={span} onSpan={setSpan} />
         <Facts facts={payload.facts} />
       </main>

@@ -1,15 +1,21 @@
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import { App } from "./app";
-import { readPayload } from "./payload";
+import { FlamePageApp } from "./flame/page";
+import { type AnyPayload, readPayload } from "./payload";
 import "./style.css";
+
+function page(payload: AnyPayload) {
+  if (!("page" in payload)) return <App payload={payload} />;
+  return <FlamePageApp payload={payload} />;
+}
 
 const root = document.getElementById("app");
 const payload = readPayload(document);
 if (root && payload) {
   document.title = `${payload.title} – headway`;
   root.replaceChildren();
-  render(<App payload={payload} />, root);
+  render(page(payload), root);
   // Two frames on, everything above has been painted: benchmarks/report_open.py reads this mark.
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("headway-painted")));
 } else if (root) {

@@ -1,6 +1,8 @@
 // What Python puts into the page (src/headway/report/html/payload.py writes it; keep the two alike).
 // Times are ns from the start of the recording unless a name says otherwise. Never raw events: at most 2 MB, always.
 
+import type { FlamePage, FlameSet } from "./flame/payload";
+
 export const KINDS = ["app", "gc", "jit", "vm"] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -227,15 +229,20 @@ export interface Payload {
   parallelism: Parallelism | null;
   walltime: Walltime | null;
   locks: LockView | null;
+  /** Flame graphs of what was sampled, and of time blocked; null where there is neither. */
+  flames: FlameSet | null;
   /** Why parallelism, walltime or locks is null, or why there are no lanes: a view is never empty without saying why. */
-  missing: { parallelism: string | null; walltime: string | null; lanes: string | null; locks: string | null };
+  missing: Record<"parallelism" | "walltime" | "lanes" | "locks" | "flames", string | null>;
   threads: { total: number; lanes: Lane[]; rest: RestOfThreads | null };
   phases: { items: [number, number, string, string][]; left_out: number };
   facts: { heading: string; rows: Fact[] }[];
 }
 
+/** What a page may be made of: a recording, which has no `page`, or one of the others. */
+export type AnyPayload = Payload | FlamePage;
+
 /** Reads the payload that Python put into the page; null when there is none (the bare app was opened). */
-export function readPayload(doc: Document): Payload | null {
+export function readPayload(doc: Document): AnyPayload | null {
   const text = doc.getElementById("headway-payload")?.textContent?.trim();
-  return text ? (JSON.parse(text) as Payload) : null;
+  return text ? (JSON.parse(text) as AnyPayload) : null;
 }

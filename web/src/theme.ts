@@ -18,6 +18,21 @@ const NAMES = [
   "other",
   "pause",
   "selected",
+  "frame-java",
+  "frame-interpreted",
+  "frame-inlined",
+  "frame-c1",
+  "frame-native",
+  "frame-jvm",
+  "frame-kernel",
+  "frame-thread",
+  "frame-note",
+  "frame-all",
+  "frame-smaller",
+  "frame-found",
+  "frame-more",
+  "frame-same",
+  "frame-less",
 ] as const;
 export type Theme = Record<(typeof NAMES)[number], string>;
 
@@ -26,14 +41,28 @@ export function readTheme(): Theme {
   return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Theme;
 }
 
-/** The colours in force; renders anew when the reader's preference changes. */
+/** The colours in force; renders anew when the reader's preference changes, and for print, which is always light. */
 export function useTheme(): Theme {
   const [theme, setTheme] = useState(readTheme);
   useEffect(() => {
-    const media = matchMedia("(prefers-color-scheme: dark)");
+    const media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query));
     const update = () => setTheme(readTheme());
-    media.addEventListener("change", update);
-    return () => media.removeEventListener("change", update);
+    for (const each of media) each.addEventListener("change", update);
+    return () => {
+      for (const each of media) each.removeEventListener("change", update);
+    };
   }, []);
   return theme;
+}
+
+/** Whether a media query holds; renders anew when that changes. */
+export function useMedia(query: string): boolean {
+  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const update = () => setHolds(media.matches);
+    media.addEventListener("change", update);
+    return () => media.removeEventListener("change", update);
+  }, [query]);
+  return holds;
 }

@@ -69,4 +69,11 @@ ROWS: tuple[Message, ...] = (
         "The recording is complete, and the exit code is the program's.",
         "headway report {path}",
     ),
+    Message(
+        "HW509",
+        "nothing was sampled",
+        "no stacks were sampled and no time blocked on locks was recorded, so there is no flame graph",
+        "Flame graphs show where something happened: they need stack samples, or the stacks that lock records carry.",
+        "headway run --sample cpu,alloc,wall --locks -- CMD",
+    ),
 )

@@ -3,7 +3,8 @@
 `payload` gathers what the page shows; `page` puts it into the app that web/ builds.
 """
 
+from headway.report.html.flame import render_flame
 from headway.report.html.page import render_html
 from headway.report.html.payload import PAYLOAD_BYTES, build_payload
 
-__all__ = ["PAYLOAD_BYTES", "build_payload", "render_html"]
+__all__ = ["PAYLOAD_BYTES", "build_payload", "render_flame", "render_html"]

@@ -23,9 +23,14 @@ def render_html(recording: Recording, path: Path | str, *, overwrite: bool = Fal
     Raises HeadwayError HW500 (the file exists, unless `overwrite`), HW501 (it can't be written) or HW502 (this
     installation lacks the page), and what the analyses raise.
     """
-    app = _app()
+    return write_page(build_payload(recording), path, overwrite=overwrite)
+
+
+def write_page(payload: dict[str, Any], path: Path | str, *, overwrite: bool = False) -> Path:
+    """Write the page with this payload to `path` and return it. Raises as `render_html`."""
+    page = fill(_app(), payload).encode("utf-8")
     with new_file(path, overwrite=overwrite) as out:
-        out.write(fill(app, build_payload(recording)).encode("utf-8"))
+        out.write(page)
     return Path(path)
 
 

@@ -7,8 +7,7 @@ grow with the recording (levels, threads, names, pauses, messages) has a limit h
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.lanes import MAX_LANES, STATES, Lane, Lanes, lanes
@@ -17,6 +16,8 @@ from headway.analyses.parallelism import KINDS, Level, Parallelism
 from headway.analyses.walltime import Walltime
 from headway.errors import MESSAGES, Notice
 from headway.report.html.facts import facts, title
+from headway.report.html.flame_graphs import FlameView, flame_view
+from headway.report.html.flame_pack import json_bytes
 from headway.report.html.locks import LockView, lock_view
 from headway.report.html.text import cut
 
@@ -35,24 +36,21 @@ TEXT_CHARS = 600
 def build_payload(recording: Recording) -> dict[str, Any]:
     """Return everything the page shows of a recording, at most PAYLOAD_BYTES of UTF-8 JSON."""
     found = overview(recording)
-    locks = lock_view(recording)
+    locks, flames = lock_view(recording), flame_view(recording)
     limit = MAX_LANES
     while True:
-        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), locks)
-        if _size(payload) <= PAYLOAD_BYTES or limit == 0:
+        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), locks, flames)
+        if json_bytes(payload) <= PAYLOAD_BYTES or limit == 0:
             return payload
         limit //= 2
 
 
-def _size(payload: Mapping[str, Any]) -> int:
-    """Return the bytes of the payload in the page, where each of `<`, `>` and `&` takes six."""
-    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    return len(text.encode("utf-8", "backslashreplace")) + 5 * sum(map(text.count, "<>&\u2028\u2029"))
-
-
-def _payload(recording: Recording, found: Overview, states: Lanes, locks: LockView) -> dict[str, Any]:
+def _payload(
+    recording: Recording, found: Overview, states: Lanes, locks: LockView, flames: FlameView
+) -> dict[str, Any]:
     manifest = recording.manifest
     lock_values, no_locks, lock_notices = locks
+    flame_values, no_flames, flame_notices = flames
     return {
         "version": 1,
         "made": {
@@ -66,11 +64,12 @@ def _payload(recording: Recording, found: Overview, states: Lanes, locks: LockVi
         "wall_ns": recording.wall_ns,
         "recorded_cores": manifest.recorded_cores,
         "findings": [{"id": f.id, "text": cut(f.text, TEXT_CHARS), "figures": f.figures} for f in found.findings],
-        "notices": _notices((*found.notices, *states.notices, *lock_notices)),
+        "notices": _notices((*found.notices, *states.notices, *lock_notices, *flame_notices)),
         "parallelism": _parallelism(found.parallelism),
         "walltime": _walltime(found.walltime),
         "locks": lock_values,
-        "missing": {**_missing(recording, found), "locks": no_locks},
+        "flames": flame_values,
+        "missing": {**_missing(recording, found), "locks": no_locks, "flames": no_flames},
         "threads": {
             "total": len(found.threads.rows),
             "lanes": [_lane(lane) for lane in states.lanes],
