@@ -1,0 +1,316 @@
+"""Regions of runs made by hand, whose figures follow from how they are made. Times are ns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headway.analyses.region_search import with_regions
+from headway.analyses.regions import PARALLEL, Regions, regions_of
+from headway.analyses.speedup_types import REST, RegionPrimitives
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from headway.store.sweep import Sweep, SweepRegion, SweepRun
+from made_locks import Wait
+from made_regions import JOIN_STACK, LOCK_STACK, MAIN, STACKS, WORK, MadeRun
+from made_samples import Sample
+from synthetic import FakeThread
+
+IN_WORK = SweepRegion("work", r"App\.work")
+
+
+def every(thread: int, start: int, end: int, stack: tuple[str, ...], step: int = 10) -> list[Sample]:
+    """Return a sample for each `step` ns of a stretch."""
+    return [(thread, at + step // 2, step, stack) for at in range(start, end, step)]
+
+
+def forked(second: int = 100) -> MadeRun:
+    """Main runs 100, waits 200 for two workers that run 200 and `second`, runs 100 again; a compiler beside it is not counted."""
+    threads = [
+        FakeThread("app", 0, [("R", 100), ("B", 200), ("R", 100)], "main"),
+        FakeThread("app", 100, [("R", 200)], "worker-1"),
+        FakeThread("app", 100, [("R", second)], "worker-2"),
+        FakeThread("jit", 0, [("R", 50)], "C2"),
+    ]
+    samples = every(0, 0, 100, MAIN) + every(0, 300, 400, MAIN)
+    samples += every(1, 100, 300, WORK) + every(2, 100, 100 + second, WORK)
+    waits = [Wait(0, 0, 100, 300, stack=JOIN_STACK)]
+    kinds, classes = ["wait"], ["java.lang.Thread"]
+    return MadeRun(threads, waits, wall=400, kinds=kinds, classes=classes, stacks=STACKS, samples={"cpu": samples})
+
+
+def taken_apart(made: MadeRun, path: Path, *regions: SweepRegion, window: tuple[int, int] | None = None) -> Regions:
+    return regions_of(open_recording(made.write(path / "a.headway")), regions, window)
+
+
+def parts(made: MadeRun, path: Path, *regions: SweepRegion) -> dict[str, RegionPrimitives]:
+    return {each.name: each for each in taken_apart(made, path, *regions).primitives}
+
+
+def test_a_region_lasts_from_the_first_worker_that_comes_to_the_last_that_goes(tmp_path: Path) -> None:
+    found = parts(forked(), tmp_path, IN_WORK)
+    work, rest = found["work"], found[REST]
+    assert (work.instances, work.wall_ns, work.cpu_ns, work.threads) == (1, 200, 300, 2)
+    assert (work.busiest_busy_ns, work.overall_busiest_busy_ns, work.busiest_cpu_ns) == (200, 200, 200)
+    assert (rest.instances, rest.wall_ns, rest.cpu_ns, rest.threads) == (2, 200, 200, 1)
+    assert work.thread_cpu_ns == {"worker-1": 200, "worker-2": 100}
+    assert work.io_ns == work.lock_wait_ns == work.gc_ns == work.spin_ns == 0
+    assert list(found) == ["work", REST]
+
+
+def test_a_window_cuts_regions_and_their_sums(tmp_path: Path) -> None:
+    result = taken_apart(forked(), tmp_path, IN_WORK, window=(150, 350))
+    work, rest = result.primitives
+    assert (work.wall_ns, work.cpu_ns, rest.wall_ns, rest.cpu_ns) == (150, 200, 50, 50)
+    assert result.busiest_cpu_ns == 150
+    with pytest.raises(HeadwayError, match="HW401"):
+        taken_apart(forked(), tmp_path, IN_WORK, window=(0, 401))
+
+
+def test_the_busiest_thread_is_that_of_each_instance(tmp_path: Path) -> None:
+    # Two instances of 100: in the first worker-1 is the busier one, in the second worker-2.
+    threads = [
+        FakeThread("app", 0, [("R", 20), ("B", 100), ("R", 30), ("B", 100), ("R", 20)], "main"),
+        FakeThread("app", 20, [("R", 100), ("B", 30), ("R", 40)], "worker-1"),
+        FakeThread("app", 20, [("R", 60), ("B", 70), ("R", 100)], "worker-2"),
+    ]
+    joins = [Wait(0, 0, 20, 120, stack=JOIN_STACK), Wait(0, 0, 150, 250, stack=JOIN_STACK)]
+    idle = [Wait(1, 0, 120, 150, stack=JOIN_STACK), Wait(2, 0, 80, 150, stack=JOIN_STACK)]
+    samples = every(0, 0, 20, MAIN) + every(0, 120, 150, MAIN) + every(0, 250, 270, MAIN)
+    samples += every(1, 20, 120, WORK) + every(1, 150, 190, WORK) + every(2, 20, 80, WORK) + every(2, 150, 250, WORK)
+    made = MadeRun(
+        threads, [*joins, *idle], wall=270, kinds=["wait"], classes=["java.lang.Thread"], stacks=STACKS,
+        samples={"cpu": samples},
+    )  # fmt: skip
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert (work.instances, work.wall_ns, work.cpu_ns) == (2, 200, 300)
+    assert work.busiest_busy_ns == work.busiest_cpu_ns == 200
+    assert work.overall_busiest_busy_ns == 160
+
+
+def test_every_ns_of_a_thread_has_one_part(tmp_path: Path) -> None:
+    # worker-1: runs 100 (of it 20 stolen), waits 60 for a lock (20 of it in a pause), ready 40 (10 beside the compiler), runs 20.
+    threads = [
+        FakeThread("app", 0, [("R", 10), ("B", 230), ("R", 10)], "main"),
+        FakeThread("app", 10, [("R", 100), ("B", 60), ("W", 40), ("R", 20)], "worker-1", stolen=[20]),
+        FakeThread("app", 10, [("R", 230)], "worker-2"),
+        FakeThread("jit", 200, [("R", 60)], "C2"),
+    ]
+    waits = [Wait(0, 0, 10, 240, stack=JOIN_STACK), Wait(1, 1, 110, 170, owner=2, waker=2, stack=LOCK_STACK)]
+    samples = every(0, 0, 10, MAIN) + every(1, 10, 110, WORK) + every(1, 210, 230, WORK) + every(2, 10, 240, WORK)
+    made = MadeRun(
+        threads, waits, wall=250, pauses=[(130, 150)], kinds=["wait", "park"],
+        classes=["java.lang.Thread", "java.util.concurrent.locks.ReentrantLock$NonfairSync"], stacks=STACKS,
+        samples={"cpu": samples},
+    )  # fmt: skip
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert (work.cpu_ns, work.steal_ns, work.lock_wait_ns) == (100 + 230, 20, 40)
+    assert (work.gc_ns, work.runnable_ns, work.jit_ns, work.io_ns) == (20, 30, 10, 0)
+    assert work.busiest_busy_ns == 230
+    assert work.locks == {"ReentrantLock@1001": 40}
+    assert work.lock_sites == {"org.example.App.work:4": 40}
+
+
+def test_waiting_at_a_barrier_is_no_lock_wait_and_sleeping_is_io(tmp_path: Path) -> None:
+    barrier = (
+        ("java.util.concurrent.locks.LockSupport", "park"),
+        ("java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "await"),
+        ("java.util.concurrent.CyclicBarrier", "dowait"),
+        ("java.util.concurrent.CyclicBarrier", "await"),
+        ("org.example.App", "work"),
+    )
+    threads = [
+        FakeThread("app", 0, [("R", 100)], "main"),
+        FakeThread("app", 0, [("R", 20), ("B", 30), ("R", 10), ("B", 30), ("R", 10)], "worker-1"),
+        FakeThread("app", 0, [("R", 5), ("B", 90), ("R", 5)], "ticker"),
+    ]
+    samples = every(0, 0, 100, MAIN) + every(1, 0, 20, WORK) + every(1, 50, 60, WORK) + every(1, 90, 100, WORK)
+    samples += [(2, 1, 5, ("java.lang.Thread.run", "org.example.Ticker.tick"))]
+    made = MadeRun(
+        threads, [Wait(1, 0, 20, 50, stack=2)], wall=100, stacks=(*STACKS, barrier), samples={"cpu": samples},
+        classes=["java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"],
+    )  # fmt: skip
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert work.lock_wait_ns == 0
+    assert work.io_ns == 30  # of worker-1; the ticker works in no region, and its sleeping keeps nobody up
+    assert (work.instances, work.wall_ns) == (2, 70)
+
+
+def test_a_sequential_program_is_split_by_its_samples_and_no_ns_is_lost(tmp_path: Path) -> None:
+    threads = [FakeThread("app", 0, [("R", 1000)], "main")]
+    samples = every(0, 0, 300, MAIN) + every(0, 300, 800, (*MAIN, "org.example.App.work")) + every(0, 800, 1000, MAIN)
+    made = MadeRun(threads, [], wall=1000, stacks=STACKS, samples={"cpu": samples})
+    found = parts(made, tmp_path, IN_WORK)
+    work, rest = found["work"], found[REST]
+    assert work.cpu_ns + rest.cpu_ns == work.wall_ns + rest.wall_ns == 1000
+    assert abs(work.cpu_ns - 500) <= 10  # each end is known to half a sample
+    assert (work.instances, rest.instances, work.threads) == (1, 2, 1)
+
+
+def test_a_stretch_too_short_for_a_sample_counts_as_such_stretches_mostly_were(tmp_path: Path) -> None:
+    # Main works along in each of four instances of 50; of the stretches of 8 between them only two hold a sample.
+    states, samples, workers, now = [], [], [], 0
+    for turn in range(4):
+        workers.append((now + 8, now + 58))
+        samples += [(0, now + 4, 8, MAIN)] if turn % 2 else []
+        samples += every(0, now + 8, now + 58, (*MAIN, *WORK[1:]))
+        samples += every(1, now + 8, now + 58, WORK)
+        states += [("B", 8), ("R", 50)]
+        now += 58
+    threads = [FakeThread("app", 0, [("R", now)], "main"), FakeThread("app", 0, states, "worker")]
+    idle = [Wait(1, 0, a - 8, a, stack=JOIN_STACK) for a, _ in workers]
+    made = MadeRun(
+        threads, idle, wall=now, kinds=["wait"], classes=["java.lang.Thread"], stacks=STACKS, samples={"cpu": samples}
+    )
+    found = parts(made, tmp_path, IN_WORK)
+    assert (found["work"].instances, found["work"].wall_ns) == (4, 200)
+    assert (found[REST].wall_ns, found[REST].cpu_ns) == (32, 32)
+
+
+def test_of_two_regions_at_once_the_first_one_has_the_time(tmp_path: Path) -> None:
+    threads = [
+        FakeThread("app", 0, [("R", 100)], "main"),
+        FakeThread("app", 0, [("R", 60)], "a"),
+        FakeThread("app", 0, [("B", 0), ("R", 60)], "pool-1"),
+    ]
+    first, second = ("java.lang.Thread.run", "org.example.A.run"), ("java.lang.Thread.run", "org.example.B.run")
+    samples = every(0, 60, 100, MAIN) + every(1, 0, 60, first) + every(2, 0, 30, first) + every(2, 30, 60, second)
+    made = MadeRun(threads, [], wall=100, stacks=STACKS, samples={"cpu": samples})
+    a, b = SweepRegion("a", r"\bA\.run"), SweepRegion("b", r"\bB\.run")
+    found = taken_apart(made, tmp_path, a, b)
+    assert sum(each.wall_ns for each in found.primitives) == 100
+    assert sum(each.cpu_ns for each in found.primitives) == 220
+    only_b = taken_apart(made, tmp_path, b, a).primitives[0]
+    assert only_b.wall_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("frames", "spins"),
+    [
+        (("org.example.SpinBarrier.await",), True),
+        (("org.example.App.work", "java.lang.Thread.onSpinWait"), True),
+        (("org.example.App.waitForAll", "java.util.concurrent.atomic.AtomicInteger.get"), True),
+        (("java.util.concurrent.ForkJoinPool.runWorker", "java.util.concurrent.ForkJoinPool.scan"), True),
+        (("org.example.App.work",), False),
+        (("org.example.Option.barrierless", "org.example.Work.spin"), False),
+        (("org.example.App.await", "org.example.App.compute"), False),
+        (("java.util.concurrent.CyclicBarrier.await",), False),
+    ],
+)
+def test_spinning_is_recognised_by_the_calls_and_names_of_waiting(
+    tmp_path: Path, frames: tuple[str, ...], spins: bool
+) -> None:
+    threads = [FakeThread("app", 0, [("R", 100)], "main"), FakeThread("app", 0, [("R", 100)], "worker")]
+    root = ("java.lang.Thread.run", "org.example.Task.run")
+    samples = every(1, 0, 60, root) + every(1, 60, 100, (*root, *frames)) + every(0, 0, 100, MAIN)
+    made = MadeRun(threads, [], wall=100, stacks=STACKS, samples={"cpu": samples})
+    task = parts(made, tmp_path, SweepRegion("task", r"Task\.run"))["task"]
+    assert task.cpu_ns == 200
+    assert task.spin_ns == (40 if spins else 0)
+    assert sum(task.spin_frames.values()) == task.spin_ns
+
+
+def test_the_loop_around_a_yield_spins_too(tmp_path: Path) -> None:
+    loop = ("java.lang.Thread.run", "org.example.App.untilDone")
+    threads = [FakeThread("app", 0, [("R", 100)], "main"), FakeThread("app", 0, [("R", 100)], "worker")]
+    samples = every(1, 0, 70, loop) + every(1, 70, 100, (*loop, "java.lang.Thread.yield")) + every(0, 0, 100, MAIN)
+    made = MadeRun(threads, [], wall=100, stacks=STACKS, samples={"cpu": samples})
+    assert parts(made, tmp_path, SweepRegion("loop", "untilDone"))["loop"].spin_ns == 100
+
+
+def test_counters_are_summed_where_they_were_measured(tmp_path: Path) -> None:
+    made = forked()
+    cycles = [(thread, ns, weight * 3, stack) for thread, ns, weight, stack in made.samples["cpu"]]
+    instructions = [(thread, ns, weight * 2, stack) for thread, ns, weight, stack in made.samples["cpu"]]
+    made.samples = {**made.samples, "cycles": cycles, "instructions": instructions}
+    found = parts(made, tmp_path, IN_WORK)
+    work, rest = found["work"], found[REST]
+    assert (work.cycles, work.instructions, work.cache_misses) == (900, 600, None)
+    assert (work.busiest_cycles, work.busiest_instructions) == (600, 400)
+    assert (rest.cycles, rest.instructions, rest.spin_cycles) == (600, 400, 0)
+
+
+def test_a_lambda_goes_by_the_method_around_it(tmp_path: Path) -> None:
+    made = forked()
+    stack = ("java.lang.Thread.run", "org.example.App.lambda$assign$3")
+    made.samples = {"cpu": [(t, ns, w, stack if s == WORK else s) for t, ns, w, s in made.samples["cpu"]]}
+    assert parts(made, tmp_path, SweepRegion("assign", r"App\.assign$"))["assign"].cpu_ns == 300
+
+
+def test_regions_that_match_nothing_or_everything_are_told(tmp_path: Path) -> None:
+    nothing = taken_apart(forked(), tmp_path, SweepRegion("gone", r"App\.gone"))
+    assert [notice.id for notice in nothing.notices] == ["HW490"]
+    assert (nothing.primitives[0].wall_ns, nothing.primitives[1].wall_ns) == (0, 400)
+    everything = taken_apart(forked(), tmp_path, SweepRegion("all", "App"))
+    assert [notice.id for notice in everything.notices] == ["HW491"]
+    assert not taken_apart(forked(), tmp_path, IN_WORK).notices
+
+
+def test_without_samples_the_time_with_more_than_one_active_thread_stands_for_the_region(tmp_path: Path) -> None:
+    made = forked()
+    made.samples = {}
+    result = taken_apart(made, tmp_path, IN_WORK)
+    assert [notice.id for notice in result.notices] == ["HW492"]
+    assert (result.primitives[0].wall_ns, result.primitives[0].cpu_ns) == (100, 200)
+    assert result.primitives[0].spin_ns is None
+    assert taken_apart(forked(), tmp_path).primitives[0].name == PARALLEL
+
+
+def test_without_lock_records_waiting_is_not_guessed(tmp_path: Path) -> None:
+    import made_samples
+
+    made = forked()
+    path = made_samples.write(tmp_path / "a.headway", made.threads, made.wall, made.samples)
+    work = regions_of(open_recording(path), [IN_WORK]).primitives[0]
+    assert work.lock_wait_ns is None
+    assert work.io_ns is None
+    assert (work.wall_ns, work.cpu_ns) == (200, 300)
+
+
+# --- regions that nobody gave -------------------------------------------------------------------------------------------
+
+
+def sweep_of(path: Path, parallel: MadeRun, sequential: MadeRun) -> Sweep:
+    (path / "runs").mkdir()
+    parallel.write(path / "runs" / "parallel-2-1.headway")
+    sequential.write(path / "runs" / "sequential-1-1.headway")
+    runs = (
+        SweepRun("parallel", 2, 1, True, "complete", 0, 400, 500),
+        SweepRun("sequential", 1, 1, True, "complete", 0, 600, 600),
+    )
+    return Sweep(path, "par {threads}", "seq", (2,), 1, runs=runs)
+
+
+def test_regions_are_found_by_what_other_threads_were_given_to_do(tmp_path: Path) -> None:
+    parallel = forked()
+    inner = (*WORK, "org.example.App.assign")
+    parallel.samples = {"cpu": [(t, ns, w, inner if s == WORK else s) for t, ns, w, s in parallel.samples["cpu"]]}
+    samples = every(0, 0, 200, MAIN) + every(0, 200, 500, (*MAIN, "org.example.App.assign")) + every(0, 500, 600, MAIN)
+    sequential = MadeRun(
+        [FakeThread("app", 0, [("R", 600)], "main")], [], wall=600, stacks=STACKS, samples={"cpu": samples}
+    )
+    found = with_regions(sweep_of(tmp_path, parallel, sequential))
+    assert found.regions == (SweepRegion("App.work", r"^org\.example\.App\.work$"),)
+    assert found.sequential_regions == (SweepRegion("App.work", r"^org\.example\.App\.assign$"),)
+    assert found.regions_found
+    assert [notice.id for notice in found.notices] == ["HW493"]
+    assert "thread" in found.notices[0].message
+    alone = regions_of(found.open(found.runs[1]), found.regions_of("sequential")).primitives
+    assert abs(alone[0].cpu_ns - 300) <= 10
+    both = regions_of(found.open(found.runs[0]), found.regions_of("parallel")).primitives
+    assert (both[0].wall_ns, both[0].cpu_ns) == (200, 300)
+
+
+def test_given_regions_stay_as_they_are(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    sweep = replace(sweep_of(tmp_path, forked(), forked()), regions=(IN_WORK,))
+    assert with_regions(sweep) is sweep
+
+
+def test_a_program_without_other_threads_has_no_regions_to_find(tmp_path: Path) -> None:
+    samples = {"cpu": every(0, 0, 600, MAIN)}
+    alone = MadeRun([FakeThread("app", 0, [("R", 600)], "main")], [], wall=600, stacks=STACKS, samples=samples)
+    sweep = sweep_of(tmp_path, alone, alone)
+    assert with_regions(sweep) is sweep
