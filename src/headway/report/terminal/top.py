@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from headway.analyses.profile_tree import flat
+from headway.analyses.profile_tree import flat, heaviest
 from headway.analyses.profile_types import BYTES, NANOSECONDS, FlatRow, Profile
 from headway.analyses.units import duration, percent, significant
 from headway.report.terminal.tables import _table
@@ -45,7 +45,8 @@ def render_top(found: Profile, console: Console, show_tree: bool = False, show_a
 
 def summary(found: Profile) -> str:
     """Return what the profile holds in all, in one sentence."""
-    what = "intervals" if found.event in ("lock", "off-cpu") else "samples"
+    what = "interval" if found.event in ("lock", "off-cpu") else "sample"
+    what += "s" if found.samples != 1 else ""
     threads = "1 thread" if len(found.threads) == 1 else f"{len(found.threads)} threads"
     first = found.threads[0]
     text = f"{found.event}: {weight(found.total, found.unit)} in {found.samples} {what} of {threads}"
@@ -102,8 +103,8 @@ def tree_rows(found: Profile, show_all: bool) -> tuple[list[tuple[str, str, str]
     """
     tree = found.tree
     least = 0 if show_all else found.total * SMALLEST
-    wanted = [n for n in range(len(tree)) if tree.total_weight[n] >= least]
-    shown = wanted if show_all else wanted[:TREE_ROWS]
+    largest = heaviest(tree, len(tree) if show_all else TREE_ROWS)
+    shown = largest[tree.total_weight[largest] >= least].tolist()
     rows = []
     for n, indent in _indents(found, shown):
         total, own = int(tree.total_weight[n]), int(tree.self_weight[n])
