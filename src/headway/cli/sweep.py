@@ -53,12 +53,6 @@ Examples:
     "--from-marker", metavar="REGEX", help="Leave out all before the first line of output that REGEX is found in."
 )
 @click.option(
-    "--warmup",
-    type=click.Choice(["jvm-start", "none"]),
-    default="jvm-start",
-    help="Without a marker: leave out the JVM's start, until its main class is reached, or nothing. [jvm-start]",
-)
-@click.option(
     "--input",
     "input_",
     type=click.Path(path_type=Path),

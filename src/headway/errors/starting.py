@@ -359,11 +359,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW088",
         "what is left out as warm-up",
-        "left out of every run: {what} ({least:.3f} to {most:.3f} s)",
-        "The same begin is left out of the sequential and the parallel program, so that both did the same work in what is "
-        "compared. Only a marker that the program prints can tell where its own warm-up ends: time can't, because with more "
-        "threads more work is done by then.",
-        "--from-marker 'REGEX' (a line that the program prints once it is warm), or --warmup none",
+        "left out of every run: all before the first line that matches '{marker}' ({least:.3f} to {most:.3f} s)",
+        "The same work is left out of the sequential and the parallel program, as far as both print that line after the same "
+        "work.",
+        "another --from-marker 'REGEX' where that is not so",
     ),
     Message(
         "HW089",
@@ -371,5 +370,13 @@ ROWS: tuple[Message, ...] = (
         "{path} exists already{what}; nothing was run",
         "headway never overwrites a sweep unasked, and nothing else at all.",
         "headway sweep --resume {path}   (to complete it), another -o NAME.sweep, or --force",
+    ),
+    Message(
+        "HW090",
+        "runs that are largely the start of the JVM",
+        "the start of the JVM, until the main class is reached, is {share:.0%} of the recorded runs",
+        "It is the same in the sequential and the parallel program and counts as sequential. Nothing is left out unless a line "
+        "of the program's own output says where: time alone can't tell the same work in two programs.",
+        "--from-marker 'REGEX' (a line that both programs print once they are warm), or longer runs",
     ),
 )

@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,10 +167,10 @@ class _Runs:
 
     def finish(self) -> None:
         """Put down what all the runs together tell: what is left out as warm-up, and a sequential program that is not."""
-        sweep = _with_startup(self.sweep)
-        found = [notice for notice in (_excluded(sweep), *sweep_checks.checks(sweep)) if notice is not None]
+        sweep = self.sweep
+        found = sweep_checks.checks(sweep)
         stored = [StoredNotice(notice.id, notice.message, notice.remedy) for notice in found]
-        kept = [notice for notice in sweep.notices if notice.id not in ("HW086", "HW088")]
+        kept = [notice for notice in sweep.notices if notice.id not in ("HW085", "HW086", "HW088", "HW090")]
         self.sweep = replace(sweep, notices=(*kept, *stored))
         write_sweep(self.sweep)
         for notice in found:
@@ -207,34 +206,3 @@ class _Runs:
         self._teller.say(
             Notice.of("HW084", run=run.name, reason=run.reason, rest=rest, output=output, path=self.sweep.path)
         )
-
-
-def _with_startup(sweep: Sweep) -> Sweep:
-    """Give the plain runs the median of what is left out of the recorded ones beside them: nobody watched their JVMs start."""
-    if sweep.warmup != "jvm-start":
-        return sweep
-    known: dict[tuple[str, int], list[int]] = {}
-    for run in sweep.runs:
-        if run.recorded and run.state == "complete" and run.startup_ns is not None:
-            known.setdefault((run.program, run.threads), []).append(run.startup_ns)
-    everywhere = all((run.program, run.threads) in known for run in sweep.runs if run.state == "complete")
-    runs = []
-    for run in sweep.runs:
-        excluded = None
-        if everywhere and run.state == "complete":
-            excluded = run.startup_ns
-            if excluded is None:
-                excluded = min(round(statistics.median(known[run.program, run.threads])), run.wall_ns or 0)
-        runs.append(replace(run, warmup_excluded_ns=excluded))
-    return replace(sweep, runs=tuple(runs))
-
-
-def _excluded(sweep: Sweep) -> Notice | None:
-    """Return HW088, which says what is left out; None where nothing is."""
-    spans = [run.warmup_excluded_ns for run in sweep.runs if run.warmup_excluded_ns is not None]
-    if not spans:
-        return None
-    until = "the start of the JVM, until its main class is reached"
-    if sweep.warmup == "marker":
-        until = f"all before the first line that matches '{sweep.from_marker}'"
-    return Notice.of("HW088", what=until, least=min(spans) / 1e9, most=max(spans) / 1e9)

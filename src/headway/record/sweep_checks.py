@@ -1,8 +1,9 @@
-"""What the recordings of a sweep tell of its assumptions: is the sequential program sequential?"""
+"""What the runs of a sweep tell of its assumptions: is the sequential program sequential, and what is not its work?"""
 
 from __future__ import annotations
 
 import contextlib
+import statistics
 
 from headway.errors import HeadwayError, Notice
 from headway.store.sweep import Sweep, SweepRun
@@ -10,6 +11,7 @@ from headway.store.sweep import Sweep, SweepRun
 _BESIDE = 0.02
 """Share of the busy time with two application threads active from which a program is no longer called sequential: a JVM's
 primordial thread and its main thread are active together for moments only."""
+_LARGE_START = 0.1
 _BUSY_THREAD = 0.02
 """Share of the application's CPU time from which a thread is named."""
 
@@ -17,8 +19,25 @@ _BUSY_THREAD = 0.02
 def checks(sweep: Sweep) -> list[Notice]:
     """Return the warnings that the complete runs give rise to."""
     recorded = sweep.select("sequential", recorded=True)
-    found = _beside_each_other(sweep, recorded[-1]) if recorded else None
-    return [found] if found is not None else []
+    found = (_left_out(sweep), _jvm_start(sweep), _beside_each_other(sweep, recorded[-1]) if recorded else None)
+    return [notice for notice in found if notice is not None]
+
+
+def _left_out(sweep: Sweep) -> Notice | None:
+    """Return HW088, which says what is left out; None where nothing is."""
+    spans = [run.warmup_excluded_ns for run in sweep.runs if run.warmup_excluded_ns is not None]
+    if not spans:
+        return None
+    return Notice.of("HW088", marker=sweep.from_marker, least=min(spans) / 1e9, most=max(spans) / 1e9)
+
+
+def _jvm_start(sweep: Sweep) -> Notice | None:
+    """Return HW090 when the JVM's start is a large part of the runs, and nothing is left out."""
+    started = [run for run in sweep.runs if run.startup_ns is not None and run.state == "complete" and run.wall_ns]
+    if sweep.from_marker is not None or not started:
+        return None
+    share = statistics.median((run.startup_ns or 0) / (run.wall_ns or 1) for run in started)
+    return Notice.of("HW090", share=share) if share > _LARGE_START else None
 
 
 def _beside_each_other(sweep: Sweep, run: SweepRun) -> Notice | None:

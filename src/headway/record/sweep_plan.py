@@ -40,7 +40,6 @@ class Wishes:
     regions: tuple[str, ...] = ()
     sequential_regions: tuple[str, ...] = ()
     from_marker: str | None = None
-    warmup: str = "jvm-start"
     cpus: tuple[int, ...] | None = None
     input: Path | None = None
     seed: int | None = None
@@ -75,7 +74,6 @@ def plan_sweep(wishes: Wishes) -> Sweep:
         regions=parse_regions(wishes.regions, "--region"),
         sequential_regions=parse_regions(wishes.sequential_regions, "--sequential-region"),
         from_marker=wishes.from_marker,
-        warmup="marker" if wishes.from_marker is not None else wishes.warmup,
         runs=order(wishes.sequential is not None, threads, wishes.repeat, seed),
         notices=_above_the_cores(threads, cores),
         created_utc=datetime.now(UTC).isoformat(timespec="milliseconds"),

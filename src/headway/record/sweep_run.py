@@ -61,7 +61,7 @@ def run_once(
     if not outcome.failure and outcome.exit_code:
         outcome.failure = f"its program ended with exit code {outcome.exit_code}" + _last_words(stem)
     excluded = None
-    if not outcome.failure and sweep.warmup == "marker":
+    if not outcome.failure and sweep.from_marker is not None:
         if streams.marker_ns is None:
             outcome.failure = f"no line that it printed matches --from-marker '{sweep.from_marker}'"
         else:

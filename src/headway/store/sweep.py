@@ -80,8 +80,8 @@ class Sweep:
     """What sweep.json holds. `sequential` None: there is no sequential program, one thread of the parallel one stands for it.
 
     Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
-    programs could run. `warmup` says what is left out of each run: marker, jvm-start or none; `sample` which events were
-    sampled, as `--sample` has them. `regions_found`: nobody gave the regions, they were found in the recordings.
+    programs could run; `sample` which events were sampled, as `--sample` has them. `from_marker` None: nothing is left out of
+    the runs. `regions_found`: nobody gave the regions, they were found in the recordings.
     """
 
     path: Path
@@ -93,7 +93,6 @@ class Sweep:
     sequential_regions: tuple[SweepRegion, ...] = ()
     regions_found: bool = False
     from_marker: str | None = None
-    warmup: str = "none"
     runs: tuple[SweepRun, ...] = ()
     notices: tuple[StoredNotice, ...] = ()
     version: int = VERSION

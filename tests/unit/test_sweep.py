@@ -1,0 +1,188 @@
+"""What a sweep is to do, checked before anything starts, and sweep.json as it is read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.errors import HeadwayError
+from headway.record.sweep_plan import Wishes, order, parse_regions, plan_sweep, words_of
+from headway.store.sweep import SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
+
+
+def wishes(path: Path, **other: Any) -> Wishes:
+    return Wishes(
+        **{"output": path / "a.sweep", "sequential": "true", "parallel": "true {threads}", "threads": (1, 2), **other}
+    )
+
+
+def refused(path: Path, **other: Any) -> HeadwayError:
+    with pytest.raises(HeadwayError) as caught:
+        plan_sweep(wishes(path, **other))
+    return caught.value
+
+
+# --- commands ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("java -jar 'my app.jar' {threads}", ["java", "-jar", "my app.jar", "4"]),
+        ("env THREADS={threads} a --n={threads}", ["env", "THREADS=4", "a", "--n=4"]),
+        ("a '{\"x\": 1}' {{threads}} {{other}} {} {1}", ["a", '{"x": 1}', "{threads}", "{other}", "{}", "{1}"]),
+    ],
+)
+def test_the_number_of_threads_is_put_into_each_word(command: str, words: list[str]) -> None:
+    assert words_of(command, 4) == words
+
+
+@pytest.mark.parametrize(
+    ("command", "why"), [("a {thread}", "{thread} is no placeholder"), ("a 'b", "no closing quotation"), (" ", "empty")]
+)
+def test_a_command_that_makes_no_sense_is_refused(tmp_path: Path, command: str, why: str) -> None:
+    error = refused(tmp_path, parallel=command, threads=(2,))
+    assert error.notice.id == "HW080"
+    assert why in error.notice.message
+    assert not (tmp_path / "a.sweep").exists()
+
+
+def test_a_parallel_command_without_its_number_of_threads_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, parallel="true").notice.id == "HW081"
+    assert len(plan_sweep(wishes(tmp_path, parallel="true", threads=(2,))).runs) == 20
+
+
+def test_a_program_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+    assert refused(tmp_path, sequential="headway-no-such-program").notice.id == "HW001"
+    assert refused(tmp_path, parallel="headway-no-such-program {threads}").notice.id == "HW001"
+
+
+# --- regions -------------------------------------------------------------------------------------------------------------
+
+
+def test_regions_have_a_name_and_a_pattern() -> None:
+    found = parse_regions([r"kmeans=KMeans\.(assign|tally)", "Plain.method", "eq=a=b"], "--region")
+    assert found == (
+        SweepRegion("kmeans", r"KMeans\.(assign|tally)"),
+        SweepRegion("Plain.method", "Plain.method"),
+        SweepRegion("eq", "a=b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (["a=(b"], "missing ), unterminated subpattern at character 1"),
+        (["a=b", "a=c"], "given twice"),
+        (["(rest)=b"], "in no region"),
+        ([""], "empty"),
+    ],
+)
+def test_a_region_that_cannot_be_used_is_refused(tmp_path: Path, texts: list[str], why: str) -> None:
+    error = refused(tmp_path, regions=tuple(texts))
+    assert error.notice.id == "HW082"
+    assert why in error.notice.message
+
+
+def test_a_marker_that_is_no_regular_expression_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, from_marker="*").notice.id == "HW082"
+
+
+# --- the plan ------------------------------------------------------------------------------------------------------------
+
+
+def test_each_block_holds_every_configuration_once_recorded_and_once_plain() -> None:
+    runs = order(True, (1, 2, 4), repeat=5, seed=7)
+    assert len(runs) == 5 * 4 * 2
+    assert max(Counter((run.program, run.threads, run.number, run.recorded) for run in runs).values()) == 1
+    for block in range(5):
+        part = runs[block * 8 : block * 8 + 8]
+        assert {run.number for run in part} == {block + 1}
+    blocks = [[(run.program, run.threads, run.recorded) for run in runs[i : i + 8]] for i in range(0, 40, 8)]
+    assert any(block != blocks[0] for block in blocks)
+    assert runs == order(True, (1, 2, 4), repeat=5, seed=7) != order(True, (1, 2, 4), repeat=5, seed=8)
+    assert all(run.program == "parallel" for run in order(False, (1, 2), 2, 1))
+
+
+def test_threads_above_the_cores_are_told(tmp_path: Path) -> None:
+    cores = len(os.sched_getaffinity(0))
+    sweep = plan_sweep(wishes(tmp_path, threads=(1, cores + 1, 1)))
+    assert sweep.threads == (1, cores + 1)
+    assert [notice.id for notice in sweep.notices] == ["HW083"]
+    assert not plan_sweep(wishes(tmp_path, threads=(cores,))).notices
+
+
+# --- sweep.json ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_read_as_it_was_written_with_keys_of_later_versions(tmp_path: Path) -> None:
+    (tmp_path / "a.sweep").mkdir()
+    sweep = plan_sweep(wishes(tmp_path, regions=("a=b",), from_marker="warm", threads=(1, 2, 99999)))
+    done = replace(sweep.runs[0], state="complete", exit_code=0, wall_ns=10, cpu_ns=5, warmup_excluded_ns=3)
+    sweep = replace(sweep, runs=(done, *sweep.runs[1:]))
+    write_sweep(sweep)
+    assert read_sweep(sweep.path) == sweep
+    assert is_sweep(sweep.path)
+    assert not is_sweep(tmp_path)
+    assert done.measured_ns == 7
+    data = json.loads((sweep.path / "sweep.json").read_text())
+    data["novel"], data["runs"][0]["novel"] = [1], {"x": 2}
+    (sweep.path / "sweep.json").write_text(json.dumps(data))
+    write_sweep(read_sweep(sweep.path))
+    assert json.loads((sweep.path / "sweep.json").read_text()) == data
+    assert os.listdir(sweep.path) == ["sweep.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "HW321"),
+        ({"format": "other"}, "HW320"),
+        ({"parallel": None}, "HW322"),
+        ({"threads": "many"}, "HW322"),
+        ({"runs": [{"program": "both", "threads": 1, "number": 1, "recorded": True}]}, "HW322"),
+        (
+            {"runs": [{"program": "parallel", "threads": 1, "number": 1, "recorded": True, "state": "complete"}]},
+            "HW322",
+        ),
+        ({"regions": [{"name": "a"}]}, "HW322"),
+        ("", "HW322"),
+        ("[]", "HW322"),
+        (None, "HW320"),
+    ],
+)
+def test_what_is_no_sweep_or_a_damaged_one_is_told(tmp_path: Path, change: Any, message: str) -> None:
+    sweep = plan_sweep(wishes(tmp_path))
+    sweep.path.mkdir()
+    write_sweep(sweep)
+    file = sweep.path / "sweep.json"
+    if isinstance(change, dict):
+        file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    elif change is None:
+        file.unlink()
+    else:
+        file.write_text(change)
+    with pytest.raises(HeadwayError) as caught:
+        read_sweep(sweep.path)
+    assert caught.value.notice.id == message
+
+
+def test_runs_are_selected_by_program_threads_kind_and_state(tmp_path: Path) -> None:
+    sweep = plan_sweep(wishes(tmp_path, repeat=2))
+    assert not sweep.select("parallel")
+    assert len(sweep.select("parallel", state=None)) == 8
+    assert len(sweep.select("parallel", 2, recorded=True, state="planned")) == 2
+    assert {run.name for run in sweep.select("sequential", state=None)} == {
+        *("sequential-1-1", "sequential-1-2", "sequential-1-1-plain", "sequential-1-2-plain")
+    }
+    regions = (SweepRegion("a", "b"),)
+    assert replace(sweep, regions=regions).regions_of("sequential") == regions
+    other = replace(sweep, regions=regions, sequential_regions=(SweepRegion("a", "c"),))
+    assert other.regions_of("sequential")[0].pattern == "c"
+    assert SweepRun("parallel", 1, 1, True).measured_ns is None
