@@ -87,11 +87,25 @@ def load(recording: Recording, window: tuple[int, int] | None = None) -> Activit
             "HW401", path=recording.path, start=window[0] / 1e9, end=window[1] / 1e9, length=length / 1e9
         )
     if not has_scheduling(recording):
-        raise HeadwayError("HW400", path=recording.path, mode=recording.manifest.mode)
+        raise no_scheduling(recording)
     if window is None or window == (0, length):
         return _from_table(recording, length)
     slices = recording.manifest.tables["slice"].rows * (window[1] - window[0]) / length
     return _from_both(recording, window, length) if slices > SWEEP_LIMIT else _from_slices(recording, window)
+
+
+def no_scheduling(recording: Recording) -> HeadwayError:
+    """Return the error that says why there are no thread states, with what else is known of how many cores were used."""
+    imported = recording.manifest.extra.get("import")
+    if recording.manifest.mode != "import" or not isinstance(imported, Mapping):
+        return HeadwayError("HW400", path=recording.path, mode=recording.manifest.mode)
+    used, known = imported.get("cores_used"), ""
+    if isinstance(used, Mapping):
+        known = (
+            f"; by {used.get('readings')} readings of its CPU load the JVM used {used.get('mean', 0):.2g} of"
+            f" {used.get('cores')} cores on average, {used.get('peak', 0):.2g} at most"
+        )
+    return HeadwayError("HW450", path=recording.path, source=imported.get("source"), known=known)
 
 
 def has_scheduling(recording: Recording) -> bool:

@@ -12,6 +12,7 @@ import difflib
 import errno
 import importlib
 import io
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -33,12 +34,14 @@ class Entry:
     @property
     def module(self) -> str:
         """Return the module that holds the command."""
-        return f"headway.cli.{self.name.replace('-', '_')}"
+        name = self.name.replace("-", "_")
+        return f"headway.cli.{name}_" if keyword.iskeyword(name) else f"headway.cli.{name}"
 
 
 COMMANDS: tuple[Entry, ...] = (
     Entry("run", "Record", "Record a command, print the findings, write a report."),
     Entry("record", "Record", "Record a command or a running process."),
+    Entry("import", "Record", "Make a recording of a JFR file, or of other tools' files."),
     Entry("recover", "Record", "Finalise a recording whose recorder died."),
     Entry("sweep", "Record", "Run a program at several numbers of threads."),
     Entry("parallelism", "Understand", "How many threads were active, and for how long."),

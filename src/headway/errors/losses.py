@@ -130,4 +130,41 @@ ROWS: tuple[Message, ...] = (
         "perf events may be refused to the JVM's user, or by its container. The other events were sampled.",
         "headway doctor",
     ),
+    Message(
+        "HW220",
+        "a file that was imported in part",
+        "{path} could not be read whole: {count} places are damaged or missing, the first {first}",
+        "The file was cut off, changed, or its JVM died. What could be read is in the tables; sums over them are too low.",
+        "jfr summary {path}   (what the JDK finds in it)",
+    ),
+    Message(
+        "HW221",
+        "an imported recording",
+        "this was imported from {path}, {source}: it has what that file has, and no thread states",
+        "Such a file does not know when threads ran: no parallelism, no wall-time prediction, and of locks no holders' doings.",
+        "headway run -- CMD   (records thread states, too)",
+    ),
+    Message(
+        "HW222",
+        "locks of an imported recording",
+        "locks are told apart by class and address, and waits below {threshold} are not in {path}",
+        "A garbage collection moves objects, so one lock may appear as several, and two as one. The number behind a name is "
+        "made of the address. The JDK leaves out short waits by its settings.",
+        "headway run --locks -- CMD   (every wait, and objects by identity)",
+    ),
+    Message(
+        "HW223",
+        "CPU samples that are estimates",
+        "CPU weights come from jdk.ExecutionSample: some of the threads in Java code, every {period}",
+        "It looks at a few threads at a time and only at Java code, so weights are no CPU time. JDK 25's CPUTimeSample and "
+        "async-profiler sample by CPU time.",
+        "headway run --sample cpu -- CMD",
+    ),
+    Message(
+        "HW224",
+        "a recording without times",
+        "{path} holds collapsed stacks: how often each was seen, not when",
+        "Only profiles can be made of it: top, flame, and exports of these.",
+        "headway top NAME.headway",
+    ),
 )

@@ -282,6 +282,13 @@ ROWS: tuple[Message, ...] = (
         "headway flame BEFORE.headway --event {before} --diff AFTER.headway",
     ),
     Message(
+        "HW450",
+        "no thread states in an imported recording",
+        "{path} was imported from {source}, which does not know when threads ran{known}",
+        "Parallelism and wall-time predictions need every thread's states; profilers' files hold samples and events only.",
+        "headway run -- CMD   (records them)",
+    ),
+    Message(
         "HW490",
         "a region that matches nothing",
         "region {name} ('{pattern}') is in no CPU sample of {path}",

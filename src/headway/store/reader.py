@@ -119,6 +119,8 @@ class Recording:
         connection = duckdb.connect(":memory:")
         for table in TABLES.values():
             connection.execute(self._view(table))
+        for name in filter(is_event_table, self.manifest.tables):
+            connection.execute(sql.plain_view(name, os.fspath(self.path / f"{name}.parquet")))
         return connection
 
     def _view(self, table: Table) -> str:
@@ -141,9 +143,14 @@ def open_recording(path: Path | str) -> Recording:
     if manifest.state == "recording":
         raise HeadwayError("HW304", path=path)
     for name, info in manifest.tables.items():
-        if name in TABLES:
+        if name in TABLES or is_event_table(name):
             _check_file(path / f"{name}.parquet", info, path)
     return Recording(path, manifest)
+
+
+def is_event_table(name: str) -> bool:
+    """Return whether a file is a table of an imported file's events: its columns are those of the event."""
+    return re.fullmatch(r"jfr_\w+", name, re.ASCII) is not None and name not in TABLES
 
 
 def _check_file(path: Path, info: TableInfo, directory: Path) -> None:

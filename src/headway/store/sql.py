@@ -37,6 +37,11 @@ def file_view(table: Table, path: str, present: Collection[str]) -> str:
     return f"CREATE VIEW {quote(table.name)} AS SELECT {columns} FROM {source}"
 
 
+def plain_view(name: str, path: str) -> str:
+    """Return CREATE VIEW for a Parquet file as it is."""
+    return f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({glob_literal(path)})"
+
+
 def empty_view(table: Table) -> str:
     """Return CREATE VIEW for a table this recording does not have: no rows, the right columns."""
     columns = ", ".join(_null(column) for column in table.columns)

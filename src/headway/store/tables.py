@@ -137,7 +137,7 @@ JVM_PHASE = Table(
         Column("pid", "INTEGER", "the JVM"),
         Column("start_ns", "BIGINT", "begin"),
         Column("dur_ns", "BIGINT", "length"),
-        Column("kind", "VARCHAR", "gc_pause, startup, shutdown"),
+        Column("kind", "VARCHAR", "gc_pause, startup, shutdown; imported: safepoint (which may be a pause, too)"),
         Column("cause", "VARCHAR", "the JVM's word for why", nullable=True),
     ),
 )
@@ -157,9 +157,9 @@ COUNTER = Table(
     "Counters sampled over time.",
     (
         Column("ns", "BIGINT", "when"),
-        Column("event", "VARCHAR", "cpu_steal (per CPU, cumulative), ..."),
+        Column("event", "VARCHAR", "cpu_steal (per CPU, cumulative), cpu_load_jvm_user (imported) ..."),
         Column("cpu", "SMALLINT", "the CPU; -1 for none"),
-        Column("value", "BIGINT", "ns for times"),
+        Column("value", "BIGINT", "ns for times, millionths of the machine for loads"),
     ),
 )
 
@@ -292,10 +292,23 @@ SAMPLE = Table(
     ),
 )
 
+REGION_COUNTER = Table(
+    "region_counter",
+    "Hardware counters of runs that were measured elsewhere, one row per run, or per region of one. Only where imported.",
+    (
+        Column("threads", "INTEGER", "the run's number of threads"),
+        Column("program", "VARCHAR", "sequential, parallel"),
+        Column("region", "VARCHAR", "the region's name; empty: the whole run"),
+        Column("cycles", "BIGINT", "CPU cycles", nullable=True),
+        Column("instructions", "BIGINT", "instructions retired", nullable=True),
+        Column("cache_misses", "BIGINT", "last-level cache misses", nullable=True),
+    ),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, LOSS),
-        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE),
+        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE, REGION_COUNTER),
     )
 }

@@ -55,6 +55,7 @@ class EventColumn:
 
     name: str
     kind: str
+    is_time: bool  # an integer column in ns
     values: NDArray[Any]
 
 
@@ -126,7 +127,7 @@ class JfrFile:
     def __iter__(self) -> Iterator[EventBatch]:
         """Yield batches; in the file's order within an event, but for what several threads wrote at a time."""
         for event, rows, columns, texts in iter(self._reader.next, None):
-            named = {name: EventColumn(name, _KINDS[kind], values) for name, kind, _, values in columns}
+            named = {name: EventColumn(name, _KINDS[kind], unit > 0, values) for name, kind, unit, values in columns}
             yield EventBatch(event, rows, named, [text(each) for each in texts])
 
     def stacks(self) -> dict[str, NDArray[Any]]:
@@ -180,4 +181,4 @@ class JfrFile:
     @property
     def share_read(self) -> float:
         """Return how much of the file is behind the reader, 0 to 1."""
-        return self._reader.position / max(1, self._reader.size)
+        return float(self._reader.position / max(1, self._reader.size))

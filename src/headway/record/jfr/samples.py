@@ -132,7 +132,8 @@ def _states(batch: EventBatch) -> NDArray[np.int8]:
     if column is None or column.kind != "text":
         return np.full(batch.rows, -1, dtype=np.int8)
     codes = [0 if each in _RUNNING else 1 if each in _SLEEPING else -1 for each in batch.texts] + [-1]
-    return np.array(codes, dtype=np.int8)[column.values]
+    states: NDArray[np.int8] = np.array(codes, dtype=np.int8)[column.values]
+    return states
 
 
 # --- what a sample stands for ----------------------------------------------------------------------------------------

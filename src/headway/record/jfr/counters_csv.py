@@ -1,0 +1,82 @@
+"""Counters that were measured elsewhere, as CSV: what `perf stat` on another machine counted per run of a program.
+
+A head line names the columns: threads, program (sequential or parallel), region, then any of cycles, instructions,
+cache_misses. A row is one run, or the sum over a region of one; the same row again is a repeat.
+"""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headway import __version__
+from headway.errors import HeadwayError
+from headway.store.manifest import Manifest
+from headway.store.tables import TABLES
+from headway.store.writer import write_recording
+
+_COUNTERS = ("cycles", "instructions", "cache_misses")
+_KEYS = ("threads", "program", "region")
+_PROGRAMS = ("sequential", "parallel")
+
+
+def import_counters(source: Path, directory: Path) -> None:
+    """Write a recording with the table `region_counter`.
+
+    Raises HeadwayError HW313 (not such a file) or HW314 (a row that is wrong).
+    """
+    import pyarrow as pa
+
+    columns: dict[str, list[object]] = {name: [] for name in (*_KEYS, *_COUNTERS)}
+    with open(source, encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
+        reader = csv.DictReader((line for line in lines if not line.startswith("#")), skipinitialspace=True)
+        names = [(name or "").strip().replace("-", "_") for name in reader.fieldnames or ()]
+        _check_head(source, names)
+        reader.fieldnames = names
+        for row in reader:
+            for name, value in _row(source, reader.line_num, row).items():
+                columns[name].append(value)
+    if not columns["threads"]:
+        raise HeadwayError("HW313", path=source, reason="it has a head line and no rows")
+    types = {"program": pa.string(), "region": pa.string(), "threads": pa.int32()}
+    table = pa.table({name: pa.array(values, types.get(name, pa.int64())) for name, values in columns.items()})
+    assert "region_counter" in TABLES
+    manifest = {
+        "created_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "headway_version": __version__,
+        "mode": "import",
+        "import": {"file": str(source), "source": "counters measured elsewhere", "clock": None, "window": None},
+    }
+    parsed = Manifest.from_json({"format": "headway-recording", "version": 1, **manifest})
+    write_recording(directory, parsed, {"region_counter": table}, overwrite=True)
+
+
+def _check_head(source: Path, names: list[str]) -> None:
+    unknown = [name for name in names if name not in (*_KEYS, *_COUNTERS)]
+    if unknown or "threads" not in names or not set(names) & set(_COUNTERS):
+        reason = f"unknown column {unknown[0]!r}" if unknown else "its head line lacks threads, or any counter"
+        raise HeadwayError("HW313", path=source, reason=f"{reason}; known are {', '.join((*_KEYS, *_COUNTERS))}")
+
+
+def _row(source: Path, line: int, row: dict[str, str | None]) -> dict[str, object]:
+    if None in row or None in row.values():
+        raise HeadwayError("HW314", path=source, line=line, reason="it has not as many values as the head line")
+    cells = {name: (value or "").strip() for name, value in row.items()}
+    found: dict[str, object] = {}
+    for name in ("threads", *_COUNTERS):
+        text = cells.get(name, "").replace("_", "")
+        if not text and name != "threads":
+            found[name] = None
+            continue
+        if not (text.isascii() and text.isdigit()) or int(text) >= (1 << 31 if name == "threads" else 1 << 63):
+            raise HeadwayError("HW314", path=source, line=line, reason=f"{name} is {text!r}, not a count")
+        found[name] = int(text)
+    if found["threads"] == 0:
+        raise HeadwayError("HW314", path=source, line=line, reason="threads is 0")
+    program = cells.get("program") or "parallel"
+    if program not in _PROGRAMS:
+        raise HeadwayError(
+            "HW314", path=source, line=line, reason=f"program is {program!r}, not sequential or parallel"
+        )
+    return {**found, "program": program, "region": cells.get("region", "")}

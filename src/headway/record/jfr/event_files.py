@@ -1,0 +1,99 @@
+"""The tables `jfr_<Event>` of an imported recording: every event as the file has it, for `headway query`.
+
+Names are those of JFR, but for startTime and duration, which are start_ns and dur_ns as everywhere; other times end in
+_ns, too. Threads are thread_id (null for virtual ones, whose Java id is in a column beside it), stacks are stack_id. A
+constant of several fields is JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.record.jfr.reader import NONE, EventBatch, EventColumn
+from headway.record.jfr.threads import ThreadIds
+from headway.store.manifest import TableInfo
+from headway.store.tables import Column, Table
+from headway.store.writer import TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PREFIX = "jfr_"
+MOST = 2000
+"""Tables: a file that describes more events than this is not one that a JVM wrote."""
+_RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
+_TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
+
+
+def table_name(event: str) -> str:
+    """Return the table of an event: jdk.ThreadPark -> jfr_ThreadPark, com.acme.Order -> jfr_com_acme_Order."""
+    short = event.removeprefix("jdk.").removeprefix("profiler.")
+    return PREFIX + (re.sub(r"\W", "_", short, flags=re.ASCII)[:120] or "_")
+
+
+def column_name(column: EventColumn) -> str:
+    """Return the name of a field's column: heapSpace.start -> heapSpace_start."""
+    name = _RENAMED.get(column.name) or re.sub(r"\W", "_", column.name, flags=re.ASCII)
+    return f"{name}_ns" if column.is_time and not name.endswith("_ns") else name
+
+
+class EventFiles:
+    """Writes them while batches come. Rows of an event that is laid out otherwise later keep the columns of the first."""
+
+    def __init__(self, directory: Path, threads: ThreadIds) -> None:
+        """Name the recording's directory."""
+        self._directory = directory
+        self._threads = threads
+        self._writers: dict[str, TableWriter] = {}
+        self._events: dict[str, str] = {}
+        self.left_out = 0
+
+    def write(self, batch: EventBatch) -> None:
+        """Append the rows of a batch."""
+        import pyarrow as pa
+
+        columns = self._columns(batch)
+        writer = self._writer(batch.event, columns)
+        if writer is None:
+            self.left_out += batch.rows
+            return
+        wanted = [column.name for column in writer.table.columns]
+        writer.write(pa.table({name: columns[name][1] for name in wanted if name in columns}))
+
+    def close(self) -> dict[str, TableInfo]:
+        """Write the files' ends."""
+        return {name: writer.close() for name, writer in self._writers.items()}
+
+    def _writer(self, event: str, columns: dict[str, tuple[str, Any]]) -> TableWriter | None:
+        name = table_name(event)
+        if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
+            name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
+        if name not in self._writers and len(self._writers) < MOST:
+            table = Table(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
+            self._writers[name] = TableWriter(self._directory, table)
+        return self._writers.get(name)
+
+    def _columns(self, batch: EventBatch) -> dict[str, tuple[str, pa.Array]]:
+        """Return name -> (type, values) of what the table holds."""
+        import pyarrow as pa
+
+        found: dict[str, tuple[str, pa.Array]] = {}
+        for column in batch.columns.values():
+            name, values = column_name(column), column.values
+            if column.kind == "thread":
+                thread_id, java_id = self._threads.ids(values)
+                found[name] = ("INTEGER", thread_id)
+                found[f"{name}_java_id"] = ("BIGINT", java_id)
+            elif column.kind == "stack":
+                found[name] = ("INTEGER", pa.array(values, pa.int32(), mask=values < 0, safe=False))
+            elif column.kind == "text":
+                found[name] = ("VARCHAR", batch.text_array(column.name))
+            elif column.kind == "boolean":
+                found[name] = ("BOOLEAN", pa.array(values != 0))
+            elif column.kind == "integer":
+                found[name] = ("BIGINT", pa.array(values, mask=values == NONE))
+            else:
+                found[name] = (_TYPES[column.kind], pa.array(values))
+        return found

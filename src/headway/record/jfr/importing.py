@@ -1,0 +1,216 @@
+"""A JFR file becomes a recording: samples, blocks, phases and counters in headway's tables, every event in its own.
+
+One pass, in bounded memory; what can't be read is said, and the recording is then `partial`. Times are nanoseconds since
+1970 by the clock of the file's first chunk, and the window is what its chunks cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway import __version__
+from headway.errors import HeadwayError, Notice
+from headway.record.jfr.event_files import EventFiles
+from headway.record.jfr.jvm_events import EVENTS, JvmEvents
+from headway.record.jfr.reader import EventBatch, JfrFile, Times
+from headway.record.jfr.samples import STATES, Intervals, is_sample, parse_ns, read_intervals, sample_batch
+from headway.record.jfr.staging import Staging
+from headway.record.jfr.threads import ThreadIds
+from headway.record.jfr.waits import WAITS, waits
+from headway.store.manifest import FORMAT, VERSION, TableInfo, write_manifest
+from headway.store.tables import TABLES
+from headway.store.writer import TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Progress = Callable[[float], None]
+_ONLY_SAMPLES = ("jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample", "profiler.WallClockSample")
+"""These are rows of `sample` as a whole; of allocations the class is only in the event's own table."""
+_LIVES = {"jdk.ThreadStart": False, "jdk.ThreadEnd": True}
+
+
+class JfrImport:
+    """One file on its way into one directory."""
+
+    def __init__(self, source: Path, shown: Path, directory: Path, progress: Progress) -> None:
+        """Open `source`, known to the user as `shown`. Raises HeadwayError as `JfrFile`."""
+        self._shown = shown
+        self._directory = directory
+        self._progress = progress
+        self._intervals: Intervals = read_intervals(source)
+        self._file = JfrFile(source, (), Times.ONE_CLOCK)
+        self._threads = ThreadIds(self._file)
+        self._jvm = JvmEvents()
+        self._sources: dict[str, int] = {}
+        self._last_ns = 0
+        self._rows = 0
+
+    def run(self) -> None:
+        """Read the file and write the recording.
+
+        Raises HeadwayError HW313 when nothing in it can be read, and OSError when a table can't be written.
+        """
+        tables: dict[str, TableInfo] = {}
+        events = EventFiles(self._directory, self._threads)
+        with Staging(self._directory) as staging, TableWriter(self._directory, TABLES["stack"]) as stacks:
+            for batch in self._file:
+                self._take(batch, staging, events)
+                stacks.write(self._stacks())
+                self._progress(min(0.9, self._file.share_read))
+            tables |= events.close()
+            if not self._rows:
+                first = next(iter(self._file.problems), "it has no events")
+                raise HeadwayError("HW313", path=self._shown, reason=first)
+            window = self._window()
+            threads = self._threads.table(self._jvm.pid, window)
+            if staging.rows("sample"):
+                tables |= staging.write_samples()
+            if self._has_locks(staging):
+                tables |= staging.write_blocks(self._jvm.pid, threads.select(["thread_id", "name"]))
+        tables["stack"] = stacks.info
+        small = {
+            "thread": threads,
+            "frame": self._file.frames(),
+            "jvm_phase": self._jvm.phases(),
+            "jvm": self._jvm.jvm_rows(),
+            "counter": self._jvm.counters(),
+        }
+        for name, rows in small.items():
+            with TableWriter(self._directory, TABLES[name]) as writer:
+                writer.write(rows)
+            tables[name] = writer.info
+        self._write_manifest(tables, window, events)
+        self._progress(1.0)
+
+    def _take(self, batch: EventBatch, staging: Staging, events: EventFiles) -> None:
+        self._rows += batch.rows
+        self._note_end(batch)
+        if is_sample(batch.event):
+            staging.add("sample", self._samples(batch))
+            self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
+        if batch.event in WAITS:
+            staging.add("wait", waits(batch, self._threads))
+        if batch.event in EVENTS:
+            self._jvm.take(batch)
+        if batch.event in _LIVES:
+            self._threads.note_life(batch, _LIVES[batch.event])
+        if batch.event not in _ONLY_SAMPLES:
+            events.write(batch)
+
+    def _note_end(self, batch: EventBatch) -> None:
+        """A chunk that was cut off does not say how long it is: its events do."""
+        import numpy as np
+
+        last = int(np.max(batch.ints("startTime", 0) + np.maximum(batch.ints("duration", 0), 0)))
+        self._last_ns = max(self._last_ns, last)
+
+    def _samples(self, batch: EventBatch) -> pa.Table:
+        import numpy as np
+        import pyarrow as pa
+
+        found = sample_batch(batch, self._file, self._intervals)
+        thread_id, _, _ = self._threads.numbers(found.thread)
+        one = np.zeros(batch.rows, dtype=np.int8)
+        return pa.table(
+            {
+                "thread_id": pa.array(thread_id, pa.int32(), mask=thread_id < 0, safe=False),
+                "ns": found.ns,
+                "event": pa.array([found.event]).take(pa.array(one)),
+                "weight": found.weight,
+                "stack_id": pa.array(found.stack, mask=found.stack < 0),
+                "state": pa.array(STATES).take(pa.array(found.state, mask=found.state < 0)),
+            }
+        )
+
+    def _stacks(self) -> pa.Table:
+        import pyarrow as pa
+
+        rows = self._file.stacks()
+        return pa.table({**rows, "is_cut": pa.array(rows["is_cut"] != 0)})
+
+    def _has_locks(self, staging: Staging) -> bool:
+        """Return whether the file would have blocks if there were any: then none is a finding."""
+        settings = self._settings()
+        return staging.rows("wait") > 0 or any(settings.get((event, "enabled")) == "true" for event in WAITS)
+
+    def _settings(self) -> dict[tuple[str, str], str]:
+        return self._jvm.named_settings(self._file.type_names())
+
+    def _window(self) -> tuple[int, int]:
+        chunks = self._file.chunks()
+        start = min(chunk["base_ns"] for chunk in chunks)
+        ends = [chunk["base_ns"] + chunk["dur_ns"] for chunk in chunks if not chunk["is_cut"]]
+        end = max(ends, default=start)
+        if any(chunk["is_cut"] for chunk in chunks) or end <= start:
+            end = max(end, self._last_ns)
+        # Hostile headers: a span has to be one that DuckDB can subtract.
+        return (start, end) if start < end < start + (1 << 62) else (start, start + 1)
+
+    # --- the manifest ------------------------------------------------------------------------------------------------
+
+    def _write_manifest(self, tables: dict[str, TableInfo], window: tuple[int, int], events: EventFiles) -> None:
+        settings = self._settings()
+        chunks = self._file.chunks()
+        is_partial = self._file.problem_count > 0 or events.left_out > 0
+        writer = "async-profiler" if any(name == "engine" for _, name in settings) else "JDK Flight Recorder"
+        used = self._jvm.cores_used()
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "state": "partial" if is_partial else "complete",
+            "created_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "headway_version": __version__,
+            "mode": "import",
+            "command": self._jvm.command,
+            "pid": self._jvm.pid or None,
+            "recorded_cores": self._jvm.cores,
+            "window": {"start_ns": window[0], "end_ns": window[1]},
+            "jvms": self._jvm.manifest(),
+            "tables": {name: {"rows": info.rows, "bytes": info.bytes} for name, info in tables.items()},
+            "notices": [notice.as_json() for notice in self._notices(writer, settings, tables)],
+            "import": {
+                "file": str(self._shown),
+                "source": f"a JFR file of {writer}",
+                "clock": "nanoseconds since 1970 by the clock of the file's first chunk",
+                "window": "what the file's chunks cover",
+                "chunks": len(chunks),
+                "versions": sorted({str(chunk["version"]) for chunk in chunks}),
+                "events": sum(chunk["events"] for chunk in chunks),
+                "problems": self._file.problem_count,
+                "cores_used": used,
+                "intervals_ns": {
+                    "execution": self._intervals.execution,
+                    "native": self._intervals.native,
+                    "wall": self._intervals.wall,
+                },
+            },
+        }
+        if "blocker" in tables:
+            manifest["locks"] = {"on": True, "stacks": tables["stack"].rows > 0, "capped_ns": None}
+        write_manifest(self._directory, manifest)
+
+    def _notices(self, writer: str, settings: dict[tuple[str, str], str], tables: dict[str, TableInfo]) -> list[Notice]:
+        found = [Notice.of("HW221", path=self._shown, source=f"a JFR file of {writer}")]
+        if self._file.problem_count:
+            first = self._file.problems[0]
+            found.append(Notice.of("HW220", path=self._shown, count=self._file.problem_count, first=first))
+        if "blocker" in tables:
+            found.append(Notice.of("HW222", path=self._shown, threshold=_threshold(settings)))
+        if "jdk.ExecutionSample" in self._sources and writer != "async-profiler":
+            period = f"{self._intervals.execution / 1e6:g} ms"
+            found.append(Notice.of("HW223", path=self._shown, period=period))
+        return found
+
+
+def _threshold(settings: dict[tuple[str, str], str]) -> str:
+    """Return from which length on blocks are in the file, as text."""
+    told = {value for (event, name), value in settings.items() if event in WAITS and name == "threshold"}
+    lock = settings.get(("jdk.JavaMonitorEnter", "lock"))
+    if lock is not None and parse_ns(lock):
+        told.add(f"{parse_ns(lock) / 1e6:g} ms")
+    known = sorted(told, key=parse_ns)
+    return " or ".join(known) if known else "the file's threshold"

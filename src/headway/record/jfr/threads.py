@@ -1,0 +1,96 @@
+"""The threads of an imported file: ids while it is read, rows when it has been."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headway.model import Kind
+from headway.record.jfr.reader import EventBatch, JfrFile, JfrThread
+from headway.record.kinds_of_threads import kind_of_java, kind_of_native
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+class ThreadIds:
+    """Gives each thread that is not virtual a thread_id, in the order in which the file names them."""
+
+    def __init__(self, file: JfrFile) -> None:
+        """Follow the threads of a file."""
+        self._file = file
+        self._known: list[JfrThread] = []
+        self._ids: list[int] = []
+        self._count = 0
+        self._lives: dict[int, list[int | None]] = {}
+
+    def _follow(self) -> None:
+        self._known = self._file.threads()
+        for thread in self._known[len(self._ids) :]:
+            self._ids.append(-1 if is_virtual(thread) else self._count)
+            self._count += not is_virtual(thread)
+
+    def numbers(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
+        import numpy as np
+
+        if len(places) and int(places.max()) >= len(self._ids):
+            self._follow()
+        ids = np.array([*self._ids, -1], dtype=np.int64)
+        java = np.array([each.java_id for each in self._known[: len(self._ids)]] + [0], dtype=np.int64)
+        virtual = np.array([is_virtual(each) for each in self._known[: len(self._ids)]] + [False])
+        return ids[places], java[places], virtual[places]
+
+    def ids(self, places: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+        """Return thread_id and Java id as columns, null for none."""
+        import pyarrow as pa
+
+        thread_id, java_id, _ = self.numbers(places)
+        return (
+            pa.array(thread_id, pa.int32(), mask=thread_id < 0, safe=False),
+            pa.array(java_id, mask=java_id <= 0),
+        )
+
+    def note_life(self, batch: EventBatch, end: bool) -> None:
+        """Take the rows of jdk.ThreadStart or jdk.ThreadEnd."""
+        name = "thread" if "thread" in batch.columns else "eventThread"
+        thread_ids, _, _ = self.numbers(batch.ints(name, -1))
+        for thread, ns in zip(thread_ids.tolist(), batch.ints("startTime").tolist(), strict=True):
+            self._lives.setdefault(thread, [None, None])[int(end)] = ns
+
+    def table(self, pid: int, window: tuple[int, int]) -> pa.Table:
+        """Return the rows of the table `thread`."""
+        import pyarrow as pa
+
+        self._follow()
+        rows = [self._row(n, each, pid, window) for n, each in zip(self._ids, self._known, strict=True) if n >= 0]
+        columns = list(self._row(0, JfrThread(0, 0, "", "", "", False), pid, window))
+        types = {"java_id": pa.int64(), "end_ns": pa.int64(), "group": pa.string()}
+        return pa.table({name: pa.array([row[name] for row in rows], types.get(name)) for name in columns})
+
+    def _row(self, number: int, thread: JfrThread, pid: int, window: tuple[int, int]) -> dict[str, Any]:
+        start, end = self._lives.get(number, [None, None])
+        is_java = thread.java_id > 0
+        kind = kind_of_java(thread.name, thread.group, False) if is_java else kind_of_native(thread.os_name, True)
+        if is_java and not thread.group:  # async-profiler does not tell groups
+            kind = kind_of_native(thread.os_name, True)
+        return {
+            "thread_id": number,
+            "pid": pid,
+            "tid": thread.os_tid & 0x7FFFFFFF,
+            "start_ns": window[0] if start is None else start,
+            "end_ns": end if end is None or end >= (start or window[0]) else None,
+            "name": thread.name,
+            "comm": thread.os_name,
+            # What the profiler itself did is part of the JVM's work there; headway is not in these files.
+            "kind": (Kind.VM if kind is Kind.HEADWAY else kind).value,
+            "java_id": thread.java_id or None,
+            "group": thread.group or None,
+            "from_snapshot": start is None,
+        }
+
+
+def is_virtual(thread: JfrThread) -> bool:
+    """Return whether a thread is a virtual one: the JDK says so since 21."""
+    return thread.is_virtual or (thread.os_tid == 0 and thread.java_id > 0)

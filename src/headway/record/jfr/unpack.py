@@ -1,0 +1,67 @@
+"""Compressed JFR files: unpacked to a scratch file first, because a chunk is read from several places."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+from headway.errors import HeadwayError, Notice
+
+_GZIP = b"\x1f\x8b"
+_OTHERS = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+    b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"BZh": "bzip2",
+}
+_PIECE = 1 << 20
+_SPARE = 1 << 28
+"""Bytes that stay free on the disk: a small file may unpack to terabytes."""
+
+
+def is_gzip(path: Path) -> bool:
+    """Return whether a file is compressed with gzip. Raises HeadwayError HW312 for another compression, and OSError."""
+    with open(path, "rb") as file:
+        head = file.read(6)
+    for magic, name in _OTHERS.items():
+        if head.startswith(magic):
+            raise HeadwayError(
+                "HW312", path=path, reason=f"it is compressed with {name}, which headway does not unpack"
+            )
+    return head.startswith(_GZIP)
+
+
+def unpack(path: Path, scratch: Path) -> Notice | None:
+    """Write what a gzip file holds to `scratch`. A notice when it breaks off: then it is what was unpacked until there.
+
+    Raises HeadwayError HW312 when nothing comes out of it, or the disk has no room.
+    """
+    written, problem = 0, ""
+    with open(path, "rb") as file, open(scratch, "wb") as out:
+        decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not problem and (piece := decoder.unconsumed_tail or _next(file.read(_PIECE), decoder)):
+            if decoder.eof:  # a further member: several gzip files put together are one
+                decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            try:
+                data = decoder.decompress(piece, _PIECE)
+            except zlib.error as error:
+                problem = str(error)
+                break
+            out.write(data)
+            written += len(data)
+            room = os.statvfs(scratch.parent)
+            if room.f_bavail * room.f_frsize < _SPARE:
+                raise HeadwayError(
+                    "HW312", path=path, reason=f"the disk has no room for more than {written} bytes of it"
+                )
+        if not decoder.eof:
+            problem = problem or "it ends in the middle"
+    if not written:
+        raise HeadwayError("HW312", path=path, reason=problem or "it holds nothing")
+    return Notice.of("HW220", path=path, count=1, first=f"compressed data: {problem}") if problem else None
+
+
+def _next(read: bytes, decoder: zlib._Decompress) -> bytes:
+    return decoder.unused_data + read if decoder.eof else read
