@@ -276,3 +276,32 @@ def test_the_terminal_names_every_limit_and_fits_80_columns() -> None:
         assert title in text
     assert set(LABELS) >= {*LIMITS, *NAMES, "all"}
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_parallel_one() -> None:
+    """Half the time of either is lost to others: without that the speedup is the same."""
+    alone = tuple(
+        made.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
+        for each in made.alone()
+    )
+    work, before = made.one_second_each(runnable_ns=1.0, lock_wait_ns=0.2)
+    waiting = made.region(REST, wall_ns=2 * before.wall_ns, cpu_ns=before.cpu_ns, steal_ns=before.cpu_ns)
+    result = answer(made.sweep_runs([alone], {4: [(work, waiting)]}))
+    assert result.rows[0].computed_speedup == pytest.approx(8.2 / 2.4)
+    assert result.rows[0].possible["scheduling"] == pytest.approx(4.1 / 1.3)
+    assert result.verdict.limit == "lock_contention"
+    assert result.verdict.gain == pytest.approx(1.3 / 1.1 - 1)
+    assert any("others had the CPUs" in sentence for sentence in result.verdict.evidence)
+
+
+def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_verdict() -> None:
+    taken = [0.0, 0.0, 1.6, 0.0]
+    parallel = [made.one_second_each(runnable_ns=each, lock_wait_ns=0.45) for each in taken]
+    result = answer(made.sweep_runs([made.alone()] * 4, {4: parallel}))
+    row = result.rows[0]
+    assert row.low is not None
+    assert row.high is not None
+    assert result.verdict.gain is not None
+    assert (row.high / row.low) ** 0.5 - 1 > result.verdict.gain
+    assert result.verdict.withheld is None
+    assert result.verdict.limit == "lock_contention"

@@ -6,8 +6,11 @@ Method     Gomes 2021, section 3.2 and figure 19, as text: compare the possible 
            thread (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache misses against
            the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that headway adds
            have theirs. Instructions of a busy-waiting barrier, which the paper finds by eye, are the limit `spinning`.
-Withheld   when runs differ by more than the largest gain (half width of the computed speedup's 95 % interval): nobody could
-           see the fix work. A gain below 5 % within the spread, or below 1 %, is called no limit at all.
+Disturbed  where the sequential program waited for CPUs for more than 5 % of its time, others had the machine. What that cost
+           is measured in both programs, so the other limits are then compared, and their gain told, without it.
+Withheld   when runs differ by more than the largest gain (half width of the computed speedup's 95 % interval, or of that
+           without scheduling if it is narrower): nobody could see the fix work. A gain below 5 % within the spread, or
+           below 1 %, is called no limit at all.
 Wrong when two limits are about equal (said in the evidence), or the place is in code that the regions do not cover.
 """
 
@@ -40,6 +43,7 @@ NAMES: Mapping[str, str] = {
 
 NO_LIMIT = 0.01
 SMALL = 0.05
+DISTURBED = 0.05
 _INFLATED = ("instruction_overhead", "cpi_overhead", "work_inflation", "frequency")
 
 
@@ -58,6 +62,24 @@ def ranked(row: AtThreads) -> list[tuple[str, float]]:
     return sorted(found, key=lambda each: -each[1])
 
 
+def _gains(row: AtThreads, model: Model) -> list[tuple[str, float]]:
+    """Return what `ranked` does; on a disturbed machine the gains of other limits are those without scheduling."""
+    order = ranked(row)
+    if not _is_disturbed(row, model):
+        return order
+    calm = model.speedup(("scheduling",))
+    found = []
+    for limit, gain in order:
+        without = model.speedup((*GROUPS.get(limit, (limit,)), "scheduling"))
+        found.append((limit, gain if limit == "scheduling" or not calm or not without else float(without / calm) - 1))
+    return sorted(found, key=lambda each: -each[1])
+
+
+def _is_disturbed(row: AtThreads, model: Model) -> bool:
+    taken = sum(float(part.sequential_scheduling) for part in model.parts)
+    return row.possible.get("scheduling") is not None and taken > DISTURBED * float(model.sequential_time)
+
+
 def advise(
     row: AtThreads,
     model: Model,
@@ -66,9 +88,9 @@ def advise(
     commands: Commands,
 ) -> Verdict:
     """Return the verdict at the number of threads of `row`."""
-    order = ranked(row)
+    order = _gains(row, model)
     best, gain = order[0] if order else ("", 0.0)
-    spread = half_width((row.low, row.high)) if row.low is not None and row.high is not None else 0.0
+    spread = _spread(row, best)
     at = f"at {row.threads} thread{'s' if row.threads != 1 else ''}"
     if gain < max(NO_LIMIT, min(spread, SMALL)):
         text = f"No limit that headway knows costs more than {percent(max(gain, NO_LIMIT))} {at}."
@@ -78,9 +100,25 @@ def advise(
     region = _region(model, best)
     place, where = _place(best, region, sequential, parallel)
     evidence = [_gain_evidence(row, best), *where, *_others(row, order), _speedup_evidence(row)]
+    if best != "scheduling" and _is_disturbed(row, model):
+        calm = row.possible["scheduling"] or 0.0
+        evidence.append(
+            f"others had the CPUs: gains are counted from {calm:.2f}, the speedup on a machine without them"
+        )
     text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
     command = _next(best, region, sequential, parallel)
     return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)
+
+
+def _spread(row: AtThreads, limit: str) -> float:
+    """Return how far the computed speedup is known, as a fraction; 0 where there are no repeats.
+
+    What the machine took from either program is measured, and differs most from run to run: other limits are compared without it.
+    """
+    bounds = [(row.low, row.high)]
+    if limit != "scheduling":
+        bounds.append(row.possible_intervals.get("scheduling", (None, None)))
+    return min((half_width((low, high)) for low, high in bounds if low is not None and high is not None), default=0.0)
 
 
 def _withheld(row: AtThreads, best: str, gain: float, spread: float, runs: int, commands: Commands) -> Verdict:

@@ -58,7 +58,7 @@ def check_threads(model: Model, cores: int | None) -> Iterator[Notice]:
     """Yield what is wrong at one number of threads."""
     if cores is not None and model.threads > cores:
         yield Notice.of("HW462", threads=model.threads, cores=cores)
-    many = [part for part in model.regions if part.balance > 1.02]
+    many = [part for part in model.regions if part.balance > 1.1]
     if many:
         worst = max(many, key=lambda part: part.balance)
         busy = float(worst.balance) * model.threads

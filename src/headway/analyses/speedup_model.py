@@ -16,7 +16,8 @@ Method     Gomes 2021, equations 3 to 11 (`speedup_equations`), generalised; C i
              product E_I E_CPI E_F is known as a whole, and is one limit: work_inflation.
            - E_LB takes the busiest thread of every instance of a region, not the overall busiest one.
            - Time of an instance beyond its busiest thread (hand-over, start-up) is waiting.
-           Without a limit: its efficiency is 1 in the same formula. Without the sequential fraction (E_PF = 1), the regions
+           Without a limit: its efficiency is 1 in the same formula. Scheduling is the machine's doing and hits both programs:
+           without it, T_S has none of it either. Without the sequential fraction (E_PF = 1), the regions
            share out the rest's work in proportion to their own.
 Identity   with nothing removed the formula is the sum of the parts' walls, so the computed speedup is T_S / T_P of the
            primitives (a busiest thread that is busy beyond its region's wall breaks it, and is reported).
@@ -104,8 +105,10 @@ class Model:
 
     def speedup(self, without: Collection[str] = ()) -> Number | None:
         """Return the computed speedup, or the possible one without some limits; None where it can't be told."""
-        time = self.time(without)
-        return ratio(self.sequential_time, time) if time else None
+        time, sequential = self.time(without), self.sequential_time
+        if "scheduling" in without:
+            sequential = sequential - sum(part.sequential_scheduling for part in self.parts)
+        return ratio(sequential, time) if time else None
 
     def efficiencies(self) -> dict[str, Number | None]:
         """Return every limit's efficiency over all parts; None where it can't be known.

@@ -82,7 +82,8 @@ class Part:
 
     `work` is CPU time without spinning; `busiest` (sum over the instances of the busiest thread's busy time) and `idle` add
     up to the wall. `waits` has the limits that are waits, None where not known. `inflation` holds, per limit, the efficiency
-    whose product over the limits is sequential work / work. `balance` is E_LB: above 1 where more than `threads` are busy.
+    whose product over the limits is sequential work / work. `sequential_scheduling` is what of `sequential_wall` the sequential
+    program was ready without a CPU. `balance` is E_LB: above 1 where more than `threads` are busy.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Part:
     work: Number
     sequential_work: Number
     sequential_wall: Number
+    sequential_scheduling: Number
     busiest: Number
     idle: Number
     busy: Number
@@ -131,6 +133,7 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
         work=without_spinning(parallel)[0],
         sequential_work=without_spinning(sequential)[0],
         sequential_wall=known(sequential["wall_ns"]),
+        sequential_scheduling=_without_cpu(sequential),
         busiest=busiest if busy else busiest * 0,
         idle=idle if busy else wall,
         busy=busy,
@@ -138,6 +141,13 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
         waits=waits,
         inflation=_inflation(name, sequential, parallel, counters),
     )
+
+
+def _without_cpu(sequential: Sums) -> Number:
+    """Return the wall time that the sequential program lost to scheduling: of several threads' time the part of one."""
+    wall, busy = known(sequential["wall_ns"]), sum(known(sequential[field]) for field in BUSY)
+    lost = sum(known(sequential[field]) for field in WAITS["scheduling"])
+    return lost if busy <= wall else lost * ratio(wall, busy)
 
 
 def _total(values: Sequence[Number | None]) -> Number | None:
