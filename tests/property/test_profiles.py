@@ -171,6 +171,21 @@ def test_samples_merge_into_the_tree_that_dictionaries_give(sampled: Sampled, wi
     assert (found.unit, parted.unit) == ("ns", "bytes")
 
 
+@pytest.mark.parametrize("paths", [1, 5, 30])
+def test_a_bound_puts_the_lighter_stacks_of_a_thread_together(sampled: Sampled, paths: int) -> None:
+    split = Counter[Path_]()
+    for number, _, weight, stack in sampled.taken:
+        split[thread_name(number), *slow_path(sampled.stacks, stack)] += weight
+    found = profile(sampled.recording, "cpu", by_thread=True, paths=paths)
+    per_thread = {path[0]: total for path, (_, total) in slow_tree(split).items() if len(path) == 1}
+    shown = paths_of(found.tree, found.frames)
+    assert {path[0]: total for path, (_, total) in shown.items() if len(path) == 1} == per_thread
+    rest = sum(own for path, (own, _) in shown.items() if path[1:] == ("(all lighter stacks)",))
+    assert rest > 0
+    assert found.total - rest == sum(own for path, (own, _) in shown.items() if "(all lighter stacks)" not in path)
+    assert sum(own > 0 for own, _ in shown.values()) <= paths + len(per_thread)
+
+
 @pytest.mark.parametrize("thread", ["", "worker-[01]", "virtual", "-2$"])
 @pytest.mark.parametrize("region", [r"A\.", r"^b\.B\.x$", r"\$D\.<init>", "^x$"])
 def test_a_filter_keeps_the_stacks_and_threads_that_match(sampled: Sampled, thread: str, region: str) -> None:

@@ -23,6 +23,7 @@ from headway.analyses.lock_arrays import distinct
 from headway.analyses.notices import recorded_notices
 from headway.analyses.profile_off_cpu import off_cpu
 from headway.analyses.profile_sources import (
+    LIGHTER,
     LOCK,
     NO_THREAD,
     OFF_CPU,
@@ -64,13 +65,15 @@ def profile(
     only: Collection[int] | None = None,
     by_thread: bool = False,
     by_line: bool = False,
+    paths: int | None = None,
     kinds: tuple[str, ...] | None = None,
 ) -> Profile:
     """Profile an event of a recording.
 
     thread: threads whose name it is found in. region: stacks with a frame (Class.method, dotted) that it is found in.
     window: (from, to) in ns from the recording's start. only: thread_ids. by_thread: a root per thread instead of merging them.
-    by_line: nodes are lines, not methods. kinds: of threads; by default all, for off-cpu those of the program alone.
+    by_line: nodes are lines, not methods. paths: at most so many stacks (of each thread, with by_thread) are told apart, the
+    lighter ones are put together. kinds: of threads; by default all, for off-cpu those of the program alone.
 
     Raises HeadwayError HW440 (event not recorded), HW441 (no such thread), HW442 (no such region), HW443 (nothing in the
     window), HW401 (window outside the recording) or HW402 (no span).
@@ -84,9 +87,9 @@ def profile(
     if not len(weights.weight):
         raise HeadwayError("HW443", path=recording.path, event=event, start=span[0] / 1e9, end=span[1] / 1e9)
     weights, threads = _of_threads(recording, event, weights, thread, only, kinds)
-    stacks = load_stacks(recording, weights.stack, by_line)
+    stacks = load_stacks(recording, np.append(weights.stack, LIGHTER), by_line)
     found, notices = _of_region(recording, weights, stacks, region, event)
-    return _profile(recording, event, span, found, threads, stacks, by_thread, notices)
+    return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), notices)
 
 
 def busiest_thread(recording: Recording, window: tuple[int, int] | None = None) -> int:
@@ -212,19 +215,19 @@ def _profile(
     weights: Weights,
     threads: _ThreadFacts,
     stacks: StackTable,
-    by_thread: bool,
+    how: tuple[bool, int | None],
     notices: list[Notice],
 ) -> Profile:
+    by_thread, paths = how
     frames, root = list(stacks.frames), None
-    stack, weight = weights.stack, weights.weight
-    per_thread = summed(weights.thread, np.zeros_like(weights.thread), weight, weights.samples)
+    per_thread = summed(weights.thread, np.zeros_like(weights.thread), weights.weight, weights.samples)
     if by_thread:
-        keys = per_thread.thread.tolist()
-        root = len(frames) + np.searchsorted(per_thread.thread, weights.thread)
-        frames += [Frame("", threads[key][1]) for key in keys]
+        told = _heaviest(weights, paths)
+        root = len(frames) + np.searchsorted(per_thread.thread, told.thread)
+        frames += [Frame("", threads[key][1]) for key in per_thread.thread.tolist()]
     else:
-        merged = summed(np.zeros_like(stack), stack, weight, weights.samples)
-        stack, weight = merged.stack, merged.weight
+        told = summed(np.zeros_like(weights.stack), weights.stack, weights.weight, weights.samples)
+        told = _heaviest(told, paths)
     if event in (OFF_CPU, LOCK) and not recording.has("stack"):
         notices.append(Notice.of("HW445"))
     return Profile(
@@ -236,10 +239,20 @@ def _profile(
         mode=recording.mode,
         window_ns=span,
         frames=tuple(frames),
-        tree=build_tree(stacks.stacks, stacks.row_of(stack), weight, root),
+        tree=build_tree(stacks.stacks, stacks.row_of(told.stack), told.weight, root),
         threads=_threads(per_thread, threads),
         notices=(*recorded_notices(recording), *notices),
     )
+
+
+def _heaviest(weights: Weights, limit: int | None) -> Weights:
+    """Return the `limit` heaviest pairs of thread and stack, and the others put together by thread."""
+    if limit is None or len(weights.weight) <= limit:
+        return weights
+    light = np.argsort(weights.weight)[: len(weights.weight) - limit]
+    stack = weights.stack.copy()
+    stack[light] = LIGHTER
+    return summed(weights.thread, stack, weights.weight, weights.samples)
 
 
 def _threads(found: Weights, facts: _ThreadFacts) -> tuple[ThreadWeight, ...]:

@@ -34,9 +34,10 @@ NOTES = (
     "(asleep, not in a lock: a sleep or I/O)",
     "(uninterruptible: disk I/O or page faults)",
     "(stopped)",
+    "(all lighter stacks)",
 )
 """What stands where a stack would be. A stack number -1 - k means NOTES[k]."""
-UNWALKED, NOT_TAKEN, SLEEPING, UNINTERRUPTIBLE, STOPPED = (-1 - k for k in range(len(NOTES)))
+UNWALKED, NOT_TAKEN, SLEEPING, UNINTERRUPTIBLE, STOPPED, LIGHTER = (-1 - k for k in range(len(NOTES)))
 
 _UNITS = {"cpu": NANOSECONDS, "wall": NANOSECONDS, LOCK: NANOSECONDS, OFF_CPU: NANOSECONDS, "alloc": BYTES}
 _ORDER = ("cpu", "wall", "alloc", "cycles", "instructions", "cache-misses")

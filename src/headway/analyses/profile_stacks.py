@@ -70,7 +70,7 @@ def load_stacks(recording: Recording, ids: Ints, by_line: bool = False) -> Stack
     length = count + is_cut + ((count == 0) | is_note)
     begin = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     note = KINDS.index("note")
-    flat, kind = np.full(int(begin[-1]), lost_frame), np.full(int(begin[-1]), note)
+    flat, kind = np.full(int(begin[-1]), lost_frame, np.int32), np.full(int(begin[-1]), note, np.int8)
     place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     flat[place], kind[place] = frame_of[frame_id], kind_of[frame_id]
     flat[begin[1:][is_cut] - 1] = cut_frame  # its outermost frame
@@ -105,7 +105,7 @@ def _rows(recording: Recording, wanted: Ints) -> tuple[Ints, Ints, NDArray[np.bo
         stack, depth, frame, cut = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
         row = place[stack]
         keep = row >= 0
-        parts.append((row[keep], depth[keep].astype(np.int64), frame[keep].astype(np.int32), cut[keep].astype(bool)))
+        parts.append((row[keep], depth[keep], frame[keep].astype(np.int32), cut[keep].astype(bool)))
     if not parts:
         empty = np.zeros(0, np.int64)
         return empty, empty, np.zeros(0, dtype=bool)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Layout:
     size: Ints
     depth: Ints
 
-    def column(self, levels: Sequence[Ints]) -> Ints:
+    def column(self, levels: Sequence[NDArray[np.integer[Any]]]) -> Ints:
         """Return a column of values that are given level by level."""
         found = np.zeros(len(self.parent), np.int64)
         for place, values in zip(self.place, levels, strict=True):
@@ -69,13 +69,13 @@ def build_tree(stacks: Stacks, stack: Ints, weight: Ints, root: Ints | None = No
     """Merge paths: `stack` is a row of `stacks`, `weight` its weight, `root` the frame of a node above it (kind thread)."""
     levels: list[Level] = []
     own: list[Ints] = []
-    by_kind: list[Ints] = []
+    kinds: list[NDArray[np.int8]] = []
 
     def descend(node: Ints, frame: Ints, kind: Ints) -> Ints:
         """Add the level that the paths in `node` go on to, and return their nodes in it."""
         parent, frames, place = numbered_pairs(node, frame)
         levels.append(Level(parent, frames))
-        by_kind.append(added((len(parent), len(KINDS)), (place, kind), weight))
+        kinds.append(heaviest_kind(len(parent), place, kind, weight))
         done = end == begin
         own.append(added(len(parent), place[done], weight[done]))
         return place
@@ -89,16 +89,25 @@ def build_tree(stacks: Stacks, stack: Ints, weight: Ints, root: Ints | None = No
         node = descend(node, stacks.frames[end], stacks.kind[end])
     total = totals(levels, own)
     layout = lay_out(levels, total)
-    kind = layout.column([each.argmax(axis=1) for each in by_kind])
-    return CallTree(
-        layout.parent, layout.frame, layout.column(own), layout.column(total), kind, layout.size, layout.depth
-    )
+    columns = (layout.column(each) for each in (own, total, kinds))
+    return CallTree(layout.parent, layout.frame, *columns, layout.size, layout.depth)
 
 
-def added(shape: int | tuple[int, int], place: Ints | tuple[Ints, Ints], values: Ints) -> Ints:
-    """Return zeros of a shape with values added at places."""
-    found = np.zeros(shape, np.int64)
+def added(count: int, place: Ints, values: Ints) -> Ints:
+    """Return zeros with values added at places."""
+    found = np.zeros(count, np.int64)
     np.add.at(found, place, values)
+    return found
+
+
+def heaviest_kind(count: int, place: Ints, kind: Ints, weight: Ints) -> NDArray[np.int8]:
+    """Return for each of `count` places the kind with most weight in it."""
+    found, most = np.zeros(count, np.int8), np.zeros(count, np.int64)
+    for each in np.flatnonzero(np.bincount(kind, minlength=len(KINDS))).tolist():
+        here = kind == each
+        weights = added(count, place[here], weight[here])
+        found[weights > most] = each
+        most = np.maximum(most, weights)
     return found
 
 
@@ -144,12 +153,10 @@ def flat(tree: CallTree, frames: Sequence[Frame]) -> list[FlatRow]:
     """Return every method with its own and its total weight, those with most of their own first. Threads are no methods."""
     count = len(frames)
     own, total = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    by_kind = np.zeros((count, len(KINDS)), np.int64)
     np.add.at(own, tree.frame, tree.self_weight)
     top = outermost(tree)
     np.add.at(total, tree.frame[top], tree.total_weight[top])
-    np.add.at(by_kind, (tree.frame, tree.kind), tree.total_weight)
-    kind = by_kind.argmax(axis=1) if count else np.zeros(0, np.int64)
+    kind = heaviest_kind(count, tree.frame, tree.kind, tree.total_weight)
     used = (total > 0) & (kind != KINDS.index("thread"))
     order = np.lexsort((np.arange(count), -total, -own))
     return [FlatRow(frames[i], KINDS[kind[i]], int(own[i]), int(total[i])) for i in order[used[order]].tolist()]

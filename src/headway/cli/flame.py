@@ -13,6 +13,9 @@ from headway.cli.profiles import Selection, selected, selection_options
 if TYPE_CHECKING:
     from headway.analyses.profile_types import Profile
 
+PATHS = 200_000
+"""Stacks of single threads that are told apart: bounds the memory and the time, the page itself is bounded anyhow."""
+
 
 @click.command(
     epilog="""\b
@@ -51,7 +54,7 @@ def command(
     target = output if output is not None else Path(f"{recording.path.resolve().stem}.flame.html")
     label = _label(found, chosen)
     if other is None:
-        by_thread = selected(recording, chosen, by_thread=True)
+        by_thread = selected(recording, chosen, by_thread=True, paths=PATHS)
         written = render_flame(found, target, recording=recording, by_thread=by_thread, label=label, overwrite=force)
     else:
         before = selected(other, {**chosen, "event": found.event})
