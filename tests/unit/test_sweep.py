@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from headway.errors import HeadwayError
 from headway.record.sweep_plan import Wishes, order, parse_regions, plan_sweep, words_of
 from headway.store.sweep import SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 def wishes(path: Path, **other: Any) -> Wishes:
@@ -186,3 +189,27 @@ def test_runs_are_selected_by_program_threads_kind_and_state(tmp_path: Path) -> 
     other = replace(sweep, regions=regions, sequential_regions=(SweepRegion("a", "c"),))
     assert other.regions_of("sequential")[0].pattern == "c"
     assert SweepRun("parallel", 1, 1, True).measured_ns is None
+
+
+# --- the command ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--threads", "1", "-o", "a.sweep"], "--parallel: missing"),
+        (["--parallel", "true {threads}", "--threads", "2", "-o", "a.sweep"], "--threads needs 1"),
+        (["--resume", "a.sweep", "--repeat", "3"], "with --resume only"),
+        (["--parallel", "true {threads}", "--threads", "1", "--sample", "alloc", "-o", "a.sweep"], "add cpu"),
+        (["--resume", "a.sweep"], "HW320"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("sweep", *words)
+    assert code in (1, 2)
+    assert said in err
+    assert not out
+    assert not list(tmp_path.iterdir())
