@@ -72,6 +72,14 @@ def test_locks_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(row["holders"][0]) == documented("locks", 2)
 
 
+def test_top_prints_the_documented_keys(recording: Path) -> None:
+    said = ask("top", recording, "--event", "off-cpu", "--tree")
+    assert set(said) == documented("top")
+    assert set(said["threads"][0]) == documented("top", 1)
+    assert set(said["flat"][0]) == documented("top", 2)
+    assert set(said["tree"][0]) == documented("top", 3)
+
+
 def test_the_live_table_has_the_documented_keys() -> None:
     sums = LockSums(1, 1, 0, 1, 1, 1, 1, 2, 3)
     lock = LiveLock(1, "park", "a.B", 1, 1, False, 0, sums, 0, 0, False)

@@ -134,6 +134,12 @@ def test_events_threads_regions_lines_and_windows_narrow_it_down(run: Run, recor
     assert (off_cpu["total"], off_cpu["without_stack"]) == (800, 800)
 
 
+def test_a_lambda_is_found_by_the_method_around_it(run: Run, tmp_path: Path) -> None:
+    samples: list[made_samples.Sample] = [(0, 1, 5, ("org.example.KMeans.lambda$assign$0",)), (0, 2, 7, ("a.B.c",))]
+    path = made_samples.write(tmp_path / "a.headway", [FakeThread("app", 0, [("R", 10)])], 10, {"cpu": samples})
+    assert top(run, path, "--region", r"KMeans\.assign")["total"] == 5
+
+
 def test_the_busiest_thread_of_a_window_is_the_one_that_ran_most_in_it(run: Run, tmp_path: Path) -> None:
     threads = [
         FakeThread("app", 0, [("R", 300), ("B", 700)], "early"),

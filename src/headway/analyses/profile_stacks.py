@@ -12,6 +12,7 @@ from headway.analyses.lock_arrays import distinct
 from headway.analyses.profile_sources import NOTES
 from headway.analyses.profile_tree import Stacks
 from headway.analyses.profile_types import KINDS, Frame
+from headway.analyses.region_labels import is_found
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +40,11 @@ class StackTable:
         return np.searchsorted(self.ids, ids).astype(np.int64)
 
     def matching(self, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-        """Return per stack whether the pattern is found in one of its frames (Class.method); notes are no frames."""
-        hit = np.array([bool(pattern.search(_name(frame))) for frame in self.frames], dtype=bool) & self.is_code
+        """Return per stack whether the pattern is found in one of its frames (Class.method); notes are no frames.
+
+        A lambda's code goes by the method around it, too, as in the regions of a sweep.
+        """
+        hit = np.array([is_found(pattern, _name(frame)) for frame in self.frames], dtype=bool) & self.is_code
         counts = np.concatenate([[0], np.cumsum(hit[self.stacks.frames])])
         return counts[self.stacks.begin[1:]] > counts[self.stacks.begin[:-1]]
 
