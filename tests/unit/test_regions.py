@@ -121,20 +121,36 @@ def test_waiting_at_a_barrier_is_no_lock_wait_and_sleeping_is_io(tmp_path: Path)
         ("org.example.App", "work"),
     )
     threads = [
-        FakeThread("app", 0, [("R", 100)], "main"),
+        FakeThread("app", 0, [("R", 10), ("B", 80), ("R", 10)], "main"),
         FakeThread("app", 0, [("R", 20), ("B", 30), ("R", 10), ("B", 30), ("R", 10)], "worker-1"),
         FakeThread("app", 0, [("R", 5), ("B", 90), ("R", 5)], "ticker"),
     ]
-    samples = every(0, 0, 100, MAIN) + every(1, 0, 20, WORK) + every(1, 50, 60, WORK) + every(1, 90, 100, WORK)
+    samples = every(0, 0, 10, MAIN) + every(1, 0, 20, WORK) + every(1, 50, 60, WORK) + every(1, 90, 100, WORK)
     samples += [(2, 1, 5, ("java.lang.Thread.run", "org.example.Ticker.tick"))]
     made = MadeRun(
-        threads, [Wait(1, 0, 20, 50, stack=2)], wall=100, stacks=(*STACKS, barrier), samples={"cpu": samples},
-        classes=["java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"],
+        threads, [Wait(1, 0, 20, 50, stack=2), Wait(0, 1, 10, 90, stack=JOIN_STACK)], wall=100, kinds=["park", "wait"],
+        classes=["java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", "java.lang.Thread"],
+        stacks=(*STACKS, barrier), samples={"cpu": samples},
     )  # fmt: skip
     work = parts(made, tmp_path, IN_WORK)["work"]
     assert work.lock_wait_ns == 0
     assert work.io_ns == 30  # of worker-1; the ticker works in no region, and its sleeping keeps nobody up
     assert (work.instances, work.wall_ns) == (2, 70)
+
+
+def test_a_worker_that_still_waits_for_a_cpu_while_main_goes_on_keeps_no_region_up(tmp_path: Path) -> None:
+    # The worker's last 60: woken for nothing, and ready while main does what is sequential on the only CPU.
+    threads = [
+        FakeThread("app", 0, [("R", 10), ("B", 50), ("R", 90)], "main"),
+        FakeThread("app", 10, [("W", 10), ("R", 40), ("B", 5), ("W", 60), ("R", 2)], "worker"),
+    ]
+    waits = [Wait(0, 0, 10, 60, stack=JOIN_STACK), Wait(1, 0, 60, 65, stack=JOIN_STACK)]
+    samples = every(0, 0, 10, MAIN) + every(0, 60, 150, MAIN) + every(1, 20, 60, WORK)
+    made = MadeRun(
+        threads, waits, wall=150, kinds=["wait"], classes=["java.lang.Thread"], stacks=STACKS, samples={"cpu": samples}
+    )
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert (work.wall_ns, work.runnable_ns) == (52, 10)
 
 
 def test_a_sequential_program_is_split_by_its_samples_and_no_ns_is_lost(tmp_path: Path) -> None:

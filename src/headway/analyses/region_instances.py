@@ -4,8 +4,10 @@ An instance of a region is a stretch with at least one thread busy in it. Which 
 
 * A *worker* is a thread other than the main one with at least four fifths of its telling samples in regions. It is in a
   region whenever it is busy, to the ns: what it does around the region's frames (its pool's code, loops around the work) is part
-  of what the region costs. Where workers have several regions, a stretch between two moments with all of them idle is divided
-  at the middle between two neighbouring samples of different regions, whichever worker they came from.
+  of what the region costs. But while the main thread has something to do, only a worker that is on a CPU makes a region go on:
+  one that still waits for a CPU, only to find that there is no more work, does not. Where workers have several regions, a
+  stretch between two moments with all of them idle is divided at the middle between two neighbouring samples of different
+  regions, whichever worker they came from.
 * Any other thread (the main thread of a parallel program, the only one of a sequential program) is in a region between its own
   samples of that region, up to the middle towards its next sample of something else, as far as no worker is busy. A stretch
   between two instances of the workers that is too short to hold a sample of it counts as what its samples in such stretches
@@ -53,7 +55,8 @@ def instances(threads: list[ThreadTime], samples: Samples | None, regions: int, 
     evidence = _Evidence(samples, regions)
     main = _main(threads, evidence)
     workers = [thread for thread in threads if thread is not main and evidence.is_worker(thread.thread_id)]
-    of_workers = union([thread.busy for thread in workers])
+    of_main = main.active if main is not None else NOTHING
+    of_workers = union([thread.runs for thread in workers]) | (union([thread.busy for thread in workers]) - of_main)
     found = _of_workers(of_workers, workers, evidence, regions)
     gaps = window - of_workers
     members = {thread.thread_id for thread in (*workers, *([main] if main else []))}
@@ -73,7 +76,7 @@ def instances(threads: list[ThreadTime], samples: Samples | None, regions: int, 
 def _by_count(threads: list[ThreadTime], regions: int, window: Spans) -> Instances:
     seen, twice = NOTHING, NOTHING
     for thread in threads:
-        busy = thread.runs | thread.runnable | thread.jit
+        busy = thread.active
         twice, seen = twice | (seen & busy), seen | busy
     twice = twice & window
     return Instances([twice, *[NOTHING] * (regions - 1), window - twice], frozenset(), frozenset())

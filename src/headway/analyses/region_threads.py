@@ -62,6 +62,11 @@ class ThreadTime:
     """Begin, end, lock and stack of each wait in contention."""
 
     @property
+    def active(self) -> Spans:
+        """Return when it was on a CPU or ready for one."""
+        return union([self.runs, self.runnable, self.jit])
+
+    @property
     def busy(self) -> Spans:
         """Return when it had something to do, whether it could do it or not."""
         return union([self.runs, self.gc, self.lock, self.jit, self.runnable, self.io])

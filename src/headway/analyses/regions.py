@@ -39,8 +39,8 @@ PARALLEL = "(parallel)"
 
 _SHOWN = 20
 _EVERYTHING = 0.995
-_TAKES_PART = 0.01
-"""A thread counts in a region from this share of the time of its busiest thread on: a main thread that only starts the others
+_TAKES_PART = 0.1
+"""A thread counts in a region from this share of the CPU time of the largest one on: a main thread that only starts the others
 does not."""
 
 
@@ -120,7 +120,7 @@ class _Parts:
         times = self._times
         each = [_ThreadParts.of(thread, spans, thread.thread_id in self._members) for thread in times.threads]
         present = [part for part in each if part.total_busy]
-        most = max((part.total_busy for part in present), default=0)
+        most = max((part.total("cpu") for part in present), default=0)
         overall = max(present, key=lambda part: part.total_busy, default=None)
         busiest, busiest_busy = _busiest(present, len(spans))
         evidence = _Samples.of(self._samples, spans)
@@ -142,7 +142,7 @@ class _Parts:
             busiest_busy_ns=busiest_busy,
             overall_busiest_busy_ns=overall.total_busy if overall else 0,
             busiest_cpu_ns=_of_busiest(present, busiest),
-            threads=max(1, sum(part.total_busy >= _TAKES_PART * most for part in present)),
+            threads=max(1, sum(part.total("cpu") >= _TAKES_PART * most for part in present)),
             frames=evidence.frames(cpu, self._stacks),
             busiest_frames=evidence.frames(cpu, self._stacks, overall.thread.thread_id) if overall else {},
             spin_frames=spin_frames,

@@ -74,10 +74,14 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Return a run: a main thread that computes all the time, workers with one sample each, a compiler, a pause or two."""
+    """Return a run: a main thread, workers with one sample each, a compiler, a pause or two."""
     team = draw(st.lists(workers(), min_size=1, max_size=3))
     compiler = FakeThread("jit", draw(st.integers(0, 20)), [("R", draw(st.integers(1, 20)))], "C2")
-    threads = [FakeThread("app", 0, [("R", WALL)], "main"), *(thread for thread, _ in team), compiler]
+    threads = [
+        FakeThread("app", 0, [("R", draw(st.integers(1, 20))), *_cycles(draw(STATES))], "main"),
+        *(thread for thread, _ in team),
+        compiler,
+    ]
     pauses = [(at, at + draw(st.integers(1, 6))) for at in draw(st.lists(st.integers(0, 50), max_size=2))]
     samples = [(0, 1, 1, MAIN), *((i, thread.start, 1, WORK) for i, (thread, _) in enumerate(team, 1))]
     waits = [
@@ -96,7 +100,10 @@ def cases(draw: st.DrawFn) -> Case:
 @given(cases())
 def test_regions_are_what_a_look_at_every_ns_gives(case: Case) -> None:
     team = range(1, len(case.made.threads) - 1)
-    inside = [any(case.part(i, t) for i in team) for t in range(WALL)]
+    main_idle = [case.made.threads[0].at(t) not in ("R", "W") for t in range(WALL)]
+    inside = [
+        any(case.part(i, t) for i in team if case.part(i, t) == "cpu" or idle) for t, idle in enumerate(main_idle)
+    ]
     expected = {
         name: {
             part: _sum(case, [t for t in range(WALL) if inside[t] == is_work], is_work, inside, part) for part in PARTS
