@@ -73,13 +73,23 @@ COMMANDS = Commands(
 def sweep_runs(
     sequential: Sequence[tuple[RegionPrimitives, ...]],
     parallel: Mapping[int, Sequence[tuple[RegionPrimitives, ...]]],
+    *,
+    cores: int = 8,
+    others_share: float | None = None,
     **others: Any,
 ) -> SweepRuns:
     """Runs of a sweep from the regions of each; plain runs take exactly as long as recorded ones, unless told otherwise."""
 
     def runs(n: int, each: Sequence[tuple[RegionPrimitives, ...]]) -> tuple[RunPrimitives, ...]:
         return tuple(
-            run(n, regions, number=i, recording=f"made.sweep/runs/{n}-{i}.headway")
+            run(
+                n,
+                regions,
+                number=i,
+                recording=f"made.sweep/runs/{n}-{i}.headway",
+                cores=cores,
+                others_share=others_share,
+            )
             for i, regions in enumerate(each, start=1)
         )
 
@@ -87,7 +97,7 @@ def sweep_runs(
     rest = {n: runs(n, each) for n, each in parallel.items()}
     walls = {n: tuple(each.wall_ns for each in group) for n, group in rest.items()}
     basis: dict[str, Any] = {
-        "path": "made.sweep", "mode": "ebpf", "cores": 8, "sequential": first, "parallel": rest,
+        "path": "made.sweep", "mode": "ebpf", "cores": cores, "sequential": first, "parallel": rest,
         "recorded_sequential_ns": tuple(each.wall_ns for each in first),
         "plain_sequential_ns": tuple(each.wall_ns for each in first),
         "recorded_ns": walls, "plain_ns": walls, "commands": COMMANDS,

@@ -305,3 +305,24 @@ def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_ver
     assert (row.high / row.low) ** 0.5 - 1 > result.verdict.gain
     assert result.verdict.withheld is None
     assert result.verdict.limit == "lock_contention"
+
+
+def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None:
+    """They leave the sequential program a CPU, but not the parallel one all four."""
+    parallel = [made.one_second_each(runnable_ns=1.0, uneven=0.3)]
+    runs = made.sweep_runs([made.alone()], {4: parallel}, others_share=0.2)
+    result = answer(runs)
+    possible = result.rows[0].possible
+    assert max(NAMES, key=lambda limit: possible[limit] or 0) == "scheduling"
+    assert result.verdict.limit == "load_balance"
+    # Imbalance is that of the busy times, waits included: 2.3 s against a mean of 2 s, of 1 s of work.
+    assert result.verdict.gain == pytest.approx((1.15 + 0.1) / 1.1 - 1)
+    assert "20% of the time of its CPUs" in next(n.message for n in result.notices if n.id == "HW475")
+    calm = answer(made.sweep_runs([made.alone()], {4: parallel}, others_share=0.01))
+    assert calm.verdict.limit == "scheduling"
+    assert "HW475" not in ids(calm)
+
+
+def test_more_threads_than_cores_are_a_limit_of_the_program_on_any_machine() -> None:
+    runs = made.sweep_runs([made.alone()], {4: [made.one_second_each(runnable_ns=1.0)]}, cores=2, others_share=0.2)
+    assert answer(runs).verdict.limit == "scheduling"

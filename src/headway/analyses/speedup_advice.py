@@ -6,8 +6,9 @@ Method     Gomes 2021, section 3.2 and figure 19, as text: compare the possible 
            thread (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache misses against
            the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that headway adds
            have theirs. Instructions of a busy-waiting barrier, which the paper finds by eye, are the limit `spinning`.
-Disturbed  where the sequential program waited for CPUs for more than 5 % of its time, others had the machine. What that cost
-           is measured in both programs, so the other limits are then compared, and their gain told, without it.
+Disturbed  where others had more than 5 % of the CPUs' time, or the sequential program was without a CPU for as long (HW475).
+           What that cost is measured in both programs: the limits of the parallel one are then compared, and their gain told,
+           without it, and scheduling is a limit only if there are more threads than cores.
 Withheld   when runs differ by more than the largest gain (half width of the computed speedup's 95 % interval, or of that
            without scheduling if it is narrower): nobody could see the fix work. A gain below 5 % within the spread, or
            below 1 %, is called no limit at all.
@@ -62,22 +63,29 @@ def ranked(row: AtThreads) -> list[tuple[str, float]]:
     return sorted(found, key=lambda each: -each[1])
 
 
-def _gains(row: AtThreads, model: Model) -> list[tuple[str, float]]:
-    """Return what `ranked` does; on a disturbed machine the gains of other limits are those without scheduling."""
-    order = ranked(row)
-    if not _is_disturbed(row, model):
-        return order
-    calm = model.speedup(("scheduling",))
-    found = []
-    for limit, gain in order:
-        without = model.speedup((*GROUPS.get(limit, (limit,)), "scheduling"))
-        found.append((limit, gain if limit == "scheduling" or not calm or not without else float(without / calm) - 1))
-    return sorted(found, key=lambda each: -each[1])
-
-
-def _is_disturbed(row: AtThreads, model: Model) -> bool:
+def others_share(model: Model, runs: Sequence[RunPrimitives]) -> float:
+    """Return how much others had of the machine: the larger of their share of the CPUs' time in `runs`, and the share of its
+    time that the sequential program, which needs one CPU, had none.
+    """
     taken = sum(float(part.sequential_scheduling) for part in model.parts)
-    return row.possible.get("scheduling") is not None and taken > DISTURBED * float(model.sequential_time)
+    shares = [run.others_share for run in runs if run.others_share is not None]
+    used = sum(shares) / len(shares) if shares else 0.0
+    return max(used, taken / float(model.sequential_time) if model.sequential_time else 0.0)
+
+
+def _gains(row: AtThreads, model: Model, runs: Sequence[RunPrimitives]) -> list[tuple[str, float]]:
+    """Return what `ranked` does; on a disturbed machine the gains are those without scheduling."""
+    order = ranked(row)
+    calm = model.speedup(("scheduling",))
+    if not calm or row.possible.get("scheduling") is None or others_share(model, runs) <= DISTURBED:
+        return order
+    cores = runs[0].cores
+    found = [each for each in order if each[0] == "scheduling" and cores is not None and model.threads > cores]
+    for limit, _ in order:
+        without = model.speedup((*GROUPS.get(limit, (limit,)), "scheduling"))
+        if limit != "scheduling" and without:
+            found.append((limit, float(without / calm) - 1))
+    return sorted(found, key=lambda each: -each[1])
 
 
 def advise(
@@ -88,7 +96,7 @@ def advise(
     commands: Commands,
 ) -> Verdict:
     """Return the verdict at the number of threads of `row`."""
-    order = _gains(row, model)
+    order = _gains(row, model, parallel)
     best, gain = order[0] if order else ("", 0.0)
     spread = _spread(row, best)
     at = f"at {row.threads} thread{'s' if row.threads != 1 else ''}"
@@ -100,11 +108,9 @@ def advise(
     region = _region(model, best)
     place, where = _place(best, region, sequential, parallel)
     evidence = [_gain_evidence(row, best), *where, *_others(row, order), _speedup_evidence(row)]
-    if best != "scheduling" and _is_disturbed(row, model):
-        calm = row.possible["scheduling"] or 0.0
-        evidence.append(
-            f"others had the CPUs: gains are counted from {calm:.2f}, the speedup on a machine without them"
-        )
+    calm = row.possible.get("scheduling")
+    if best != "scheduling" and calm is not None and others_share(model, parallel) > DISTURBED:
+        evidence.append(f"others had the CPUs: gains are counted from {calm:.2f}, the speedup without them")
     text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
     command = _next(best, region, sequential, parallel)
     return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from headway.analyses.speedup_advice import DISTURBED, others_share
 from headway.analyses.speedup_model import Model
 from headway.analyses.speedup_parts import ABSENT, BUSY, Part, known
-from headway.analyses.speedup_types import REST, AtThreads
+from headway.analyses.speedup_types import REST, AtThreads, RunPrimitives
 from headway.analyses.speedup_uncertainty import half_width
 from headway.analyses.units import percent
 from headway.errors import Notice
@@ -21,9 +22,12 @@ NOTABLE = 0.02
 UNKNOWN_SPREAD = 0.05
 
 
-def check_programs(models: Sequence[Model]) -> Iterator[Notice]:
-    """Yield what is wrong with the programs and regions; `models` are those of all thread counts."""
+def check_programs(models: Sequence[Model], runs: Sequence[RunPrimitives]) -> Iterator[Notice]:
+    """Yield what is wrong with the programs and regions; `models` are those of all thread counts, `runs` the parallel runs."""
     first = models[0]
+    others = others_share(first, runs)
+    if others > DISTURBED:
+        yield Notice.of("HW475", share=percent(others))
     ratio = _threads_in_sequential(first)
     if ratio > 1.1:
         yield Notice.of("HW463", ratio=ratio)

@@ -132,8 +132,18 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
         regions=tuple(parts.primitives),
         busiest_cpu_ns=parts.busiest_cpu_ns,
         cores=sweep.cores,
+        others_share=_others_share(recording),
         recording=str(recording.path),
     )
+
+
+def _others_share(recording: Recording) -> float | None:
+    """Return the share of the program's CPUs that other processes and the host used; None where that was not counted."""
+    others, stolen = recording.manifest.other_ns, recording.manifest.steal_ns
+    wall = recording.wall_ns
+    if not others or not wall:
+        return None
+    return sum(ns + stolen.get(cpu, 0) for cpu, ns in others.items()) / (wall * len(others))
 
 
 def rerun(sweep: Sweep, repeat: int) -> str:

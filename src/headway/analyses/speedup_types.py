@@ -96,6 +96,8 @@ class RunPrimitives:
     """CPU time of the application thread that used most (for the POP efficiencies)."""
     cores: int | None = None
     """CPUs that the program might use."""
+    others_share: float | None = None
+    """Of the time of those CPUs: used by other processes or taken by the host, over the whole recording."""
     recording: str | None = None
     """Path, for the commands that the verdict proposes."""
 

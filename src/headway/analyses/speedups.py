@@ -155,7 +155,10 @@ def _flat(runs: Sequence[RunPrimitives], region: str) -> dict[str, float]:
 
 
 def _notices(runs: SweepRuns, models: Mapping[int, Model], rows: Mapping[int, AtThreads]) -> list[Notice]:
-    found = [*runs.notices, *check_programs(tuple(models.values()))]
+    found = [
+        *runs.notices,
+        *check_programs(tuple(models.values()), [run for group in runs.parallel.values() for run in group]),
+    ]
     if not next(iter(models.values())).counters:
         found.append(Notice.of("HW466"))
     overhead = None

@@ -113,4 +113,12 @@ ROWS: tuple[Message, ...] = (
         "Programs of another speed are elsewhere at the same time; percentages fit runs that have the same phases.",
         "headway speedups {path} --region NAME   (regions are the same work in every run)",
     ),
+    Message(
+        "HW475",
+        "a machine that others used",
+        "others used the machine while the sweep ran: {share} of the time of its CPUs, or of the sequential program's",
+        "What that cost is measured in both programs. The speedups hold it; the verdict compares the limits without it. Beyond"
+        " that it makes runs differ, so that it takes more repeats.",
+        "stop what else runs, or --cpus with those that are free; then headway sweep again",
+    ),
 )
