@@ -31,10 +31,10 @@ class Parser {
  public:
   explicit Parser(Cursor in) : in_(in) {}
 
-  bool parse(Element* root) {
+  bool parse(Element* root, int64_t* id) {
     in_.integer(8);  // start
     in_.integer(8);  // duration
-    in_.integer(8);  // id of the metadata
+    *id = static_cast<int64_t>(in_.integer(8));
     const size_t n = in_.count();
     strings_.resize(n);
     Text text;
@@ -112,7 +112,7 @@ Field field_of(const Element& element, const Names& names) {
 bool Metadata::parse(Cursor in) {
   Parser parser(in);
   Element root;
-  if (!parser.parse(&root)) return false;
+  if (!parser.parse(&root, &id_)) return false;
   types_.clear();
   for (const Element& metadata : root.children) {
     if (metadata.name != "metadata") continue;

@@ -49,9 +49,12 @@ class Metadata {
   }
   const Type* find(std::string_view name) const;
   const std::unordered_map<int64_t, Type>& types() const { return types_; }
+  // Chunks with the same id have the same types.
+  int64_t id() const { return id_; }
 
  private:
   std::unordered_map<int64_t, Type> types_;
+  int64_t id_ = 0;
 };
 
 }  // namespace headway::jfr

@@ -112,8 +112,7 @@ bool Reader::open_chunk() {
     info.is_cut = info.size < kHeaderBytes || info.size > left;
     chunk->end = position_ + (info.is_cut ? left : info.size);
     if (info.is_cut) problem(position_, "a chunk that was never finished, or whose end is missing");
-    const Clock clock = clock_for(info);
-    info.base_ns = clock.base_ns;
+    info.base_ns = info.start_ns;  // until its types are known
     chunks_.push_back(info);
     chunk->info = &chunks_.back();
     chunk_ = std::move(chunk);
@@ -122,26 +121,31 @@ bool Reader::open_chunk() {
       close_chunk(chunk_->end);
       continue;
     }
-    tables_.begin_chunk(chunk_->layouts.get(), chunk_->meanings.get(), clock);
+    clock_ = clock_for(chunks_.back(), chunk_->metadata.id());
+    chunks_.back().base_ns = clock_.time_ns(info.start_ticks);
+    tables_.begin_chunk(chunk_->layouts.get(), chunk_->meanings.get(), clock_);
     return true;
   }
   return false;
 }
 
-Clock Reader::clock_for(const ChunkInfo& info) {
+Clock Reader::clock_for(const ChunkInfo& info, int64_t metadata) {
   Clock clock{info.start_ns, info.start_ticks, static_cast<double>(info.ticks_per_second) / 1e9};
   if (info.ticks_per_second <= 0) {
     problem(info.offset, "a chunk whose clock has no rate: its ticks are taken for nanoseconds");
     clock.ticks_per_ns = 1;
   }
+  const bool is_first = !metadata_.has_value();
+  const bool is_alike = metadata_ == metadata;
+  metadata_ = metadata;
   if (times_ == Times::ticks) {
     clock.base_ns = clock.span_ns(info.start_ticks);
-  } else if (times_ == Times::one_clock && !chunks_.empty()) {
-    const ChunkInfo& first = chunks_.front();
-    const Clock of_first{first.base_ns, first.start_ticks, clock.ticks_per_ns};
-    const int64_t base = of_first.time_ns(info.start_ticks);
+  } else if (times_ == Times::wall) {
+    if (is_alike) return clock_;  // the JDK's reader keeps its clock as long as the types stay
+  } else if (!is_first) {
+    const int64_t base = clock_.time_ns(info.start_ticks);
     // Chunks of different JVMs can be put into one file; the wall clock is all that these have in common.
-    const bool is_same = first.ticks_per_second == info.ticks_per_second && base > info.start_ns - kClockJumpNs &&
+    const bool is_same = clock_.ticks_per_ns == clock.ticks_per_ns && base > info.start_ns - kClockJumpNs &&
                          base - kClockJumpNs < info.start_ns;
     if (is_same) clock.base_ns = base;
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,8 +20,8 @@
 
 namespace headway::jfr {
 
-// What times become: nanoseconds since 1970 as each chunk says (as `jfr print` does), the same with the first chunk's
-// reading of the wall clock for all, or the file's own ticks, where these are nanoseconds.
+// What times become: nanoseconds since 1970 as `jfr print` says (by each chunk whose types are new), the same with the
+// first chunk's reading of the wall clock for all, or the file's own ticks, where these are nanoseconds.
 enum class Times : uint8_t { wall, one_clock, ticks };
 
 struct ChunkInfo {
@@ -70,7 +71,7 @@ class Reader {
   void read_events();
   void close_chunk(uint64_t next);
   bool find_magic(uint64_t from, uint64_t* at);
-  Clock clock_for(const ChunkInfo& info);
+  Clock clock_for(const ChunkInfo& info, int64_t metadata);
   void problem(uint64_t offset, std::string text);
 
   FileWindow file_;
@@ -81,6 +82,8 @@ class Reader {
   Universe universe_;
   std::string refused_;
   int newer_ = 0;
+  Clock clock_;  // of the last chunk
+  std::optional<int64_t> metadata_;
   std::vector<ChunkInfo> chunks_;
   std::vector<Problem> problems_;
   uint64_t problem_count_ = 0;

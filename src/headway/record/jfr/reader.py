@@ -38,7 +38,7 @@ class Times(enum.IntEnum):
     """What a file's times become."""
 
     WALL = 0
-    """Nanoseconds since 1970 as each chunk's header says: what `jfr print` shows."""
+    """Nanoseconds since 1970 as `jfr print` shows them: by the wall clock of each chunk whose types are new."""
     ONE_CLOCK = 1
     """The same, but with the first chunk's reading of the wall clock: time never jumps between chunks."""
     TICKS = 2

@@ -1,0 +1,59 @@
+"""JFR files of real JVMs, read by headway and by the JDK's own tool: every value of every event is the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from jfr_oracle import JFR, Rows, printed, read
+from workloads import JAVAS, java_command
+
+EVENTS = 500
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """A file with every kind of event, and how many of its own events the program says there are."""
+
+    path: Path
+    own: int
+    theirs: Rows
+    ours: Rows
+
+
+@pytest.fixture(scope="module", params=sorted(JAVAS))
+def zoo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Zoo:
+    path = tmp_path_factory.mktemp("jfr") / "zoo.jfr"
+    command = java_command(JAVAS[request.param], "JfrZoo", path, ROUNDS, EVENTS, jvm=("-Xmx256m",))
+    said = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout
+    own = json.loads(said.splitlines()[-1])["own"]
+    return Zoo(path, own, printed(path), read(path))
+
+
+def test_every_event_is_read_as_often_as_the_jdk_prints_it(zoo: Zoo) -> None:
+    assert {event: rows.total() for event, rows in zoo.ours.items()} == {
+        event: rows.total() for event, rows in zoo.theirs.items()
+    }
+    assert zoo.ours["headway.Zoo"].total() == zoo.own
+    assert {"jdk.ThreadPark", "jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadSleep"} <= zoo.ours.keys()
+    assert {"jdk.GCPhasePause", "jdk.ExecutionSample", "jdk.CPULoad", "jdk.ThreadStart"} <= zoo.ours.keys()
+
+
+def test_every_value_of_every_event_is_what_the_jdk_prints(zoo: Zoo) -> None:
+    different = {
+        event: (list((rows - zoo.ours[event]).elements())[:2], list((zoo.ours[event] - rows).elements())[:2])
+        for event, rows in zoo.theirs.items()
+        if rows != zoo.ours[event]
+    }
+    assert different == {}
+
+
+def test_the_file_has_several_chunks(zoo: Zoo) -> None:
+    told = subprocess.run([JFR, "summary", str(zoo.path)], capture_output=True, text=True, check=True).stdout
+    chunks = next(line for line in told.splitlines() if "Chunks:" in line)
+    assert int(chunks.split(":")[1]) >= ROUNDS
