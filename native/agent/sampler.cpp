@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>  // rename
 #include <sys/file.h>
 #include <unistd.h>
@@ -83,6 +84,12 @@ bool open_notes() {
   if (sampler().notes < 0) return false;
   flock(sampler().notes, LOCK_EX | LOCK_NB);
   return true;
+}
+
+// The recorder died, and somebody made tables of what there was: nobody will read more.
+bool is_given_up() {
+  struct stat status {};
+  return file_status(sampler().notes, &status) == 0 && status.st_nlink == 0;
 }
 
 void close_notes() {
@@ -184,6 +191,31 @@ bool introduce() {
   return sampler().attach(agent().vm, command, nullptr) == JNI_OK;
 }
 
+// Two sampling signals that are due at the same time would be delivered one inside the other: the inner one then finds
+// async-profiler's handler instead of the program, and no stack can be walked past it. So each waits for the other.
+void keep_signals_apart() {
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<void*>(sampler().execute), &library) == 0) return;
+  sigset_t ours;
+  sigemptyset(&ours);
+  constexpr int kCandidates[] = {SIGPROF, SIGVTALRM, SIGSTKFLT, SIGPWR, SIGXCPU, SIGXFSZ, SIGIO};
+  for (const bool change : {false, true}) {
+    for (const int number : kCandidates) {
+      struct sigaction action {};
+      Dl_info handler{};
+      if (sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0) continue;
+      if (dladdr(reinterpret_cast<void*>(action.sa_sigaction), &handler) == 0) continue;
+      if (handler.dli_fbase != library.dli_fbase) continue;
+      if (change) {
+        sigorset(&action.sa_mask, &action.sa_mask, &ours);
+        sigaction(number, &action, nullptr);
+      } else {
+        sigaddset(&ours, number);
+      }
+    }
+  }
+}
+
 // Starts what was asked for; where the event of the first place can't be had, the others alone.
 void start() {
   const std::string_view events = agent().options.sample;
@@ -194,6 +226,7 @@ void start() {
     problem = start_with(events.substr(comma + 5));
   }
   if (problem.empty()) {
+    keep_signals_apart();
     note("started_ns", std::to_string(now_ns()));
     sampler().state = State::kOn;
     return;
@@ -227,7 +260,7 @@ void JNICALL run_sampler(jvmtiEnv* jvmti, JNIEnv*, void* generation) {
   if (!is_mine() || self.state != State::kStarting) return;
   start();
   jvmti->RawMonitorNotifyAll(self.monitor);
-  while (is_mine() && self.state == State::kOn && self.wanted.load() && recording() != nullptr) {
+  while (is_mine() && self.state == State::kOn && self.wanted.load() && recording() != nullptr && !is_given_up()) {
     jvmti->RawMonitorWait(self.monitor, kTickMs);
   }
   if (is_mine()) stop();

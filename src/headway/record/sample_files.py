@@ -175,6 +175,11 @@ def _take(reader: SampleReader, file: SampleFile, first_stack: int) -> None:
     stacks.append(reader.stacks())
     file.samples = Samples.joined(parts)
     file.stacks = _without_own(stacks, reader.frames(), first_stack)
+    # A stack of nothing but headway's frames was taken where it could not be walked further: inside a signal handler.
+    has_frames = np.zeros(file.stacks.count + 1, dtype=np.bool_)
+    has_frames[file.stacks.stack_id - first_stack] = True
+    at = np.maximum(file.samples.stack - first_stack, -1)
+    file.samples.stack = np.where(has_frames[at], file.samples.stack, -1)
 
 
 def _no_stacks(first: int) -> Stacks:

@@ -3,7 +3,8 @@
 `read` comes before the pass over the scheduling records; `weigh` sees each batch of that pass, `rows` come after it. A sample
 of the CPU stands for what its thread had executed since its sample before, which the scheduling records tell exactly: timers
 fire late, twice at once, or not at all below the kernel's tick, and async-profiler's file does not say so. Where nothing was
-recorded of the scheduling, it stands for the interval.
+recorded of the scheduling, it stands for the interval. A wall sample stands for the time until its thread's next one: the
+sampler's own thread has to wait for a CPU, too.
 
 Samples are kept in memory while finalising, at about 40 bytes each: an hour of eight busy cores at 100 Hz is 120 MB.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from headway.errors import Notice
 from headway.model import Kind
 from headway.record.sample_files import STATES, SampleFile, Samples, read_sample_file
-from headway.record.sample_weights import ExecutedAt
+from headway.record.sample_weights import ExecutedAt, until_next
 from headway.record.sampling import BY_TIME, files_of
 from headway.record.thread_table import BIRTH_SLACK_NS, Threads
 from headway.store.tables import TABLES
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH = 1 << 18
-_FOREVER = np.iinfo(np.int64).max
+_FOREVER = 1 << 62
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ class SampleTables:
 
         samples = self.samples
         if self._executed is not None:
-            samples.weight = self._executed.weights(samples.weight)
+            samples.weight = until_next(samples, self._executed.weights(samples.weight))
         order = np.argsort(samples.ns, kind="stable")
         names, states = pa.array(samples.events, pa.string()), pa.array(STATES, pa.string())
         for begin in range(0, len(order), BATCH):

@@ -1,4 +1,4 @@
-"""What a sample of the CPU stands for: the time its thread had executed since the thread's sample before it.
+"""What samples stand for: one of the CPU for the time its thread had executed since the thread's sample before it.
 
 One pass over the scheduling records in batches, in order of the end of their running parts. For each sample the executed time
 of its thread up to then is noted; the difference between two of them is the later one's weight.
@@ -71,7 +71,11 @@ class ExecutedAt:
         self._executed[sample] = before[row] + np.clip(share, 0, 1) * executed[row]
 
     def weights(self, intervals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the weights of all samples: those that were not met keep their interval."""
+        """Return the weights of all samples.
+
+        One that lies in no running part of its thread (a switch was lost) leaves its share to the next. Of a thread whose
+        scheduling is not known at all, each keeps its interval.
+        """
         weights = intervals.copy()
         met = np.flatnonzero(self._executed >= 0)
         if not len(met):
@@ -79,5 +83,20 @@ class ExecutedAt:
         executed, thread = self._executed[met], self._thread[met]
         is_first = np.diff(thread, prepend=-1) != 0
         since = np.where(is_first, executed, np.diff(executed, prepend=0.0))
+        weights[self._chosen[np.isin(self._thread, thread)]] = 0
         weights[self._chosen[met]] = np.rint(np.maximum(since, 0) * TICK_NS).astype(np.int64)
         return weights
+
+
+def until_next(samples: Samples, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the weights with those of wall samples set to the time until the thread's next one; its last keeps its own.
+
+    Samples are in order of thread and time.
+    """
+    codes = [code for code, name in enumerate(samples.events) if name == "wall"]
+    chosen = np.flatnonzero(np.isin(samples.event, codes) & (samples.thread >= 0))
+    follows = samples.thread[chosen][1:] == samples.thread[chosen][:-1]
+    here, following = chosen[:-1][follows], chosen[1:][follows]
+    changed = weights.copy()
+    changed[here] = samples.ns[following] - samples.ns[here]
+    return changed

@@ -47,7 +47,7 @@ _NOT_HERE = {
     "itimer": "cpu is more exact",
     "ctimer": "it is what cpu means here",
 }
-_EVENT = re.compile(r"[A-Za-z][A-Za-z0-9_:/=-]*")
+_EVENT = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*(:[A-Za-z0-9_-]+)?")
 _INTERVAL = re.compile(r"(\d+)(ns|us|ms|s|k|m|g)?", re.IGNORECASE)
 _FACTORS: Mapping[Unit, Mapping[str, int]] = {
     "ns": {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000},

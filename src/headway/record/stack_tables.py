@@ -69,10 +69,13 @@ def _numbers(frames: pa.Table) -> dict[_Frame, int]:
 
 
 def _numbered(stacks: Stacks, numbers: dict[_Frame, int]) -> Any:
-    """Return the frame_id of each frame of a file; new ones are added to `numbers`."""
+    """Return the frame_id of each frame of a file, -1 for those that no stack has; new ones are added to `numbers`."""
     if stacks.frames is None:
         return np.zeros(0, dtype=np.int32)
-    return np.array([numbers.setdefault(frame, len(numbers)) for frame in _rows_of(stacks.frames)], dtype=np.int32)
+    used = np.zeros(stacks.frames.num_rows, dtype=np.bool_)
+    used[stacks.frame] = True
+    pairs = zip(_rows_of(stacks.frames), used.tolist(), strict=True)
+    return np.array([numbers.setdefault(frame, len(numbers)) if is_used else -1 for frame, is_used in pairs], np.int32)
 
 
 def _new_frames(numbers: dict[_Frame, int], known: int) -> pa.Table:

@@ -3,6 +3,7 @@ package headway.workloads;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 
 /**
  * Known answers for a sampler: how much CPU time each of two methods took in each of several threads, by the thread's own CPU
@@ -11,7 +12,7 @@ import java.util.List;
  * <p>Arguments: milliseconds of CPU time per thread (1200); such threads (2); megabytes to allocate (512).
  */
 public final class Sampled {
-    private static final int STEP_NANOS = 700_000;
+    private static final long STEP_NANOS = 700_000;
     private static final int BLOCK = 1 << 14;
 
     private Sampled() {}
@@ -39,10 +40,12 @@ public final class Sampled {
     private static void split(long nanos, int[] parts) {
         long begin = Work.cpuNanos();
         long[] spent = new long[2];
+        // Steps of random length: none of them keeps step with the sampler.
+        SplittableRandom random = new SplittableRandom(parts[0]);
         for (long at = begin; at < begin + nanos;) {
-            alpha(parts[0] * STEP_NANOS);
+            alpha(parts[0] * random.nextLong(STEP_NANOS / 2, STEP_NANOS * 3 / 2));
             long middle = Work.cpuNanos();
-            beta(parts[1] * STEP_NANOS);
+            beta(parts[1] * random.nextLong(STEP_NANOS / 2, STEP_NANOS * 3 / 2));
             long end = Work.cpuNanos();
             spent[0] += middle - at;
             spent[1] += end - middle;

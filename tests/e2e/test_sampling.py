@@ -1,0 +1,318 @@
+"""Stack samples, from `--sample` to the tables, against what programs measured of themselves in the same run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.store import open_recording
+from live_process import open_files
+from recording_cli import headway, javas, manifest, notice_ids, wait_for_file
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+BOTH = pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
+JAVA_17, JAVA_25 = javas()
+
+
+@contextmanager
+def running(words: list[str], output: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process to attach to, which has printed something; killed at the end if it is still there."""
+    with open(output, "wb") as out:
+        process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        wait_for_file(output)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def program(java: str, workloads: Path, name: str, *arguments: object, jvm: tuple[str, ...] = ()) -> list[str]:
+    return [java, *jvm, "-cp", str(workloads), f"headway.workloads.{name}", *map(str, arguments)]
+
+
+def query(recording: Path, sql: str) -> list[tuple[Any, ...]]:
+    opened = open_recording(recording)
+    try:
+        return opened.query(sql).fetchall()
+    finally:
+        opened.close()
+
+
+def single(recording: Path, sql: str) -> Any:
+    ((value,),) = query(recording, sql)
+    return value
+
+
+# --- the figures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
+def sampled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, workloads: Path) -> Any:
+    """A recording of Sampled with all events, and the lines in which the program says what it did."""
+    recording = tmp_path_factory.mktemp("sampled") / "r.headway"
+    words = program(request.param, workloads, "Sampled", 1200)
+    done = headway("record", "--sample", "cpu:4ms,alloc,wall:20ms", "--locks", "-o", recording, "--", *words)
+    assert done.returncode == 0, done.stderr
+    return recording, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_cpu_samples_of_a_thread_sum_up_to_what_it_executed(sampled: Any) -> None:
+    recording, _ = sampled
+    rows = query(
+        recording,
+        "SELECT name, exec_ns, (SELECT sum(weight) FROM sample s WHERE s.thread_id = t.thread_id AND event = 'cpu') "
+        "FROM thread t WHERE name LIKE 'split-%'",
+    )
+    assert len(rows) == 2
+    for name, exec_ns, weight in rows:
+        # What follows the last sample is in none: a timer's period and some ticks of the kernel.
+        assert 0.9 * exec_ns <= weight <= exec_ns, name
+
+
+def test_cpu_samples_divide_a_thread_between_its_methods_as_its_cpu_clock_does(sampled: Any) -> None:
+    recording, lines = sampled
+    for line in (line for line in lines if line["event"] == "split"):
+        rows = query(
+            recording,
+            "SELECT method, sum(weight), sum(weight * weight::DOUBLE) FROM sample JOIN thread USING (thread_id) "
+            "JOIN stack USING (stack_id) JOIN frame USING (frame_id) WHERE event = 'cpu' "
+            f"AND name = '{line['thread']}' AND class_name = 'headway.workloads.Sampled' AND method IN ('alpha', 'beta') "
+            "GROUP BY method",
+        )
+        weights = {method: weight for method, weight, _ in rows}
+        total, squares = sum(weights.values()), sum(square for _, _, square in rows)
+        expected = line["alpha_ns"] / (line["alpha_ns"] + line["beta_ns"])
+        # Five standard deviations of a share that is estimated from so many independent samples.
+        tolerance = 5 * math.sqrt(expected * (1 - expected) * squares) / total
+        assert weights["alpha"] / total == pytest.approx(expected, abs=tolerance), line["thread"]
+
+
+def test_alloc_samples_sum_up_to_what_the_jvm_counted(sampled: Any) -> None:
+    recording, lines = sampled
+    (allocated,) = (line["bytes"] for line in lines if line["event"] == "allocated")
+    sql = "FROM sample JOIN thread USING (thread_id) WHERE event = 'alloc' AND name = 'allocator'"
+    count, weight = query(recording, f"SELECT count(*), sum(weight) {sql}")[0]
+    # The JVM samples at exponentially distributed distances: so many of them vary by a share of 1 / sqrt(count).
+    assert weight == pytest.approx(allocated, rel=5 / math.sqrt(count))
+    at = single(
+        recording,
+        "SELECT count(*) FROM sample JOIN thread USING (thread_id) JOIN stack USING (stack_id) JOIN frame f USING (frame_id) "
+        "WHERE event = 'alloc' AND name = 'allocator' AND f.method = 'allocate' AND depth = 0",
+    )
+    assert at >= 0.95 * count
+
+
+def test_wall_samples_agree_with_the_exact_states_of_the_threads(sampled: Any) -> None:
+    recording, lines = sampled
+    (napped,) = (line for line in lines if line["event"] == "napped")
+    states = dict(
+        query(
+            recording,
+            "SELECT s.state, sum(weight) FROM sample s JOIN thread USING (thread_id) "
+            f"WHERE event = 'wall' AND name = 'napper' AND ns BETWEEN {napped['begin_ns']} AND {napped['end_ns']} GROUP BY ALL",
+        )
+    )
+    nap = napped["end_ns"] - napped["begin_ns"]
+    assert 0.7 * nap <= sum(states.values()) <= 1.1 * nap  # the first one comes when the sampler has a CPU
+    assert states["sleeping"] >= 0.95 * sum(states.values())
+    for name in ("split-0", "split-1"):
+        running = single(
+            recording,
+            "SELECT sum(weight) FILTER (s.state = 'running') / sum(weight) FROM sample s JOIN thread USING (thread_id) "
+            f"WHERE event = 'wall' AND name = '{name}'",
+        )
+        exact = single(
+            recording,
+            "SELECT sum(dur_ns) FILTER (state IN ('running', 'runnable')) / sum(dur_ns) FROM thread_state "
+            f"JOIN thread USING (thread_id) WHERE name = '{name}'",
+        )
+        assert running == pytest.approx(exact, abs=0.2)
+
+
+def test_nothing_of_headway_is_in_the_samples(sampled: Any) -> None:
+    recording, _ = sampled
+    assert (
+        single(recording, "SELECT count(*) FROM thread WHERE kind = 'headway'") >= 2
+    )  # they are there, and are told apart
+    own = "SELECT count(*) FROM sample JOIN thread USING (thread_id) WHERE kind = 'headway'"
+    assert single(recording, own) == 0
+    assert (
+        query(recording, "SELECT * FROM frame WHERE class_name ILIKE '%libheadway%' OR class_name LIKE '%HeadwayHook%'")
+        == []
+    )
+
+
+def test_samples_share_the_tables_of_stacks_with_locks(sampled: Any) -> None:
+    recording, _ = sampled
+    assert single(recording, "SELECT count(*) FROM block WHERE stack_id IS NOT NULL") > 0
+    for table, key in (("sample", "stack_id"), ("block", "stack_id")):
+        lost = f"SELECT count(*) FROM {table} WHERE {key} NOT IN (SELECT stack_id FROM stack)"
+        assert single(recording, lost) == 0, table
+    assert single(recording, "SELECT count(*) FROM stack WHERE frame_id NOT IN (SELECT frame_id FROM frame)") == 0
+    assert query(recording, "SELECT stack_id, depth FROM stack GROUP BY ALL HAVING count(*) > 1") == []
+    ids = query(
+        recording, "SELECT count(*), max(frame_id) + 1, count(DISTINCT (class_name, method, line, kind)) FROM frame"
+    )
+    assert len(set(ids[0])) == 1
+
+
+def test_the_manifest_says_how_it_was_sampled(sampled: Any) -> None:
+    recording, _ = sampled
+    facts = manifest(recording)["sampling"]
+    assert facts["events"] == ["cpu", "alloc", "wall"]
+    assert facts["interval"] == {"cpu": 4_000_000, "alloc": 1 << 19, "wall": 20_000_000}
+    assert (facts["engine"], facts["interval_ns"], facts["lost"]) == ("ctimer", 4_000_000, 0)
+    assert facts["samples"] == single(recording, "SELECT count(*) FROM sample")
+    assert not notice_ids(recording) & {"HW211", "HW212", "HW213", "HW214", "HW215", "HW216"}
+
+
+# --- into every JVM, and out again -------------------------------------------------------------------------------------
+
+
+def test_each_jvm_of_a_tree_has_its_own_samples(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    done = headway(
+        "record", "--sample", "wall:5ms", "-o", recording, "--", *program(JAVA_25, workloads, "ChildJvm", 300, "1")
+    )
+    assert done.returncode == 0, done.stderr
+    (child,) = (json.loads(line) for line in done.stdout.splitlines() if '"child"' in line)
+    pids = {pid for (pid,) in query(recording, "SELECT DISTINCT pid FROM sample JOIN thread USING (thread_id)")}
+    assert pids == {child["pid"], child["child_pid"]}
+
+
+@BOTH
+def test_a_running_jvm_is_sampled_and_left_as_it_was(tmp_path: Path, workloads: Path, java: str) -> None:
+    words = program(java, workloads, "Sleeper", 600, 2, 1)
+    with running(words, tmp_path / "out") as jvm:
+        for number in (1, 2):  # the second one finds the library loaded
+            recording = tmp_path / f"{number}.headway"
+            done = headway("record", "--sample", "cpu,wall:5ms", "-o", recording, "--pid", jvm.pid, "--duration", "1s")
+            assert done.returncode == 0, done.stderr
+            sleepers = (
+                "SELECT count(DISTINCT name) FROM sample JOIN thread USING (thread_id) WHERE name LIKE 'sleeper-%'"
+            )
+            assert single(recording, sleepers) == 2
+            assert not notice_ids(recording) & {"HW211", "HW212", "HW213", "HW214", "HW215", "HW216"}
+            assert not any("sample-" in target for target in open_files(jvm.pid))
+        assert jvm.poll() is None
+    assert [json.loads(line)["event"] for line in (tmp_path / "out").read_text().splitlines()] == ["ready"]
+
+
+def test_sampling_ends_with_a_recording_that_is_shorter_than_the_program(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = program(JAVA_25, workloads, "Sleeper", 3)
+    done = headway("record", "--sample", "wall:5ms", "--duration", "1s", "-o", recording, "--", *words)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["ready", "done"]
+    assert "HW212" not in notice_ids(recording)
+    window = manifest(recording)["window"]
+    first, last = query(recording, "SELECT min(ns), max(ns) FROM sample")[0]
+    assert window["start_ns"] <= first < last <= window["end_ns"]
+
+
+def test_virtual_threads_are_sampled_on_their_carriers(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = program(JAVA_25, workloads, "VirtualThreads", 40, 5, 4000)
+    done = headway("record", "--sample", "cpu:4ms", "-o", recording, "--", *words)
+    assert done.returncode == 0, done.stderr
+    rows = query(
+        recording,
+        "SELECT t.kind, f.method = 'nap' FROM sample JOIN stack USING (stack_id) JOIN frame f USING (frame_id) "
+        "JOIN thread t USING (thread_id) WHERE f.class_name = 'headway.workloads.VirtualThreads' AND method = 'nap' GROUP BY ALL",
+    )
+    assert rows == [("carrier", True)]
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("java", "how"),
+    [(JAVA_17, ("hooks", 3)), (JAVA_25, ("halt", 4)), (JAVA_25, ("exception",))],
+    ids=["jdk17-hooks", "jdk25-halt", "jdk25-exception"],
+)
+def test_output_and_exit_code_are_the_programs_own(
+    tmp_path: Path, workloads: Path, java: str, how: tuple[object, ...]
+) -> None:
+    words = program(java, workloads, "Exit", *how)
+    plain = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = headway("record", "--sample", "cpu,alloc,wall", "-o", tmp_path / "r.headway", "--", *words)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    told = [line for line in done.stderr.splitlines() if not line.startswith(("headway: ", "  next: "))]
+    assert told == plain.stderr.splitlines()
+
+
+def test_the_samples_of_a_killed_jvm_end_before_it_and_the_recording_says_so(tmp_path: Path, workloads: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = program(JAVA_25, workloads, "Exit", "signal", "KILL")
+    done = headway("record", "--sample", "cpu,wall", "-o", recording, "--", *words)
+    assert done.returncode == 137, done.stderr
+    assert "HW212" in notice_ids(recording)
+    assert single(recording, "SELECT count(*) FROM sample") == 0  # the first chunk takes ten seconds
+    assert single(recording, "SELECT count(*) FROM thread WHERE name = 'main'") == 1  # the rest is whole
+
+
+def test_another_async_profiler_in_the_jvm_keeps_it_to_itself(tmp_path: Path, workloads: Path) -> None:
+    library = tmp_path / "libasyncProfiler.so"
+    with zipfile.ZipFile(workloads.with_name("async-profiler.jar")) as packed:
+        library.write_bytes(packed.read("linux-x64/libasyncProfiler.so"))
+    other = f"-agentpath:{library}=start,event=ctimer,jfr,file={tmp_path}/out.jfr,log={tmp_path}/log"
+    words = program(JAVA_25, workloads, "Exit", "code", 5, jvm=(other,))
+    done = headway("record", "--sample", "cpu", "-o", tmp_path / "r.headway", "--", *words)
+    assert done.returncode == 5, done.stderr
+    (notice,) = (each for each in manifest(tmp_path / "r.headway")["notices"] if each["id"] == "HW211")
+    assert "another async-profiler" in notice["message"]
+    assert (tmp_path / "out.jfr").stat().st_size > 0
+
+
+def test_a_jvm_that_checks_jni_calls_is_not_sampled_and_prints_nothing_about_it(
+    tmp_path: Path, workloads: Path
+) -> None:
+    words = program(JAVA_17, workloads, "Exit", "code", 0, jvm=("-Xcheck:jni",))
+    plain = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = headway("record", "--sample", "cpu", "-o", tmp_path / "r.headway", "--", *words)
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    (notice,) = (each for each in manifest(tmp_path / "r.headway")["notices"] if each["id"] == "HW211")
+    assert "-Xcheck:jni" in notice["message"]
+
+
+def test_an_event_that_the_machine_does_not_count_is_left_out_and_told(tmp_path: Path, workloads: Path) -> None:
+    from headway import _native  # type: ignore[attr-defined]
+
+    if not _native.probe_hardware_counter()["errno"]:
+        pytest.skip("this machine has a PMU")
+    recording = tmp_path / "r.headway"
+    words = program(JAVA_17, workloads, "Exit", "code", 0)
+    done = headway("record", "--sample", "cycles,wall:1ms", "-o", recording, "--", *words)
+    assert done.returncode == 0, done.stderr
+    assert "HW067" in notice_ids(recording)
+    assert manifest(recording)["sampling"]["events"] == ["wall"]
+    assert query(recording, "SELECT DISTINCT event FROM sample") == [("wall",)]
+
+
+def test_a_program_without_a_jvm_has_no_samples_and_says_so(tmp_path: Path) -> None:
+    done = headway("record", "--sample", "cpu", "-o", tmp_path / "r.headway", "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert "HW215" in notice_ids(tmp_path / "r.headway")
+
+
+def test_samples_need_the_agent_and_events_that_there_are(tmp_path: Path) -> None:
+    for words in (
+        ["--no-agent", "--sample", "cpu"],
+        ["--sample", "cpu:3 bananas"],
+        ["--sample", "lock"],
+        ["--sample", ""],
+    ):
+        done = headway("record", *words, "-o", tmp_path / "r.headway", "--", "true")
+        assert done.returncode == 2, words
+        assert "--sample" in done.stderr
