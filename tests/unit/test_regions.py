@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.region_search import with_regions
+from headway.analyses.region_search import with_checks, with_regions
 from headway.analyses.regions import PARALLEL, Regions, regions_of
 from headway.analyses.speedup_types import REST, RegionPrimitives
 from headway.errors import HeadwayError
@@ -330,3 +330,15 @@ def test_a_program_without_other_threads_has_no_regions_to_find(tmp_path: Path) 
     alone = MadeRun([FakeThread("app", 0, [("R", 600)], "main")], [], wall=600, stacks=STACKS, samples=samples)
     sweep = sweep_of(tmp_path, alone, alone)
     assert with_regions(sweep) is sweep
+
+
+def test_a_sweep_says_of_its_regions_what_its_runs_show(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    sweep = replace(
+        sweep_of(tmp_path, forked(), forked()), regions=(IN_WORK,), sequential_regions=(SweepRegion("work", "nowhere"),)
+    )
+    checked = with_checks(sweep)
+    assert [notice.id for notice in checked.notices] == ["HW490"]
+    assert "sequential-1-1" in checked.notices[0].message
+    assert not with_checks(replace(checked, sequential_regions=())).notices

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.lock_rules import is_jdk, is_proxy, simple
 from headway.analyses.region_labels import EVENTS, plain_lambda
+from headway.analyses.regions import regions_of
 from headway.errors import Notice
 from headway.store.manifest import StoredNotice
 from headway.store.sweep import SweepRegion
 
 if TYPE_CHECKING:
     from headway.store import Recording
-    from headway.store.sweep import Sweep
+    from headway.store.sweep import Program, Sweep
 
     Stack = tuple[str, ...]
     """Its own methods, outermost first."""
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.05
 _MOST_REGIONS = 8
 _RECORDINGS = 3
+_CHECKED = ("HW490", "HW491", "HW492")
 _POOLS = (
     ("parallel stream", re.compile(r"java\.util\.stream\.")),
     ("fork/join", re.compile(r"java\.util\.concurrent\.ForkJoin")),
@@ -78,6 +80,25 @@ def with_regions(sweep: Sweep) -> Sweep:
         regions_found=True,
         notices=(*kept, StoredNotice(notice.id, notice.message, notice.remedy)),
     )
+
+
+def with_checks(sweep: Sweep) -> Sweep:
+    """Return a sweep with what is to be said of its regions among its messages (HW490 to HW492), of one run per program.
+
+    Raises what `open_recording` and `regions_of` raise.
+    """
+    kept = [each for each in sweep.notices if each.id not in _CHECKED]
+    found: list[StoredNotice] = []
+    programs: tuple[Program, ...] = ("sequential", "parallel")
+    for program in programs if sweep.regions else ():
+        for run in sweep.select(program, recorded=True)[-1:]:
+            with closing(sweep.open(run)) as recording:
+                if recording.wall_ns <= (run.warmup_excluded_ns or 0):
+                    continue
+                window = (run.warmup_excluded_ns or 0, recording.wall_ns)
+                notices = regions_of(recording, sweep.regions_of(program), window).notices
+            found += [StoredNotice(each.id, each.message, each.remedy) for each in notices]
+    return replace(sweep, notices=(*kept, *found))
 
 
 def _roots(seen: _Seen) -> list[tuple[str, str, str]]:

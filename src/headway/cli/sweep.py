@@ -12,7 +12,7 @@ import click
 
 from headway.cli.options import CoresType
 from headway.cli.recording import Progress, say, tell
-from headway.errors import Notice
+from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
     from headway.record.sweep_plan import Wishes
@@ -61,9 +61,9 @@ Examples:
 )
 @click.option(
     "--sample",
-    default="cpu",
+    default="cpu:2ms",
     metavar="EVENT[:INTERVAL],...",
-    help="Stack samples of the recorded runs, as for record; they need cpu, or cycles. [cpu]",
+    help="Stack samples of the recorded runs, as for record; they need cpu, or cycles. [cpu:2ms]",
 )
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
@@ -111,7 +111,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
         from headway.record.sweep_plan import plan_sweep
 
         path, done = options["output"], run_sweep(plan_sweep(_wishes(options)), force, teller)
-    _find_regions(path)
+    _note_regions(path)
     if done:
         tell(f"headway: sweep {path} is complete")
         tell(f"  next: headway speedups {path}")
@@ -144,18 +144,23 @@ def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[Sw
     return given, parse_regions(options["sequential_regions"], "--sequential-region")
 
 
-def _find_regions(path: Path) -> None:
-    """Where no regions were given, note those that the recordings show, and tell them."""
-    from headway.analyses.region_search import with_regions
+def _note_regions(path: Path) -> None:
+    """Where no regions were given note those that the recordings show, look whether they fit, and tell both."""
+    from headway.analyses.region_search import with_checks, with_regions
     from headway.store.sweep import read_sweep, write_sweep
 
-    sweep = read_sweep(path)
-    found = with_regions(sweep)
-    if found is not sweep:
-        write_sweep(found)
-        for notice in found.notices:
-            if notice.id == "HW493":
-                say(Notice(notice.id, notice.message, notice.remedy))
+    try:
+        found = with_checks(with_regions(read_sweep(path)))
+    except HeadwayError as error:  # a recording that this machine can't take apart: the sweep itself is whole
+        say(error.notice)
+        return
+    write_sweep(found)
+    for notice in found.notices:
+        if notice.id in _OF_REGIONS:
+            say(Notice(notice.id, notice.message, notice.remedy))
+
+
+_OF_REGIONS = ("HW490", "HW491", "HW492", "HW493")
 
 
 def _check_sample(text: str) -> None:

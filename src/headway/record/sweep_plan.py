@@ -44,7 +44,7 @@ class Wishes:
     input: Path | None = None
     seed: int | None = None
     retries: int = 0
-    sample: str | None = "cpu"
+    sample: str | None = "cpu:2ms"
 
 
 def plan_sweep(wishes: Wishes) -> Sweep:
