@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from docs_blocks import ROOT
 
+import made_sweep
 from headway.analyses.live import live_rows
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
@@ -78,6 +79,16 @@ def test_top_prints_the_documented_keys(recording: Path) -> None:
     assert set(said["threads"][0]) == documented("top", 1)
     assert set(said["flat"][0]) == documented("top", 2)
     assert set(said["tree"][0]) == documented("top", 3)
+
+
+def test_speedups_prints_the_documented_keys(tmp_path: Path) -> None:
+    made_sweep.make(tmp_path / "a.sweep", (1, 2))
+    said = ask("speedups", tmp_path / "a.sweep")
+    assert set(said) == documented("speedups")
+    row = said["threads"][0]
+    assert set(row) == documented("speedups", 1)
+    assert set(row["efficiencies"]) | set(row["possible"]) | set(row["stack"]) == documented("speedups", 2)
+    assert set(said["verdict"]) == documented("speedups", 3)
 
 
 def test_the_live_table_has_the_documented_keys() -> None:

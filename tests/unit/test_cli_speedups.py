@@ -1,0 +1,146 @@
+"""headway speedups on a sweep of recordings on disk: one question, one answer, from the files alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import made_sweep
+from headway.cli.main import cli
+from headway.errors import HeadwayError
+from headway.store.sweep import read_sweep, write_sweep
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sweeps") / "made.sweep"
+    made_sweep.make(path)
+    return path
+
+
+@pytest.fixture
+def sweep(made: Path, tmp_path: Path) -> Path:
+    """A copy that may be spoiled."""
+    shutil.copytree(made, tmp_path / "made.sweep")
+    return tmp_path / "made.sweep"
+
+
+def ask(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["speedups", *map(str, arguments)], catch_exceptions=True)
+
+
+def answer(*arguments: object) -> Any:
+    result = ask(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def why(result: Result) -> str:
+    assert isinstance(result.exception, HeadwayError), result.output
+    return result.exception.notice.id
+
+
+def test_a_sweep_on_disk_gives_the_ratio_of_its_walls(made: Path) -> None:
+    """4,000 ns alone; 400 ns and the largest share with n threads: 3600 + 0, 1800 + 20, 900 + 60."""
+    said = answer(made)
+    walls = {1: 4000, 2: 400 + 1820, 4: 400 + 960}
+    assert {row["threads"]: row["computed_speedup"] for row in said["threads"]} == {
+        n: pytest.approx(4000 / wall) for n, wall in walls.items()
+    }
+    for row in said["threads"]:
+        assert row["real_speedup"] == pytest.approx(row["computed_speedup"])
+        assert sum(row["stack"].values()) == pytest.approx(row["threads"])
+    assert said["regions"] == ["work"]
+    assert said["verdict"]["limit"] == "parallel_fraction"
+    assert said["verdict"]["threads"] == 4
+
+
+def test_efficiencies_are_those_that_the_programs_were_made_with(made: Path) -> None:
+    row = answer(made)["threads"][2]
+    # Alone, the region begins between two samples, somewhere in half an interval either way.
+    assert row["efficiencies"]["parallel_fraction"] == pytest.approx(0.9, abs=made_sweep.EVERY / 2 / 4000)
+    assert row["efficiencies"]["load_balance"] == pytest.approx((900 + 920 + 940 + 960) / (4 * 960))
+    assert row["efficiencies"]["work_inflation"] == pytest.approx(4000 / (400 + 900 + 920 + 940 + 960))
+    assert row["efficiencies"]["scheduling"] == 1
+    assert row["efficiencies"]["parallel_cpi_overhead"] is None
+
+
+def test_a_region_alone_and_a_window_of_every_run(made: Path) -> None:
+    row = answer(made, "--region", "work")["threads"][1]
+    assert row["computed_speedup"] == pytest.approx(3600 / 1820, abs=made_sweep.EVERY / 2 / 1820)
+    assert row["real_speedup"] is None
+    first = answer(made, "--from", "0%", "--to", "10%")
+    assert first["threads"][0]["efficiencies"]["parallel_fraction"] == 0
+    assert "HW474" in {notice["id"] for notice in first["warnings"]}
+
+
+def test_an_unknown_region_names_those_there_are(made: Path) -> None:
+    result = ask(made, "--region", "elsewhere")
+    assert why(result) == "HW470"
+    assert "it has work" in str(result.exception)
+
+
+def test_the_text_names_the_limit_the_place_and_a_command(made: Path) -> None:
+    result = ask(made)
+    assert result.exit_code == 0
+    assert "limits most at 4 threads" in result.stdout
+    assert "in the sequential fraction" in result.stdout
+    assert "headway top" in result.stdout
+    assert "\u202e" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_a_sweep_without_a_sequential_program_takes_one_thread_for_it(sweep: Path) -> None:
+    read = read_sweep(sweep)
+    runs = tuple(run for run in read.runs if run.program == "parallel")
+    write_sweep(dataclasses.replace(read, sequential=None, runs=runs))
+    said = answer(sweep)
+    assert said["threads"][0]["computed_speedup"] == 1
+    assert "HW473" in {notice["id"] for notice in said["warnings"]}
+
+
+def test_a_number_of_threads_that_failed_is_left_out_and_told(sweep: Path) -> None:
+    read = read_sweep(sweep)
+    runs = tuple(dataclasses.replace(run, state="failed") if run.threads == 2 else run for run in read.runs)
+    write_sweep(dataclasses.replace(read, runs=runs))
+    said = answer(sweep)
+    assert [row["threads"] for row in said["threads"]] == [1, 4]
+    assert "2 threads" in next(notice["message"] for notice in said["warnings"] if notice["id"] == "HW471")
+
+
+@pytest.mark.parametrize("program", ["sequential", "parallel"])
+def test_a_sweep_without_a_run_of_one_program_says_so(sweep: Path, program: str) -> None:
+    read = read_sweep(sweep)
+    runs = tuple(dataclasses.replace(run, state="planned") if run.program == program else run for run in read.runs)
+    write_sweep(dataclasses.replace(read, runs=runs))
+    result = ask(sweep)
+    assert why(result) == "HW469"
+    assert f"of the {program} program" in str(result.exception)
+
+
+def test_a_sweep_without_plain_runs_has_no_real_speedup(sweep: Path) -> None:
+    read = read_sweep(sweep)
+    write_sweep(dataclasses.replace(read, runs=tuple(run for run in read.runs if run.recorded)))
+    said = answer(sweep)
+    assert {row["real_speedup"] for row in said["threads"]} == {None}
+    assert "HW468" in {notice["id"] for notice in said["warnings"]}
+
+
+def test_what_is_no_sweep_is_refused(tmp_path: Path) -> None:
+    assert why(ask(tmp_path)) == "HW320"
+
+
+def test_the_command_that_runs_it_again_is_whole(made: Path) -> None:
+    from headway.analyses.speedup_runs import rerun
+
+    command = rerun(read_sweep(made), 12)
+    assert "--threads 1,2,4 --repeat 12" in command
+    assert "--parallel 'par {threads}'" in command
+    assert r"--region 'work=App\.work'" in command
+    assert command.endswith("-12.sweep")
