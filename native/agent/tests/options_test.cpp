@@ -22,6 +22,15 @@ void options_of_locks_are_read_and_handed_on() {
   CHECK_EQUAL(lock_options(parse_options("spool=/a,park_threshold=7")), "");
 }
 
+void options_of_samples_are_read_and_handed_on() {
+  const std::string text = ",sampler=/a%2Cb/lib.so,sample=event%3Dctimer%2Cinterval%3D1";
+  const Options options = parse_options("spool=/a" + text);
+  CHECK_EQUAL(options.sampler, "/a,b/lib.so");
+  CHECK_EQUAL(options.sample, "event=ctimer,interval=1");
+  CHECK_EQUAL(sample_options(options), text);
+  CHECK_EQUAL(sample_options(parse_options("spool=/a,sample=wall")), "");
+}
+
 void unknown_options_and_nonsense_are_skipped() {
   const Options options = parse_options("later=thing,,=,spool=/x,processors=many,vthreads");
   CHECK_EQUAL(options.spool, "/x");
@@ -47,6 +56,7 @@ void a_stray_percent_sign_is_itself() {
 int main() {
   every_option_is_read();
   options_of_locks_are_read_and_handed_on();
+  options_of_samples_are_read_and_handed_on();
   unknown_options_and_nonsense_are_skipped();
   a_path_with_any_byte_survives_the_round_trip();
   a_stray_percent_sign_is_itself();

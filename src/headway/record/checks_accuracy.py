@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import platform
 import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.record import host
+from headway.record import host, sampling
 from headway.record.capabilities import Check
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _JDK_OLDEST, _JDK_NEWEST = 17, 25
 
 def run_all(probes: Probes) -> list[Check]:
     """Run them in the order they are printed."""
-    return [steal_clock(), hardware_counters(probes), cgroup_quota(), jdk(), attach(), disk_room()]
+    return [steal_clock(), hardware_counters(probes), cgroup_quota(), jdk(), attach(), sampler(), disk_room()]
 
 
 def kernel_option(name: str) -> bool | None:
@@ -65,14 +66,14 @@ def steal_clock() -> Check:
 
 
 def hardware_counters(probes: Probes) -> Check:
-    """Hardware counters are not needed yet; most virtual machines have none."""
+    """Only samples of cycles, instructions, cache misses and the like need them; most virtual machines have none."""
     number = probes.hardware["errno"]
     if number == 0:
-        return Check("hardware-counters", True, "hardware counters can be read (not used yet)")
+        return Check("hardware-counters", True, "hardware counters can be read (--sample cycles, instructions, ...)")
     if number is None:
         return Check("hardware-counters", False, "hardware counters were not tried: the compiled part is missing")
     why = "this machine has none" if number in (errno.ENOENT, errno.EOPNOTSUPP) else os.strerror(number)
-    return Check("hardware-counters", False, f"no hardware counters: {why} (no recording needs them yet)")
+    return Check("hardware-counters", False, f"no hardware counters: {why} (--sample cpu, alloc and wall need none)")
 
 
 def cgroup_quota() -> Check:
@@ -121,6 +122,17 @@ def attach() -> Check:
     whose = "any user's JVMs" if os.geteuid() == 0 else "JVMs of your own user"
     note = "" if place == "/tmp" else f" (JVMs meet in /tmp, not in {place})"
     return Check("attach", True, f"{whose} can be attached to{note}", "", "java")
+
+
+def sampler() -> Check:
+    """async-profiler, which takes stack samples, comes along for two kinds of processors."""
+    path = sampling.library()
+    if path is None:
+        message = f"no stack samples: async-profiler is not built for {platform.machine()}"
+        return Check("sampling", False, message, "record without --sample", "java")
+    if not path.exists():
+        return Check("sampling", False, f"no stack samples: {path} is missing", "make setup", "java")
+    return Check("sampling", True, "stack samples can be taken: cpu, alloc, wall", "", "java")
 
 
 def disk_room() -> Check:
