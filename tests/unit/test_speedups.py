@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
+import click
 import pytest
 
 import made_speedups as made
-from headway.analyses.speedup_advice import NAMES
+from headway.analyses.speedup_advice import NAMES, next_command
 from headway.analyses.speedup_model import LIMITS
 from headway.analyses.speedup_types import REST, RegionPrimitives, Speedups
 from headway.analyses.speedups import answer
+from headway.cli.main import cli
 from headway.errors import HeadwayError
 from headway.report.speedup_json import speedups_json
 from headway.report.terminal import make_console
@@ -55,6 +58,18 @@ def test_removing_what_was_put_in_gives_the_time_before(limit: str) -> None:
     result = of(CASES[limit][0])
     assert result.rows[0].possible[limit] == pytest.approx(4.1 / 1.1)
     assert result.verdict.gain == pytest.approx(4.1 / 1.1 / result.rows[0].computed_speedup - 1)
+
+
+@pytest.mark.parametrize("limit", NAMES)
+@pytest.mark.parametrize("region", ["work", "my region", REST, "(parallel)"])
+def test_the_next_command_is_one_that_headway_takes(limit: str, region: str) -> None:
+    runs = made.sweep_runs([made.alone()], {4: [made.one_second_each()]})
+    words = shlex.split(next_command(limit, region, runs.sequential, runs.parallel[4]))
+    assert words[0] == "headway"
+    command = cli.get_command(click.Context(cli), words[1])
+    assert command is not None
+    context = command.make_context(words[1], words[2:])  # fails for what the command does not know
+    assert context.params.get("region") in (None, region)
 
 
 def test_spinning_is_told_apart_from_more_instructions() -> None:

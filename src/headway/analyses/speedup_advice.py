@@ -112,7 +112,7 @@ def advise(
     if best != "scheduling" and calm is not None and others_share(model, parallel) > DISTURBED:
         evidence.append(f"others had the CPUs: gains are counted from {calm:.2f}, the speedup without them")
     text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
-    command = _next(best, region, sequential, parallel)
+    command = next_command(best, region, sequential, parallel)
     return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)
 
 
@@ -232,10 +232,13 @@ def _mean(found: Mapping[str, float]) -> float:
     return sum(found.values()) / len(found)
 
 
-def _next(limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]) -> str:
+def next_command(
+    limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]
+) -> str:
     """Return the command that shows the limit's view: the leaves of figure 19."""
     here, there = _path(parallel), _path(sequential)
-    only = "" if region == REST else f" --region {shlex.quote(region)}"
+    is_found = region.startswith("(")  # REST, or one that nobody gave: no pattern that stacks could be looked for with
+    only = "" if is_found else f" --region {shlex.quote(region)}"
     return {
         "parallel_fraction": f"headway top {here} --busiest-thread",
         "instruction_overhead": f"headway flame {here} --event instructions{only} --diff {there} -o instructions.html",

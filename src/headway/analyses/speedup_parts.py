@@ -69,9 +69,9 @@ def without_spinning(sums: Sums) -> tuple[Number, Number, Number]:
 
     def rest(field: str) -> Number:
         total, spun = known(sums[field]), sums[f"spin_{field}"]
-        if spin and not spun:
-            spun = total * ratio(spin, cpu) if cpu else 0
-        return total - known(spun)
+        if spun or not spin:
+            return total - known(spun)
+        return total * ratio(cpu - spin, cpu) if cpu else total
 
     return cpu - spin, rest("instructions"), rest("cycles")
 
