@@ -3,11 +3,12 @@ import "uplot/dist/uPlot.min.css";
 import { App } from "./app";
 import { FlamePageApp } from "./flame/page";
 import { type AnyPayload, readPayload } from "./payload";
+import { SweepPageApp } from "./speedups/page";
 import "./style.css";
 
 function page(payload: AnyPayload) {
   if (!("page" in payload)) return <App payload={payload} />;
-  return <FlamePageApp payload={payload} />;
+  return payload.page === "flame" ? <FlamePageApp payload={payload} /> : <SweepPageApp payload={payload} />;
 }
 
 const root = document.getElementById("app");

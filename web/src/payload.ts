@@ -2,6 +2,7 @@
 // Times are ns from the start of the recording unless a name says otherwise. Never raw events: at most 2 MB, always.
 
 import type { FlamePage, FlameSet } from "./flame/payload";
+import type { SweepPage } from "./speedups/payload";
 
 export const KINDS = ["app", "gc", "jit", "vm"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -239,7 +240,7 @@ export interface Payload {
 }
 
 /** What a page may be made of: a recording, which has no `page`, or one of the others. */
-export type AnyPayload = Payload | FlamePage;
+export type AnyPayload = Payload | FlamePage | SweepPage;
 
 /** Reads the payload that Python put into the page; null when there is none (the bare app was opened). */
 export function readPayload(doc: Document): AnyPayload | null {

@@ -1,4 +1,4 @@
-"""`headway report`: a recording as one HTML file."""
+"""`headway report`: a recording, or a sweep, as one HTML file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from headway.cli import options
 Examples:
   headway report app.headway                  # writes app.html
   headway report app.headway -o today.html --force
+  headway report kmeans.sweep                 # the speedups of a sweep and what limits them
 """
 )
 @options.recording_argument
@@ -21,9 +22,12 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(recording_path: Path, output: Path | None, force: bool) -> None:
     """Write the findings as one HTML file that opens by double click."""
-    from headway.report.html import render_html
+    from headway.report.html import render_html, render_sweep
     from headway.store import open_recording
+    from headway.store.sweep import is_sweep, read_sweep
 
-    recording = open_recording(recording_path)
-    target = output if output is not None else Path(f"{recording.path.resolve().stem}.html")
-    click.echo(render_html(recording, target, overwrite=force))
+    target = output if output is not None else Path(f"{recording_path.resolve().stem}.html")
+    if is_sweep(recording_path):
+        click.echo(render_sweep(read_sweep(recording_path), target, overwrite=force))
+    else:
+        click.echo(render_html(open_recording(recording_path), target, overwrite=force))

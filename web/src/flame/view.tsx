@@ -41,7 +41,21 @@ export function Flames({ set, name }: { set: FlameSet; name: string }) {
   if (!graph) return <Missing reason="No stack was sampled." />;
   return (
     <>
-      {set.graphs.length > 1 && (
+      {set.graphs.length > 6 && (
+        <div class="toolbar flame-choice">
+          <label>
+            <span>Show</span>
+            <select value={String(at)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+              {set.graphs.map((each, i) => (
+                <option key={each.label} value={String(i)}>
+                  {each.label}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
+      )}
+      {set.graphs.length > 1 && set.graphs.length <= 6 && (
         <fieldset class="choice flame-choice">
           <legend class="sr-only">Which flame graph</legend>
           {set.graphs.map((each, i) => (

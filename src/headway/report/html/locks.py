@@ -38,7 +38,7 @@ def lock_view(recording: Recording) -> LockView:
     found = locks(recording, limit=MAX_LOCKS)
     ids = [row.blocker_id for row in found.rows if row.blocker_id is not None]
     waiters = waiters_over_time(recording, ids, BINS)
-    plain = locks_json(found)
+    plain = list(locks_json(found))
     view = {
         "bins": BINS,
         "contended_ns": found.contended_ns,

@@ -37,7 +37,7 @@ LABELS: Mapping[str, str] = {
     "all": "all of these",
     "speedup": "speedup",
 }
-_OF_EFFICIENCY = {"parallel_fraction": "parallel fraction", "load_balance": "load balance", "frequency": "clock speed"}
+EFFICIENCY_LABELS = {"parallel_fraction": "parallel fraction", "load_balance": "load balance", "frequency": "clock speed"}
 """Labels of efficiencies that are not named after what is lost."""
 COLUMNS = 6
 """Numbers of threads in one table; more of them go into further tables."""
@@ -122,7 +122,7 @@ def _by_limit(
     for limit in LABELS:
         cells = [values(row).get(limit) for row in rows]
         if any(cell is not None for cell in cells):
-            label = _OF_EFFICIENCY.get(limit, LABELS[limit]) if are_efficiencies else LABELS[limit]
+            label = EFFICIENCY_LABELS.get(limit, LABELS[limit]) if are_efficiencies else LABELS[limit]
             table.add_row(label, *(UNKNOWN if cell is None else write(cell) for cell in cells))
     return table
 

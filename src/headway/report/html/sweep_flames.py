@@ -1,0 +1,83 @@
+"""Flame graphs of a sweep: of each metric at some numbers of threads, and what changes from one number to the next."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.profile import profile
+from headway.analyses.profile_diff import diff
+from headway.errors import HeadwayError
+from headway.report.html.flame_graphs import LABELS, events, flame_graph
+from headway.report.html.flame_pack import Graph, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.analyses.profile_types import Profile
+    from headway.store import Recording
+    from headway.store.sweep import Sweep
+
+MAX_RUNS = 4
+MAX_EVENTS = 4
+"""So a page has at most 16 graphs of single runs and 12 of the steps between them."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    name: str
+    recording: Recording
+
+
+def sweep_flames(sweep: Sweep, limit_bytes: int) -> dict[str, Any] | None:
+    """Return the graphs, those of the most threads first; None where nothing was sampled."""
+    runs, left_out = _runs(sweep)
+    wanted: dict[str, None] = {}
+    for run in reversed(runs):
+        wanted |= dict.fromkeys(events(run.recording))
+    graphs: list[Graph] = []
+    steps: list[Graph] = []
+    for event in list(wanted)[:MAX_EVENTS]:
+        found = [(run, each) for run in runs if (each := _profile(run.recording, event)) is not None]
+        label = LABELS.get(event, event)
+        graphs += [_graph(each, f"{label}, {run.name}", left_out) for run, each in reversed(found)]
+        for (before, old), (after, new) in itertools.pairwise(found):
+            text = f"{label}, {after.name} against {before.name}"
+            steps.insert(0, flame_graph(diff(old, new), label=text, versus=before.name))
+    return pack([*graphs, *steps], limit_bytes) if graphs else None
+
+
+def _graph(found: Profile, label: str, left_out: int) -> Graph:
+    notes = (f"{left_out} more numbers of threads have no flame graph on this page.",) if left_out else ()
+    return flame_graph(found, label=label, notes=notes)
+
+
+def _runs(sweep: Sweep) -> tuple[list[_Run], int]:
+    """Return the first recorded run of at most MAX_RUNS programs, ascending, always the last; and how many are left out."""
+    found = []
+    if sweep.sequential is not None:
+        found += _first(sweep, "the sequential program", sweep.select("sequential", recorded=True))
+    for n in sorted({run.threads for run in sweep.select("parallel", recorded=True)}):
+        name = "1 thread" if n == 1 else f"{n} threads"
+        found += _first(sweep, name, sweep.select("parallel", n, recorded=True))
+    if len(found) <= MAX_RUNS:
+        return found, 0
+    last = len(found) - 1
+    return [found[i * last // (MAX_RUNS - 1)] for i in range(MAX_RUNS)], len(found) - MAX_RUNS
+
+
+def _first(sweep: Sweep, name: str, runs: Sequence[Any]) -> list[_Run]:
+    for run in runs:
+        try:
+            return [_Run(name, sweep.open(run))]
+        except HeadwayError:
+            continue  # lost or damaged: `speedups` has said so
+    return []
+
+
+def _profile(recording: Recording, event: str) -> Profile | None:
+    try:
+        return profile(recording, event)
+    except HeadwayError:
+        return None  # recorded in another run, or nothing of it in this one

@@ -1,0 +1,216 @@
+// A sweep's page: advice first, then what it rests on, then where to look.
+import { recordedAt } from "../app";
+import { FLAME_LEAD } from "../flame/page";
+import { Flames } from "../flame/view";
+import { duration, integer, percent } from "../format";
+import { Notices } from "../parts/notices";
+import { Missing, Section } from "../parts/section";
+import { type Figure, Ratio, ShownFigures, Unknown } from "./figures";
+import { GeneralMetrics, Times } from "./metrics";
+import { POP, type SweepPage } from "./payload";
+import { SpeedupChart } from "./speedup";
+import { Stacks } from "./stack";
+
+export function SweepPageApp({ payload }: { payload: SweepPage }) {
+  const counts = payload.rows.map((row) => row.threads).join(", ");
+  return (
+    <>
+      <a class="skip" href="#verdict">
+        Skip to the verdict
+      </a>
+      <header>
+        <p class="brand">headway</p>
+        <h1>{payload.title}</h1>
+        <p class="about">
+          <span>{counts === "1" ? "1 thread" : `${counts} threads`}</span>
+          {payload.cores !== null && <span>{payload.cores === 1 ? "1 core" : `${integer(payload.cores)} cores`}</span>}
+          <span>mode {payload.mode}</span>
+          {payload.made.recorded_utc && <span>{recordedAt(payload.made.recorded_utc)}</span>}
+        </p>
+        {payload.commands && (
+          <p class="about">
+            <code>{payload.commands.parallel}</code>
+            {payload.commands.sequential && (
+              <span>
+                against <code>{payload.commands.sequential}</code>
+              </span>
+            )}
+          </p>
+        )}
+      </header>
+      <main>
+        <Advice page={payload} />
+        <Notices notices={payload.notices} />
+        <SpeedupChart page={payload} />
+        <Stacks page={payload} />
+        <Efficiencies page={payload} />
+        <div class="pair">
+          <Times page={payload} />
+          <GeneralMetrics page={payload} />
+        </div>
+        <FlatProfile page={payload} />
+        <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
+          {payload.flames ? (
+            <Flames set={payload.flames} name="flames" />
+          ) : (
+            <Missing reason={payload.no_flames ?? "No stack was sampled."} />
+          )}
+        </Section>
+        {payload.left_out.length > 0 && (
+          <p class="rest">Not on this page: {payload.left_out.join(", ")}. headway speedups has them.</p>
+        )}
+      </main>
+      <footer>
+        <p>
+          Made by headway {payload.made.headway} from {payload.made.recording}. This file makes no requests; all it
+          shows is in it.
+        </p>
+      </footer>
+    </>
+  );
+}
+
+function Advice({ page }: { page: SweepPage }) {
+  const { verdict } = page;
+  const row = page.rows.find((each) => each.threads === verdict.threads);
+  const possible = verdict.limit === null ? null : (row?.possible[verdict.limit] ?? null);
+  return (
+    <Section id="verdict" title="Verdict">
+      <p class="headline">{verdict.text}</p>
+      {row && (
+        <dl class="tiles">
+          <Tile label="Real speedup" note={`${verdict.threads} threads, not recorded`}>
+            <Ratio value={row.real_speedup} />
+          </Tile>
+          <Tile label="Computed speedup" note="from the recorded runs">
+            <Ratio value={row.computed_speedup} />
+          </Tile>
+          <Tile label="Possible speedup" note={`without ${page.labels[verdict.limit ?? ""] ?? "any limit named"}`}>
+            {possible === null ? <Unknown /> : <Ratio value={possible} />}
+          </Tile>
+          <Tile label="Gain" note="of the program's speed">
+            {verdict.gain === null ? (
+              <Unknown />
+            ) : (
+              <data value={String(verdict.gain)}>{`${verdict.gain >= 0 ? "+" : ""}${percent(verdict.gain)}`}</data>
+            )}
+          </Tile>
+        </dl>
+      )}
+      {verdict.withheld && <p class="missing">{verdict.withheld}</p>}
+      {verdict.place && (
+        <p>
+          <b>Where</b>: <code>{verdict.place}</code>
+        </p>
+      )}
+      {verdict.evidence.length > 0 && (
+        <ul class="findings">
+          {verdict.evidence.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      )}
+      <p class="next">
+        <b>Look next</b>: <code>{verdict.next}</code>
+      </p>
+    </Section>
+  );
+}
+
+function Tile({ label, note, children }: { label: string; note: string; children: preact.ComponentChildren }) {
+  return (
+    <div class="tile">
+      <dt>{label}</dt>
+      <dd class="value">{children}</dd>
+      <dd class="note">{note}</dd>
+    </div>
+  );
+}
+
+const POP_NAMES: Record<(typeof POP)[number], string> = {
+  overall: "global efficiency",
+  parallel: "parallel efficiency",
+  load_balance: "· load balance",
+  communication: "· communication efficiency",
+  computation: "computation scaling",
+  instructions: "· instruction scaling",
+  ipc: "· IPC scaling",
+  frequency: "· frequency scaling",
+};
+
+function Efficiencies({ page }: { page: SweepPage }) {
+  const known = Object.keys(page.rows[0]?.efficiencies ?? {}).filter((limit) =>
+    page.rows.some((row) => (row.efficiencies[limit] ?? null) !== null),
+  );
+  const figures: Figure[] = known.map((limit) => ({
+    label: page.efficiency_labels[limit] ?? page.labels[limit] ?? limit,
+    cells: page.rows.map((row) => <Ratio key={row.threads} value={row.efficiencies[limit]} />),
+  }));
+  const pop: Figure[] = POP.filter((name) => page.rows.some((row) => (row.pop?.[name] ?? null) !== null)).map(
+    (name) => ({
+      label: POP_NAMES[name],
+      cells: page.rows.map((row) => <Ratio key={row.threads} value={row.pop?.[name]} />),
+    }),
+  );
+  return (
+    <Section
+      id="efficiencies"
+      title="Efficiencies"
+      lead="1 is ideal: nothing is lost to it. What can't be known in these runs is left out."
+    >
+      <ShownFigures rows={page.rows} figures={figures} name="efficiencies" label="Efficiencies by number of threads" />
+      {pop.length > 0 && (
+        <>
+          <h3>The same runs in POP's terms</h3>
+          <ShownFigures rows={page.rows} figures={pop} name="pop" label="POP efficiencies by number of threads" />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function FlatProfile({ page }: { page: SweepPage }) {
+  const regions = [...new Set(page.rows.flatMap((row) => row.flat.map((part) => part.region)))];
+  const tables = regions
+    .map((region) => ({ region, figures: flatOf(page, region) }))
+    .filter(({ figures }) => figures.length > 0);
+  return (
+    <Section
+      id="flat"
+      title="What the busiest thread does"
+      lead={tables.length > 0 ? "Mean CPU time of its largest methods, region by region." : undefined}
+    >
+      {tables.length === 0 && <Missing reason="Its stacks were not sampled: headway sweep --sample cpu." />}
+      {tables.map(({ region, figures }) => (
+        <div key={region}>
+          <h3>{region === "(rest)" ? "Outside the regions" : `Region ${region}`}</h3>
+          <ShownFigures
+            rows={page.rows}
+            figures={figures}
+            name={`flat ${region}`}
+            label={`Busiest thread in ${region}`}
+          />
+        </div>
+      ))}
+    </Section>
+  );
+}
+
+/** The methods of a region, those with most time at any number of threads first. */
+function flatOf(page: SweepPage, region: string): Figure[] {
+  const times = new Map<string, (number | null)[]>();
+  page.rows.forEach((row, i) => {
+    for (const [frame, ns] of row.flat.find((part) => part.region === region)?.frames ?? []) {
+      const cells = times.get(frame) ?? page.rows.map(() => null);
+      cells[i] = ns;
+      times.set(frame, cells);
+    }
+  });
+  const most = (cells: (number | null)[]) => Math.max(...cells.map((ns) => ns ?? 0));
+  return [...times]
+    .sort(([, a], [, b]) => most(b) - most(a))
+    .map(([label, cells]) => ({
+      label,
+      cells: cells.map((ns) => (ns === null ? <Unknown /> : <data value={String(ns)}>{duration(ns)}</data>)),
+    }));
+}
