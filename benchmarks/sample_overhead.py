@@ -2,8 +2,8 @@
 
 One warm JVM per program does the same work again and again, recorded all the time: in turn with `--sample cpu` and without.
 Three figures: the CPU time of the program (async-profiler's signal handlers run on it; without what the JVM's compilers took),
-that plus what the recorder used, and the wall time without stolen time. The first run after each change is not counted: the agent's
-coming and going throws compiled code out. What the sampler takes to start and to end is in none of them.
+that plus what the recorder used, and the wall time without stolen time. The first run after each change is not counted:
+the agent's coming and going throws compiled code out. What the sampler takes to start and to end is in none of them.
 Target: CPU time at most 1 % more in the mean over the programs.
 """
 
