@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from headway.record.jfr.reader import NONE, JfrFile, Times
+from headway.record.jfr.reader import NONE, EventBatch, EventColumn, JfrFile, Times
 
 JFR = "/usr/lib/jvm/java-17-openjdk-amd64/bin/jfr"
 Rows = dict[str, Counter[str]]
@@ -51,23 +51,26 @@ def read(path: Path) -> Rows:
     threads = [[each.os_tid, each.java_id, each.java_name, each.os_name] for each in file.threads()]
     found: Rows = defaultdict(Counter)
     for batch in batches:
-        columns = {}
-        for name, column in batch.columns.items():
-            values: list[Any] = column.values.tolist()
-            if column.kind == "text":
-                values = [_text(batch.texts[each]) if each >= 0 else None for each in values]
-            elif column.kind == "thread":
-                values = [threads[each] if each >= 0 else None for each in values]
-            elif column.kind == "stack":
-                values = [[frames[frame] for frame in stacks[each]] if each >= 0 else None for each in values]
-            elif column.kind == "boolean":
-                values = [bool(each) for each in values]
-            elif column.kind == "real":
-                values = [_real(each) for each in values]
-            columns[name] = [None if each == NONE else each for each in values]
+        columns = {name: _ours(batch, column, threads, stacks, frames) for name, column in batch.columns.items()}
         for row in zip(*columns.values(), strict=True):
             found[batch.event][_row(dict(zip(columns, row, strict=True)))] += 1
     return dict(found)
+
+
+def _ours(batch: EventBatch, column: EventColumn, threads: list[Any], stacks: dict[int, list[int]], frames: Any) -> Any:
+    """Return a column's values in the form of `_theirs`."""
+    values: list[Any] = column.values.tolist()
+    if column.kind == "text":
+        return [_text(batch.texts[each]) if each >= 0 else None for each in values]
+    if column.kind == "thread":
+        return [threads[each] if each >= 0 else None for each in values]
+    if column.kind == "stack":
+        return [[frames[frame] for frame in stacks[each]] if each >= 0 else None for each in values]
+    if column.kind == "boolean":
+        return [bool(each) for each in values]
+    if column.kind == "real":
+        return [_real(each) for each in values]
+    return [None if each == NONE else each for each in values]
 
 
 def _row(values: dict[str, Any]) -> str:

@@ -67,6 +67,7 @@ public final class JfrZoo {
             recording.enable("jdk.ObjectAllocationOutsideTLAB").withStackTrace();
             recording.enable("jdk.GCPhasePause");
             recording.enable("jdk.ExecutionSample").withPeriod(Duration.ofMillis(10));
+            recording.enable("jdk.CPULoad").with("period", "everyChunk");
             recording.start();
             for (int i = 0; i < rounds; i++) {
                 emit(events);

@@ -1,0 +1,161 @@
+// What a JFR file may hold that no JVM wrote: each ends in a problem that says so, in little time and memory.
+#include "jfr/reader.h"
+
+#include <algorithm>
+#include <string>
+
+#include "jfr/tests/jfr_bytes.h"
+
+namespace headway::jfr {
+namespace {
+
+Found found_in(const std::string& bytes) { return read_all(TestFile(bytes).path()); }
+
+bool told(const Found& found, const std::string& what) {
+  return std::any_of(found.told.begin(), found.told.end(),
+                     [&](const Problem& each) { return each.text.find(what) != std::string::npos; });
+}
+
+bool has_text(const Found& found, const std::string& text) {
+  return std::find(found.texts.begin(), found.texts.end(), text) != found.texts.end();
+}
+
+void a_whole_file_is_read_whole() {
+  const Found found = found_in(usual_chunk().bytes() + usual_chunk(5).bytes());
+  CHECK_EQUAL(found.refused, "");
+  CHECK_EQUAL(found.problems, 0U);
+  CHECK_EQUAL(found.rows, 15U);
+  CHECK_EQUAL(found.frames, 2U);  // one stack, known in both chunks
+  CHECK(has_text(found, "a.B"));
+  CHECK(has_text(found, "hello"));
+  CHECK(has_text(found, "[{\"low\": 1, \"high\": 2}, {\"low\": 3, \"high\": 4}]"));
+}
+
+void constants_that_name_each_other_end() {
+  const Found found = found_in(usual_chunk(1).bytes());
+  CHECK_EQUAL(found.problems, 0U);
+  CHECK(has_text(found, "{\"type\": \"a.B\", \"name\": \"run\"}"));
+  // A type whose every value names itself twice: without a budget 2^depth texts.
+  TestChunk chunk;
+  chunk.metadata = metadata({{1, "int", {}},
+                             {20, "knot", {{"left", 20, true}, {"right", 20, true}, {"number", 1}}},
+                             {50, "test.Event", {{"knot", 20, true}}}});
+  chunk.checkpoint = checkpoint(0, {{20, {constant(1, varints(1, 1, 9))}}});
+  chunk.events = event(50, varints(1));
+  CHECK_EQUAL(found_in(chunk.bytes()).rows, 1U);
+}
+
+void a_chain_of_checkpoints_that_goes_round_ends() {
+  TestChunk chunk = usual_chunk();
+  chunk.checkpoint = usual_constants(-1);  // into the middle of what comes before
+  Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, 10U);
+  CHECK(found.problems > 0);
+  chunk.checkpoint = usual_constants(1);  // forward
+  found = found_in(chunk.bytes());
+  CHECK(told(found, "point forward"));
+  CHECK(has_text(found, "a.B"));
+}
+
+void what_is_no_jfr_file_is_refused() {
+  CHECK_EQUAL(found_in("").refused, "it is empty");
+  CHECK_EQUAL(found_in("FLR").refused, "it is shorter than a chunk's header");
+  CHECK_EQUAL(found_in(std::string(500, 'x')).refused, "it does not begin with FLR");
+  CHECK(!read_all("/nowhere/at.all").refused.empty());
+  CHECK_EQUAL(read_all("/tmp").refused, "it is not a regular file");
+}
+
+void a_newer_version_is_refused_by_its_number() {
+  TestChunk chunk = usual_chunk();
+  chunk.major = 3;
+  CHECK_EQUAL(found_in(chunk.bytes()).newer, 3);
+  const Found later = found_in(usual_chunk().bytes() + chunk.bytes());
+  CHECK_EQUAL(later.refused, "");
+  CHECK_EQUAL(later.rows, 10U);
+  CHECK(told(later, "version 3"));
+}
+
+void a_cut_off_file_gives_what_is_left() {
+  const std::string first = usual_chunk().bytes(), second = usual_chunk().bytes();
+  for (size_t length = 1; length < first.size() + second.size(); length += 3) {
+    const Found found = found_in((first + second).substr(0, length));
+    if (length < 68) {
+      CHECK(!found.refused.empty());
+      continue;
+    }
+    if (length == first.size()) continue;  // nothing is missing that anybody could know of
+    CHECK(found.problems > 0);
+    if (length > first.size()) CHECK(found.rows >= 10);
+  }
+}
+
+void a_chunk_that_was_never_finished_is_read_to_its_end() {
+  TestChunk chunk = usual_chunk();
+  chunk.size = 1;  // less than a header: not known yet
+  chunk.metadata_at = chunk.checkpoint_at = 1;
+  Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, 10U);
+  CHECK(has_text(found, "a.B"));
+  CHECK(told(found, "never finished"));
+  found = found_in(chunk.bytes() + usual_chunk(3).bytes());
+  CHECK_EQUAL(found.rows, 13U);
+}
+
+void hostile_lengths_end_in_a_problem() {
+  TestChunk chunk = usual_chunk();
+  const std::string good = chunk.events;
+  chunk.events = good + varints(0, 0);  // an event of no bytes
+  CHECK(told(found_in(chunk.bytes()), "length can't be"));
+  chunk.events = good + varints(uint64_t{1} << 40, 50);
+  CHECK(told(found_in(chunk.bytes()), "length can't be"));
+  // A text, and a list, that are longer than their event.
+  chunk.events = good + event(50, varints(1, 7, 8, 1, 2, 21, 22, 0, 3, 1 << 30));
+  CHECK(told(found_in(chunk.bytes()), "does not hold"));
+  chunk.events = good + event(50, varints(1, 7, 8, 1, 2, 21, 22, uint64_t{1} << 62));
+  const Found found = found_in(chunk.bytes());
+  CHECK(told(found, "does not hold"));
+  CHECK_EQUAL(found.rows, 10U);
+}
+
+void types_without_end_or_without_bytes_are_left_out() {
+  TestChunk chunk;
+  chunk.metadata = metadata({{1, "int", {}},
+                             {20, "loop", {{"again", 20}}},
+                             {21, "nothing", {}},
+                             {22, "wide", {{"a", 23}, {"b", 23}, {"c", 23}, {"d", 23}}},
+                             {23, "wider", {{"a", 24}, {"b", 24}, {"c", 24}, {"d", 24}}},
+                             {24, "loops", {{"a", 22}, {"b", 22}, {"c", 22}, {"d", 22}}},
+                             {50, "test.Loop", {{"loop", 20}}},
+                             {51, "test.Nothing", {{"nothing", 21, false, true}}},
+                             {52, "test.Wide", {{"wide", 22}}},
+                             {53, "test.Unknown", {{"unknown", 99}}},
+                             {54, "test.Good", {{"number", 1}}}});
+  chunk.checkpoint = checkpoint(0, {{20, {constant(1, varints(1))}}});
+  for (uint64_t type = 50; type <= 54; ++type) chunk.events += event(type, varints(7));
+  const Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, 1U);
+  CHECK(told(found, "does not lay out"));
+}
+
+void bytes_between_chunks_are_passed_over() {
+  const Found found = found_in(usual_chunk().bytes() + "these are no chunk, FLR" + usual_chunk(5).bytes());
+  CHECK_EQUAL(found.rows, 15U);
+  CHECK(told(found, "no chunk"));
+}
+
+}  // namespace
+}  // namespace headway::jfr
+
+int main() {
+  using namespace headway::jfr;
+  a_whole_file_is_read_whole();
+  constants_that_name_each_other_end();
+  a_chain_of_checkpoints_that_goes_round_ends();
+  what_is_no_jfr_file_is_refused();
+  a_newer_version_is_refused_by_its_number();
+  a_cut_off_file_gives_what_is_left();
+  a_chunk_that_was_never_finished_is_read_to_its_end();
+  hostile_lengths_end_in_a_problem();
+  types_without_end_or_without_bytes_are_left_out();
+  bytes_between_chunks_are_passed_over();
+}
