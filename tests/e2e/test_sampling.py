@@ -21,6 +21,7 @@ from recording_cli import headway, javas, manifest, notice_ids, wait_for_file
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 BOTH = pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
 JAVA_17, JAVA_25 = javas()
+FAILURES = {"HW211", "HW212", "HW214", "HW215", "HW216"}
 
 
 @contextmanager
@@ -171,9 +172,12 @@ def test_the_manifest_says_how_it_was_sampled(sampled: Any) -> None:
     facts = manifest(recording)["sampling"]
     assert facts["events"] == ["cpu", "alloc", "wall"]
     assert facts["interval"] == {"cpu": 4_000_000, "alloc": 1 << 19, "wall": 20_000_000}
-    assert (facts["engine"], facts["interval_ns"], facts["lost"]) == ("ctimer", 4_000_000, 0)
+    assert (facts["engine"], facts["interval_ns"]) == ("ctimer", 4_000_000)
     assert facts["samples"] == single(recording, "SELECT count(*) FROM sample")
-    assert not notice_ids(recording) & {"HW211", "HW212", "HW213", "HW214", "HW215", "HW216"}
+    # The sampler skips what comes while too many threads are held up in its handler.
+    assert facts["lost"] < 0.1 * facts["samples"]
+    assert ("HW213" in notice_ids(recording)) == (facts["lost"] > 0)
+    assert not notice_ids(recording) & FAILURES
 
 
 # --- into every JVM, and out again -------------------------------------------------------------------------------------
@@ -202,19 +206,22 @@ def test_a_running_jvm_is_sampled_and_left_as_it_was(tmp_path: Path, workloads: 
                 "SELECT count(DISTINCT name) FROM sample JOIN thread USING (thread_id) WHERE name LIKE 'sleeper-%'"
             )
             assert single(recording, sleepers) == 2
-            assert not notice_ids(recording) & {"HW211", "HW212", "HW213", "HW214", "HW215", "HW216"}
+            assert not notice_ids(recording) & FAILURES
             assert not any("sample-" in target for target in open_files(jvm.pid))
         assert jvm.poll() is None
     assert [json.loads(line)["event"] for line in (tmp_path / "out").read_text().splitlines()] == ["ready"]
 
 
 def test_sampling_ends_with_a_recording_that_is_shorter_than_the_program(tmp_path: Path, workloads: Path) -> None:
-    recording = tmp_path / "r.headway"
-    words = program(JAVA_25, workloads, "Sleeper", 3)
-    done = headway("record", "--sample", "wall:5ms", "--duration", "1s", "-o", recording, "--", *words)
-    assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["ready", "done"]
-    assert "HW212" not in notice_ids(recording)
+    for seconds in (1, 5, 25):  # until the JVM has come up within the recording
+        recording = tmp_path / f"{seconds}.headway"
+        words = program(JAVA_25, workloads, "Sleeper", seconds + 2)
+        done = headway("record", "--sample", "wall:5ms", "--duration", f"{seconds}s", "-o", recording, "--", *words)
+        assert done.returncode == 0, done.stderr
+        assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["ready", "done"]
+        if manifest(recording)["sampling"]["samples"]:
+            break
+    assert not notice_ids(recording) & FAILURES
     window = manifest(recording)["window"]
     first, last = query(recording, "SELECT min(ns), max(ns) FROM sample")[0]
     assert window["start_ns"] <= first < last <= window["end_ns"]
@@ -292,7 +299,7 @@ def test_an_event_that_the_machine_does_not_count_is_left_out_and_told(tmp_path:
     if not _native.probe_hardware_counter()["errno"]:
         pytest.skip("this machine has a PMU")
     recording = tmp_path / "r.headway"
-    words = program(JAVA_17, workloads, "Exit", "code", 0)
+    words = program(JAVA_17, workloads, "ForkJoin")
     done = headway("record", "--sample", "cycles,wall:1ms", "-o", recording, "--", *words)
     assert done.returncode == 0, done.stderr
     assert "HW067" in notice_ids(recording)
