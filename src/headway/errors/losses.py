@@ -106,8 +106,8 @@ ROWS: tuple[Message, ...] = (
         "HW213",
         "stack samples were skipped",
         "JVM {pid}: {skipped} of {total} stack samples were skipped, because too many came at once",
-        "async-profiler takes a few samples at the same time and leaves out what comes beyond. Sums of CPU and wall time stay right, "
-        "for the next sample stands for the time of those before; sums of allocations are too low.",
+        "async-profiler takes a few samples at the same time and leaves out what comes beyond. Sums of CPU and wall time stay "
+        "right, for the next sample stands for the time of those before; sums of allocations are too low.",
         "headway record --sample cpu:20ms ...   (a longer interval)",
     ),
     Message(
