@@ -50,7 +50,7 @@ def test_every_version_of_k_means_finds_the_same_clusters(java: Path) -> None:
 
 def test_the_locked_version_takes_its_lock_once_for_each_batch(java: Path) -> None:
     said = said_by(java, "kmeans.KMeans", 3, 2, 2, 3, 10_000, 1)
-    assert said["lock_count"] == [18, 18], "two rounds of three steps; 5000 points are three batches"
+    assert said["lock_count"] == [24, 24], "two rounds of three steps, in each four of eight batches"
     assert all(0 < waited < said["wall_ns"] for waited in said["lock_wait_ns"])
 
 

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * share is done sequentially, or by one thread, or with a lock held; or the threads do more of it than is needed.
  *
  * <p>Arguments: the limit (none, sequential, imbalance, lock, spin, overhead); threads, 0 for the sequential program; its
- * size (0.5); rounds (40); thousands of units in a round (10000); rounds to warm up (10).
+ * size (0.5); rounds (16); thousands of units in a round (25000); rounds to warm up (4).
  *
  * <ul>
  *   <li>sequential: the share of all work that one thread does while the others wait;
@@ -45,9 +45,9 @@ public final class KnownLimit {
     public static void main(String[] args) {
         String limit = Work.argument(args, 0, "none");
         int threads = Work.argument(args, 1, 0);
-        Rounds rounds = new Rounds("known_limit", Work.argument(args, 5, 10), Work.argument(args, 3, 40));
+        Rounds rounds = new Rounds("known_limit", Work.argument(args, 5, 4), Work.argument(args, 3, 16));
         KnownLimit program = new KnownLimit(limit, threads, Work.argument(args, 2, 0.5),
-                1000 * Work.argument(args, 4, 10_000));
+                1000 * Work.argument(args, 4, 25_000));
         try (Team team = program.team) {
             rounds.run(program::play, program::clear, line -> program.lock.report(team.report(
                     line.put("limit", limit).put("threads", team.parts()).put("size", program.size))));
@@ -84,7 +84,7 @@ public final class KnownLimit {
         }
         working.decrementAndGet();
         if (limit.equals("spin")) {
-            spin();
+            spinWait();
         }
     }
 
@@ -115,7 +115,7 @@ public final class KnownLimit {
     }
 
     /** Waits busily until all are done. */
-    private void spin() {
+    private void spinWait() {
         while (working.get() > 0) {
             Thread.onSpinWait();
         }

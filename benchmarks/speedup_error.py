@@ -1,0 +1,171 @@
+"""How far computed speedups are from real ones, and lock times from what the program measured around its lock.
+
+The published case studies (java/workloads: k-means in five parallel versions, molecular dynamics balanced and not, a ray tracer
+with a barrier that spins and with one that sleeps) and programs whose one limit has a known size, each swept over the numbers
+of threads up to the cores. The real speedup is that of the plain runs, which are taken in turn with the recorded ones. Where
+locks are waited for, the time that headway found in the recorded runs is compared with the program's own in the same runs.
+
+Targets: computed against real speedup within 5 % at every number of threads; lock time within 3 %. A verdict needs the whole
+interval of the repeats (95 %) on one side of the target; else it is open, and more --repeat would decide.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+import programs
+
+SPEEDUP_TARGET = 0.05
+LOCK_TARGET = 0.03
+TWO = r"kmeans=KMeans\.(assign|tally)"
+ONE = r"kmeans=KMeans\.assign"
+MOLECULES = r"molecules=MolecularDynamics\.(force|move)"
+FRAMES = r"frames=RayTracer\.work"
+KNOWN = r"work=KnownLimit\.work"
+LISTS, ARRAYS = "sequential-lists 1", "sequential-arrays 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program with the words that make it sequential and parallel, its size, and what is parallel in it."""
+
+    program: str
+    sequential: str
+    parallel: str
+    size: str
+    region: str
+
+
+CASES = {
+    "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "8 8 50000 3", ONE),
+    "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "6 10 200000 3", ONE),
+    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 8 800000 1", TWO),
+    "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "4 5 200000 3", TWO),
+    "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "12 3 200000 5", TWO),
+    "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "200 32 60", MOLECULES),
+    "memory-bound": Case("md.MolecularDynamics", "sequential 1", "memory-bound {threads}", "200 32 60", MOLECULES),
+    "unbalanced": Case("md.MolecularDynamics", "sequential 1", "unbalanced {threads}", "200 32 60", MOLECULES),
+    "spinning barrier": Case("raytracer.RayTracer", "sequential 1", "spinning {threads}", "160 160 40", FRAMES),
+    "CyclicBarrier": Case("raytracer.RayTracer", "sequential 1", "cyclic {threads}", "160 160 40", FRAMES),
+    "half sequential": Case("KnownLimit", "sequential 0", "sequential {threads}", "0.5 24 25000 6", KNOWN),
+    "locked": Case("KnownLimit", "lock 0", "lock {threads}", "0.9 24 25000 6", KNOWN),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """A relative error with the interval that the repeats give it; NaN where there are too few."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def largest(self) -> float:
+        """Return the largest size that the error may have; NaN where that is not known."""
+        return max(abs(self.low), abs(self.high))
+
+    def __str__(self) -> str:
+        """Return for example '+1.2 % [-0.3, +2.7]'."""
+        return f"{100 * self.value:+.1f} % [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
+
+
+def command(case: Case, words: str) -> str:
+    """Return a program's command line; its young generation holds what it makes, so that nothing is collected."""
+    java, *rest = programs.workload(case.program)
+    return " ".join([java, "-Xms1g", "-Xmn700m", *rest, words, case.size])
+
+
+def sweep(case: Case, threads: str, repeat: int, output: Path) -> None:
+    """Run a sweep. Raises RuntimeError with its messages if a run fails."""
+    words = ["--sequential", command(case, case.sequential), "--parallel", command(case, case.parallel)]
+    words += ["--threads", threads, "--repeat", str(repeat), "--region", case.region, "--from-marker", "measuring"]
+    done = subprocess.run(
+        [str(harness.HEADWAY), "sweep", *words, "-o", str(output)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"headway sweep {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
+
+
+def speedup_error(row: dict[str, Any]) -> Error:
+    """Compare the computed speedup of a number of threads with the real one; both have an interval."""
+    nan = float("nan")
+    low, high = row["low"] or nan, row["high"] or nan
+    real_low, real_high = row["real_low"] or nan, row["real_high"] or nan
+    return Error(row["computed_speedup"] / row["real_speedup"] - 1, low / real_high - 1, high / real_low - 1)
+
+
+def lock_times(output: Path) -> Iterator[tuple[int, int]]:
+    """Yield (headway's, the program's own) waiting in ns, of each recorded parallel run of more than one thread."""
+    for run in json.loads((output / "sweep.json").read_text())["runs"]:
+        if run["program"] == "parallel" and run["recorded"] and run["threads"] > 1:
+            said = harness.last_json((output / run["output"]).read_text())
+            recording = output / run["recording"]
+            begin_ns = json.loads((recording / "manifest.json").read_text())["window"]["start_ns"]
+            window = ["--from", f"{said['begin_ns'] - begin_ns}ns", "--to", f"{said['end_ns'] - begin_ns}ns"]
+            rows = harness.headway("locks", recording, *window)
+            # The program's lock is fair; those of the JDK's queues are not.
+            fair = (row for row in rows if row["class_name"].endswith("ReentrantLock$FairSync"))
+            yield sum(row["parking_thread_time_ns"] for row in fair), sum(said["lock_wait_ns"])
+
+
+def lock_error(output: Path) -> Error:
+    """Compare the lock times of all runs; each is a repeat."""
+    errors = [found / own - 1 for found, own in lock_times(output)]
+    return Error(*harness.bootstrap(errors))
+
+
+def judged(text: str, error: Error, target: float) -> tuple[str, bool]:
+    """Return the verdict on an error: reached if all of its interval is within the target, missed if none is."""
+    text = f"{text}: {error}, target {100 * target:.0f} %"
+    if error.largest <= target:
+        return text, True
+    if error.low > target or error.high < -target:
+        return text, False
+    return f"{text}; undecided: the interval goes beyond the target", False
+
+
+def main() -> int:
+    """Measure and print; return 0 if every target is reached."""
+    parser = harness.arguments(__doc__)
+    parser.add_argument("--repeat", type=int, help="recorded and plain runs of each (10; 3 with --quick)")
+    parser.add_argument(
+        "--only", default="", metavar="NAMES", help=f"only these cases, with commas: {', '.join(CASES)}"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep the sweeps there")
+    options = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    threads = ",".join(str(n) for n in (1, 2, 4, 8, 16, 32, 64, 128) if n <= cores)
+    repeat = options.repeat or (3 if options.quick else 10)
+    rows, figures, verdicts = [], {}, []
+    with harness.recording_folder() as scratch:
+        for name in filter(None, options.only.split(",")) if options.only else CASES:
+            output = (options.keep or scratch) / f"{name.replace(' ', '-')}.sweep"
+            harness.progress(f"{name}: threads {threads}, {repeat} repeats")
+            sweep(CASES[name], threads, repeat, output)
+            said = harness.headway("speedups", output)
+            for row in said["threads"]:
+                error = speedup_error(row)
+                at = f"{name}, {row['threads']} threads"
+                real, computed = f"{row['real_speedup']:.3f}", f"{row['computed_speedup']:.3f}"
+                rows.append([at, real, computed, str(error), said["verdict"]["limit"] or "-"])
+                verdicts.append(judged(f"computed speedup, {at}", error, SPEEDUP_TARGET))
+            figures[name] = {"speedups": said}
+            if max(row["threads"] for row in said["threads"]) > 1 and (name in ("k-means 3", "locked")):
+                locks = lock_error(output)
+                figures[name]["lock_time_error"] = locks
+                verdicts.append(judged(f"lock time, {name}", locks, LOCK_TARGET))
+    print(harness.table(["case", "real", "computed", "error", "largest limit"], rows))
+    return harness.finish(options, "speedup_error", {"repeat": repeat, "cases": figures}, verdicts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
