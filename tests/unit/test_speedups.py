@@ -91,6 +91,22 @@ def test_spinning_is_told_apart_from_more_instructions() -> None:
     assert result.verdict.limit == "spinning"
 
 
+def test_imbalance_that_changes_sides_is_named() -> None:
+    """Two instances, each with another busiest thread: overall both threads have done the same."""
+    region = made.region(
+        "work", instances=2, wall_ns=4 * made.SECOND, cpu_ns=6 * made.SECOND, busiest_busy_ns=4 * made.SECOND,
+        overall_busiest_busy_ns=3 * made.SECOND, thread_cpu_ns={"a": 3 * made.SECOND, "b": 3 * made.SECOND},
+    )  # fmt: skip
+    alone = (
+        made.region("work", wall_ns=6 * made.SECOND, cpu_ns=6 * made.SECOND),
+        made.region(REST, wall_ns=1, cpu_ns=1),
+    )
+    result = answer(made.sweep_runs([alone], {2: [(region, made.region(REST, wall_ns=1, cpu_ns=1))]}))
+    assert result.verdict.limit == "load_balance"
+    assert result.rows[0].efficiencies["load_balance"] == 0.75
+    assert any("not always the same one" in sentence and "75%" in sentence for sentence in result.verdict.evidence)
+
+
 def test_two_locks_and_a_memory_limit_name_both_and_what_both_would_give() -> None:
     result = of({"lock_wait_ns": 1.0, "cpu_ns": 0.5})
     assert result.verdict.limit == "lock_contention"

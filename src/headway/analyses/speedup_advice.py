@@ -222,10 +222,22 @@ def _place(
     text = f"{top} {verb} for {duration(ns)} of {duration(sum(found.values()))} {inside}"
     if limit == "load_balance":
         text = f"thread {top} computes for {duration(ns)} {inside}, on average a thread {duration(_mean(found))}"
-        return f"thread {top} {inside}", [text]
+        return f"thread {top} {inside}", [text, *_changing_sides(parallel, region)]
     sites = _total(parallel, region, "lock_sites") if limit == "lock_contention" else {}
     site = next(iter(sites), None)
     return f"{top}{f' at {site}' if site else ''} {inside}", [text]
+
+
+def _changing_sides(runs: Sequence[RunPrimitives], region: str) -> Iterable[str]:
+    """Say how much of the imbalance the overall busiest thread (the paper's equation 9) does not show."""
+    each = [
+        part for part in _regions(runs, region) if part.busiest_busy_ns and part.overall_busiest_busy_ns is not None
+    ]
+    busiest = sum(part.busiest_busy_ns or 0 for part in each)
+    overall = sum(part.overall_busiest_busy_ns or 0 for part in each)
+    if overall < (1 - NO_LIMIT) * busiest:
+        share = percent(overall / busiest)
+        yield f"the busiest thread is not always the same one: the one that is busiest overall has {share} of the longest times"
 
 
 def _mean(found: Mapping[str, float]) -> float:
