@@ -166,7 +166,10 @@ def test_a_sequential_program_is_split_by_its_samples_and_no_ns_is_lost(tmp_path
 
 def test_a_stretch_too_short_for_a_sample_counts_as_such_stretches_mostly_were(tmp_path: Path) -> None:
     # Main works along in each of four instances of 50; of the stretches of 8 between them only two hold a sample.
-    states, samples, workers, now = [], [], [], 0
+    states: list[tuple[str, int]] = []
+    samples: list[Sample] = []
+    workers: list[tuple[int, int]] = []
+    now = 0
     for turn in range(4):
         workers.append((now + 8, now + 58))
         samples += [(0, now + 4, 8, MAIN)] if turn % 2 else []

@@ -42,12 +42,12 @@ class Streams:
     def __enter__(self) -> Streams:
         """Open everything. Raises OSError."""
         stdin = self._open(self._stdin or os.devnull, os.O_RDONLY)
-        files = [self._open(f"{self._stem}.{end}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for end in ("out", "err")]
+        out, err = (self._open(f"{self._stem}.{end}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for end in ("out", "err"))
         if self._pattern is None:
-            self.fds = (stdin, *files)
+            self.fds = (stdin, out, err)
             return self
-        self._reader = _Reader(self._pattern, files)
-        self.fds = (stdin, *self._reader.inputs)
+        self._reader = _Reader(self._pattern, [out, err])
+        self.fds = (stdin, self._reader.inputs[0], self._reader.inputs[1])
         self._reader.start_without_signals()
         return self
 

@@ -113,7 +113,8 @@ def _last_words(stem: Path) -> str:
 def _recorded(
     sweep: Sweep, run: SweepRun, words: list[str], streams: Streams, gate: SignalGate, progress: Callable[[float], None]
 ) -> Outcome:
-    outcome, failures = Outcome(), []
+    outcome = Outcome()
+    failures: list[Notice] = []
     directory = sweep.path / "runs" / f"{run.name}.headway"
     plan = Plan(
         output=directory,
