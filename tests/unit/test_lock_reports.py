@@ -69,7 +69,7 @@ def test_the_waiters_in_each_bin_are_those_counted_moment_by_moment(
 
 def test_the_page_holds_the_rows_of_the_command_in_its_order(contended: Recording) -> None:
     view = build_payload(contended)["locks"]
-    rows = locks_json(locks(contended))
+    rows = list(locks_json(locks(contended)))
     assert [row["name"] for row in view["rows"]] == [row["name"] for row in rows]
     for shown, row in zip(view["rows"], rows, strict=True):
         for key in ("times_parked", "peak_parked", "parking_thread_time_ns", "lost_core_ns", "contention"):

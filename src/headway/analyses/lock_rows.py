@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Rows:
             rule_share=rule_share,
             contention=rule.contention,
             first_thread=str(table["first_thread"][one]) if is_one else None,
-            first_stack=stack_text(data, int(table["first_stack_id"][one])) if is_one else None,
+            first_stack=self._stack_texts(int(table["first_stack_id"][one]))[1] if is_one else None,
             first_ns=sums.first_ns,
             last_ns=sums.last_ns,
             dead=self._is_dead(group, one),
@@ -138,6 +138,19 @@ class Rows:
         return self._judged(*first), 1.0
 
     @cached_property
+    def known_rules(self) -> Ints:
+        """Return the number of each group's rule, also where no single block is known."""
+        numbers = self.rules.copy()
+        for group in np.flatnonzero(numbers < 0).tolist():
+            numbers[group] = RULES.index(self.rule(group)[0])
+        return numbers
+
+    @cached_property
+    def is_contended(self) -> NDArray[np.bool_]:
+        """Return which groups are waited for in contention."""
+        return np.array([rule.contention for rule in RULES])[self.known_rules]
+
+    @cached_property
     def _judged(self) -> Callable[[str, str, int], Rule]:
         """Return what judges a first stack; the same one is judged once."""
         return lru_cache(maxsize=None)(lambda kind, name, stack: judge(self.data, kind, name, stack, False))
@@ -192,6 +205,8 @@ class Rows:
         if not len(mine):
             return (), 0
         blocks, sites = self.data.blocks, self.sites
+        if len(mine) == 1:  # most objects of a program that makes one for each request
+            return (self._only_site(int(mine[0])),), 0
         stacks, at = numbered(sites.stack[mine])
         waited = np.zeros(len(stacks), dtype=np.int64)
         np.add.at(waited, at, (blocks.end - blocks.start)[mine])
@@ -203,9 +218,7 @@ class Rows:
         order = np.lexsort((-times, -waited))[:MOST_SITES].tolist()
         found = tuple(
             Site(
-                line=line_of(self.data, int(stacks[i])),
-                frames=stack_text(self.data, int(stacks[i])),
-                is_cut=self.data.is_cut(int(stacks[i])),
+                *self._stack_texts(int(stacks[i])),
                 share=float(waited[i] / total) if total else float(times[i] / len(mine)),
                 thread_time_ns=int(waited[i]),
                 times=int(times[i]),
@@ -215,6 +228,21 @@ class Rows:
             for i in order
         )
         return found, len(stacks) - len(found)
+
+    def _only_site(self, block: int) -> Site:
+        data, sites = self.data, self.sites
+        stack = int(sites.stack[block])
+        waited = int(data.blocks.end[block] - data.blocks.start[block])
+        line, frames, is_cut = self._stack_texts(stack)
+        return Site(line, frames, is_cut, 1.0, waited, 1, int(sites.taken[block]), RULES[int(sites.rule[block])])
+
+    @cached_property
+    def _stack_texts(self) -> Callable[[int], tuple[str, tuple[str, ...], bool]]:
+        """Return what gives a stack's line, frames and whether it is cut; each is made once."""
+        data = self.data
+        return lru_cache(maxsize=None)(
+            lambda stack: (line_of(data, stack), stack_text(data, stack), data.is_cut(stack))
+        )
 
     # --- who holds it --------------------------------------------------------------------------------------------------
 
@@ -291,6 +319,40 @@ class Rows:
             crowded_ns=int(self.groups.blocks.crowded_ns[group]),
             real_time_ns=int(self.groups.blocks.real_time_ns[group]),
         )
+
+
+class MadeRows(Sequence[Lock]):
+    """The rows of some groups, each made when it is asked for; the first ones are kept, which are asked for again."""
+
+    _KEPT = 256
+
+    def __init__(self, rows: Rows, groups: Ints) -> None:
+        """Take where rows come from, and the groups in their order."""
+        self._rows = rows
+        self._groups = groups
+        self._made: dict[int, Lock] = {}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._groups)
+
+    @overload
+    def __getitem__(self, index: int) -> Lock: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Lock]: ...
+
+    def __getitem__(self, index: int | slice) -> Lock | Sequence[Lock]:
+        """Return a row, or some."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        made = self._made.get(place)
+        if made is None:
+            made = self._rows.row(int(self._groups[place]))
+            if place < self._KEPT:
+                self._made[place] = made
+        return made
 
 
 def _distribution(group: Ints, value: Ints, groups: int) -> tuple[Ints, Ints, Ints]:

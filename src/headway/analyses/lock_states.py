@@ -100,18 +100,22 @@ def states_of(data: LockData, threads: Ints) -> States:
         [np.zeros(len(keys), bool), np.ones(len(kernel_key), bool), np.zeros(len(own_key), bool)]
     )
     value = np.concatenate([np.full(len(keys), -1), kernel_state, own_lock]).astype(np.int64)
-    order = np.lexsort((np.arange(len(key)), time, key))
-    key, time, is_kernel, value = key[order], time[order], is_kernel[order], value[order]
-    index = np.arange(len(key))
-    first = np.searchsorted(key, key)  # where this thread's edges begin: never look further back
+    scale = Scale.of(time, len(keys))
+    place = np.searchsorted(keys, key)
+    position = place * scale.size + scale.until(time)
+    order = np.argsort(position, kind="stable")  # what comes in order already is merged, not sorted
+    place, position, time = place[order], position[order], time[order]
+    is_kernel, value = is_kernel[order], value[order]
+    index = np.arange(len(place))
+    first = np.searchsorted(place, np.arange(len(keys)))[
+        place
+    ]  # where this thread's edges begin: never look further back
     kernel_at = np.maximum.accumulate(np.where(is_kernel, index, -1))
     own_at = np.maximum.accumulate(np.where(is_kernel, -1, index))
     kernel = np.where(kernel_at >= first, value[kernel_at], UNKNOWN)
     lock = np.where(own_at >= first, value[own_at], -1)
     silent = (kernel == BLOCKED) | (kernel == UNKNOWN)
     state = np.where(silent & (lock >= 0), BLOCKED, np.where(kernel == BLOCKED, SLEEPING, kernel))
-    scale = Scale.of(time, len(keys))
-    position = np.searchsorted(keys, key) * scale.size + scale.until(time)
     return States(keys, scale, time, state, np.where(state == BLOCKED, lock, -1), position)
 
 
@@ -133,21 +137,21 @@ def _kernel_edges(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
     finally:
         connection.unregister("headway_wanted")
     column = {name: np.asarray(values).astype(np.int64) for name, values in rows.items()}
+    order = np.lexsort((column["start_ns"] - column["runnable_ns"] - column["blocked_ns"], column["thread_id"]))
+    column = {name: values[order] for name, values in column.items()}
     start = column["start_ns"] - recording.window_ns[0]
     woken = start - column["runnable_ns"]
     # A slice's edges in order; where one takes no time the later one counts, and so does the next slice's first.
     times = np.stack([woken - column["blocked_ns"], woken, start, start + column["running_ns"]], axis=1).reshape(-1)
     states = np.tile(np.array([BLOCKED, RUNNABLE, RUNNING, UNKNOWN]), len(start))
-    thread = np.repeat(column["thread_id"], 4)
-    begin = np.repeat(start - column["runnable_ns"] - column["blocked_ns"], 4)
-    order = np.lexsort((np.arange(len(times)), begin, thread))
-    return thread[order], times[order], states[order]
+    return np.repeat(column["thread_id"], 4), times, states
 
 
 def _own_blocks(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
     """Return when those threads began and ended to block themselves: thread, time, the object from then on (-1: none)."""
     blocks = data.blocks
-    mine = np.isin(blocks.thread, keys)
+    mine = np.flatnonzero(np.isin(blocks.thread, keys))
+    mine = mine[np.argsort(blocks.thread[mine], kind="stable")]  # of each thread in order of start
     thread, lock = blocks.thread[mine], blocks.blocker[mine]
     times = np.stack([blocks.began[mine], blocks.full[mine]], axis=1).reshape(-1)
     values = np.stack([lock, np.full(len(lock), -1)], axis=1).reshape(-1)

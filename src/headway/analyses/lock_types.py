@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.analyses.lock_metrics import Metrics
@@ -146,6 +146,8 @@ class Lock:
 class Locks:
     """Every lock of a recording or of a window of it, in the order asked for; `hidden` are below min_parks or the limit.
 
+    A row is made when it is looked at: there may be a million. `contended` are the rows of contention, `idle` the others, both
+    in the order of `rows`; for `waited_for` of the contended somebody waited longer than an instant, for `waited_for_ns` in all.
     `contended_ns` and `idle_ns` are the time waited in contention and in idle waiting, over all objects.
     """
 
@@ -153,7 +155,11 @@ class Locks:
     wall_ns: int
     window_ns: tuple[int, int]
     mode: str
-    rows: tuple[Lock, ...]
+    rows: Sequence[Lock]
+    contended: Sequence[Lock]
+    idle: Sequence[Lock]
+    waited_for: int
+    waited_for_ns: int
     hidden: int
     contended_ns: int
     idle_ns: int

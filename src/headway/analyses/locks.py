@@ -25,7 +25,7 @@ from headway.analyses.lock_chains import deadlocks
 from headway.analyses.lock_cost import cost
 from headway.analyses.lock_groups import BY, make_groups, units_of
 from headway.analyses.lock_holders import doings
-from headway.analyses.lock_rows import Rows
+from headway.analyses.lock_rows import MadeRows, Rows
 from headway.analyses.lock_rules import RULES, WAITINGS
 from headway.analyses.lock_sites import sites_of
 from headway.analyses.lock_types import Lock, Locks
@@ -73,13 +73,19 @@ def locks(
     is_used = (groups.columns["times_parked"] > 0) | (groups.columns["thread_time_ns"] > 0)
     order = order[is_used[order] & (groups.columns["times_parked"][order] >= min_parks)]
     shown = order if limit is None else order[:limit]
+    contended = rows.is_contended[shown]
+    contended_time = groups.columns["thread_time_ns"][shown[contended]]
     waited = data.blocks.end - data.blocks.start
     return Locks(
         by=by,
         wall_ns=data.window[1] - data.window[0],
         window_ns=data.window,
         mode=recording.manifest.mode,
-        rows=tuple(rows.row(int(group)) for group in shown),
+        rows=MadeRows(rows, shown),
+        contended=MadeRows(rows, shown[contended]),
+        idle=MadeRows(rows, shown[~contended]),
+        waited_for=int((contended_time > 0).sum()),
+        waited_for_ns=int(contended_time.sum()),
         hidden=int(is_used.sum()) - len(shown),
         contended_ns=int(waited[sites.contended].sum()),
         idle_ns=int(waited[~sites.contended].sum()),
@@ -95,11 +101,7 @@ def _order(rows: Rows, sort: str) -> NDArray[np.int64]:
     count = groups.count
     time = -columns["thread_time_ns"].astype(float)
     if sort == "cost":
-        rank = np.array([WAITINGS.index(rule.waiting) for rule in RULES])
-        numbers = rows.rules.copy()
-        for group in np.flatnonzero(numbers < 0).tolist():
-            numbers[group] = RULES.index(rows.rule(group)[0])
-        kinds = rank[numbers]
+        kinds = np.array([WAITINGS.index(rule.waiting) for rule in RULES])[rows.known_rules]
         lost = -rows.cost.lost_core_ns.round() if rows.cost is not None else np.zeros(count)
         return np.lexsort((columns["first_ns"], time, lost, kinds)) if count else np.zeros(0, np.int64)
     keys = {

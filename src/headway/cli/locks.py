@@ -94,7 +94,7 @@ def _recorded(
     if as_json:
         from headway.report.lock_json import locks_json
 
-        options.print_json(locks_json(result))
+        options.print_json_list(locks_json(result))
         for notice in result.notices:
             click.echo(f"{notice.id}: {notice.message}", err=True)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -113,6 +114,17 @@ def resolve_window(start: TimePoint | None, end: TimePoint | None, wall_ns: int)
 def print_json(value: Any) -> None:
     """Write a value as JSON on standard output, keys in the order given; infinities and NaN are refused."""
     click.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def print_json_list(values: Iterable[Any]) -> None:
+    """Write a list as `print_json` does, one item after another: there may be a million."""
+    empty = True
+    for value in values:
+        click.echo("[" if empty else ",")
+        text = json.dumps(value, indent=1, allow_nan=False)
+        click.echo(" " + text.replace("\n", "\n "), nl=False)
+        empty = False
+    click.echo("[]" if empty else "\n]")
 
 
 recording_argument = click.argument("recording_path", metavar="NAME.headway", type=click.Path(path_type=Path))

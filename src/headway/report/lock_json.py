@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from headway.model.lock_sums import LockSums
 
 
-def locks_json(result: Locks) -> list[dict[str, Any]]:
-    """Return every row."""
-    return [_lock(row, result) for row in result.rows]
+def locks_json(result: Locks) -> Iterator[dict[str, Any]]:
+    """Give every row."""
+    return (_lock(row, result) for row in result.rows)
 
 
 def _lock(row: Lock, result: Locks) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def render_overview(recording: Recording, console: Console) -> None:
     if found.walltime is not None:
         print_table(console, tables.walltime_table(found.walltime))
         print_withheld(console, found.walltime.predictions)
-    contended = [row for row in found.locks.rows if row.contention] if found.locks is not None else []
+    contended = found.locks.contended if found.locks is not None else []
     if any(finding.id == "locks" for finding in found.findings):
         from headway.report.terminal.locks import locks_table
 

@@ -41,8 +41,7 @@ def render_locks(result: Locks, console: Console, show_all: bool = False) -> Non
 
     for line in verdict(result):
         terminal.print_line(console, line, bullet="*")
-    contended = [row for row in result.rows if row.contention]
-    idle = [row for row in result.rows if not row.contention]
+    contended, idle = result.contended, result.idle
     if contended:
         shown = contended if show_all else contended[:TOP]
         terminal.print_table(console, locks_table(shown, f"Contention, by {result.by}"))
@@ -69,24 +68,23 @@ def _print_more(console: Console, count: int) -> None:
 def verdict(result: Locks) -> list[str]:
     """Return what a person should know first, each in one sentence."""
     lines = [_deadlock_text(each.links) for each in result.deadlocks]
-    contended = [row for row in result.rows if row.contention and row.sums.thread_time_ns]
-    if not contended:
+    if not result.waited_for:
         nothing = "No thread waited for a lock or a condition"
         return [
             *lines,
             f"{nothing}; {duration(result.idle_ns)} were idle waiting." if result.idle_ns else f"{nothing}.",
         ]
-    first = contended[0]
+    first = next(row for row in result.contended if row.sums.thread_time_ns)
     lines.append(f"{first.name} {_cost_text(first, result.wall_ns)}")
     if first.holders:
         lines.append(_holder_text(first))
     if len(first.chain) > 1:
         lines.append(_chain_text(first))
     lines += [pattern.text[0].upper() + pattern.text[1:] + "." for pattern in first.patterns]
-    if len(contended) > 1:
-        rest = sum(row.sums.thread_time_ns for row in contended[1:])
-        word = "lock" if len(contended) == 2 else "locks"
-        lines.append(f"{len(contended) - 1} more {word} cost {duration(rest)} of threads' time.")
+    if result.waited_for > 1:
+        rest = result.waited_for_ns - first.sums.thread_time_ns
+        word = "lock" if result.waited_for == 2 else "locks"
+        lines.append(f"{result.waited_for - 1} more {word} cost {duration(rest)} of threads' time.")
     return lines
 
 
