@@ -111,10 +111,14 @@ class LockData:
 
     @cached_property
     def _stacks(self) -> Mapping[int, tuple[tuple[tuple[str, str, int | None], ...], bool]]:
-        """Return every stack as frames (class, method, line), innermost first, and whether it is cut."""
+        """Return the stacks of waits as frames (class, method, line), innermost first, and whether they are cut.
+
+        Samples have stacks in the same table, a hundred times as many: these are left there.
+        """
         rows = self.recording.query(
             "SELECT s.stack_id, f.class_name, f.method, f.line, s.is_cut FROM stack s JOIN frame f"
-            " ON f.frame_id = s.frame_id ORDER BY s.stack_id, s.depth"
+            " ON f.frame_id = s.frame_id WHERE s.stack_id IN (SELECT stack_id FROM block UNION"
+            " SELECT waker_stack_id FROM block UNION SELECT first_stack_id FROM blocker) ORDER BY s.stack_id, s.depth"
         ).fetchall()
         found: dict[int, list[tuple[str, str, int | None]]] = {}
         cut: dict[int, bool] = {}
