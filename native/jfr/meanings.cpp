@@ -158,6 +158,20 @@ bool Meanings::frames(Cursor* in, const Step& array) {
   return n <= kDeepestStack;
 }
 
+// The id among all chunks' texts; many frames share one class and one name.
+uint32_t Meanings::universal(const Value& value) {
+  if (value.op != Op::constant) return universe_.texts().add(text_of(value));
+  Constant* constant = constants_.find(value.type, static_cast<uint64_t>(value.integer));
+  if (constant == nullptr) return 0;
+  const Type* type = constants_.layouts().types().find(value.type);
+  const bool has_other = type == nullptr || type->name == "java.lang.Thread" || type->name == "jdk.types.StackTrace";
+  if (has_other) return universe_.texts().add(text_of(value));  // their meaning is another id
+  if (constant->meaning == Constant::kUnknown) {
+    constant->meaning = static_cast<int32_t>(universe_.texts().add(text_of(value)));
+  }
+  return static_cast<uint32_t>(constant->meaning);
+}
+
 int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
   const FrameKey key{method, (static_cast<uint64_t>(line) << 16) ^ kind};
   const auto [found, is_new] = frame_ids_.try_emplace(key);
@@ -167,8 +181,8 @@ int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
     pick(*constant, method_type_, {{"type", &type}, {"name", &name}});
   }
   FrameRow row;
-  row.class_name = universe_.texts().add(text_of(type));
-  row.method = universe_.texts().add(text_of(name));
+  row.class_name = universal(type);
+  row.method = universal(name);
   row.line = line > 0 && line <= INT32_MAX ? static_cast<int32_t>(line) : 0;
   const std::string* word = text(kind_type_, kind);
   row.kind = universe_.texts().add(word == nullptr ? "" : *word);

@@ -44,7 +44,7 @@ class Meanings {
   void pick(const Constant& constant, int64_t type, std::initializer_list<Wanted> wanted);
   void read(const Step& step, Cursor* in, Value* out);
   std::string text_of(const Value& value);
-  std::string class_name(int64_t type, uint64_t index);
+  uint32_t universal(const Value& value);
   bool frames(Cursor* in, const Step& array);
   int32_t frame(uint64_t method, int64_t line, uint64_t kind);
   std::string constant_text(int64_t type, uint64_t index, Budget* budget);

@@ -67,7 +67,7 @@ class JfrImport:
                 raise HeadwayError("HW313", path=self._shown, reason=first)
             window = self._window()
             threads = self._threads.table(self._jvm.pid, window)
-            if staging.rows("sample"):
+            if staging.has_samples:
                 tables |= staging.write_samples()
             if self._has_locks(staging):
                 tables |= staging.write_blocks(self._jvm.pid, threads.select(["thread_id", "name"]))
@@ -90,7 +90,7 @@ class JfrImport:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            staging.add("sample", self._samples(batch))
+            staging.add_samples(self._samples(batch))
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
             staging.add("wait", waits(batch, self._threads))
@@ -115,14 +115,15 @@ class JfrImport:
         found = sample_batch(batch, self._file, self._intervals)
         thread_id, _, _ = self._threads.numbers(found.thread)
         one = np.zeros(batch.rows, dtype=np.int8)
+        state = pa.array(found.state, mask=found.state < 0)
         return pa.table(
             {
                 "thread_id": pa.array(thread_id, pa.int32(), mask=thread_id < 0, safe=False),
                 "ns": found.ns,
-                "event": pa.array([found.event]).take(pa.array(one)),
+                "event": pa.DictionaryArray.from_arrays(pa.array(one), pa.array([found.event])),
                 "weight": found.weight,
                 "stack_id": pa.array(found.stack, mask=found.stack < 0),
-                "state": pa.array(STATES).take(pa.array(found.state, mask=found.state < 0)),
+                "state": pa.DictionaryArray.from_arrays(state, pa.array(STATES)),
             }
         )
 

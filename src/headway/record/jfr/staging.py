@@ -7,6 +7,7 @@ disk beside the recording, which DuckDB sorts within a bounded memory.
 from __future__ import annotations
 
 import shutil
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,11 +15,15 @@ from typing import TYPE_CHECKING
 from headway.store.manifest import TableInfo
 from headway.store.sql import glob_literal, literal, quote
 from headway.store.tables import TABLES
+from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
-MEMORY = "1GB"
+MEMORY = "400MB"
+IN_MEMORY = 1 << 22
+"""Samples that are sorted in memory, which is faster by far; more of them go through the database."""
 _STAGED = {
     "sample": "thread_id INTEGER, ns BIGINT, event VARCHAR, weight BIGINT, stack_id INTEGER, state VARCHAR",
     "wait": "thread_id INTEGER, java_id BIGINT, is_virtual BOOLEAN, kind VARCHAR, class_name VARCHAR, address BIGINT,"
@@ -70,17 +75,23 @@ class Staging:
 
     def __init__(self, directory: Path) -> None:
         """Make the database, empty."""
-        import duckdb
-
         self.directory = directory
         self._scratch = directory / ".staging"
         self._scratch.mkdir()
         self._rows = dict.fromkeys(_STAGED, 0)
-        self._connection = duckdb.connect(str(self._scratch / "rows.duckdb"))
-        self._connection.execute(f"SET memory_limit = '{MEMORY}'; SET preserve_insertion_order = false")
-        self._connection.execute(f"SET temp_directory = {literal(str(self._scratch / 'spill'))}")
+        self._samples: list[pa.Table] = []
+        self._in_memory = 0
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        connection = duckdb.connect(str(self._scratch / "rows.duckdb"))
+        connection.execute(f"SET memory_limit = '{MEMORY}'; SET preserve_insertion_order = false")
+        connection.execute(f"SET temp_directory = {literal(str(self._scratch / 'spill'))}")
         for name, columns in _STAGED.items():
-            self._connection.execute(f"CREATE TABLE {name} ({columns})")
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+        return connection
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Add rows of `sample` or `wait`, with the columns of _STAGED in any order."""
@@ -90,12 +101,41 @@ class Staging:
         self._connection.unregister("incoming")
         self._rows[name] += rows.num_rows
 
+    def add_samples(self, rows: pa.Table) -> None:
+        """Add rows of `sample`."""
+        self._samples.append(rows)
+        self._in_memory += rows.num_rows
+        if self._in_memory > IN_MEMORY:
+            self._spill_samples()
+
+    def _spill_samples(self) -> None:
+        for rows in self._samples:
+            self.add("sample", rows)
+        self._samples, self._in_memory = [], 0
+
+    @property
+    def has_samples(self) -> bool:
+        """Return whether any samples were added."""
+        return bool(self._samples) or self.rows("sample") > 0
+
     def rows(self, name: str) -> int:
         """Return how many rows were added."""
         return self._rows[name]
 
     def write_samples(self) -> dict[str, TableInfo]:
         """Write the table `sample` in order of time."""
+        if self.rows("sample") == 0:
+            import numpy as np
+            import pyarrow as pa
+
+            rows = pa.concat_tables(self._samples).unify_dictionaries().combine_chunks()
+            times = rows["ns"].to_numpy()
+            if not bool((np.diff(times) >= 0).all()):
+                rows = rows.take(pa.array(np.argsort(times, kind="stable")))
+            with TableWriter(self.directory, TABLES["sample"]) as writer:
+                writer.write(rows)
+            return {"sample": writer.info}
+        self._spill_samples()
         return self._write("sample", "SELECT * FROM sample ORDER BY ns")
 
     def write_blocks(self, pid: int, threads: pa.Table) -> dict[str, TableInfo]:
@@ -125,5 +165,6 @@ class Staging:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove the database."""
-        self._connection.close()
+        if "_connection" in self.__dict__:
+            self._connection.close()
         shutil.rmtree(self._scratch, ignore_errors=True)

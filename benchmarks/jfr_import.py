@@ -1,0 +1,184 @@
+"""How fast a JFR file becomes a recording, in how much memory, and against the JDK's own reader on the same file.
+
+Two real files, one of the JDK and one of async-profiler where its library is there, each of the known-answer programs; a
+longer file is the same chunks again and again, as a long recording has them. Each measurement is a process of its own on one
+CPU: CPU time of all its threads, the interpreter's start and imports apart, and the peak of its memory. `jfr print --json`
+writes to /dev/null. Targets: 50 MB per CPU second; 20 times the speed of `jfr print --json` by CPU time and by wall time; at
+most 1 GiB of memory, however long the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import harness
+
+TARGET_MB_PER_S = 50.0
+TARGET_RATIO = 20.0
+MOST_MIB = 1024
+"""Peak memory: the interpreter and its libraries take 150 of it."""
+JAVA = Path("/usr/lib/jvm/java-17-openjdk-amd64/bin")
+JAR = harness.ROOT / "java/workloads/target/workloads.jar"
+PROFILER = harness.ROOT / "java/workloads/target/async-profiler.jar"
+MB = 1_000_000
+
+
+def one(kind: str, path: Path) -> None:
+    """Read (or import) a file in this process and print what it took, as JSON."""
+    import duckdb  # noqa: F401 - what the imports take is no part of the figure
+    import pyarrow.parquet as pq
+
+    from headway.record.jfr.bring_in import import_file
+    from headway.record.jfr.reader import JfrFile
+
+    pq.ParquetFile  # noqa: B018
+    target = path.with_suffix(".headway")
+    shutil.rmtree(target, ignore_errors=True)
+    begin_cpu, begin = time.process_time_ns(), time.monotonic_ns()
+    rows = 0
+    if kind == "read":
+        file = JfrFile(path)
+        for batch in file:
+            rows += batch.rows
+            file.stacks()
+    else:
+        rows = sum(table.rows for table in import_file(path, target).tables.values())
+    took = {"cpu_ns": time.process_time_ns() - begin_cpu, "wall_ns": time.monotonic_ns() - begin, "rows": rows}
+    print(json.dumps({**took, "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+
+
+def measured(kind: str, path: Path) -> dict[str, Any]:
+    command = ["taskset", "-c", "0", sys.executable, __file__, "--one", kind, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    found["mb_per_s"] = path.stat().st_size / MB / (found["cpu_ns"] / 1e9)
+    return found
+
+
+def printed(path: Path) -> dict[str, float]:
+    """What `jfr print --json` takes, on one CPU like the others."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic_ns()
+    command = ["taskset", "-c", "0", str(JAVA / "jfr"), "print", "--json", str(path)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return {"cpu_ns": cpu_s * 1e9, "wall_ns": float(time.monotonic_ns() - begin)}
+
+
+def jdk_file(path: Path) -> None:
+    """A file with many events of many threads, as a busy server's."""
+    events = "".join(f",jdk.{name}#threshold=0ms" for name in ("ThreadPark", "JavaMonitorWait", "ThreadSleep"))
+    recording = f"-XX:StartFlightRecording:filename={path},settings=profile{events}"
+    command = [str(JAVA / "java"), recording, "-Xlog:jfr*=off", "-cp", str(JAR), "headway.workloads.JucZoo", "300"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def profiler_file(path: Path) -> bool:
+    """A file of async-profiler with many samples; False where its library is not there."""
+    if not PROFILER.exists():
+        return False
+    library = path.with_name("libasyncProfiler.so")
+    shutil.unpack_archive(PROFILER, path.parent / "unpacked", "zip")
+    machine = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
+    shutil.copy(path.parent / "unpacked" / machine / library.name, library)
+    options = f"start,event=ctimer,interval=100us,wall=500us,alloc=16k,clock=monotonic,file={path}"
+    command = [
+        str(JAVA / "java"),
+        f"-agentpath:{library}={options}",
+        "-cp",
+        str(JAR),
+        "headway.workloads.JucZoo",
+        "100",
+    ]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return path.exists()
+
+
+def repeated(path: Path, size_mb: float) -> Path:
+    """The same chunks until the file has that size."""
+    data = path.read_bytes()
+    longer = path.with_name(f"{path.stem}-{size_mb:g}mb.jfr")
+    with open(longer, "wb") as out:
+        for _ in range(max(1, round(size_mb * MB / len(data)))):
+            out.write(data)
+    return longer
+
+
+def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
+    short, long = repeated(path, size_mb), repeated(path, 4 * size_mb)
+    reads = [measured("read", short) for _ in range(runs)]
+    imports = [measured("import", short) for _ in range(runs)]
+    theirs, small = [], repeated(path, size_mb / 4)
+    ours = [measured("import", small) for _ in range(runs)]
+    for _ in range(runs):
+        theirs.append(printed(small))
+
+    def ratio(key: str) -> float:
+        return statistics.median(each[key] for each in theirs) / statistics.median(each[key] for each in ours)
+
+    bigger = measured("import", long)
+    return {
+        "file": name,
+        "mb": short.stat().st_size / MB,
+        "rows": imports[0]["rows"],
+        "read_mb_per_s": statistics.median(each["mb_per_s"] for each in reads),
+        "import_mb_per_s": statistics.median(each["mb_per_s"] for each in imports),
+        "long_import_mb_per_s": bigger["mb_per_s"],
+        "ratio_cpu": ratio("cpu_ns"),
+        "ratio_wall": ratio("wall_ns"),
+        "peak_mib": imports[0]["peak_kib"] / 1024,
+        "long_peak_mib": bigger["peak_kib"] / 1024,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=2, metavar=("KIND", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--mb", type=float, default=100.0, help="length of the file")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    arguments = parser.parse_args()
+    if arguments.one:
+        one(arguments.one[0], Path(arguments.one[1]))
+        return 0
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        jdk, profiler = Path(folder) / "jdk.jfr", Path(folder) / "profiler.jfr"
+        jdk_file(jdk)
+        found.append(compare("JDK 17", jdk, arguments.mb, arguments.runs))
+        if profiler_file(profiler):
+            found.append(compare("async-profiler", profiler, arguments.mb, arguments.runs))
+    for row in found:
+        print(
+            f"{row['file']}: {row['mb']:.0f} MB, {row['rows']} rows; MB per CPU second: read {row['read_mb_per_s']:.0f}, "
+            f"import {row['import_mb_per_s']:.0f} (four times as long: {row['long_import_mb_per_s']:.0f}); against jfr print "
+            f"--json: {row['ratio_cpu']:.1f} times by CPU time, {row['ratio_wall']:.1f} by wall time; "
+            f"peak {row['peak_mib']:.0f} MiB, four times as long {row['long_peak_mib']:.0f} MiB"
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"jfr_import": found}, indent=1))
+    good = all(
+        row["import_mb_per_s"] >= TARGET_MB_PER_S
+        and min(row["ratio_cpu"], row["ratio_wall"]) >= TARGET_RATIO
+        and row["long_peak_mib"] <= MOST_MIB
+        for row in found
+    )
+    print(
+        f"targets {'reached' if good else 'missed'}: {TARGET_MB_PER_S:g} MB/s, {TARGET_RATIO:g} times, bounded memory"
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
