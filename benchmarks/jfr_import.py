@@ -125,7 +125,7 @@ def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
         theirs.append(printed(small))
 
     def ratio(key: str) -> float:
-        return statistics.median(each[key] for each in theirs) / statistics.median(each[key] for each in ours)
+        return float(statistics.median(each[key] for each in theirs) / statistics.median(each[key] for each in ours))
 
     bigger = measured("import", long)
     return {

@@ -1,0 +1,192 @@
+"""`headway import` as a user meets it: what becomes of files of other tools, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import made_jfr
+from headway.store import open_recording
+
+Run = Callable[..., tuple[int, str, str]]
+COUNT = 20
+
+
+@pytest.fixture(scope="module")
+def jfr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("jfr") / "app.jfr"
+    path.write_bytes(made_jfr.chunk(made_jfr.usual(COUNT)))
+    return path
+
+
+@pytest.fixture
+def imported(run: Run, jfr: Path, tmp_path: Path) -> Path:
+    target = tmp_path / "app.headway"
+    code, _, err = run("import", jfr, "-o", target)
+    assert (code, "imported" in err) == (0, True)
+    return target
+
+
+def test_waits_become_blocks_of_one_object_with_sums_that_hold(imported: Path) -> None:
+    recording = open_recording(imported)
+    rows = recording.query(
+        "SELECT class_name, times_parked, peak_parked, thread_time_ns, real_time_ns FROM blocker"
+    ).fetchall()
+    # Each round one thread waits 600 ns, and the other the last 400 of the same 700.
+    assert rows == [("org.example.Lock", 2 * COUNT, 2, 1000 * COUNT, 700 * COUNT)]
+    starts = [row[0] for row in recording.query("SELECT start_ns FROM block").fetchall()]
+    assert starts == sorted(starts)
+    assert len(starts) == 2 * COUNT
+
+
+def test_samples_stand_for_the_period_that_the_file_sets(imported: Path) -> None:
+    rows = (
+        open_recording(imported)
+        .query(
+            "SELECT t.name, count(*), sum(s.weight), min(s.ns) FROM sample s JOIN thread t USING (thread_id)"
+            " WHERE s.event = 'cpu' GROUP BY 1 ORDER BY 1"
+        )
+        .fetchall()
+    )
+    half = COUNT // 2
+    assert rows == [
+        ("main", half, half * 20_000_000, made_jfr.START_NS + 10),
+        ("worker", half, half * 20_000_000, made_jfr.START_NS + 1010),
+    ]
+
+
+def test_an_event_that_nobody_knows_is_a_table_for_query(run: Run, imported: Path) -> None:
+    code, out, _ = run("query", imported, "SELECT what, amount FROM jfr_org_example_Odd WHERE amount = -7", "--json")
+    assert (code, json.loads(out)) == (0, [{"what": "what 7", "amount": -7}])
+
+
+def test_locks_and_profiles_work_and_say_what_they_come_from(run: Run, imported: Path) -> None:
+    code, out, err = run("locks", imported, "--json")
+    assert (code, len(json.loads(out))) == (0, 1)
+    assert "HW221" in err
+    assert "waits below 10 ms are not in" in err
+    code, out, _ = run("top", imported, "--json")
+    assert code == 0
+    assert "org.example.Lock" in out
+    assert run("threads", imported)[0] == 0
+    assert run("report", imported, "-o", imported.with_suffix(".html"))[0] == 0
+
+
+def test_parallelism_says_that_there_are_no_thread_states_and_what_the_load_tells(run: Run, imported: Path) -> None:
+    code, _, err = run("parallelism", imported)
+    assert (code, err.startswith("HW450")) == (1, True)
+    assert "by 2 readings of its CPU load the JVM used 2 of 4 cores on average, 3 at most" in err
+    assert run("walltime", imported, "--cores", "1,2")[2].startswith("HW450")
+
+
+def test_a_compressed_file_gives_the_same(run: Run, jfr: Path, imported: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "app.jfr.gz"
+    packed.write_bytes(gzip.compress(jfr.read_bytes()[:500]) + gzip.compress(jfr.read_bytes()[500:]))
+    target = tmp_path / "packed.headway"
+    assert run("import", packed, "-o", target)[0] == 0
+    sql = "SELECT * FROM block ORDER BY start_ns, java_id"
+    assert open_recording(target).query(sql).fetchall() == open_recording(imported).query(sql).fetchall()
+    assert sorted(each.name for each in target.iterdir() if each.suffix != ".parquet") == ["manifest.json"]
+
+
+def test_a_compressed_file_that_breaks_off_gives_what_was_unpacked(run: Run, jfr: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "app.jfr.gz"
+    packed.write_bytes(gzip.compress(jfr.read_bytes())[:-30])
+    target = tmp_path / "packed.headway"
+    assert run("import", packed, "-o", target)[0] == 0
+    manifest = open_recording(target).manifest
+    assert manifest.state == "partial"
+    assert any("it ends in the middle" in notice.message for notice in manifest.notices)
+
+
+def test_a_cut_off_file_gives_what_is_left_and_is_marked(run: Run, jfr: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jfr"
+    cut.write_bytes(jfr.read_bytes() * 2)
+    whole = len(jfr.read_bytes())
+    cut.write_bytes(cut.read_bytes()[: whole + whole * 3 // 4])
+    target = tmp_path / "cut.headway"
+    code, _, err = run("import", cut, "-o", target)
+    assert (code, "HW220" in err) == (0, True)
+    manifest = open_recording(target).manifest
+    assert manifest.state == "partial"
+    assert manifest.tables["block"].rows >= 2 * COUNT
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jfr", b"", "HW310"),
+        ("a.jfr", b"PK not a jfr file" * 20, "HW310"),
+        ("a.jfr", made_jfr.chunk(made_jfr.usual(1), major=3), "HW311"),
+        ("a.jfr", made_jfr.chunk([]), "HW313"),
+        ("a.jfr.gz", b"\x1f\x8bno gzip at all", "HW312"),
+        ("a.jfr.zst", b"\x28\xb5\x2f\xfd....", "HW312"),
+        ("a.bin", b"something else", "HW313"),
+        ("a.collapsed", b"", "HW313"),
+        ("a.collapsed", b"a;b 3\nno count\n", "HW314"),
+        ("a.collapsed", b"a;b 99999999999999999999\n", "HW314"),
+        ("a.csv", b"threads,cycles\n", "HW313"),
+        ("a.csv", b"threads,bogus\n1,2\n", "HW313"),
+        ("a.csv", b"threads,cycles\n1,many\n", "HW314"),
+        ("a.csv", b"threads,cycles\n1\n", "HW314"),
+        ("a.csv", b"threads,program,cycles\n1,both,7\n", "HW314"),
+    ],
+)
+def test_what_can_not_be_imported_is_refused_and_leaves_nothing(
+    run: Run, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    source, target = tmp_path / name, tmp_path / "out.headway"
+    source.write_bytes(content)
+    code, out, err = run("import", source, "-o", target)
+    assert (code, out, err[:5]) == (1, "", message)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [name]
+
+
+def test_a_recording_that_is_there_is_replaced_only_by_force(run: Run, jfr: Path, imported: Path) -> None:
+    assert run("import", jfr, "-o", imported)[2].startswith("HW305")
+    assert run("import", jfr, "-o", imported, "--force")[0] == 0
+
+
+def test_a_hostile_name_stays_a_name(run: Run, tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>"
+    source, target = tmp_path / "evil.jfr", tmp_path / "evil.headway"
+    source.write_bytes(made_jfr.chunk(made_jfr.usual(3), pools=made_jfr.constants(evil, evil)))
+    assert run("import", source, "-o", target)[0] == 0
+    page = tmp_path / "evil.html"
+    assert run("report", target, "-o", page)[0] == 0
+    assert "<script>alert(1)" not in page.read_text()
+
+
+def test_collapsed_stacks_become_a_profile(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "cpu.collapsed", tmp_path / "cpu.headway"
+    source.write_text(
+        "[main tid=7];java/lang/Thread.run_[j];org/example/A.work_[i] 3\n"
+        "[main tid=7];java/lang/Thread.run_[j];memcpy 2\n# a remark\n\nvfs_read_[k] 1\n"
+    )
+    assert run("import", source, "-o", target, "--event", "cpu", "--interval", "10ms")[0] == 0
+    recording = open_recording(target)
+    assert recording.query("SELECT sum(weight) FROM sample WHERE event = 'cpu'").fetchall() == [(60_000_000,)]
+    rows = recording.query("SELECT class_name, method, f.kind FROM frame f ORDER BY method").fetchall()
+    assert rows == [
+        ("", "memcpy", "native"),
+        ("java.lang.Thread", "run", "java"),
+        ("", "vfs_read", "kernel"),
+        ("org.example.A", "work", "inlined"),
+    ]
+    assert recording.query("SELECT name, tid FROM thread").fetchall() == [("main", 7)]
+    code, out, _ = run("top", target, "--json")
+    assert (code, "org.example.A" in out) == (0, True)
+
+
+def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "perf.csv", tmp_path / "perf.headway"
+    source.write_text(
+        "threads,program,region,cycles,instructions,cache-misses\n1,sequential,,1000,2000,3\n2,parallel,kmeans,1100,,4\n"
+    )
+    assert run("import", source, "-o", target)[0] == 0
+    rows = open_recording(target).query("SELECT * FROM region_counter ORDER BY threads").fetchall()
+    assert rows == [(1, "sequential", "", 1000, 2000, 3), (2, "parallel", "kmeans", 1100, None, 4)]
