@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from headway.record.watch import Watch
 from headway.store.manifest import read_manifest
 from headway.store.reader import Recording, open_recording
 from headway.store.sweep import Sweep, SweepRun
+
+_EXCEPTION = re.compile(r"(Exception|Error)\b")
 
 
 class RunInterruptedError(Exception):
@@ -103,8 +106,10 @@ def _clear(sweep: Sweep, run: SweepRun) -> None:
 
 
 def _last_words(stem: Path) -> str:
-    lines = last_lines(stem, 1)
-    return f" ({lines[0].strip()[:200]})" if lines else ""
+    """Return what it said at its end: the line that names an exception (Java prints its stack after it), else the last."""
+    lines = last_lines(stem, 60)
+    told = next((line for line in lines if _EXCEPTION.search(line)), lines[-1] if lines else "")
+    return f" ({told.strip()[:200]})" if told else ""
 
 
 # --- recorded --------------------------------------------------------------------------------------------------------
