@@ -37,7 +37,11 @@ LABELS: Mapping[str, str] = {
     "all": "all of these",
     "speedup": "speedup",
 }
-EFFICIENCY_LABELS = {"parallel_fraction": "parallel fraction", "load_balance": "load balance", "frequency": "clock speed"}
+EFFICIENCY_LABELS = {
+    "parallel_fraction": "parallel fraction",
+    "load_balance": "load balance",
+    "frequency": "clock speed",
+}
 """Labels of efficiencies that are not named after what is lost."""
 COLUMNS = 6
 """Numbers of threads in one table; more of them go into further tables."""
