@@ -90,7 +90,8 @@ def test_a_number_of_threads_that_fails_is_told_and_the_others_go_on_until_it_is
     failed = [run for run in read_sweep(output).runs if run.state == "failed"]
     assert [(run.threads, run.exit_code, run.attempts) for run in failed] == [(2, 7, 2)]
     (tmp_path / "exit-2").unlink()
-    resumed = sweep("--resume", output, cwd="/")
+    (tmp_path / "elsewhere").mkdir()
+    resumed = sweep("--resume", "../a.sweep", cwd=tmp_path / "elsewhere")
     assert resumed.returncode == 0, resumed.stderr
     assert set(states(read_sweep(output)).values()) == {"complete"}
     assert started(tmp_path / "started").count("1") == 2

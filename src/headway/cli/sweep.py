@@ -103,14 +103,16 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
             raise click.UsageError(
                 "with --resume only --region and --sequential-region: the sweep is run as it was planned"
             )
-        path, done = resume, resume_sweep(resume, teller, _regions(options))
+        path = resume.absolute()  # the sweep goes on where it began
+        done = resume_sweep(resume, teller, _regions(options))
     else:
         missing = [f"--{name}" for name in _NEW if not options[name]]
         if missing:
             raise click.UsageError(f"{', '.join(missing)}: missing (or --resume NAME.sweep)")
         from headway.record.sweep_plan import plan_sweep
 
-        path, done = options["output"], run_sweep(plan_sweep(_wishes(options)), force, teller)
+        path = options["output"]
+        done = run_sweep(plan_sweep(_wishes(options)), force, teller)
     _note_regions(path)
     if done:
         tell(f"headway: sweep {path} is complete")
