@@ -14,6 +14,8 @@ export interface Line {
   low?: (number | null)[];
   high?: (number | null)[];
   dash?: number[];
+  /** One value for all numbers of threads: a line across the whole chart. */
+  isLevel?: boolean;
   width?: number;
 }
 
@@ -79,9 +81,12 @@ function said(line: Line, at: number, format: (value: number) => string): string
   return low === null || high === null ? format(value) : `${format(value)} (${format(low)} to ${format(high)})`;
 }
 
+/** The top of the scale: whiskers of little known values may leave the chart, values may not. */
 function highest(lines: Line[]): number {
-  const known = lines.flatMap((line) => [...line.values, ...(line.high ?? [])]).filter((v): v is number => v !== null);
-  return Math.max(0, ...known);
+  const known = (values: (number | null)[]) =>
+    Math.max(0, ...values.filter((value): value is number => value !== null));
+  const values = known(lines.flatMap((line) => line.values));
+  return Math.max(values, Math.min(known(lines.flatMap((line) => line.high ?? [])), values * 1.5));
 }
 
 function options(
@@ -123,11 +128,12 @@ function options(
         width: line.width ?? 2,
         spanGaps: true,
         ...(line.dash ? { dash: line.dash } : {}),
+        ...(line.isLevel ? { paths: () => null } : {}),
         points: { show: !line.dash, size: 7, fill: theme[line.colour] },
       })),
     ],
     hooks: {
-      draw: [(u: uPlot) => drawWhiskers(u, lines, theme)],
+      draw: [(u: uPlot) => drawLevels(u, lines, theme), (u: uPlot) => drawWhiskers(u, lines, theme)],
       setCursor: [
         (u: uPlot) => onCursor(u.cursor.left === undefined || u.cursor.left < 0 ? null : (u.cursor.idx ?? null)),
       ],
@@ -145,9 +151,29 @@ function apart(threads: number[], width: number, from: number, to: number): numb
   return kept.reverse();
 }
 
+function drawLevels(u: uPlot, lines: Line[], theme: Theme): void {
+  u.ctx.save();
+  for (const line of lines) {
+    const value = line.isLevel ? (line.values[0] ?? null) : null;
+    if (value === null) continue;
+    const y = u.valToPos(value, "y", true);
+    u.ctx.strokeStyle = theme[line.colour];
+    u.ctx.lineWidth = (line.width ?? 2) * devicePixelRatio;
+    u.ctx.setLineDash((line.dash ?? []).map((length) => length * devicePixelRatio));
+    u.ctx.beginPath();
+    u.ctx.moveTo(u.bbox.left, y);
+    u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
+    u.ctx.stroke();
+  }
+  u.ctx.restore();
+}
+
 function drawWhiskers(u: uPlot, lines: Line[], theme: Theme): void {
   const ratio = devicePixelRatio;
   u.ctx.save();
+  u.ctx.beginPath();
+  u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+  u.ctx.clip();
   u.ctx.lineWidth = 1.5 * ratio;
   for (const line of lines) {
     u.ctx.strokeStyle = theme[line.colour];

@@ -39,6 +39,7 @@ export function Times({ page }: { page: SweepPage }) {
         colour: "app",
         values: same(page, "recorded_wall_ns"),
         dash: [5, 4],
+        isLevel: true,
         width: 1.5,
       },
       {
@@ -46,6 +47,7 @@ export function Times({ page }: { page: SweepPage }) {
         colour: "text",
         values: same(page, "plain_wall_ns"),
         dash: [2, 3],
+        isLevel: true,
         width: 1.5,
       },
     ];
@@ -84,7 +86,7 @@ export function GeneralMetrics({ page }: { page: SweepPage }) {
     if (!key) return [];
     const all: Line[] = [
       { label: "parallel", colour: "app", values: page.rows.map((row) => row.metrics[key]) },
-      { label: "sequential", colour: "text", values: same(page, key), dash: [5, 4], width: 1.5 },
+      { label: "sequential", colour: "text", values: same(page, key), dash: [5, 4], isLevel: true, width: 1.5 },
     ];
     return all.filter((line) => line.values.some((value) => value !== null));
   }, [page, key]);

@@ -72,6 +72,8 @@ export function SweepPageApp({ payload }: { payload: SweepPage }) {
 
 function Advice({ page }: { page: SweepPage }) {
   const { verdict } = page;
+  const { withheld } = verdict;
+  const evidence = verdict.evidence.filter((sentence) => sentence !== withheld); // the headline says it
   const row = page.rows.find((each) => each.threads === verdict.threads);
   const possible = verdict.limit === null ? null : (row?.possible[verdict.limit] ?? null);
   return (
@@ -85,7 +87,12 @@ function Advice({ page }: { page: SweepPage }) {
           <Tile label="Computed speedup" note="from the recorded runs">
             <Ratio value={row.computed_speedup} />
           </Tile>
-          <Tile label="Possible speedup" note={`without ${page.labels[verdict.limit ?? ""] ?? "any limit named"}`}>
+          <Tile
+            label="Possible speedup"
+            note={
+              verdict.limit === null ? "no limit is named" : `without ${page.labels[verdict.limit] ?? verdict.limit}`
+            }
+          >
             {possible === null ? <Unknown /> : <Ratio value={possible} />}
           </Tile>
           <Tile label="Gain" note="of the program's speed">
@@ -97,15 +104,15 @@ function Advice({ page }: { page: SweepPage }) {
           </Tile>
         </dl>
       )}
-      {verdict.withheld && <p class="missing">{verdict.withheld}</p>}
+      {withheld && !verdict.text.includes(withheld) && <p class="missing">{withheld}</p>}
       {verdict.place && (
         <p>
           <b>Where</b>: <code>{verdict.place}</code>
         </p>
       )}
-      {verdict.evidence.length > 0 && (
+      {evidence.length > 0 && (
         <ul class="findings">
-          {verdict.evidence.map((sentence) => (
+          {evidence.map((sentence) => (
             <li key={sentence}>{sentence}</li>
           ))}
         </ul>
