@@ -204,8 +204,8 @@ FRAMES = tuple(Frame(*name.rpartition(".")[::2]) for name in METHODS)
 def merged(paths: list[tuple[list[int], int]]) -> tuple[Profile, Counter[Path_]]:
     """Merge paths, outermost first, and count them with dictionaries."""
     begin = np.cumsum([0, *(len(path) for path, _ in paths)])
-    frames = np.array([frame for path, _ in paths for frame in reversed(path)])
-    stacks = Stacks(begin, frames, np.zeros_like(frames))
+    frames = np.array([frame for path, _ in paths for frame in reversed(path)], dtype=np.int32)
+    stacks = Stacks(begin, frames, np.zeros(len(frames), np.int8))
     weight = np.array([weight for _, weight in paths])
     tree = build_tree(stacks, np.arange(len(paths)), weight)
     expected = Counter[Path_]()

@@ -36,8 +36,8 @@ def made(
     """Merge {(thread, frames from the root down): weight} into a profile, and into the one with a root per thread."""
     frames = tuple(Frame("", name, 7 if i % 2 else None) for i, name in enumerate(names))
     begin = np.cumsum([0, *(len(path) for _, path in weights)])
-    flat = np.array([frame for _, path in weights for frame in reversed(path)], dtype=np.int64)
-    stacks = Stacks(begin, flat, np.zeros_like(flat))
+    flat = np.array([frame for _, path in weights for frame in reversed(path)], dtype=np.int32)
+    stacks = Stacks(begin, flat, np.zeros(len(flat), np.int8))
     row, weight = np.arange(len(weights)), np.array(list(weights.values()), dtype=np.int64)
     root = np.array([thread for thread, _ in weights], dtype=np.int64) + len(frames)
     total = int(weight.sum())

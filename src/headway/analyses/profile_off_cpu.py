@@ -51,7 +51,6 @@ class Waits:
 def off_cpu(recording: Recording, window: tuple[int, int] | None, kinds: tuple[str, ...]) -> Weights:
     """Sum the blocked time of the threads of some kinds, clipped to the window (ns from the recording's start)."""
     origin = recording.window_ns[0]
-    low, high = window if window is not None else (None, None)
     waits = _waits(recording)
     parts = []
     chosen = ", ".join(f"'{kind}'" for kind in kinds)
@@ -61,12 +60,12 @@ def off_cpu(recording: Recording, window: tuple[int, int] | None, kinds: tuple[s
         f" s.blocked_state AS state FROM slice s JOIN thread t ON t.thread_id = s.thread_id"
         f" WHERE s.blocked_ns > 0 AND t.kind IN ({chosen})"
     )
-    if low is not None:
-        rows += f" AND {woken} > {low} AND {woken} - s.blocked_ns < {high}"
+    if window is not None:
+        rows += f" AND {woken} > {window[0]} AND {woken} - s.blocked_ns < {window[1]}"
     for batch in recording.batches(rows):
         thread, start, end, state = (column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns)
-        if low is not None:
-            start, end = np.maximum(start, low), np.minimum(end, high)
+        if window is not None:
+            start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
         parts.append(joined(waits, thread, start, end, _BY_STATE[state]))
     if not parts:
         return summed(*(np.zeros(0, np.int64) for _ in range(4)))
@@ -138,7 +137,7 @@ def flattened(thread: Ints, start: Ints, end: Ints, stack: Ints) -> Waits:
     alone = np.concatenate([[True], ~(same & (reach[:-1] > start[1:]))])  # begins when all before it are over
     alone_to_next = np.concatenate([alone[1:], [True]])
     simple = alone & alone_to_next
-    pieces = [(thread[simple], start[simple], end[simple], stack[simple])]
+    pieces: list[tuple[Ints, ...]] = [(thread[simple], start[simple], end[simple], stack[simple])]
     nested: list[tuple[int, int, int, int]] = []
     heads = np.flatnonzero(alone & ~alone_to_next)
     tails = np.flatnonzero(~alone & alone_to_next) + 1

@@ -27,8 +27,8 @@ class Stacks:
     """Distinct stacks end to end: stack i is frames[begin[i]:begin[i + 1]], innermost first; `kind` is of each frame in it."""
 
     begin: Ints
-    frames: Ints
-    kind: Ints
+    frames: NDArray[np.int32]
+    kind: NDArray[np.int8]
 
     def __len__(self) -> int:
         """Return how many stacks there are."""
@@ -71,7 +71,7 @@ def build_tree(stacks: Stacks, stack: Ints, weight: Ints, root: Ints | None = No
     own: list[Ints] = []
     kinds: list[NDArray[np.int8]] = []
 
-    def descend(node: Ints, frame: Ints, kind: Ints) -> Ints:
+    def descend(node: Ints, frame: NDArray[Any], kind: NDArray[Any]) -> Ints:
         """Add the level that the paths in `node` go on to, and return their nodes in it."""
         parent, frames, place = numbered_pairs(node, frame)
         levels.append(Level(parent, frames))
@@ -89,8 +89,15 @@ def build_tree(stacks: Stacks, stack: Ints, weight: Ints, root: Ints | None = No
         node = descend(node, stacks.frames[end], stacks.kind[end])
     total = totals(levels, own)
     layout = lay_out(levels, total)
-    columns = (layout.column(each) for each in (own, total, kinds))
-    return CallTree(layout.parent, layout.frame, *columns, layout.size, layout.depth)
+    return CallTree(
+        parent=layout.parent,
+        frame=layout.frame,
+        self_weight=layout.column(own),
+        total_weight=layout.column(total),
+        kind=layout.column(kinds),
+        size=layout.size,
+        depth=layout.depth,
+    )
 
 
 def added(count: int, place: Ints, values: Ints) -> Ints:
@@ -100,7 +107,7 @@ def added(count: int, place: Ints, values: Ints) -> Ints:
     return found
 
 
-def heaviest_kind(count: int, place: Ints, kind: Ints, weight: Ints) -> NDArray[np.int8]:
+def heaviest_kind(count: int, place: Ints, kind: NDArray[Any], weight: Ints) -> NDArray[np.int8]:
     """Return for each of `count` places the kind with most weight in it."""
     found, most = np.zeros(count, np.int8), np.zeros(count, np.int64)
     for each in np.flatnonzero(np.bincount(kind, minlength=len(KINDS))).tolist():

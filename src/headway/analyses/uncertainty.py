@@ -39,7 +39,7 @@ def interval_of_mean(values: Sequence[float]) -> tuple[float, float] | None:
 
 def stretch(n: int) -> float:
     """Return by how much a percentile bootstrap of n runs (at least 2) is too narrow."""
-    return _t(n - 1) / _Z * (n / (n - 1)) ** 0.5
+    return float(_t(n - 1) / _Z * (n / (n - 1)) ** 0.5)
 
 
 def _t(degrees: int) -> float:

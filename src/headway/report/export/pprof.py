@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from headway.analyses.profile_types import BYTES, NANOSECONDS, Frame
 from headway.report.export import protobuf as pb
@@ -48,7 +48,7 @@ def export_pprof(by_thread: Profile, path: Path | str, *, program: str, overwrit
     return Path(path)
 
 
-def _write(found: Profile, out: IO[bytes], program: str) -> None:
+def _write(found: Profile, out: gzip.GzipFile, program: str) -> None:
     strings = _Strings()
     kind = pb.integer(1, strings.place(found.event)) + pb.integer(2, strings.place(_UNITS.get(found.unit, "count")))
     out.write(pb.message(_SAMPLE_TYPE, kind))

@@ -46,7 +46,8 @@ def _frame(name: str, line: int | None) -> dict[str, Any]:
 
 def _merged(found: Profile) -> dict[str, Any]:
     frame = found.tree.frame.tolist()
-    stacks, weights = [], []
+    stacks: list[list[int]] = []
+    weights: list[int] = []
     for nodes, weight in weighted_paths(found.tree):
         stacks.append([frame[node] for node in nodes])
         weights.append(weight)
@@ -56,7 +57,7 @@ def _merged(found: Profile) -> dict[str, Any]:
 def _threads(found: Profile) -> Iterator[dict[str, Any]]:
     """Yield a profile per thread, in the order of their weight; its root, which names it, is left out."""
     frame = found.tree.frame.tolist()
-    root, stacks, weights = -1, [], []
+    root, stacks, weights = -1, list[list[int]](), list[int]()
     for nodes, weight in weighted_paths(found.tree):
         if nodes[0] != root:
             if stacks:
