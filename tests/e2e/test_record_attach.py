@@ -238,6 +238,23 @@ def test_killing_an_attached_recorder_leaves_the_jvm_running_and_a_recoverable_r
         assert again.returncode == 0, again.stderr
 
 
+def test_an_agent_whose_recorder_was_killed_serves_the_next_one(tmp_path: Path, workloads: Path) -> None:
+    first, second = tmp_path / "1.headway", tmp_path / "2.headway"
+    with running(javas()[0], "-cp", workloads, "headway.workloads.Sleeper", "600", "2", output=tmp_path / "out") as jvm:
+        recorder = start_headway("record", "-o", first, "--pid", str(jvm.pid))
+        wait_for(lambda: attached(first))
+        alive = headway("locks", "--pid", jvm.pid)  # the first lives, and records without locks
+        assert (alive.returncode, alive.stderr[:5]) == (1, "HW064")
+        recorder.kill()
+        recorder.communicate()
+        again = headway("record", "-o", second, "--pid", str(jvm.pid), "--duration", "300ms")
+        assert again.returncode == 0, again.stderr
+        assert_whole(second)
+        assert "main" in {thread["name"] for thread in threads(second)}
+        maps = Path(f"/proc/{jvm.pid}/maps").read_text()
+        assert str(first) not in maps
+
+
 def test_the_shell_that_runs_headway_can_be_recorded_without_headway(tmp_path: Path) -> None:
     recording = tmp_path / "r.headway"
     words = f"{sys.executable} -m headway record -o {recording} --no-agent --pid $$ --duration 500ms & "

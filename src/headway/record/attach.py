@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from headway.errors import HeadwayError
 from headway.record import agent_file
+from headway.record.held import hold, release, silence_left_behind
 from headway.record.jvm_facts import JvmFacts, find_jvm, start_ticks
 from headway.record.jvm_options import LockOptions, agent_options
 from headway.record.sampling import Sampler, files_of
@@ -48,6 +49,7 @@ class AttachResult:
     """The agent's file in `directory`."""
     _agent_in_target: str
     _private: _PrivateDirectory | None = None
+    _held: int | None = None
 
     def stop(self) -> None:
         """Ask the agent to fall silent, by the word it looks at before each record. Needs nothing of the JVM, works at once."""
@@ -88,6 +90,8 @@ class AttachResult:
         if self._private is not None:
             self._private.remove()
             self._private = None
+        release(self._held)
+        self._held = None
 
 
 def table_of(spool: Path) -> Path:
@@ -112,6 +116,7 @@ def attach(
     """
     facts = _examine(pid)
     private: _PrivateDirectory | None = None
+    held: int | None = None
     library, directory = str(agent_path.resolve()), str(spool_dir.resolve())
     try:
         libraries = [agent_path, *([sampler.library] if sampler is not None else [])]
@@ -121,12 +126,19 @@ def attach(
             if sampler is not None:
                 sampler = replace(sampler, library=Path(private.in_target, sampler.library.name))
         options = agent_options(Path(directory), virtual_threads=virtual_threads, locks=locks, sampler=sampler)
-        _in_target(facts, lambda: _load_once_live(facts, library, options, timeout_s))
         here = private.path if private is not None else spool_dir
+        held = hold(here)
+        try:
+            _in_target(facts, lambda: _load_once_live(facts, library, options, timeout_s))
+        except HeadwayError as error:
+            if error.notice.id != "HW027" or not silence_left_behind(pid, facts.uid):
+                raise
+            _in_target(facts, lambda: _load_once_live(facts, library, options, timeout_s))
         spool = _newest_spool(here, facts)
         agent_file.write_word(spool, agent_file.HOST_PID, facts.pid, facts.uid)
-        return AttachResult(facts, here, spool_dir, spool, library, private)
+        return AttachResult(facts, here, spool_dir, spool, library, private, held)
     except BaseException as error:
+        release(held)
         if private is not None:
             private.remove()
         if isinstance(error, ProcessLookupError):

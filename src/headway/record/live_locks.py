@@ -24,6 +24,7 @@ from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
 from headway.record import agent_file, processes
 from headway.record.attach import attach
+from headway.record.held import silence_left_behind
 from headway.record.jvm_options import LockOptions, agent_library
 from headway.record.plan import running_process
 
@@ -201,7 +202,9 @@ def live_locks(pid: int) -> Iterator[tuple[TableFile, bool]]:
     `attach` raises.
     """
     running_process(pid)
-    table = _mapped_table(pid)
+    owner = processes.owner(pid)
+    left_behind = owner is not None and silence_left_behind(pid, owner)
+    table = None if left_behind else _mapped_table(pid)
     if table is not None:
         try:
             yield table, False

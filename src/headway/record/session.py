@@ -32,6 +32,7 @@ from headway.record.capabilities import (
 from headway.record.capture import Capture, keeping_off
 from headway.record.draft import amend, first_draft
 from headway.record.finish import failures_told, finish
+from headway.record.held import hold, release
 from headway.record.jvm_options import LaunchPlan, agent_library, plan_launch
 from headway.record.launch import Child, Ending
 from headway.record.place import Place
@@ -149,6 +150,7 @@ def _record_command(
     cpus = set(plan.cpus or os.sched_getaffinity(0))
     with contextlib.ExitStack() as held:
         with Place(output, plan.force) as place:
+            held.callback(release, hold(place.spool))
             planned = _planned_launch(plan, place, facts)
             for scratch in planned.cleanup:
                 held.callback(shutil.rmtree, scratch, ignore_errors=True)
