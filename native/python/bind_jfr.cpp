@@ -26,7 +26,6 @@ using jfr::FrameRow;
 using jfr::Kind;
 using jfr::Reader;
 using jfr::ThreadRow;
-using jfr::Universe;
 
 nb::list texts_of(const TextPool& pool) {
   nb::list out;
