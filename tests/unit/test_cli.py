@@ -56,7 +56,7 @@ def test_every_command_file_is_listed() -> None:
 
     folder = Path(package.__file__).parent
     found = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text() and path.stem != "main"}
-    assert found == {entry.name.replace("-", "_") for entry in COMMANDS}
+    assert found == {entry.module.rpartition(".")[2] for entry in COMMANDS}
 
 
 def test_the_version_is_the_packages(run: Run) -> None:

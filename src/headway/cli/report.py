@@ -14,7 +14,7 @@ from headway.cli import options
 Examples:
   headway report app.headway                  # writes app.html
   headway report app.headway -o today.html --force
-  headway report kmeans.sweep                 # the speedups of a sweep and what limits them
+  headway report kmeans.sweep                 # speedups and their limits
 """
 )
 @options.recording_argument

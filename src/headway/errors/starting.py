@@ -300,15 +300,16 @@ ROWS: tuple[Message, ...] = (
         "HW080",
         "a sweep's command that can't be used",
         "{option} '{command}': {reason}",
-        "The command is split into words as a shell does, and {threads} is replaced in each; there is no other placeholder. "
+        "The command is split into words as a shell does, and the placeholder for the number of threads is replaced in each; "
+        "there is no other. "
         "No shell runs it.",
         "write {{threads}} for the number of threads, {{{{name}}}} for the text {{name}}, sh -c '...' where a shell is needed",
     ),
     Message(
         "HW081",
-        "a parallel command without {threads}",
+        "a parallel command without a place for the number of threads",
         "--parallel '{command}' does not say where the number of threads goes: every run would be the same",
-        "The sweep starts it once per number of threads, and puts the number in the place of {threads}.",
+        "The sweep starts it once per number of threads, and puts the number where the command has its placeholder.",
         "--parallel 'CMD {{threads}}', or --parallel 'env THREADS={{threads}} CMD'",
     ),
     Message(
