@@ -45,12 +45,13 @@ _IS_PAUSE = np.array([rule.waiting == TIMER for rule in RULES])
 
 @dataclass(frozen=True, eq=False)
 class ThreadTime:
-    """One application thread. `runs` are its times on a CPU; `blocks` the rows of its waits in contention, as columns."""
+    """One application thread. `runs` are its times on a CPU, `ready` those it waited for one, for whatever reason."""
 
     thread_id: int
     name: str
     java_id: int | None
     runs: Spans
+    ready: Spans
     cpu: Measure
     steal: Measure
     gc: Spans
@@ -64,7 +65,7 @@ class ThreadTime:
     @property
     def active(self) -> Spans:
         """Return when it was on a CPU or ready for one."""
-        return union([self.runs, self.runnable, self.jit])
+        return self.runs | self.ready
 
     @property
     def busy(self) -> Spans:
@@ -123,6 +124,7 @@ def _thread(
         name=who[1],
         java_id=who[2],
         runs=Spans.of(start, end),
+        ready=ready,
         cpu=Measure.of(start, end, part["running"] - part["stolen"]),
         steal=Measure.of(start, end, part["stolen"]),
         gc=gc,
