@@ -1,6 +1,7 @@
 // Predicted wall time over cores, with its interval, against the ideal (work spread evenly) and the critical floor.
 import { duration, tick, ticks } from "../format";
 import { Duration, MaybeDuration } from "../parts/figure";
+import { Head } from "../parts/head";
 import { Missing, Section, TableAlternative } from "../parts/section";
 import type { Payload, Prediction, Walltime } from "../payload";
 import { useRoving } from "./roving";
@@ -211,17 +212,9 @@ function PredictionTable({ walltime }: { walltime: Walltime }) {
     <TableAlternative label="Table: predicted wall time at each number of cores">
       {() => (
         <table id="walltime-table">
-          <thead>
-            <tr>
-              <th scope="col">cores</th>
-              <th scope="col">predicted</th>
-              <th scope="col">from</th>
-              <th scope="col">to</th>
-              <th scope="col">without stolen time</th>
-              <th scope="col">ideal</th>
-              <th scope="col">what the interval covers</th>
-            </tr>
-          </thead>
+          <Head
+            names={["cores", "predicted", "from", "to", "without stolen time", "ideal", "what the interval covers"]}
+          />
           <tbody>
             {walltime.predictions.map((p) => (
               <tr key={p.cores}>

@@ -1,4 +1,5 @@
 import { Integer, MaybeDuration, Percent, Rounded } from "../parts/figure";
+import { Head } from "../parts/head";
 import { TableAlternative } from "../parts/section";
 import type { Lane } from "../payload";
 
@@ -7,28 +8,22 @@ export function ThreadTable({ lanes }: { lanes: Lane[] }) {
     <TableAlternative label={`Table: the times of ${lanes.length === 1 ? "1 thread" : `${lanes.length} threads`}`}>
       {() => (
         <table id="thread-table">
-          <thead>
-            <tr>
-              {[
-                "thread",
-                "kind",
-                "tid",
-                "running",
-                "stolen",
-                "runnable",
-                "blocked",
-                "switches",
-                "share",
-                "parallelism",
-                "bottle height",
-                "bottle width",
-              ].map((name) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Head
+            names={[
+              "thread",
+              "kind",
+              "tid",
+              "running",
+              "stolen",
+              "runnable",
+              "blocked",
+              "switches",
+              "share",
+              "parallelism",
+              "bottle height",
+              "bottle width",
+            ]}
+          />
           <tbody>
             {lanes.map((lane) => (
               <tr key={lane.id}>

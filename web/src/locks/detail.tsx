@@ -1,4 +1,5 @@
 import { duration, integer, number3, percent } from "../format";
+import { Head } from "../parts/head";
 import { DOINGS, type Doing, type LockHolder, type LockRow, type LockSite, type Times } from "../payload";
 
 export const DOING_NAMES: Record<Doing, string> = {
@@ -78,13 +79,7 @@ function Holders({ row }: { row: LockRow }) {
   return (
     <section class="scroll" aria-label={`Who holds ${row.name} while others wait`}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">holder while others wait</th>
-            <th scope="col">share of their time</th>
-            <th scope="col">what it does meanwhile</th>
-          </tr>
-        </thead>
+        <Head names={["holder while others wait", "share of their time", "what it does meanwhile"]} />
         <tbody>
           {row.holders.map((holder) => (
             <tr key={holder.thread + holder.wait_ns}>

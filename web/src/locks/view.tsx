@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { duration, integer } from "../format";
 import { Integer, MaybeDuration, Percent } from "../parts/figure";
+import { Head } from "../parts/head";
 import { Missing, Section } from "../parts/section";
 import type { LockRow, LockView, Payload } from "../payload";
 import type { Span } from "../view";
@@ -48,17 +49,9 @@ function Table({ view, span, wall_ns }: { view: LockView; span: Span; wall_ns: n
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <section class="scroll locks" tabIndex={0} aria-label="Table of locks">
         <table id="lock-table">
-          <thead>
-            <tr>
-              {["lock", "waiting", "lost core time", "busy", "thread-time", "times", "peak", "waiters over time"].map(
-                (name) => (
-                  <th scope="col" key={name}>
-                    {name}
-                  </th>
-                ),
-              )}
-            </tr>
-          </thead>
+          <Head
+            names={["lock", "waiting", "lost core time", "busy", "thread-time", "times", "peak", "waiters over time"]}
+          />
           <tbody>
             {shown.map((each, i) => (
               <Row
