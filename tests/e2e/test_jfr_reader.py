@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.record.sampling import library
 from jfr_oracle import JFR, Rows, printed, read
 from workloads import JAVAS, java_command
 
@@ -57,3 +58,15 @@ def test_the_file_has_several_chunks(zoo: Zoo) -> None:
     told = subprocess.run([JFR, "summary", str(zoo.path)], capture_output=True, text=True, check=True).stdout
     chunks = next(line for line in told.splitlines() if "Chunks:" in line)
     assert int(chunks.split(":")[1]) >= ROUNDS
+
+
+def test_a_file_of_async_profiler_is_read_as_the_jdk_prints_it(tmp_path: Path) -> None:
+    path = tmp_path / "profiler.jfr"
+    profiler = library()
+    options = f"start,event=ctimer,interval=1ms,wall=5ms,alloc=64k,lock=0,clock=monotonic,jfr,file={path}"
+    command = java_command(JAVAS["jdk17"], "JucZoo", 3, jvm=(f"-agentpath:{profiler}={options}",))
+    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    theirs, ours = printed(path), read(path)
+    assert {"jdk.ExecutionSample", "profiler.WallClockSample"} <= theirs.keys()
+    assert {event: rows - ours[event] for event, rows in theirs.items() if rows != ours[event]} == {}
+    assert theirs.keys() == ours.keys()
