@@ -241,6 +241,7 @@ def test_pop_efficiencies_multiply_up(model: Model, busiest: int) -> None:
     found = pop(model, [run])
     assert found is not None
     assert found.load_balance is not None
+    assert found.load_balance <= 1
     if found.communication is not None:
         assert found.load_balance * found.communication == pytest.approx(found.parallel)
     assert found.overall == pytest.approx(found.parallel * found.computation)

@@ -139,7 +139,8 @@ def test_what_is_no_sweep_is_refused(tmp_path: Path) -> None:
 def test_the_command_that_runs_it_again_is_whole(made: Path) -> None:
     from headway.analyses.speedup_runs import rerun
 
-    command = rerun(read_sweep(made), 12)
+    command = rerun(dataclasses.replace(read_sweep(made), sample="cpu:500us"), 12)
+    assert "--sample cpu:500us" in command
     assert "--threads 1,2,4 --repeat 12" in command
     assert "--parallel 'par {threads}'" in command
     assert r"--region 'work=App\.work'" in command

@@ -206,7 +206,7 @@ def _place(
         top = max(grown, key=lambda frame: grown[frame], default=None)
         if top is not None and grown[top] > 0:
             text = f"{top} takes {duration(after[top])} of CPU time {inside}, {duration(before.get(top, 0))} when sequential"
-            return f"{top} {inside}", [text]
+            return f"{top} {inside}", [text, *_maybe_a_loop(top, before)]
     field, verb = {
         "parallel_fraction": ("busiest_frames", "runs"),
         "lock_contention": ("locks", "is waited for"),
@@ -226,6 +226,12 @@ def _place(
     sites = _total(parallel, region, "lock_sites") if limit == "lock_contention" else {}
     site = next(iter(sites), None)
     return f"{top}{f' at {site}' if site else ''} {inside}", [text]
+
+
+def _maybe_a_loop(top: str, before: Mapping[str, float]) -> Iterable[str]:
+    """Say what more CPU time in code that the sequential program never runs may also be; only known names count as spinning."""
+    if top not in before:
+        yield f"the sequential program is never seen in {top}: if it waits in a loop for other threads, this is busy waiting"
 
 
 def _changing_sides(runs: Sequence[RunPrimitives], region: str) -> Iterable[str]:

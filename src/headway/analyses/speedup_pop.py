@@ -5,7 +5,8 @@ Method     overall = parallel * computation; parallel = useful CPU time / (N * w
            load balance = mean / maximum over the threads of their CPU time, and communication is the rest: waiting for locks,
            for each other, for a CPU, and spinning. Computation scaling = instructions * IPC * frequency, each sequential
            over parallel; POP's reference is a run with few processes, here it is the sequential program.
-Assumes    the N threads are those that work; a thread that only coordinates counts in the mean as if it were one of them.
+Assumes    the N threads are those that work. More threads than N may share the work (a main thread beside the workers): the
+           busiest one then counts as having had the mean, at least, for balance is never better than 1.
 Wrong when threads do not live as long as the run (pools that grow): maximum and mean are then over unlike threads.
 """
 
@@ -31,7 +32,8 @@ def pop(model: Model, runs: Sequence[RunPrimitives]) -> Pop | None:
     balance = None
     if busiest and all(busiest):
         cpu = sum(known(sums["cpu_ns"]) for sums in model.parallel.values())
-        balance = ratio(cpu * len(busiest), model.threads * sum(known(each) for each in busiest))
+        most = max(model.threads * sum(known(each) for each in busiest), cpu * len(busiest))
+        balance = ratio(cpu * len(busiest), most)
     instructions = ipc = frequency = None
     if model.counters:
         _, i_s, cc_s = _sum(model, sequential=True)

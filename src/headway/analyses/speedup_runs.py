@@ -159,6 +159,8 @@ def rerun(sweep: Sweep, repeat: int) -> str:
         words += ["--from-marker", sweep.from_marker]
     if sweep.input is not None:
         words += ["--input", sweep.input]
+    if sweep.sample is not None:
+        words += ["--sample", sweep.sample]
     if sweep.cpus is not None:
         words += ["--cpus", ",".join(map(str, sweep.cpus))]
     name = Path(sweep.path)
