@@ -215,6 +215,8 @@ def test_of_two_regions_at_once_the_first_one_has_the_time(tmp_path: Path) -> No
         (("org.example.Option.barrierless", "org.example.Work.spin"), False),
         (("org.example.App.await", "org.example.App.compute"), False),
         (("java.util.concurrent.CyclicBarrier.await",), False),
+        (("org.example.Team.barrierWait",), True),
+        (("org.example.Pricer.priceBarrierOptions",), False),
     ],
 )
 def test_spinning_is_recognised_by_the_calls_and_names_of_waiting(

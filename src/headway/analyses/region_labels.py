@@ -52,7 +52,8 @@ _LOOKS = re.compile(
 )
 _CALLED_SO = re.compile(
     r"(.*(Barrier|Spin[lL]ock|Back[oO]ff)\.\w+|.*\.((await|wait)([A-Z]\w*)?|spinning"
-    r"|\w*([bB]usy_?[wW]ait|[sS]pin_?([wW]ait|[lL]ock|[uU]ntil|[wW]hile|[fF]or|[oO]n)|[bB]ack_?[oO]ff|[bB]arrier)\w*))"
+    r"|\w*([bB]usy_?[wW]ait|[sS]pin_?([wW]ait|[lL]ock|[uU]ntil|[wW]hile|[fF]or|[oO]n)|[bB]ack_?[oO]ff)\w*"
+    r"|\w*[bB]arrier(_?([wW]ait|[aA]wait|[sS]ync)\w*)?))"
 )
 _ATOMICS = re.compile(r"java\.util\.concurrent\.atomic\.|java\.lang\.invoke\.|jdk\.internal\.|sun\.misc\.Unsafe")
 _LOOP_SHARE = 5
