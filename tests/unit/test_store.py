@@ -110,6 +110,8 @@ def test_a_nullable_column_that_an_older_writer_did_not_have_reads_as_null(recor
 def test_a_directory_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     assert error_of(tmp_path).notice.id == "HW301"
     assert error_of(tmp_path / "none").notice.id == "HW301"
+    (tmp_path / "sweep.json").write_text("{}")
+    assert "its directory runs" in error_of(tmp_path).notice.message
     (tmp_path / "manifest.json").write_text('{"name": "a web app"}')
     assert error_of(tmp_path).notice.id == "HW301"
 

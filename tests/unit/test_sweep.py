@@ -50,7 +50,7 @@ def test_the_number_of_threads_is_put_into_each_word(command: str, words: list[s
     ("command", "why"), [("a {thread}", "{thread} is no placeholder"), ("a 'b", "no closing quotation"), (" ", "empty")]
 )
 def test_a_command_that_makes_no_sense_is_refused(tmp_path: Path, command: str, why: str) -> None:
-    error = refused(tmp_path, parallel=command, threads=(2,))
+    error = refused(tmp_path, parallel=command, threads=(2, 4))
     assert error.notice.id == "HW080"
     assert why in error.notice.message
     assert not (tmp_path / "a.sweep").exists()

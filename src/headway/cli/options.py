@@ -61,12 +61,13 @@ class CoresType(click.ParamType[tuple[int, ...]]):
         """Parse the list; a usage error names the part that is no core count."""
         if isinstance(value, tuple):
             return value
+        what = "threads" if param is not None and param.name == "threads" else "cores"
         counts = []
         for part in str(value).split(","):
             text = part.strip()
             if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9] or 0) <= MAX_CORES or len(text) > 9:
                 self.fail(
-                    f"{part!r} is no number of cores: write whole numbers from 1 to {MAX_CORES}, e.g. 1,2,4,8",
+                    f"{part!r} is no number of {what}: write whole numbers from 1 to {MAX_CORES}, e.g. 1,2,4,8",
                     param,
                     ctx,
                 )

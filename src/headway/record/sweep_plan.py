@@ -54,11 +54,12 @@ def plan_sweep(wishes: Wishes) -> Sweep:
     HW006 (the input can't be read).
     """
     threads = tuple(dict.fromkeys(wishes.threads))
+    given = ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel"))
+    programs = [words_of(command, 1, option)[0] for command, option in given if command is not None]
     if "{threads}" not in wishes.parallel and len(threads) > 1:
         raise HeadwayError("HW081", command=wishes.parallel)
-    for command, option in ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel")):
-        if command is not None:
-            launch.find_program(words_of(command, 1, option)[0], os.environ)
+    for program in programs:
+        launch.find_program(program, os.environ)
     if wishes.from_marker is not None:
         _compiled("--from-marker", wishes.from_marker)
     if wishes.input is not None and not os.access(wishes.input, os.R_OK):

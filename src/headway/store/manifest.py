@@ -163,6 +163,8 @@ def read_manifest_json(directory: Path | str) -> dict[str, Any]:
         text = (directory / FILE).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         reason = "there is no such directory" if not directory.exists() else f"it has no {FILE}"
+        if (directory / "sweep.json").is_file():
+            reason = "it is a sweep, whose recordings are in its directory runs"
         raise HeadwayError("HW301", path=directory, reason=reason) from None
     except UnicodeDecodeError as error:
         raise HeadwayError("HW303", path=directory / FILE, reason=str(error), directory=directory) from None
