@@ -26,6 +26,13 @@ def lives(pid: int) -> bool:
     return state(pid) in ("R", "S", "D")
 
 
+def sleeps(pid: int) -> bool:
+    """Tell whether a process has become sleep(1). A shell that is about to swallows the terminal's SIGINT in its last moments,
+    as dash does between fork and exec.
+    """
+    return thread_names(pid).get(pid) == "sleep" and state(pid) == "S"
+
+
 def thread_names(pid: int) -> dict[int, str]:
     """Return the kernel's name of each thread of a process, which it cuts to 15 bytes."""
     names = {}

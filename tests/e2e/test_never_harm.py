@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agent_reader import read_agent_spool
-from live_process import catches, lives, state, waits_in_read
+from live_process import catches, lives, sleeps, state, waits_in_read
 from recording_cli import (
     HEADWAY,
     JAVA_17,
@@ -139,11 +139,15 @@ def test_closed_or_broken_error_streams_of_headway_change_nothing(tmp_path: Path
         assert manifest(output)["state"] == "complete"
 
 
+def _has_begun_again(recording: Path, before: int) -> bool:
+    return manifest(recording)["pid"] != before and sleeps(manifest(recording)["pid"])
+
+
 def test_one_ctrl_c_ends_program_and_recording_and_still_reports(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
-    terminal = Terminal([*HEADWAY, "record", "-o", output, "--", "sh", "-c", "echo ready; sleep 600"])
+    terminal = Terminal([*HEADWAY, "record", "-o", output, "--", "sh", "-c", "exec sleep 600"])
     try:
-        terminal.wait_for_text(b"ready")
+        wait_for(lambda: sleeps(manifest(output)["pid"]))
         terminal.press(b"\x03")
         assert terminal.wait() == 128 + signal.SIGINT
     finally:
@@ -173,10 +177,11 @@ def test_a_program_that_handles_ctrl_c_keeps_its_own_end(tmp_path: Path) -> None
 
 def test_a_second_ctrl_c_stops_finalising_and_leaves_a_recoverable_recording(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
+    before = 0
     for _ in range(30):  # finalising takes half a second: now and then it is over before the second one comes
-        terminal = Terminal([*HEADWAY, "record", "--force", "-o", output, "--", "sh", "-c", "echo ready; sleep 600"])
+        terminal = Terminal([*HEADWAY, "record", "--force", "-o", output, "--", "sh", "-c", "exec sleep 600"])
         try:
-            terminal.wait_for_text(b"ready")
+            wait_for(partial(_has_begun_again, output, before))
             terminal.press(b"\x03")
             wait_for(lambda: manifest(output)["ended_by"] == "interrupt")  # written just before finalising begins
             terminal.press(b"\x03")
@@ -187,6 +192,7 @@ def test_a_second_ctrl_c_stops_finalising_and_leaves_a_recoverable_recording(tmp
         assert b"Traceback" not in terminal.output
         if manifest(output)["state"] == "recording":
             break
+        before = manifest(output)["pid"]
     assert b"HW052" in terminal.output
     assert manifest(output)["state"] == "recording"
     recovered = headway("recover", output)

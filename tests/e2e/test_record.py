@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from live_process import thread_cpu_ns
+from live_process import sleeps, thread_cpu_ns
 from recording_cli import HEADWAY, JAVA_17, Terminal, headway, javas, manifest, notice_ids, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
@@ -295,10 +295,10 @@ def test_repeat_makes_recordings_of_the_same_command_inside_the_first(tmp_path: 
 
 def test_ctrl_c_between_repeats_keeps_what_is_complete(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
-    script = f"test -d {output}/repeats && echo second && sleep 600; echo first"
+    script = f"test -d {output}/repeats && exec sleep 600; echo first"
     terminal = Terminal([*HEADWAY, "record", "-o", output, "--repeat", "5", "--", "sh", "-c", script])
     try:
-        terminal.wait_for_text(b"second")
+        wait_for(lambda: sleeps(manifest(output / "repeats" / "2.headway")["pid"]))
         terminal.press(b"\x03")
         assert terminal.wait() == 128 + signal.SIGINT
     finally:
