@@ -28,7 +28,7 @@ LABELS: Mapping[str, str] = {
     "work_inflation": "work inflation",
     "load_balance": "load imbalance",
     "lock_contention": "lock contention",
-    "scheduling": "no free CPU",
+    "scheduling": "waiting for a CPU",
     "gc": "GC pauses",
     "jit": "JIT compilers",
     "spinning": "busy waiting",
