@@ -182,6 +182,16 @@ def test_collapsed_stacks_become_a_profile(run: Run, tmp_path: Path) -> None:
     assert (code, "org.example.A" in out) == (0, True)
 
 
+def test_threads_that_a_file_does_not_tell_are_called_so(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    source.write_text("a;b 3\n")
+    assert run("import", source, "-o", target)[0] == 0
+    code, out, _ = run("top", target)
+    assert code == 0
+    assert "(threads not told)" in out
+    assert "virtual" not in out
+
+
 def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "perf.csv", tmp_path / "perf.headway"
     source.write_text(

@@ -53,6 +53,8 @@ __all__ = ["busiest_thread", "profile", "recorded_events"]
 PROGRAM_KINDS = ("app", "carrier")
 ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
 VIRTUAL = "(virtual threads)"
+UNTOLD = "(threads not told)"
+"""Who samples without a thread belong to: virtual threads, or, in what was imported without any thread, nobody knows."""
 
 
 def profile(
@@ -162,7 +164,7 @@ def _of_threads(
     rows = recording.query("SELECT thread_id, tid, name, kind FROM thread").fetchall()
     facts: _ThreadFacts = {row[0]: (row[1], row[2], row[3]) for row in rows if row[3] in kinds}
     if "app" in kinds:
-        facts[NO_THREAD] = (None, VIRTUAL, "app")
+        facts[NO_THREAD] = (None, VIRTUAL if rows else UNTOLD, "app")
     if pattern is not None:
         facts = {key: each for key, each in facts.items() if pattern.search(each[1])}
     if only is not None:
@@ -181,7 +183,7 @@ def _names(rows: list[tuple[int, int, str, str]], weights: Weights) -> str:
     """Return the names of some threads that have weight."""
     there = set(distinct(weights.thread).tolist())
     names = list(dict.fromkeys(row[2] for row in rows if row[0] in there and row[3] != "headway"))
-    names += [VIRTUAL] if NO_THREAD in there else []
+    names += [VIRTUAL if rows else UNTOLD] if NO_THREAD in there else []
     return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
