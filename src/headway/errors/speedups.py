@@ -51,9 +51,11 @@ ROWS: tuple[Message, ...] = (
         "no hardware counters",
         "instructions and cycles are not known: CPU time stands for cycles, more instructions and more cycles per instruction"
         " are one limit, work_inflation",
-        "Counters need a PMU, which most virtual machines hide, and perf events. They would tell parallelism overhead (more"
-        " instructions) from memory (more cycles per instruction), and imbalance in work from imbalance in speed.",
-        "headway doctor   (whether this machine has counters); elsewhere recorded ones: headway import FILE",
+        "A sweep samples one event of the CPU, so it has one of both counts at most, and most virtual machines hide both. They"
+        " would tell parallelism overhead (more instructions) from memory (more cycles per instruction), and imbalance in work"
+        " from imbalance in speed. headway speedups does not read imported counters.",
+        "headway flame NAME.sweep/runs/PARALLEL.headway --diff NAME.sweep/runs/SEQUENTIAL.headway -o more.html   (what takes"
+        " more CPU time)",
     ),
     Message(
         "HW467",
