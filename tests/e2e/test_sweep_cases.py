@@ -41,10 +41,10 @@ class Case:
 
 CASES = {
     "k-means 1": Case(
-        *("kmeans.KMeans", "sequential-lists", "1", (4, 4, 50_000, 3)), ONLY_ASSIGN, SEQUENTIAL, "sequential fraction"
+        *("kmeans.KMeans", "sequential-lists", "1", (1, 6, 300_000, 1)), ONLY_ASSIGN, SEQUENTIAL, "sequential fraction"
     ),
     "k-means 2": Case(
-        *("kmeans.KMeans", "sequential-arrays", "2", (3, 10, 200_000, 2)),
+        *("kmeans.KMeans", "sequential-arrays", "2", (2, 8, 400_000, 1)),
         ONLY_ASSIGN,
         SEQUENTIAL,
         "sequential fraction",
@@ -54,7 +54,7 @@ CASES = {
         *("kmeans.KMeans", "sequential-arrays", "4", (4, 3, 100_000, 3)), TWO, OVERHEAD, "in region kmeans"
     ),
     "k-means 5": Case(
-        *("kmeans.KMeans", "sequential-arrays", "5", (7, 2, 200_000, 4)), TWO, SEQUENTIAL, "sequential fraction"
+        *("kmeans.KMeans", "sequential-arrays", "5", (4, 2, 400_000, 2)), TWO, SEQUENTIAL, "sequential fraction"
     ),
     "unbalanced molecules": Case(
         *("md.MolecularDynamics", "sequential", "unbalanced", (100, 32, 30)), MOLECULES, BALANCE, "worker-0"
