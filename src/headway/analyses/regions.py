@@ -264,13 +264,13 @@ class _Samples:
 
     def _exact(self, cpu: dict[int, int]) -> NDArray[np.float64]:
         """Return what each sample stands for once each thread's samples add up to its CPU time."""
-        exact = np.zeros(len(self.thread))
-        for thread, spent in cpu.items():
-            mine = self.thread == thread
-            total = self.weight[mine].sum()
-            if total:
-                exact[mine] = self.weight[mine] * (spent / total)
-        return exact
+        count = max(int(self.thread.max(initial=-1)), *cpu, -1) + 2  # the last place: samples without a thread, -1
+        place = self.thread % count
+        total = np.bincount(place, weights=self.weight, minlength=count)
+        spent, share = np.zeros(count), np.zeros(count)
+        spent[list(cpu)] = list(cpu.values())
+        np.divide(spent, total, out=share, where=total > 0)
+        return np.asarray(self.weight * share[place], np.float64)
 
     def _by_leaf(self, exact: NDArray[np.float64], stacks: Stacks) -> dict[str, int]:
         sums = np.bincount(stacks.leaf[self.stack], weights=exact, minlength=len(stacks.texts))
