@@ -145,3 +145,55 @@ def test_the_command_that_runs_it_again_is_whole(made: Path) -> None:
     assert "--parallel 'par {threads}'" in command
     assert r"--region 'work=App\.work'" in command
     assert command.endswith("-12.sweep")
+
+
+COUNTERS = """threads,program,region,cycles,instructions,cache_misses
+1,sequential,work,7200,3600,9
+1,sequential,(rest),800,400,1
+1,parallel,work,7200,4000,9
+1,parallel,work,7200,5000,9
+1,parallel,,8000,4900,10
+2,parallel,work,8000,4500,20
+2,parallel,,8800,4900,21
+4,parallel,work,10800,4500,40
+4,parallel,,11600,4900,41
+"""
+
+
+def with_counters(sweep: Path, text: str) -> None:
+    (sweep.parent / "counters.csv").write_text(text)
+    imported = CliRunner().invoke(
+        cli, ["import", str(sweep.parent / "counters.csv"), "-o", str(sweep / "counters.headway")]
+    )
+    assert imported.exit_code == 0, imported.output
+
+
+def test_counters_that_were_imported_into_a_sweep_tell_instructions_from_memory(sweep: Path) -> None:
+    with_counters(sweep, COUNTERS)
+    said = answer(sweep)
+    of = {row["threads"]: row for row in said["threads"]}
+    for n, cpi_ratio in ((1, 2 / (7200 / 4500)), (2, 2 / (8000 / 4500)), (4, 2 / (10800 / 4500))):
+        found = of[n]["efficiencies"]
+        assert found["parallel_instruction_overhead"] == pytest.approx(3600 / 4500), "a mean of two runs at 1 thread"
+        assert found["parallel_cpi_overhead"] == pytest.approx(cpi_ratio)
+        assert found["sequential_instruction_overhead"] == pytest.approx(1), "what the whole has beyond its regions"
+        assert found["sequential_cpi_overhead"] == pytest.approx(1)
+        assert found["work_inflation"] is None
+        assert of[n]["computed_speedup"] == pytest.approx(of[n]["real_speedup"])
+        assert sum(of[n]["stack"].values()) == pytest.approx(n)
+    assert "HW466" not in {each["id"] for each in said["warnings"]}
+
+
+def test_counters_that_lack_a_region_are_not_used_and_named(sweep: Path) -> None:
+    with_counters(sweep, COUNTERS.replace("2,parallel,,8800,4900,21\n", ""))
+    said = answer(sweep)
+    (warning,) = (each for each in said["warnings"] if each["id"] == "HW477")
+    assert "(rest) at 2 threads, parallel program" in warning["message"]
+    assert all(row["efficiencies"]["parallel_instruction_overhead"] is None for row in said["threads"])
+    assert all(row["efficiencies"]["work_inflation"] is not None for row in said["threads"])
+
+
+def test_a_recording_without_counters_in_their_place_is_refused(sweep: Path) -> None:
+    first = next((sweep / "runs").glob("*.headway"))
+    shutil.copytree(first, sweep / "counters.headway")
+    assert why(ask(sweep)) == "HW476"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headway.analyses.speedup_advice import Commands
+from headway.analyses.speedup_counters import read_counters, with_counters
 from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
 from headway.errors import HeadwayError, Notice
 
@@ -72,7 +73,8 @@ class SweepRuns:
 def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None = None) -> SweepRuns:
     """Read every complete run of a sweep.
 
-    Raises HeadwayError HW469 (no recorded run of one of the programs), and what `open_recording` raises.
+    Raises HeadwayError HW469 (no recorded run of one of the programs), HW476 (counters.headway has no counters), and what
+    `open_recording` raises.
     """
     if reader is None:
         from headway.analyses.regions import regions_of
@@ -89,7 +91,8 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
     said: dict[str, Notice] = {}
     read = {n: tuple(_run(sweep, run, window, reader, said) for run in group) for n, group in done.items() if group}
     alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
-    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + list(said.values())
+    alone, read, of_counters = _with_counters(sweep, alone, read)
+    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + list(said.values()) + of_counters
     notices += [Notice.of("HW471", threads=n, path=sweep.path) for n, group in done.items() if not group]
     if sweep.sequential is None:
         notices.append(Notice.of("HW473"))
@@ -109,6 +112,20 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
         commands=Commands(f"headway report {shlex.quote(str(sweep.path))} -o report.html", lambda n: rerun(sweep, n)),
         notices=tuple(notices),
     )
+
+
+def _with_counters(
+    sweep: Sweep, alone: tuple[RunPrimitives, ...], read: dict[int, tuple[RunPrimitives, ...]]
+) -> tuple[tuple[RunPrimitives, ...], dict[int, tuple[RunPrimitives, ...]], list[Notice]]:
+    """Put counters that were imported into the sweep in the place of those that its runs lack."""
+    counters = read_counters(sweep.path)
+    if counters is None:
+        return alone, read, []
+    baseline = ("parallel", 1) if sweep.sequential is None else ("sequential", 1)
+    filled, notices = with_counters(
+        {baseline: alone, **{("parallel", n): group for n, group in read.items()}}, counters
+    )
+    return filled[baseline], {n: filled["parallel", n] for n in read}, notices
 
 
 def _times(runs: Sequence[SweepRun]) -> tuple[int, ...]:

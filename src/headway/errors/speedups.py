@@ -52,10 +52,9 @@ ROWS: tuple[Message, ...] = (
         "instructions and cycles are not known: CPU time stands for cycles, more instructions and more cycles per instruction"
         " are one limit, work_inflation",
         "A sweep samples one event of the CPU, so it has one of both counts at most, and most virtual machines hide both. They"
-        " would tell parallelism overhead (more instructions) from memory (more cycles per instruction), and imbalance in work"
-        " from imbalance in speed. headway speedups does not read imported counters.",
-        "headway flame NAME.sweep/runs/PARALLEL.headway --diff NAME.sweep/runs/SEQUENTIAL.headway -o more.html   (what takes"
-        " more CPU time)",
+        " would tell parallelism overhead (more instructions) from memory (more cycles per instruction). Counted elsewhere, they"
+        " are imported into the sweep.",
+        "headway import counters.csv -o NAME.sweep/counters.headway",
     ),
     Message(
         "HW467",
@@ -122,5 +121,20 @@ ROWS: tuple[Message, ...] = (
         "What that cost is measured in both programs. The speedups hold it; the verdict compares the limits without it. Beyond"
         " that it makes runs differ, so that it takes more repeats.",
         "stop what else runs, or --cpus with those that are free; then headway sweep again",
+    ),
+    Message(
+        "HW476",
+        "counters.headway holds no counters",
+        "{path} has no table region_counter, which counters of a sweep come from",
+        "A recording of this name inside a sweep holds what hardware counters elsewhere said of the same programs.",
+        "headway import counters.csv --force -o {path}",
+    ),
+    Message(
+        "HW477",
+        "counters that are not those of all runs",
+        "imported counters are not used: they lack cycles or instructions of {what}{more}",
+        "Every region that used CPU time needs them, in both programs and at every number of threads. The rest, (rest), is also"
+        " known where the whole run (no region) and all its regions are.",
+        "add these rows to the CSV file, and import it again",
     ),
 )

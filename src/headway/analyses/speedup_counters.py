@@ -1,0 +1,98 @@
+"""Counters that were measured elsewhere, in the place of those that a sweep's own machine does not have.
+
+They lie in the sweep as the recording `counters.headway` (`headway import counters.csv -o NAME.sweep/counters.headway`): per
+number of threads, program and region the cycles and instructions of a run. Repeats are averaged. What a row of the whole run has
+beyond its regions is the rest's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+NAME = "counters.headway"
+FIELDS = ("cycles", "instructions", "cache_misses")
+Counts = Mapping[str, int | None]
+ByRegion = Mapping[str, Counts]
+"""Of one program at one number of threads: counts of each region, by name; empty: the whole run."""
+
+
+def read_counters(sweep: Path) -> Mapping[tuple[str, int], ByRegion] | None:
+    """Return the counters that lie in a sweep, by program and threads; None when there are none.
+
+    Raises HeadwayError HW476 (a recording without counters), and as `open_recording`.
+    """
+    from headway.store import open_recording
+
+    if not (sweep / NAME).is_dir():
+        return None
+    recording = open_recording(sweep / NAME)
+    if not recording.has("region_counter"):
+        raise HeadwayError("HW476", path=recording.path)
+    return _means(recording)
+
+
+def _means(recording: Recording) -> Mapping[tuple[str, int], ByRegion]:
+    means = ", ".join(f"CAST(round(avg({field})) AS BIGINT)" for field in FIELDS)
+    rows = recording.query(f"SELECT program, threads, region, {means} FROM region_counter GROUP BY ALL").fetchall()
+    found: dict[tuple[str, int], dict[str, Counts]] = {}
+    for program, threads, region, *counts in rows:
+        found.setdefault((program, threads), {})[region] = dict(zip(FIELDS, counts, strict=True))
+    return found
+
+
+def with_counters(
+    groups: Mapping[tuple[str, int], Sequence[RunPrimitives]], counters: Mapping[tuple[str, int], ByRegion]
+) -> tuple[Mapping[tuple[str, int], tuple[RunPrimitives, ...]], list[Notice]]:
+    """Return runs, by program and threads, that have these counters; HW477 where some run lacks them, for then none are used.
+
+    Counters of every region with CPU time are needed in every run: efficiencies of some against others would not multiply up.
+    """
+    lacking = [(*key, name) for key, runs in groups.items() for name in _lacking(runs, counters.get(key, {}))]
+    if lacking:
+        program, threads, region = lacking[0]
+        what = f"{region} at {threads} threads, {program} program"
+        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+        return {key: tuple(runs) for key, runs in groups.items()}, [Notice.of("HW477", what=what, more=more)]
+    return {key: tuple(_filled(run, counters[key]) for run in runs) for key, runs in groups.items()}, []
+
+
+def _lacking(runs: Sequence[RunPrimitives], counts: ByRegion) -> list[str]:
+    names = dict.fromkeys(part.name for run in runs for part in run.regions if part.cpu_ns)
+    return [
+        name for name in names if any(_of(name, names, counts)[field] is None for field in ("cycles", "instructions"))
+    ]
+
+
+def _of(name: str, names: Iterable[str], counts: ByRegion) -> Counts:
+    """Return a region's counts; the rest's are what the whole run has beyond all regions, unless they were given."""
+    if name in counts or name != REST or "" not in counts:
+        return counts.get(name, dict.fromkeys(FIELDS))
+    regions = [counts.get(other, dict.fromkeys(FIELDS)) for other in names if other != REST]
+    found: dict[str, int | None] = {}
+    for field in FIELDS:
+        values = [counts[""][field], *(region[field] for region in regions)]
+        known = [value for value in values if value is not None]
+        left = known[0] - sum(known[1:]) if len(known) == len(values) else -1
+        found[field] = left if left > 0 else None
+    return found
+
+
+def _filled(run: RunPrimitives, counts: ByRegion) -> RunPrimitives:
+    names = [part.name for part in run.regions]
+
+    def filled(part: RegionPrimitives) -> RegionPrimitives:
+        mine = _of(part.name, names, counts)
+        return replace(
+            part, cycles=mine["cycles"], instructions=mine["instructions"], cache_misses=mine["cache_misses"]
+        )
+
+    return replace(run, regions=tuple(filled(part) for part in run.regions))
