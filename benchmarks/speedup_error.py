@@ -47,7 +47,7 @@ class Case:
 CASES = {
     "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "2 6 300000 1", ONE),
     "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "3 8 400000 1", ONE),
-    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 8 800000 1", TWO),
+    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 14 600000 1", TWO),
     "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "4 5 200000 3", TWO),
     "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "6 2 400000 2", TWO),
     "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "200 32 60", MOLECULES),

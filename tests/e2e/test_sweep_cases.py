@@ -49,7 +49,7 @@ CASES = {
         SEQUENTIAL,
         "sequential fraction",
     ),
-    "k-means 3": Case(*("kmeans.KMeans", "sequential-arrays", "3", (1, 8, 800_000, 1)), TWO, LOCKS, "WaitedLock.lock"),
+    "k-means 3": Case(*("kmeans.KMeans", "sequential-arrays", "3", (1, 14, 600_000, 1)), TWO, LOCKS, "WaitedLock.lock"),
     "k-means 4": Case(
         *("kmeans.KMeans", "sequential-arrays", "4", (4, 3, 100_000, 3)), TWO, OVERHEAD, "in region kmeans"
     ),
