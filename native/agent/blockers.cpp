@@ -108,6 +108,24 @@ class Jvm final : public JavaSide {
 
   uint32_t take_stack() noexcept override { return headway::agent::take_stack(jni_); }
 
+  uint32_t monitor_owner(Identity::Ref ref) noexcept override {
+    constexpr jint kLocalRefs = 16;
+    if (jni_->PushLocalFrame(kLocalRefs) != JNI_OK) {
+      jni_->ExceptionClear();
+      return 0;
+    }
+    uint32_t owner = 0;
+    jvmtiMonitorUsage usage{};
+    jobject object = jni_->NewLocalRef(reinterpret_cast<jobject>(ref));
+    if (object != nullptr && agent().jvmti->GetObjectMonitorUsage(object, &usage) == JVMTI_ERROR_NONE) {
+      owner = static_cast<uint32_t>(java_thread_id(jni_, usage.owner));
+      agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(usage.waiters));
+      agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(usage.notify_waiters));
+    }
+    jni_->PopLocalFrame(nullptr);
+    return owner;
+  }
+
  private:
   JNIEnv* jni_;
 };
@@ -186,7 +204,11 @@ void end_lock_records() noexcept {
   const bool lives = agent().jvmti->GetPhase(&phase) == JVMTI_ERROR_NONE && phase == JVMTI_PHASE_LIVE &&
                      vm->GetEnv(&env, JNI_VERSION_1_8) == JNI_OK;
   Jvm java(static_cast<JNIEnv*>(env));
+  jvmtiCapabilities capabilities{};
+  capabilities.can_get_monitor_info = 1;  // only now: it is not for everyday use
+  const bool added = lives && agent().jvmti->AddCapabilities(&capabilities) == JVMTI_ERROR_NONE;
   locks->end(lives ? &java : nullptr, this_lock_thread());
+  if (added) agent().jvmti->RelinquishCapabilities(&capabilities);
 }
 
 }  // namespace headway::agent

@@ -1,6 +1,7 @@
 #include "agent/lock_records.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "agent/clock.h"
@@ -335,6 +336,31 @@ void LockRecords::write_dead(LockThread& thread, uint32_t blocker_id, uint32_t f
 
 // --- the end ---------------------------------------------------------------------------------------------------------
 
+// Asks `java` (nullptr: nobody) who owns the monitors that are waited for, of each once and of few: it takes time.
+void LockRecords::write_open(JavaSide* java, LockThread& thread, int64_t now_ns) noexcept {
+  constexpr size_t kMostAsked = 32;
+  struct Asked {
+    uint32_t slot;
+    uint32_t owner;
+  };
+  std::array<Asked, kMostAsked> asked{};
+  size_t count = 0;
+  Wait wait;
+  for (uint64_t left = waits_.count(); left > 0 && waits_.take_any(wait); --left) {
+    wait.flags |= HW_BL_OPEN;
+    if (java != nullptr && wait.kind == HW_BK_MONITOR && now_ns - wait.start_ns >= options_.long_wait_ns) {
+      size_t at = 0;
+      while (at < count && asked[at].slot != wait.slot) ++at;
+      if (at == count && count < kMostAsked && identity_.make_room(wait.slot)) {
+        const Identity::Ref ref = identity_.ref(wait.slot);
+        asked[count++] = {wait.slot, ref == 0 ? 0 : java->monitor_owner(ref)};
+      }
+      if (at < count) wait.owner_java_id = asked[at].owner;
+    }
+    write_block(thread, wait, std::max(now_ns, wait.start_ns));
+  }
+}
+
 void LockRecords::end(JavaSide* java, LockThread& thread) noexcept {
   if (ended_.exchange(true)) return;
   waits_.close();
@@ -347,11 +373,7 @@ void LockRecords::end(JavaSide* java, LockThread& thread) noexcept {
   while (!(all_left = !looking_.load() && sections_.all_left()) && monotonic_ns() < deadline_ns) backoff.pause();
   const int64_t now_ns = monotonic_ns();
   const uint64_t open = waits_.count();
-  Wait wait;
-  for (uint64_t left = open; left > 0 && waits_.take_any(wait); --left) {
-    wait.flags |= HW_BL_OPEN;
-    write_block(thread, wait, std::max(now_ns, wait.start_ns));
-  }
+  write_open(all_left ? java : nullptr, thread, now_ns);
   table_.close_times(now_ns);
   table_.set_updated(now_ns, open);
   const uint32_t used = table_.slots();

@@ -33,6 +33,8 @@ class JavaSide {
   virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
   virtual size_t thread_name(char* out, size_t capacity) noexcept = 0;                // of the calling thread, UTF-8
   virtual uint32_t take_stack() noexcept = 0;
+  // Java id of the thread that owns the object's monitor; 0: none, or not known. Stops the program for a moment.
+  virtual uint32_t monitor_owner(Identity::Ref ref) noexcept = 0;
 };
 
 // What a thread brings along: zero-initialised, thread-local.
@@ -56,6 +58,8 @@ class LockRecords {
     uint32_t rest_per_look = 100;
     // How long end() waits for threads that are in the middle of a call.
     int64_t patience_ns = 50'000'000;
+    // end() asks for the owner of a monitor that was waited for that long: what a deadlock looks like.
+    int64_t long_wait_ns = 100'000'000;
   };
 
   // `number`: of this recording in this process, from 1.
@@ -106,6 +110,7 @@ class LockRecords {
   void write_dead(LockThread& thread, uint32_t blocker_id, uint32_t folded_into) noexcept;
   void write_block(LockThread& thread, const Wait& wait, int64_t end_ns) noexcept;
   void close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t flags) noexcept;
+  void write_open(JavaSide* java, LockThread& thread, int64_t now_ns) noexcept;
   bool wants_events(LockThread& thread) noexcept;
   void cap(LockThread& thread) noexcept;
   void find_dead(JavaSide& java, LockThread& thread) noexcept;

@@ -3,7 +3,8 @@
 // JVMTI tells each contended enter before and after, on the thread itself, virtual or not (JDK 25 needs no capability
 // for virtual threads here). What it does not tell:
 //   - the owner: asking for it (GetObjectMonitorUsage) stops the program up to JDK 20 and costs a walk over all
-//     threads' stacks later. Who released the monitor is what the kernel says: whoever wakes the waiter.
+//     threads' stacks later. Who released the monitor is what the kernel says: whoever wakes the waiter. Only when all
+//     ends are the owners of monitors asked for that somebody has long waited for: they may be deadlocked.
 //   - that a notified thread queues for the monitor once more: HotSpot's Object.wait ends for JVMTI when the thread is
 //     first woken, which happens when the notifier has left the monitor. If somebody else is quicker, the rest of the
 //     wait is not told (ObjectMonitor::reenter_internal posts nothing); a timed-out wait's second wait is, as an enter.

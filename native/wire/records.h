@@ -295,7 +295,7 @@ struct hw_block {  // ts_ns = end; tid = the OS thread (of a virtual thread: its
   hw_u32 java_id;
   hw_u32 waker_java_id;
   hw_u32 waker_stack_id;
-  hw_u32 owner_java_id;  // who owned the exclusive synchroniser at start_ns; 0: nobody or unknown
+  hw_u32 owner_java_id;  // who owned the exclusive synchroniser at start_ns, a monitor at the end; 0: nobody or unknown
   hw_u16 kind;           // hw_blocker_kind
   hw_u16 flags;          // hw_block_flags
   hw_u32 weight;         // blocks of this thread that the stack stands for (this one, and those since its last stack)

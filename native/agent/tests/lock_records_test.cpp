@@ -80,9 +80,14 @@ class Things final : public JavaSide {
     ++stacks;
     return 77;
   }
+  uint32_t monitor_owner(Identity::Ref ref) noexcept override {
+    ++owners_asked_for;
+    return 1000 + reinterpret_cast<const Weak*>(ref)->thing->hash;
+  }
 
   static inline std::atomic<int64_t> references{0};
   static inline std::atomic<uint64_t> stacks{0};
+  static inline std::atomic<uint64_t> owners_asked_for{0};
 };
 
 // A thread's own: as in the agent, thread-local there.
@@ -340,6 +345,34 @@ void the_sums_of_64_threads_are_those_of_their_blocks_open_ones_too(bool no_map)
   CHECK_EQUAL(table.sum(&hw_lock_slot::holds), all.holds.size());
   CHECK_EQUAL(table.header.threads_parked, 8u);
   for (const hw_block& block : all.blocks) CHECK((block.stack_id != 0) == (block.weight != 0));
+}
+
+void monitors_waited_for_long_at_the_end_have_their_owners(int64_t long_wait_ns, bool is_long) {
+  LockRecords::Options options;
+  options.long_wait_ns = long_wait_ns;
+  Recording recording(options);
+  Thing first(1);
+  Thing second(2);
+  Thing parked(3);
+  Thread self;
+  const auto begin = [&](Thing& thing, uint16_t kind, uint32_t java_id, uint32_t owner) {
+    const LockRecords::Beginning it{kind, &thing, thing.hash, java_id, owner, 0};
+    return recording->wait_begins(self.java, self.locks, it);
+  };
+  begin(first, HW_BK_MONITOR, 1, 0);
+  begin(first, HW_BK_MONITOR, 2, 0);
+  begin(second, HW_BK_MONITOR, 3, 0);
+  begin(second, HW_BK_WAIT, 4, 0);
+  begin(parked, HW_BK_PARK, 5, 99);
+  recording->wait_ends(self.locks, begin(second, HW_BK_MONITOR, 6, 0), 0);
+  Things::owners_asked_for = 0;
+  recording.end();
+  CHECK_EQUAL(Things::owners_asked_for.load(), is_long ? 2u : 0u);
+  std::array<uint32_t, 7> owners{};
+  for (const hw_block& block : recording.spool().blocks) owners.at(block.java_id) = block.owner_java_id;
+  const std::array<uint32_t, 7> expected = {0, 1001, 1001, 1002, 0, 99, 0};
+  const std::array<uint32_t, 7> of_none = {0, 0, 0, 0, 0, 99, 0};
+  CHECK(owners == (is_long ? expected : of_none));
 }
 
 void every_block_is_counted_by_one_stack_or_waits_for_the_next() {
@@ -713,6 +746,8 @@ int main() {
   objects_of_one_hash_and_uses_of_one_object_are_told_apart();
   the_sums_of_64_threads_are_those_of_their_blocks_open_ones_too(false);
   the_sums_of_64_threads_are_those_of_their_blocks_open_ones_too(true);
+  monitors_waited_for_long_at_the_end_have_their_owners(0, true);
+  monitors_waited_for_long_at_the_end_have_their_owners(3'600'000'000'000, false);
   every_block_is_counted_by_one_stack_or_waits_for_the_next();
   nested_waits_end_in_their_order_and_a_waking_is_the_parks();
   waits_whose_end_nobody_tells_end_by_what_comes_next();

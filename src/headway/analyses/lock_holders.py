@@ -137,7 +137,8 @@ def _sightings(data: LockData, chosen: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     blocks, holds = data.blocks, data.holds
     rows = distinct(blocks.blocker[chosen])
     mine = np.isin(holds.blocker, rows) & (holds.end > holds.start)
-    owned = chosen[blocks.owner[chosen] >= 0]
+    # A monitor's owner is that of the end: since when it was is not known.
+    owned = chosen[(blocks.owner[chosen] >= 0) & (blocks.kind[chosen] == 0)]
     woken = chosen[(blocks.waker[chosen] >= 0) & (blocks.waking[chosen] >= 0)]
     low = min(int(blocks.began.min(initial=0)), int(holds.start.min(initial=0)), data.window[0]) - 1
     parts = (
