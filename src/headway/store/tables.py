@@ -253,7 +253,12 @@ BLOCK = Table(
         Column("waker_java_id", "BIGINT", "the same by Thread.getId()", nullable=True),
         Column("waker_stack_id", "INTEGER", "stack of the unpark", nullable=True),
         Column("waking_ns", "BIGINT", "the unpark, or the kernel's waking; null: not seen", nullable=True),
-        Column("owner_thread_id", "INTEGER", "who held the lock at start_ns, an open wait's monitor at the end; null: nobody or unknown", nullable=True),
+        Column(
+            "owner_thread_id",
+            "INTEGER",
+            "who held the lock at start_ns, an open wait's monitor at the end; null: nobody or unknown",
+            nullable=True,
+        ),
         Column("owner_java_id", "BIGINT", "the same by Thread.getId()", nullable=True),
         Column("is_open", "BOOLEAN", "still going on at the end of the recording"),
         Column("is_attached", "BOOLEAN", "had begun before the agent came"),
