@@ -341,7 +341,7 @@ def test_killing_the_recorder_leaves_the_program_running_and_a_recoverable_recor
         pid = json.loads(answers.readline())["pid"]
         assert ask("stay parked")["event"] == "stays"
         before_ns = time.monotonic_ns()
-        wait_for(lambda: ask("park 1") and Spool(output / "spool").switches()["ts_ns"].max() > before_ns)
+        wait_for(lambda: ask("park 1") and Spool(output / "spool").switches()["ts_ns"].max(initial=0) > before_ns)
         recorder.kill()
         recorder.wait()
         after_ns = time.monotonic_ns()
