@@ -5,7 +5,7 @@ import headway.workloads.cases.Team;
 
 /** What all versions share: the order of the phases, where points come from, and the centres. */
 abstract class Clustering {
-    static final int CLUSTERS = 16;
+    static final int CLUSTERS = 8;
     static final int DIMENSIONS = 8;
 
     final Team team;
