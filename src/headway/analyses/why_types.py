@@ -59,12 +59,36 @@ CAUSES: Mapping[str, str] = {
 }
 """Every cause and what it means. The last four are what remains where a recording can't tell causes apart."""
 
+TITLES: Mapping[str, str] = {
+    SERIAL: "serial section",
+    LOCK: "lock contention",
+    IMBALANCE: "imbalance",
+    STARVED: "starved consumer",
+    FULL: "full producer",
+    GC: "GC pause",
+    SAFEPOINT: "safepoint",
+    JIT: "waiting for the JIT",
+    SLEEP: "sleep",
+    IO: "I/O",
+    FEW: "too few tasks",
+    SCHEDULER: "ready, not yet running",
+    QUOTA: "CPU quota",
+    START: "JVM start",
+    END: "JVM end",
+    CARRIERS: "carriers taken",
+    CONDITION: "waiting for a condition",
+    OTHERS_WAIT: "waiting for threads",
+    BLOCKED: "blocked",
+    UNKNOWN: "unknown",
+}
+"""The causes in two or three words, for tables, legends and tracks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a cause is. What does not apply or is not known is None. `method` is Class.method of the innermost frame that is no
-    JDK code, `lock` as `locks` names it (a queue, a latch or a barrier, too), `thread` the thread that others waited for, or that ran
-    alone; `pid` tells several JVMs apart.
+    JDK code, `lock` as `locks` names it (a queue, a latch or a barrier, too), `thread` the thread that others waited for, or that
+    ran alone; `pid` tells several JVMs apart.
     """
 
     method: str | None = None
@@ -133,7 +157,8 @@ class Phase:
 class Why:
     """The account of a recording or of a window, of its phases, and of time bins for pictures.
 
-    `by_cause` sums `account.lost` per cause, largest first. `bins`: `bin_ns` wide, per cause (and used kind, stolen, other) core-ns.
+    `by_cause` sums `account.lost` per cause, largest first. `bins`: `bin_ns` wide (the last one ends with the
+    account), core-ns under the name of each cause, under "used_app" ... "used_headway" (USED), "stolen" and "other_processes".
     """
 
     account: Account
