@@ -13,6 +13,8 @@ from headway.errors import Notice
 
 USED = ("app", "gc", "jit", "vm", "headway")
 """Who used the cores. `headway`: its threads in the program, and the recorder beside it."""
+TOGETHER = "not_told_apart"
+"""Key of `used_ns` for what a recording without thread states knows as one sum only; then the keys of USED are missing."""
 
 SERIAL = "serial_section"
 LOCK = "lock_contention"

@@ -1,0 +1,84 @@
+"""HW48x: the account of lost cores (`headway why`)."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW480",
+        "lost cores without a record of locks",
+        "locks were not recorded: {share} of the core time was lost to threads that waited for other threads, whatever for",
+        "The kernel tells who woke a thread, but not whether it waited for a lock, a join or a queue: these are merged as "
+        "waiting_for_threads, or blocked where not even the waker is known.",
+        "headway run --locks -- CMD",
+    ),
+    Message(
+        "HW481",
+        "lost cores without wake-ups",
+        "mode {mode} records no wake-ups: a thread that was ready to run counts as blocked until it ran, and what it waited for "
+        "is not told",
+        "perf events tell when threads are switched, not who woke them. Causes that follow waits to what ended them are merged "
+        "as blocked, waiting_for_threads or unknown.",
+        "headway doctor   (says what would lift it)",
+    ),
+    Message(
+        "HW482",
+        "lost cores without thread states",
+        "{path} does not know when threads ran: only what was used and lost in all is told, not its causes",
+        "Mode agent knows the CPU time of processes, imported JFR files the JVM's CPU load. Both are sums: which thread kept a "
+        "core idle can't be told from them.",
+        "headway run -- CMD   (as root, or see headway doctor)",
+    ),
+    Message(
+        "HW483",
+        "places without stack samples",
+        "no stack samples: what a thread did that ran alone is known by the thread's name only",
+        "A place's method and line come from samples of the thread that others waited for.",
+        "headway run --locks --sample cpu -- CMD",
+    ),
+    Message(
+        "HW484",
+        "lost records widen what is unknown",
+        "records were lost in {spans} spans: {share} of the core time, lost to causes then, counts as unknown",
+        "A state after a lost record is a guess, so no cause is named for what was lost meanwhile.",
+        "record fewer processes, or on a machine with a free core",
+    ),
+    Message(
+        "HW485",
+        "a recording that lacks what tells some causes apart",
+        "{path} lacks {what}: {merged}",
+        "It was made by an older headway, or in a mode that can't record it.",
+        "headway run --locks -- CMD   (records it anew)",
+    ),
+    Message(
+        "HW486",
+        "cores of a CPU quota",
+        "a quota of {quota:g} of {cpus} CPUs: cores are the quota; with what was used above it in bursts {cores:.3g} on average",
+        "A quota is spent within a period (100 ms): threads may run on more CPUs for a part of it and are throttled after that. "
+        "The time throttled is the cause cpu_quota.",
+        "",
+    ),
+    Message(
+        "HW487",
+        "fewer cores than were used",
+        "--cores {cores}: the program ran on more of them at once for {share} of the time",
+        "An account of cores that were used beyond their number would not add up.",
+        "headway walltime {path} --cores {cores}   (predicts the time on so many)",
+    ),
+    Message(
+        "HW488",
+        "no such phase",
+        "phase {phase}: {path} has {phases}",
+        "Phases are stretches of about constant parallelism; how many there are depends on the window.",
+        "headway why {path}   (lists them)",
+    ),
+    Message(
+        "HW489",
+        "an account that does not add up",
+        "the account is off by {error:.2%} of the core time",
+        "Used, stolen, other processes' and lost core time come from different records: their sum should be cores x wall time "
+        "to 0.1 %. More threads on CPUs than there were cores, or lost records, break that.",
+        "record once more; if it stays, report it with the manifest.json",
+    ),
+)

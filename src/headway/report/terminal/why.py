@@ -1,0 +1,185 @@
+"""Where the cores went, on the terminal: one sentence, then the ten lines that a person needs, then how to see the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from headway.analyses.units import duration, percent, significant
+from headway.analyses.why_types import TITLES, TOGETHER
+from headway.report.terminal.tables import UNKNOWN, _table
+from headway.report.terminal.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from headway.analyses.why_types import Account, Loss, Phase, Place, Why
+
+LINES = 10
+"""Causes of the table."""
+SMALL = 0.001
+"""What is less of the core time than this is not worth a line."""
+DETAILS = 3
+"""Causes that get their evidence printed."""
+PLACE_WIDTH = 33
+
+_USERS = {
+    "app": "the application",
+    "gc": "GC",
+    "jit": "the JIT",
+    "vm": "the VM",
+    "headway": "headway",
+    TOGETHER: "the program",
+}
+
+
+def render_why(result: Why, console: Console, name: str = "NAME.headway") -> None:
+    """Print everything: the sentence, the causes, their evidence, the phases, and what weakens the figures."""
+    from headway.report import terminal
+
+    render_account(result.account, console)
+    if len(result.phases) > 1:
+        terminal.print_table(console, phases_table(result.phases))
+        console.print(Text(f"One of them by itself: headway why {printable(name)} --phase K"), soft_wrap=True)
+    _print_rest(result, console, name)
+    terminal.print_notices(console, result.notices)
+
+
+def render_account(account: Account, console: Console) -> None:
+    """Print the sentence, the largest causes and the evidence of the first of them."""
+    from headway.report import terminal
+
+    terminal.print_line(console, sentence(account), bullet="*")
+    shown = largest(account)
+    if shown:
+        terminal.print_table(console, causes_table(shown))
+    for loss in shown[:DETAILS]:
+        if loss.evidence:
+            terminal.print_line(console, f"{TITLES[loss.cause]}: {'; '.join(loss.evidence)}.", bullet="  -")
+
+
+def largest(account: Account) -> list[Loss]:
+    """Return the losses that get a line."""
+    return [loss for loss in account.lost if loss.core_ns > SMALL * account.core_ns][:LINES]
+
+
+def _print_rest(result: Why, console: Console, name: str) -> None:
+    """Say what is not shown, and how to see it."""
+    account = result.account
+    more = account.lost[len(largest(account)) :]
+    console.print()
+    if more:
+        left = duration(sum(loss.core_ns for loss in more))
+        console.print(Text(f"{len(more)} more, {left} in all: headway why {printable(name)} --json"), soft_wrap=True)
+    console.print("A bound is the most that could be gained if the cause vanished, not a forecast.")
+
+
+# --- the sentence ------------------------------------------------------------------------------------------------------
+
+
+def sentence(account: Account) -> str:
+    """Return where cores x wall time went, in one sentence."""
+    cores = f"{significant(account.cores)} core{'' if account.cores == 1 else 's'}"
+    if float(account.cores).is_integer():
+        cores = f"{account.cores:.0f} core{'' if account.cores == 1 else 's'}"
+    total = account.core_ns or 1
+    used = [
+        f"{duration(ns)} by {_USERS.get(kind, kind)}"
+        for kind, ns in account.used_ns.items()
+        if ns > SMALL * total or kind in ("app", TOGETHER)
+    ]
+    parts = [f"{used[0].replace(' by ', ' used by ', 1)}", *used[1:]] if used else []
+    taken = ((account.stolen_ns, "stolen by the host"), (account.other_processes_ns, "used by other processes"))
+    parts += [f"{duration(ns)} {what}" for ns, what in taken if ns is not None and ns > SMALL * total]
+    parts.append(f"{duration(account.lost_ns)} ({percent(account.lost_ns / total)}) lost")
+    return f"{cores} x {duration(account.wall_ns)} = {_core_time(account.core_ns)}: {', '.join(parts)}."
+
+
+def _core_time(ns: int) -> str:
+    """Return core time in its own unit: two cores for one second are 2.00 core-s."""
+    number, unit = duration(ns).rsplit(" ", 1) if ns < 100e9 else (significant(ns / 1e9), "s")
+    return f"{number} core-{unit}"
+
+
+# --- tables ------------------------------------------------------------------------------------------------------------
+
+
+def causes_table(losses: Sequence[Loss]) -> Table:
+    """Return the causes: what, where, how much, and what it could give."""
+    table = _table(
+        ("lost to", "left"),
+        ("where", "left"),
+        ("core time", "right"),
+        ("share", "right"),
+        ("bound", "right"),
+        title="Where the lost cores went",
+    )
+    table.padding = (0, 1, 0, 0)
+    for loss in losses:
+        bound = UNKNOWN if loss.bound_speedup is None else f"{significant(loss.bound_speedup)}x"
+        where = Text(shortened(printable(place_text(loss.place)), PLACE_WIDTH))
+        table.add_row(TITLES[loss.cause], where, duration(loss.core_ns), percent(loss.share), bound)
+    return table
+
+
+def phases_table(phases: Sequence[Phase]) -> Table:
+    """Return the phases: when, how parallel, what was lost and to what most."""
+    table = _table(
+        ("phase", "right"),
+        ("from", "right"),
+        ("to", "right"),
+        ("active", "right"),
+        ("lost", "right"),
+        ("most of it to", "left"),
+        title="Phases",
+    )
+    for phase in phases:
+        account = phase.account
+        worst = account.lost[0] if account.lost else None
+        most = "" if worst is None else f"{TITLES[worst.cause]} {percent(worst.share)}"
+        table.add_row(
+            str(phase.number),
+            duration(account.start_ns),
+            duration(account.end_ns),
+            significant(phase.active),
+            percent(account.lost_ns / (account.core_ns or 1)),
+            most,
+        )
+    return table
+
+
+def place_text(place: Place) -> str:
+    """Return a place as people name it, most telling first: the lock, the method, the thread."""
+    method = None
+    if place.method is not None:
+        method = place.method if place.line is None else f"{place.method}:{place.line}"
+    named = [each for each in (place.lock, method) if each]
+    text = " at ".join(named)
+    if place.thread:
+        text = f"{text} ({place.thread})" if text else place.thread
+    return text
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text that is no longer than `width`: package names go first, then the middle."""
+    if len(text) <= width:
+        return text
+    words = [_without_package(word) for word in text.split(" ")]
+    text = " ".join(words)
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return f"{text[:head]}~{text[len(text) - (width - 1 - head) :]}"
+
+
+def _without_package(word: str) -> str:
+    """Return org.example.Store.put:4 as Store.put:4; what is no such name stays."""
+    parts = word.split(".")
+    for at, part in enumerate(parts):
+        if part[:1].isupper():
+            return ".".join(parts[at:])
+    return word

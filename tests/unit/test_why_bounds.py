@@ -1,0 +1,73 @@
+"""The bound of the speedup if a cause vanished: never below what removing it gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from headway.analyses import why_types as causes
+from headway.analyses.why_bounds import Ground, Presence, bound
+
+# Programs whose time without the cause follows from their text. T is the time with it, `better` without.
+CASES = {
+    "a serial half, spread over four cores": (
+        causes.SERIAL, Presence(core_ns=3 * 50, wall_ns=50), Ground(100, 4, work_ns=250), 100 / (50 + 50 / 4),
+    ),
+    "one lock that is held all the time, two cores": (
+        causes.LOCK, Presence(core_ns=100, wall_ns=100, thread_ns=100, threads=2), Ground(100, 2, work_ns=100), 2.0,
+    ),
+    "a lock wait behind which a barrier closes: both go with it": (
+        causes.LOCK, Presence(core_ns=20, wall_ns=20, thread_ns=20, threads=2), Ground(100, 2, work_ns=160), 100 / 80,
+    ),
+    "a sleep of one thread, then its work alone, while the other one worked and ended": (
+        causes.SLEEP, Presence(core_ns=50, wall_ns=50), Ground(100, 2, work_ns=100), 2.0,
+    ),
+    "a sleep that everybody waits for": (
+        causes.SLEEP, Presence(core_ns=2 * 50, wall_ns=50), Ground(100, 2, work_ns=100), 2.0,
+    ),
+    "a barrier of two with work of 30 and 90, balanced": (
+        causes.IMBALANCE, Presence(core_ns=60, wall_ns=60, thread_ns=60, threads=2), Ground(90, 4, work_ns=120), 90 / 60,
+    ),
+    "a join of four on four cores, one does all": (
+        causes.IMBALANCE, Presence(core_ns=3 * 80, wall_ns=80), Ground(80, 4, work_ns=80), 4.0,
+    ),
+    "two tasks on four cores": (
+        causes.FEW, Presence(core_ns=2 * 100, wall_ns=100), Ground(100, 4, work_ns=200, few_ns=50), 2.0,
+    ),
+    "a producer ten times as slow as its consumer": (
+        causes.STARVED, Presence(core_ns=90, wall_ns=90, threads=2, maker_ns=100), Ground(100, 2, work_ns=110), 10.0,
+    ),
+    "pauses of a parallel collector": (
+        causes.GC, Presence(core_ns=10, wall_ns=30), Ground(100, 2, work_ns=140 + 50, collected_ns=50), 100 / 70,
+    ),
+    "a quota of one of two cores, two busy threads": (
+        causes.QUOTA, Presence(core_ns=50, wall_ns=50), Ground(100, 2, work_ns=100), 2.0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bound_is_not_below_the_gain_and_not_far_above(name: str) -> None:
+    cause, there, ground, gain = CASES[name]
+    found = bound(cause, there, ground)
+    assert found is not None
+    assert gain - 1e-9 <= found <= gain * 1.05
+
+
+def test_a_serial_section_that_the_compiler_filled_the_other_core_of_is_bounded_by_its_own_length() -> None:
+    idle_half_of_the_time = Presence(core_ns=25, wall_ns=25)
+    found = bound(causes.SERIAL, idle_half_of_the_time, Ground(100, 2, work_ns=125, serial_ns=50))
+    assert found == pytest.approx(100 / 75)
+
+
+def test_no_bound_is_below_one_or_said_of_what_is_not_known() -> None:
+    assert bound(causes.SLEEP, Presence(0, 0), Ground(100, 2, 200)) == 1.0
+    assert bound(causes.UNKNOWN, Presence(50, 50), Ground(100, 2, 100)) is None
+    assert bound(causes.SLEEP, Presence(200, 100), Ground(100, 2, 0)) is None, "a program that only sleeps has no bound"
+
+
+@pytest.mark.parametrize("cause", sorted(set(causes.CAUSES) - {causes.UNKNOWN}))
+def test_a_larger_loss_has_no_smaller_bound(cause: str) -> None:
+    ground = Ground(1000, 4, work_ns=1000, collected_ns=100, serial_ns=400, few_ns=200)
+    sizes = (10, 50, 200, 400, 600)
+    found = [bound(cause, Presence(size * 2, size, size, 3, 100, size / 600), ground) for size in sizes]
+    assert found == sorted(found, key=lambda each: each or 0)
