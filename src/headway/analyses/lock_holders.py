@@ -86,7 +86,7 @@ class _Stretches:
 def _stretches(data: LockData, unit: Ints, chosen: Ints, units_blocker: Ints) -> _Stretches:
     """Lay the waits of each unit over the timeline of its object."""
     blocks = data.blocks
-    where, time, holder, seen_by = _timeline(data, unit, chosen, units_blocker)
+    where, time, holder, seen_by = timeline(data, chosen, units_blocker)
     count = len(chosen)
     key = np.concatenate([where, unit, unit])
     when = np.concatenate([time, blocks.start[chosen], blocks.end[chosen]])
@@ -102,7 +102,7 @@ def _stretches(data: LockData, unit: Ints, chosen: Ints, units_blocker: Ints) ->
     return _Stretches(key[use], when[use], ends[use], holder[at[use]], seen_by[at[use]], waiters[use])
 
 
-def _timeline(data: LockData, unit: Ints, chosen: Ints, units_blocker: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def timeline(data: LockData, chosen: Ints, units_blocker: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the changes of holder per unit: (unit, time, holder from then on, how it is known), sorted.
 
     Each unit's timeline begins before its first wait.

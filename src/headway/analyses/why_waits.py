@@ -1,0 +1,181 @@
+"""Every wait of Java threads as typed pieces: what kept the thread, on what, and for which thread it waited.
+
+Question   what does each blocked thread wait for at each moment?
+Method     the blocks of the agent, each under the rule of its stack (lock_rules); the rule tells the cause (why_waits_causes).
+           Blocks of one thread that overlap (a notified thread that blocks again for its monitor) are laid out so that the
+           inner one counts. Waits for locks are cut at the changes of the holder and led on along chains (why_waits_locks);
+           what is waited for is numbered (why_waits_keys). A virtual thread waits until it is unparked; from then until it
+           goes on it waits for a carrier, if none is free.
+Assumes    what lock_rules and lock_holders assume.
+Wrong when single blocks are missing because the agent's file was full. A virtual thread that was started, or has given way,
+           and has no carrier, leaves no trace and is in no piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import lock_data
+from headway.analyses.lock_sites import sites_of
+from headway.analyses.profile_off_cpu import flattened
+from headway.analyses.why_types import CARRIERS, LOCK
+from headway.analyses.why_waits_carriers import without_carrier
+from headway.analyses.why_waits_causes import CODE, IDLE, causes_of, is_directed, targets_of
+from headway.analyses.why_waits_keys import keys_of
+from headway.analyses.why_waits_locks import lock_pieces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.analyses.lock_sites import Sites
+    from headway.analyses.why_waits_keys import Waited
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """Pieces in order of start; those of one thread don't overlap. Times are ns from the recording's start.
+
+    `thread`, `target`: thread_id, or a number from `platform_threads` on for virtual threads (-1: no target known). `cause`:
+    place in CAUSES; a thread that waits for work (a pool's worker, a timer) has a piece of too_few_tasks, which is a cause only
+    where nobody at all has something to do. `key`: what is waited for, number of `places` (-1: nothing). `block`: row of the
+    wait in `data.blocks`. `is_directed`: would run if that came. `is_cycle`: its chain of locks leads back to itself, or has no
+    end. `least_ns`: of locks with many waiters, holders that had it for less than this may be left out (0: none is).
+    """
+
+    thread: NDArray[np.int32]
+    start: Ints
+    end: Ints
+    cause: NDArray[np.uint8]
+    key: NDArray[np.int32]
+    target: NDArray[np.int32]
+    is_directed: Bools
+    is_cycle: Bools
+    block: Ints
+    places: Sequence[Waited]
+    platform_threads: int
+    least_ns: int
+    data: LockData | None
+    sites: Sites | None
+
+    def __len__(self) -> int:
+        """Return how many pieces there are."""
+        return len(self.thread)
+
+    def name(self, thread: int) -> str | None:
+        """Return a thread's name; None for -1."""
+        return self.data.names[thread] if self.data is not None and thread >= 0 else None
+
+
+def load(recording: Recording, window: tuple[int, int] | None = None) -> Waits:
+    """Return the waits of a recording or of a window (ns from its start); none where locks were not recorded.
+
+    Raises HeadwayError HW401 (window empty or outside) or HW402 (no span).
+    """
+    if not lock_data.has_locks(recording):
+        none = np.zeros(0, dtype=np.int64)
+        return _made(_Pieces(*[none] * 8), (), 0, 0, None, None)
+    data = lock_data.load(recording, window)
+    sites = sites_of(data)
+    cause = causes_of(data, sites)
+    key, places = keys_of(data, sites, cause, data.blocks.end - data.blocks.start)
+    block, start, end = _laid_out(data)
+    parts, tail = _until_unparked(data, block, start, end)
+    block, start, end = parts
+    locked = cause[block] == CODE[LOCK]
+    locks = lock_pieces(data, block[locked], start[locked], end[locked])
+    others = _others(data, sites, cause, key, (block[~locked], start[~locked], end[~locked]))
+    of_locks = _Pieces(
+        *(locks.block, locks.start, locks.end, cause[locks.block], key[locks.at], locks.holder),
+        *(np.ones(len(locks.block), np.int64), locks.is_cycle.astype(np.int64)),
+    )
+    unmounted = _carriers(data, tail)
+    return _made(_joined([of_locks, others, unmounted]), places, data.platform_threads, locks.least_ns, data, sites)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    block: Ints
+    start: Ints
+    end: Ints
+    cause: Ints
+    key: Ints
+    target: Ints
+    directed: Ints
+    cycle: Ints
+
+
+def _joined(parts: list[_Pieces]) -> _Pieces:
+    names = _Pieces.__dataclass_fields__
+    return _Pieces(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _made(
+    found: _Pieces, places: Sequence[Waited], threads: int, least_ns: int, data: LockData | None, sites: Sites | None
+) -> Waits:
+    thread = data.blocks.thread[found.block] if data is not None else found.block
+    use = np.flatnonzero((found.end > found.start) & (thread >= 0))
+    order = use[np.argsort(found.start[use], kind="stable")]
+    return Waits(
+        thread[order].astype(np.int32),
+        found.start[order],
+        found.end[order],
+        found.cause[order].astype(np.uint8),
+        found.key[order].astype(np.int32),
+        found.target[order].astype(np.int32),
+        found.directed[order] > 0,
+        found.cycle[order] > 0,
+        found.block[order],
+        places,
+        threads,
+        least_ns,
+        data,
+        sites,
+    )
+
+
+def _laid_out(data: LockData) -> tuple[Ints, Ints, Ints]:
+    """Return spans (block, start, end) that do not overlap within a thread."""
+    blocks = data.blocks
+    rows = np.flatnonzero(blocks.end > blocks.start)
+    rows = rows[np.lexsort((blocks.start[rows], blocks.thread[rows]))]
+    flat = flattened(blocks.thread[rows], blocks.start[rows], blocks.end[rows], rows)
+    return flat.stack, flat.start, flat.end
+
+
+def _until_unparked(
+    data: LockData, block: Ints, start: Ints, end: Ints
+) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]:
+    """Split the spans of virtual threads: until they were unparked, and from then until they had a carrier."""
+    waking = data.blocks.waking[block]
+    split = (data.blocks.thread[block] >= data.platform_threads) & (waking >= 0) & (waking < end)
+    until = np.where(split, np.maximum(waking, start), end)
+    return (block, start, until), (block[split], until[split], end[split])
+
+
+def _others(data: LockData, sites: Sites, cause: Ints, key: Ints, spans: tuple[Ints, Ints, Ints]) -> _Pieces:
+    """Return the pieces of all that is no lock: one per span."""
+    block, start, end = spans
+    idle = cause[block] == CODE[IDLE]
+    return _Pieces(
+        *(block, start, end, cause[block], np.where(idle, -1, key[block])),
+        np.where(idle, -1, targets_of(data, sites, cause)[block]),
+        is_directed(data, sites, cause)[block].astype(np.int64),
+        np.zeros(len(block), np.int64),
+    )
+
+
+def _carriers(data: LockData, tail: tuple[Ints, Ints, Ints]) -> _Pieces:
+    """Return the pieces in which an unparked virtual thread waits while no carrier of its JVM is free."""
+    block, start, end = without_carrier(data, *tail)
+    nothing = np.full(len(block), -1, dtype=np.int64)
+    code, ones = np.full(len(block), CODE[CARRIERS], dtype=np.int64), np.ones(len(block), dtype=np.int64)
+    return _Pieces(block, start, end, code, nothing, nothing, ones, ones - 1)

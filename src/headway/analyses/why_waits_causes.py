@@ -1,0 +1,154 @@
+"""What does a blocked thread wait for, and whom? The cause of each block by its rule, and the thread that ends it.
+
+Method     the rules of lock_rules tell the kind of waiting; a table gives each rule a cause. Who is waited for: for latches,
+           joins, results and cyclic barriers, the thread that let everyone go. It wakes only the first of them itself, who wakes
+           the next: so waits on one object are told apart as trips. A trip is over at its first waking; who has come before
+           belongs to it, who comes later waits for the next. For queues it is the thread of the other side that unparked
+           (wakers that wait there themselves only pass on a lock); where none is seen, the next such one. For conditions it
+           is the waker. Locks are another matter (why_waits_locks).
+Wrong when more threads than a cyclic barrier has parties use it at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.lock_arrays import numbered
+from headway.analyses.lock_rules import RULES
+from headway.analyses.lock_states import Scale
+from headway.analyses.why_types import CAUSES, CONDITION, FEW, FULL, IMBALANCE, IO, LOCK, SLEEP, STARVED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lock_data import LockData
+    from headway.analyses.lock_sites import Sites
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+CODE = {cause: code for code, cause in enumerate(CAUSES)}
+"""Each cause's number: its place in CAUSES."""
+
+IDLE = FEW
+"""Threads that wait for work or for their time to come: a cause only where nobody at all has something to do."""
+
+_BY_RULE = {
+    **dict.fromkeys(("monitor", "lock", "semaphore", "resource-pool"), LOCK),
+    **dict.fromkeys(("latch", "result", "barrier"), IMBALANCE),
+    "queue-full": FULL,
+    **dict.fromkeys(("queue-consumer", "queue-in-a-call"), STARVED),
+    **dict.fromkeys(("sleep", "timed-park"), SLEEP),
+    **dict.fromkeys(("own-park", "condition"), CONDITION),
+}
+_CAUSE_OF_RULE = np.array([CODE[_BY_RULE.get(rule.id, IDLE)] for rule in RULES])
+_RULE = {rule.id: number for number, rule in enumerate(RULES)}
+_OUTSIDE = (("sun.nio.ch.", ("Poller",)), ("java.lang.", ("ProcessImpl", "ProcessHandleImpl")))
+"""Classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
+
+
+def causes_of(data: LockData, sites: Sites) -> Ints:
+    """Return the code of each block's cause."""
+    blocks = data.blocks
+    cause = _CAUSE_OF_RULE[sites.rule] if len(blocks) else np.zeros(0, np.int64)
+    stacks, at = numbered(sites.stack)
+    outside = np.array([_is_outside(data, int(stack)) for stack in stacks], dtype=bool)
+    if outside.any():
+        cause = np.where(outside[at] & np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]), CODE[IO], cause)
+    # Nobody came before the time was over: it was the time that was waited for.
+    timed_out = blocks.is_timed & (blocks.waker < 0) & ~blocks.is_open
+    return np.where(timed_out & (cause == CODE[CONDITION]), CODE[SLEEP], cause).astype(np.int64)
+
+
+def _is_outside(data: LockData, stack: int) -> bool:
+    for class_name, _, _ in data.frames(stack)[:12]:
+        for package, names in _OUTSIDE:
+            if class_name.startswith(package) and class_name[len(package) :].split("$")[0] in names:
+                return True
+    return False
+
+
+def is_directed(data: LockData, sites: Sites, cause: Ints) -> Bools:
+    """Return which blocked threads would run if what they wait for came; who joins or serves has no work of its own."""
+    blocks = data.blocks
+    codes = [CODE[each] for each in (LOCK, FULL, CONDITION, SLEEP, IO)]
+    directed = np.isin(cause, codes) | (sites.rule == _RULE["barrier"])
+    forever = (cause == CODE[CONDITION]) & blocks.is_open & (blocks.waker < 0) & (blocks.owner < 0)
+    return np.asarray(directed & ~forever)
+
+
+def targets_of(data: LockData, sites: Sites, cause: Ints) -> Ints:
+    """Return the thread that each block waits for, -1 where none is known; locks are left out."""
+    blocks = data.blocks
+    target = np.where(np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]), blocks.waker, -1)
+    rows = trip_rows(data, sites, cause)
+    target[rows] = trips(data, rows)[1]
+    for one in (FULL, STARVED):
+        mine = np.flatnonzero(cause == CODE[one])
+        target[mine] = _other_side(data, mine)
+    return np.where(target == blocks.thread, -1, target)
+
+
+def trip_rows(data: LockData, sites: Sites, cause: Ints) -> Ints:
+    """Return the blocks that end together on one object: at latches, results and cyclic barriers."""
+    names = np.array(data.blockers.table["class_name"], dtype=object).astype(str)
+    at_condition = np.char.endswith(names, "ConditionObject")[data.blocks.blocker]
+    together = (sites.rule != _RULE["barrier"]) | at_condition
+    return np.flatnonzero((cause == CODE[IMBALANCE]) & together & data.blockers.is_object[data.blocks.blocker])
+
+
+def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
+    """Return for some blocks the number of their trip and the thread that ended it (-1: not known)."""
+    if not len(rows):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    blocks = data.blocks
+    objects, group = numbered(blocks.blocker[rows])
+    order = np.lexsort((blocks.began[rows], group))
+    group, began, waking = group[order], blocks.began[rows][order], blocks.waking[rows][order]
+    scale = Scale.of(np.concatenate([began, waking]), len(objects) + 1)
+    come = group * scale.size + scale.until(began)
+    woken = group * scale.size + np.where(waking >= 0, scale.until(waking), scale.size - 1)
+    # Later objects have larger numbers, so the least one from here on is of this object.
+    first = np.minimum.accumulate(woken[::-1])[::-1]
+    is_first = np.where(woken == first, np.arange(len(rows)), len(rows))
+    who = np.minimum.accumulate(is_first[::-1])[::-1]
+    following = np.searchsorted(come, first).tolist()
+    starts = np.zeros(len(rows), dtype=np.int64)
+    at = 0
+    while at < len(rows):
+        starts[at] = 1
+        at = max(following[at], at + 1)
+    number = np.cumsum(starts) - 1
+    ended_by = blocks.waker[rows][order][who][np.flatnonzero(starts)][number]
+    trip, target = np.empty_like(number), np.empty_like(number)
+    trip[order], target[order] = number, ended_by
+    return trip, target
+
+
+def _other_side(data: LockData, rows: Ints) -> Ints:
+    """Return who let each block on a queue go on: its waker, or the next one there that does not wait there itself."""
+    blocks = data.blocks
+    count = len(rows)
+    if not count:
+        return np.zeros(0, np.int64)
+    thread, waker, group = blocks.thread[rows], blocks.waker[rows], blocks.blocker[rows]
+    size = len(data.names) + 1
+    waits_here = np.isin(group * size + waker, group * size + thread)
+    known = np.where((waker >= 0) & ~waits_here, waker, -1)
+    order = np.lexsort((blocks.full[rows], group))
+    return _filled(group[order], known[order], order)
+
+
+def _filled(group: Ints, value: Ints, order: Ints) -> Ints:
+    """Fill each -1 with the next value of its group, else with the one before; put it back in the places of `order`."""
+    count, index = len(value), np.arange(len(value))
+    after = np.minimum.accumulate(np.where(value >= 0, index, count)[::-1])[::-1]
+    before = np.maximum.accumulate(np.where(value >= 0, index, -1))
+    there, back = np.minimum(after, count - 1), np.maximum(before, 0)
+    use_after = (after < count) & (group[there] == group)
+    use_before = (before >= 0) & (group[back] == group)
+    found = np.empty_like(value)
+    found[order] = np.where(use_after, value[there], np.where(use_before, value[back], -1))
+    return found
