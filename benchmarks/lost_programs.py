@@ -1,0 +1,233 @@
+"""Programs whose lost cores are known (java/workloads, package lost), and how far an account is from what they measured.
+
+Each program notes what each of its threads waited for, and from when to when. What it cannot know is what else used the cores
+that it left idle (the JVM's compilers, other processes, headway), what the host took, and how long its threads waited for a
+core: that comes from the recording of the same run, and is all by which an account may fall short (`Comparison.noise_ns`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import programs
+from headway.store import Recording
+
+JVM = (
+    "-XX:+UseSerialGC",  # one thread collects: what a pause costs is known
+    "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+)
+CAUSES = {
+    "serial": "serial_section",
+    "lock": "lock_contention",
+    "monitor": "lock_contention",
+    "chain": "lock_contention",
+    "join": "imbalance",
+    "barrier": "imbalance",
+    "latch": "imbalance",
+    "future": "imbalance",
+    "starved": "starved_consumer",
+    "full": "full_producer",
+    "gc": "gc_pause",
+    "sleep": "sleep",
+    "io": "io",
+    "condition": "condition",
+    "few-threads": "too_few_tasks",
+    "few-tasks": "too_few_tasks",
+    "pinned": "scheduler",
+}
+"""The programs with one cause, and its name."""
+TARGET = 0.95
+PRECISE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a program knows to have lost to a cause at a place; `kind` tells what `place` is: lock, thread or none."""
+
+    cause: str
+    kind: str
+    place: str
+    core_ns: int
+
+    def is_at(self, place: dict[str, Any]) -> bool:
+        """Return whether a place of an account is this one."""
+        if self.kind == "lock":
+            return str(place["lock"]).endswith(f"@{self.place}")
+        return self.kind == "none" or place["thread"] == self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One case: when it played, and what it lost. `unnamed_ns`: core time lost to nothing that the program knows."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    lost: tuple[Loss, ...]
+    unnamed_ns: int
+    waiting_cpu_ns: int
+
+    @property
+    def known_ns(self) -> dict[str, int]:
+        """Return the core time lost by cause."""
+        causes = dict.fromkeys(loss.cause for loss in self.lost)
+        return {cause: sum(loss.core_ns for loss in self.lost if loss.cause == cause) for cause in causes}
+
+
+def played(output: str) -> dict[str, Played]:
+    """Return the cases of a program's output by name."""
+    lines = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
+    return {line["name"]: _played(line) for line in lines if line["event"] == "case"}
+
+
+def _played(line: dict[str, Any]) -> Played:
+    losses = tuple(Loss(each["cause"], each["kind"], each["place"], each["core_ns"]) for each in line["lost"])
+    return Played(
+        line["name"], line["begin_ns"], line["end_ns"], losses, line["unnamed_ns"], line["waiting_cpu_ns"]
+    )  # fmt: skip
+
+
+def arguments(cases: Sequence[str], size: float, rounds: int, removed: str = "no", port: int = 0) -> list[str]:
+    """Return the words behind the class name; as many threads as cores."""
+    return [",".join(cases), str(size), str(rounds), str(len(os.sched_getaffinity(0))), removed, str(port)]
+
+
+def command(cases: Sequence[str], size: float, rounds: int, removed: str = "no", port: int = 0) -> list[str]:
+    """Return the command that plays some cases."""
+    java, *rest = programs.workload("lost.Lost", *arguments(cases, size, rounds, removed, port))
+    return [java, *JVM, *rest]
+
+
+@contextmanager
+def late_server() -> Iterator[int]:
+    """Give the port of a server that answers a number of milliseconds, one byte, after as long, in this process."""
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            if asked := connection.recv(1):
+                time.sleep(asked[0] / 1000)
+                connection.sendall(b".")
+
+    def serve(server: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        yield int(server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def window(recording: Recording, case: Played) -> tuple[int, int]:
+    """Return when a case played, in ns from the recording's start."""
+    start, end = recording.window_ns
+    return max(0, case.begin_ns - start), min(case.end_ns, end) - start
+
+
+def ready_ns(recording: Recording, case: Played) -> int:
+    """Return how long threads of the program were ready but did not run while a case played."""
+    begin, end = case.begin_ns, case.end_ns
+    rows = recording.query(
+        "SELECT coalesce(sum(greatest(0, least(s.start_ns, $1) - greatest(s.start_ns - s.runnable_ns, $2))), 0)::BIGINT "
+        "FROM slice s JOIN thread t USING (thread_id) WHERE t.kind IN ('app', 'carrier')".replace(
+            "$1", str(end)
+        ).replace("$2", str(begin))
+    ).fetchall()
+    return int(rows[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What an account says of a case, against what the program knows.
+
+    `found_ns` is what the account gives to each known cause, `placed_ns` the part of it at the right place. `noise_ns` is what
+    of the known idle time the program cannot tell from loss: others' use, stolen, and waiting for a core. `elsewhere_ns` is
+    what the account gives to causes that the program knows nothing of.
+    """
+
+    case: Played
+    found_ns: dict[str, int]
+    placed_ns: dict[str, int]
+    noise_ns: int
+    ready_ns: int
+    elsewhere_ns: int
+
+    def share(self, cause: str) -> float:
+        """Return how much of the known loss is at the right cause and place; 1 where noise is as large as the loss."""
+        surely = self.case.known_ns[cause] - self.noise_ns
+        return min(1.0, self.placed_ns[cause] / surely) if surely > 0 else 1.0
+
+    def excess(self, cause: str) -> float:
+        """Return how much more than what the program knows the account gives to a cause, as a share of that."""
+        most = self.case.known_ns[cause] + self.case.unnamed_ns
+        return max(0.0, self.found_ns[cause] / max(most, 1) - 1)
+
+    def wrong(self) -> float:
+        """Return the share of the loss that is at causes that are not the program's, beyond what it cannot name itself."""
+        beyond = self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns
+        return max(0.0, beyond / max(1, sum(self.case.known_ns.values())))
+
+    def order_is_right(self) -> bool:
+        """Return whether causes that differ by more than the noise come in the right order."""
+        known = sorted(self.case.known_ns.items(), key=lambda each: -each[1])
+        noise = self.noise_ns + self.case.unnamed_ns
+        return all(
+            self.found_ns[first] > self.found_ns[second]
+            for (first, more), (second, less) in pairwise(known)
+            if more - noise > less * (1 + PRECISE)
+        )
+
+
+def compare(case: Played, account: dict[str, Any], ready: int) -> Comparison:
+    """Compare an account (as `headway why --json` gives it) of the time in which a case played."""
+    used = {kind: ns or 0 for kind, ns in account["used"].items()}
+    # The collector's pause is known as it is seen from the program: one thread of the JVM works in it.
+    beside = ("jit", "headway") if "gc_pause" in case.known_ns else ("gc", "jit", "vm", "headway")
+    noise = sum(used[kind] for kind in beside) + (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
+    known = case.known_ns
+    ready_not_known = 0 if "scheduler" in known else ready
+    return Comparison(
+        case=case,
+        found_ns={cause: _sum(account, lambda row, c=cause: row["cause"] == c) for cause in known},
+        placed_ns={
+            cause: _sum(
+                account,
+                lambda row, c=cause: any(x.cause == c == row["cause"] and x.is_at(row["place"]) for x in case.lost),
+            )
+            for cause in known
+        },
+        noise_ns=noise + ready_not_known + case.waiting_cpu_ns,
+        ready_ns=ready,
+        elsewhere_ns=_sum(account, lambda row: row["cause"] not in known),
+    )
+
+
+def _sum(account: dict[str, Any], of: Any) -> int:
+    return sum(row["core_ns"] for row in account["lost"] if of(row))
+
+
+def command_of(recording: Path, java: str, cases: Sequence[str], size: float, rounds: int, port: int) -> list[str]:
+    """Return the words of `headway record` for some cases, with locks and samples."""
+    _, *rest = command(cases, size, rounds, port=port)
+    return ["record", "--locks", "--sample", "cpu,wall", "-o", str(recording), "--", java, *rest]
+
+
+def meant(name: str) -> set[str]:
+    """Return the causes that a case is made for; others may come with them, such as a full queue behind a starved one."""
+    both = {"lock-asleep": ("lock_contention", "sleep"), "alone": ("serial_section",)}
+    return {cause for each in name.split("+") for cause in both.get(each, (CAUSES.get(each, ""),))}

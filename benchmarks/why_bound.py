@@ -1,0 +1,141 @@
+"""Is the speedup that headway bounds for a cause ever below what removing the cause really gives?
+
+Programs with known causes (java/workloads, package lost) run with the cause and with it removed from their code, doing the same
+work, in turn; the gain is the ratio of their wall times. Recordings of the program as it is give the bound. Target: the bound
+is never below the gain by more than noise (the gain's 95 % interval); of two causes in one program, the one whose removal gives
+more has the larger bound and the larger loss.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import harness
+import lost_programs
+from headway.store import open_recording
+from lost_programs import CAUSES
+
+TWO = ("serial+lock", "serial+sleep", "lock+barrier", "join+sleep")
+LARGEST = 1000.0
+
+Walls = dict[str, list[float]]
+
+
+def plain(names: list[str], size: float, rounds: int, removed: str, port: int) -> dict[str, float]:
+    """Run cases, not recorded, and return the wall time of each, by the program's own clock."""
+    words = lost_programs.command(names, size, rounds, removed, port)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(
+            f"{' '.join(words)}\nended with {done.returncode}:\n{done.stdout[-500:]}{done.stderr[-3000:]}"
+        )
+    return {name: float(case.end_ns - case.begin_ns) for name, case in lost_programs.played(done.stdout).items()}
+
+
+def bounds(names: list[str], size: float, rounds: int, port: int) -> dict[tuple[str, str], tuple[float, int]]:
+    """Record cases and return, for each and each cause that it is made for, the bound and the core time lost."""
+    found = {}
+    with harness.recording_folder() as folder:
+        target: Path = folder / "r.headway"
+        words = lost_programs.command_of(target, "java", names, size, rounds, port)
+        done = subprocess.run([str(harness.HEADWAY), *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"headway {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
+        recording = open_recording(target)
+        for name, case in lost_programs.played(done.stdout).items():
+            begin, end = lost_programs.window(recording, case)
+            account = harness.headway("why", target, "--from", f"{begin}ns", "--to", f"{end}ns")
+            for cause in lost_programs.meant(name):
+                rows = [row for row in account["lost"] if row["cause"] == cause]
+                found[name, cause] = together(rows), sum(row["core_ns"] for row in rows)
+    return found
+
+
+def together(rows: list[dict[str, Any]]) -> float:
+    """Return the bound when a cause vanishes at all its places: what each of them saves of the time, added up."""
+    saved = sum(1 - 1 / (row["bound_speedup"] or 1) for row in rows)
+    return 1 / max(1 - saved, 1 / LARGEST)
+
+
+def main() -> int:
+    """Measure and print; return 0 if the target is reached."""
+    parser = harness.arguments(__doc__)
+    parser.add_argument("--repeat", type=int, help="runs with each cause removed (12; 3 with --quick)")
+    parser.add_argument("--rounds", type=int, default=12, help="rounds of each case (12)")
+    parser.add_argument("--size", type=float, default=0.8, help="how large the causes are, 0 to 1 (0.8)")
+    parser.add_argument("--only", default="", metavar="NAMES", help="only these cases, with commas")
+    options = parser.parse_args()
+    repeat = options.repeat or (3 if options.quick else 12)
+    names = list(filter(None, options.only.split(","))) or [*CAUSES, *TWO]
+    first = sorted({name.split("+")[0] for name in names})
+    second = sorted({name.split("+")[1] for name in names if "+" in name})
+    with_cause: Walls = defaultdict(list)
+    without: dict[str, Walls] = {"first": defaultdict(list), "second": defaultdict(list)}
+    said: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    two = [name for name in names if "+" in name]
+    with lost_programs.late_server() as port:
+        size, rounds = options.size, options.rounds
+        for number in range(repeat + 1):
+            harness.progress(f"run {number + 1} of {repeat + 1}: {len(names)} cases")
+            for name, wall in plain(names, size, rounds, "no", port).items():
+                with_cause[name].append(wall)
+            if number == repeat:
+                break
+            for name, wall in plain(names, size, rounds, ",".join(first), port).items():
+                without["first"][name].append(wall)
+            if two:
+                for name, wall in plain(two, size, rounds, ",".join(second), port).items():
+                    without["second"][name].append(wall)
+            for key, value in bounds(names, size, rounds, port).items():
+                said[key].append(value)
+    return report(options, names, with_cause, without, said)
+
+
+def report(
+    options: Any,
+    names: list[str],
+    with_cause: Walls,
+    without: dict[str, Walls],
+    said: dict[tuple[str, str], list[tuple[float, int]]],
+) -> int:
+    """Print figures and verdicts."""
+    rows, figures, verdicts = [], {}, []
+    for name in names:
+        ranked = []
+        for which, part in zip(("first", "second"), name.split("+"), strict=False):
+            (cause,) = lost_programs.meant(part)
+            ratio = harness.ratio(with_cause[name], without[which][name])
+            gain, least, most = 1 / ratio.median, 1 / ratio.high, 1 / ratio.low
+            bound = harness.bootstrap([each for each, _ in said[name, cause]])
+            lost = harness.bootstrap([float(each) for _, each in said[name, cause]])[0]
+            ranked.append((least, most, bound[0], lost))
+            text = f"{name} without {cause}: gain {gain:.2f} [{least:.2f}, {most:.2f}], bound {bound[0]:.2f}"
+            verdicts.append((text, bound[0] >= least))
+            rows.append(
+                [f"{name}: {cause}", f"{gain:.2f} [{least:.2f}, {most:.2f}]", f"{bound[0]:.2f}", f"{lost / 1e6:.0f}"]
+            )
+            figures[f"{name} {cause}"] = {"gain": [gain, least, most], "bound": bound, "lost_ns": lost}
+        if len(ranked) == 2:
+            verdicts.append(order(name, *ranked))
+    print(harness.table(["case: cause", "gain without it", "bound", "lost (ms)"], rows))
+    return harness.finish(options, "why_bound", {"cases": figures}, verdicts)
+
+
+def order(name: str, one: tuple[float, ...], other: tuple[float, ...]) -> tuple[str, bool]:
+    """Return the verdict on the order of two causes."""
+    larger, smaller = (one, other) if one[0] > other[0] else (other, one)
+    right = larger[2] >= smaller[2] and larger[3] >= smaller[3]
+    if larger[0] <= smaller[1]:
+        return (
+            f"{name}: order of causes {'right' if right else 'wrong'}; undecided: their gains' intervals overlap",
+            False,
+        )
+    return f"{name}: order of causes {'right' if right else 'wrong'}", right
+
+
+if __name__ == "__main__":
+    sys.exit(main())
