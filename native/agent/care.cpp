@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
+#include "agent/raw_monitor.h"
 
 namespace headway::agent {
 namespace {
@@ -25,14 +26,6 @@ Care& care() {
   static Care* const instance = new Care;
   return *instance;
 }
-
-class Locked {
- public:
-  Locked() { agent().jvmti->RawMonitorEnter(care().monitor); }
-  ~Locked() { agent().jvmti->RawMonitorExit(care().monitor); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
 
 JNIEnv* this_jni() {
   void* env = nullptr;
@@ -68,7 +61,7 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
   uint32_t collections = agent().collections.load(std::memory_order_relaxed);
   for (int64_t looked_ns = now_ns(); is_on();) {
     {
-      const Locked locked;
+      const Locked locked(care().monitor);
       if (is_on()) jvmti->RawMonitorWait(self.monitor, kTickMs);
     }
     if (!is_on()) break;
@@ -84,7 +77,7 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
     }
     look_around(jni, due);
   }
-  const Locked locked;
+  const Locked locked(care().monitor);
   if (self.generation.load() == mine && !self.dying.load()) remove_hooks(jni);
 }
 
@@ -131,7 +124,7 @@ const char* turn_on(JNIEnv* jni) {
   if (self.monitor == nullptr && agent().jvmti->CreateRawMonitor("headway care", &self.monitor) != JVMTI_ERROR_NONE) {
     return "the JVM gives no monitor";
   }
-  const Locked locked;
+  const Locked locked(care().monitor);
   const uint32_t generation = self.generation.fetch_add(1) + 1;
   if (!start_stacks(jni)) return "no memory for stacks";
   if (!start_lock_records(jni)) {
@@ -197,7 +190,7 @@ void jvm_dies() noexcept {
 void take_locks_out() noexcept {
   JNIEnv* jni = this_jni();
   if (jni == nullptr || care().monitor == nullptr) return;
-  const Locked locked;
+  const Locked locked(care().monitor);
   agent().jvmti->RawMonitorNotifyAll(care().monitor);
   remove_hooks(jni);
 }

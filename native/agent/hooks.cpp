@@ -15,6 +15,7 @@
 #include "agent/class_patch.h"
 #include "agent/hook_sites.h"
 #include "agent/locks.h"
+#include "agent/raw_monitor.h"
 #include "hook_class.h"
 
 namespace headway::agent {
@@ -57,17 +58,10 @@ Hooks& hooks() {
 
 thread_local bool retransforming = false;
 
-// Holds the monitor while in scope.
-class Locked {
- public:
-  Locked() {
-    if (hooks().lock == nullptr) agent().jvmti->CreateRawMonitor("headway hooks", &hooks().lock);
-    agent().jvmti->RawMonitorEnter(hooks().lock);
-  }
-  ~Locked() { agent().jvmti->RawMonitorExit(hooks().lock); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
+jrawMonitorID monitor() {
+  if (hooks().lock == nullptr) agent().jvmti->CreateRawMonitor("headway hooks", &hooks().lock);
+  return hooks().lock;
+}
 
 bool failed(const char* problem) {
   hooks().problem = problem;
@@ -368,7 +362,7 @@ void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobj
 }
 
 bool install_hooks(JNIEnv* jni) noexcept {
-  const Locked locked;
+  const Locked locked(monitor());
   Hooks& self = hooks();
   if (self.installed) return true;
   if (!add_capabilities() || !define_hook(jni)) return false;
@@ -384,7 +378,7 @@ bool install_hooks(JNIEnv* jni) noexcept {
 }
 
 void remove_hooks(JNIEnv* jni) noexcept {
-  const Locked locked;
+  const Locked locked(monitor());
   switch_hooks(jni, false);
   if (!hooks().installed) return;
   hooks().installed = false;
@@ -392,7 +386,7 @@ void remove_hooks(JNIEnv* jni) noexcept {
 }
 
 void look_after_hooks(JNIEnv*) noexcept {
-  const Locked locked;
+  const Locked locked(monitor());
   Hooks& self = hooks();
   if (!self.installed || self.reinstalls >= kMostReinstalls) return;
   const auto intact = [](const Target& target) { return !target.patched || fingerprint(target) == target.fingerprint; };

@@ -66,7 +66,8 @@ class Identity {
   uint32_t& next_retired(uint32_t slot) const noexcept { return nodes_[slot].next_retired; }
 
  private:
-  static constexpr uint32_t kBuckets = 1U << 16;
+  static constexpr uint32_t kBucketBits = 18;  // as many as there are slots at most: a search meets one or two
+  static constexpr uint32_t kBuckets = 1U << kBucketBits;
 
   struct Node {
     std::atomic<Ref> ref;
@@ -93,7 +94,7 @@ class Identity {
     return 0;
   }
   std::atomic<uint32_t>& bucket(uint64_t key) const noexcept {
-    return buckets_[static_cast<uint32_t>((key * 0x9E3779B97F4A7C15ULL) >> 48)];
+    return buckets_[static_cast<uint32_t>((key * 0x9E3779B97F4A7C15ULL) >> (64 - kBucketBits))];
   }
 
   Arena<Node> nodes_;

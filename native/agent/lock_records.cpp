@@ -128,7 +128,7 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   facts.first_java_id = it.java_id;
   facts.parked_before = options_.park_threshold;
   // Thousands of new blockers a second are not worth a stack each.
-  if ((it.flags & HW_BL_ATTACHED) == 0 && thread.blocks.may_describe_new()) {
+  if ((it.flags & HW_BL_ATTACHED) == 0 && new_stacks_.take(monotonic_ns())) {
     facts.first_stack_id = java.take_stack();
     name = {name_text, java.thread_name(name_text, sizeof(name_text))};
   }
@@ -190,7 +190,7 @@ Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const
       wait.stack_id = found.first_stack_id;
       wait.weight = 1;
     } else if (!capped_.load(std::memory_order_relaxed)) {
-      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id);
+      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id, stacks_);
       if (weight != 0) wait.stack_id = java.take_stack();
       if (wait.stack_id != 0) wait.weight = weight;
     }
@@ -227,7 +227,7 @@ void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, ui
   const Waits::Handle woken = waits_.wake(target, java_id, monotonic_ns(), over);
   if (over.kind != 0) close(thread, over, over.waking_ns, HW_BL_END_GUESSED);
   if (woken == 0 || capped_.load(std::memory_order_relaxed)) return;
-  if (thread.wakings.weight_of_next(target) == 0) return;
+  if (thread.wakings.weight_of_next(target, stacks_) == 0) return;
   if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken, stack_id);
 }
 

@@ -37,7 +37,7 @@ class JavaSide {
   virtual uint32_t monitor_owner(Identity::Ref ref) noexcept = 0;
 };
 
-// What a thread brings along: zero-initialised, thread-local.
+// What a thread brings along: thread-local.
 struct LockThread {
   ThreadSlot* place = nullptr;  // in the file
   uint32_t last_slot = 0;       // of the blocker it last met
@@ -137,6 +137,11 @@ class LockRecords {
   std::atomic<bool> ended_{false};
   std::atomic<bool> looking_{false};
   std::atomic<bool> capped_{false};
+  // A stack and a name take some microseconds: a thousand of each in a second are less than half a percent of a core.
+  static constexpr int64_t kMostStacks = 4096;
+  static constexpr int64_t kStackEvery = 1'000'000;
+  SharedAllowance stacks_{kMostStacks, kStackEvery};
+  SharedAllowance new_stacks_{kMostStacks, kStackEvery};
 
   // Of the thread that looks after the dead.
   uint64_t collections_seen_ = 0;

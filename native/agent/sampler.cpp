@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/old_glibc.h"
+#include "agent/raw_monitor.h"
 
 namespace headway::agent {
 namespace {
@@ -51,14 +52,6 @@ Sampler& sampler() {
   static Sampler* const instance = new Sampler;
   return *instance;
 }
-
-class Locked {
- public:
-  Locked() { agent().jvmti->RawMonitorEnter(sampler().monitor); }
-  ~Locked() { agent().jvmti->RawMonitorExit(sampler().monitor); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
 
 // --- what is said about it -------------------------------------------------------------------------------------------
 
@@ -255,7 +248,7 @@ void stop() {
 void JNICALL run_sampler(jvmtiEnv* jvmti, JNIEnv*, void* generation) {
   const auto mine = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(generation));
   Sampler& self = sampler();
-  const Locked locked;
+  const Locked locked(sampler().monitor);
   const auto is_mine = [&] { return self.generation.load() == mine; };
   if (!is_mine() || self.state != State::kStarting) return;
   start();
@@ -282,7 +275,7 @@ void begin_sampling(JNIEnv* jni) noexcept {
   if (agent().options.sampler.empty() || jni->PushLocalFrame(32) != JNI_OK) return;
   if (self.monitor != nullptr ||
       agent().jvmti->CreateRawMonitor("headway sampler", &self.monitor) == JVMTI_ERROR_NONE) {
-    const Locked locked;
+    const Locked locked(sampler().monitor);
     stop();  // of a recording before this one, whose recorder died
     if (open_notes()) {
       const std::string problem = load_library();
@@ -309,7 +302,7 @@ void end_sampling() noexcept {
   Sampler& self = sampler();
   self.wanted = false;
   if (self.monitor == nullptr) return;
-  const Locked locked;
+  const Locked locked(sampler().monitor);
   // On the sampler's own thread: what it takes is headway's CPU time, not that of the program's last thread.
   agent().jvmti->RawMonitorNotifyAll(self.monitor);
   const int64_t end_ns = now_ns() + kPatienceMs * 1'000'000;

@@ -5,15 +5,40 @@
 // come in (a clock would always choose the first after a pause), and the weight of a stack, itself and the blocks since
 // the last one, is an unbiased estimate of its site's share. A thread's first block on a blocker has a stack besides,
 // of weight 1. All this within a budget: so many at once, and one in a millisecond.
+//
+// All threads together have a budget, too: a stack takes two microseconds, and a server has hundreds of threads that
+// block thousands of times a second. A thread that finds it used up takes its next stacks at longer distances.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "agent/clock.h"
 
 namespace headway::agent {
+
+// So many at once, later one for each interval that went by; for all threads.
+class SharedAllowance {
+ public:
+  constexpr SharedAllowance(int64_t most, int64_t interval_ns) noexcept
+      : interval_ns_(interval_ns), most_ns_(most * interval_ns) {}
+
+  bool take(int64_t now_ns) noexcept {
+    int64_t used_until = used_until_ns_.load(std::memory_order_relaxed);
+    for (;;) {
+      const int64_t next = std::max(used_until, now_ns - most_ns_) + interval_ns_;
+      if (next > now_ns) return false;
+      if (used_until_ns_.compare_exchange_weak(used_until, next, std::memory_order_relaxed)) return true;
+    }
+  }
+
+ private:
+  const int64_t interval_ns_;
+  const int64_t most_ns_;
+  std::atomic<int64_t> used_until_ns_{0};  // 0 is long ago: begins full
+};
 
 // So many at once, later one for each interval that went by.
 template <uint32_t kMost, int64_t kIntervalNs>
@@ -34,14 +59,15 @@ class Allowance {
   int64_t since_ns_ = 0;  // 0 is long ago: begins full
 };
 
-// Zero-initialised, of one thread.
+// Of one thread.
 class StackRhythm {
  public:
   // The weight of the stack to take for this block; 0: none. `id`: what it blocks on.
-  uint32_t weight_of_next(uint32_t id) noexcept {
+  uint32_t weight_of_next(uint32_t id, SharedAllowance& shared) noexcept {
     if (is_first(id)) {
       constexpr uint32_t kLeaveForOthers = 8;
-      if (allowed_.take(monotonic_ns(), kLeaveForOthers)) return 1;
+      const int64_t now_ns = monotonic_ns();
+      if (pace_ns_ == kMillisecond && allowed_.take(now_ns, kLeaveForOthers) && shared.take(now_ns)) return 1;
     }
     ++since_;
     if (leave_out_ > 0) {
@@ -50,20 +76,25 @@ class StackRhythm {
     }
     const int64_t now_ns = monotonic_ns();
     if (!allowed_.take(now_ns)) return 0;
+    if (!shared.take(now_ns)) {
+      pace_ns_ = std::min(2 * pace_ns_, kSlowest);
+      draw(now_ns);
+      return 0;
+    }
+    pace_ns_ = std::max(pace_ns_ - pace_ns_ / 8, kMillisecond);
     draw(now_ns);
     const uint32_t weight = since_;
     since_ = 0;
+    drawn_at_ = 0;
     return weight;
   }
-
-  // What is first seen costs more than a stack: names, records.
-  bool may_describe_new() noexcept { return new_allowed_.take(monotonic_ns()); }
 
   // A blocker that was described just now had its stack.
   void seen(uint32_t id) noexcept { seen_[id % seen_.size()] = id; }
 
  private:
   static constexpr int64_t kMillisecond = 1'000'000;
+  static constexpr int64_t kSlowest = 1'000'000'000;
 
   bool is_first(uint32_t id) noexcept {
     uint32_t& place = seen_[id % seen_.size()];
@@ -74,23 +105,25 @@ class StackRhythm {
 
   void draw(int64_t now_ns) noexcept {
     const int64_t elapsed_ns = std::max<int64_t>(now_ns - last_ns_, 1);
-    const uint64_t in_millisecond =
-        std::min<uint64_t>(since_ * uint64_t{kMillisecond} / static_cast<uint64_t>(elapsed_ns), 1U << 20);
+    const uint64_t in_pace = std::min<uint64_t>(
+        (since_ - drawn_at_) * static_cast<uint64_t>(pace_ns_) / static_cast<uint64_t>(elapsed_ns), 1U << 20);
     last_ns_ = now_ns;
+    drawn_at_ = since_;
     if (random_ == 0) random_ = static_cast<uint64_t>(now_ns) ^ reinterpret_cast<uintptr_t>(this);
     random_ ^= random_ << 13;  // xorshift
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;
-    leave_out_ = static_cast<uint32_t>((random_ >> 32) * (2 * in_millisecond + 1) >> 32);
-    if (in_millisecond == 0) leave_out_ = 0;
+    leave_out_ = static_cast<uint32_t>((random_ >> 32) * (2 * in_pace + 1) >> 32);
+    if (in_pace == 0) leave_out_ = 0;
   }
 
   uint32_t since_ = 0;      // blocks since the last one with a stack, this one included
+  uint32_t drawn_at_ = 0;   // of them, those before leave_out_ was drawn last
   uint32_t leave_out_ = 0;  // of those that come
-  int64_t last_ns_ = 0;
+  int64_t last_ns_ = 0;     // when it was
+  int64_t pace_ns_ = kMillisecond;
   uint64_t random_ = 0;
   Allowance<32, kMillisecond> allowed_;
-  Allowance<256, kMillisecond / 10> new_allowed_;
   std::array<uint32_t, 16> seen_{};
 };
 

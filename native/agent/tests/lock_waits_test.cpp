@@ -1,0 +1,213 @@
+// What becomes of single waits: whose they were, who woke them, and how they end.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "agent/clock.h"
+#include "lock_recording.h"
+
+namespace headway::agent {
+namespace {
+
+void a_wait_becomes_a_record_with_its_blocker_its_owner_and_its_waker() {
+  Recording recording;
+  Thread waiter;
+  Thread waker;
+  Thing lock{5};
+  const int64_t before = monotonic_ns();
+  const Waits::Handle wait = recording->wait_begins(waiter.java, waiter.locks, park(&lock, 11, 12, HW_BL_TIMED));
+  CHECK(wait != 0);
+  recording->waking(waker.java, waker.locks, 99, 12);  // who does not wait
+  recording->waking(waker.java, waker.locks, 11, 12);
+  recording->waking(waker.java, waker.locks, 11, 13);  // too late
+  recording->wait_ends(waiter.locks, wait, HW_BL_PINNED);
+  recording->wait_ends(waiter.locks, wait, 0);  // in vain
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blockers.size(), 1u);
+  CHECK_EQUAL(all.blockers[0].identity_hash, 5u);
+  CHECK_EQUAL(all.blockers[0].first_java_id, 11u);
+  CHECK_EQUAL(all.blockers[0].first_stack_id, 77u);
+  CHECK_EQUAL(all.blocks.size(), 1u);
+  const hw_block& block = all.blocks[0];
+  CHECK_EQUAL(block.blocker_id, all.blockers[0].blocker_id);
+  CHECK(before <= block.start_ns && block.start_ns <= block.waking_ns && block.waking_ns <= block.head.ts_ns);
+  CHECK_EQUAL(block.java_id, 11u);
+  CHECK_EQUAL(block.waker_java_id, 12u);
+  CHECK_EQUAL(block.waker_stack_id, 77u);
+  CHECK_EQUAL(block.owner_java_id, 12u);
+  CHECK_EQUAL(block.flags, HW_BL_TIMED | HW_BL_PINNED);
+  CHECK_EQUAL(block.stack_id, 77u);
+  CHECK_EQUAL(block.weight, 1u);
+  const Table table = recording.table();
+  CHECK_EQUAL(table.of(block.blocker_id).times_parked, 1u);
+}
+
+void objects_of_one_hash_and_uses_of_one_object_are_told_apart() {
+  Recording recording;
+  Thread thread;
+  Thing one{5};
+  Thing other{5};
+  for (int i = 0; i < 3; ++i) {
+    for (Thing* thing : {&one, &other, static_cast<Thing*>(nullptr)}) {
+      recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(thing, 1)), 0);
+    }
+    LockRecords::Beginning as_monitor = park(&one, 1);
+    as_monitor.kind = HW_BK_MONITOR;
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, as_monitor), 0);
+  }
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blockers.size(), 3u);
+  CHECK_EQUAL(all.blocks.size(), 12u);
+  const Table table = recording.table();
+  for (const hw_blocker& blocker : all.blockers) CHECK_EQUAL(table.of(blocker.blocker_id).times_parked, 3u);
+  CHECK_EQUAL(table.of(0).times_parked, 3u);  // without a blocker
+}
+
+void monitors_waited_for_long_at_the_end_have_their_owners(int64_t long_wait_ns, bool is_long) {
+  LockRecords::Options options;
+  options.long_wait_ns = long_wait_ns;
+  Recording recording(options);
+  Thing first(1);
+  Thing second(2);
+  Thing parked(3);
+  Thread self;
+  const auto begin = [&](Thing& thing, uint16_t kind, uint32_t java_id, uint32_t owner) {
+    const LockRecords::Beginning it{kind, &thing, thing.hash, java_id, owner, 0};
+    return recording->wait_begins(self.java, self.locks, it);
+  };
+  begin(first, HW_BK_MONITOR, 1, 0);
+  begin(first, HW_BK_MONITOR, 2, 0);
+  begin(second, HW_BK_MONITOR, 3, 0);
+  begin(second, HW_BK_WAIT, 4, 0);
+  begin(parked, HW_BK_PARK, 5, 99);
+  recording->wait_ends(self.locks, begin(second, HW_BK_MONITOR, 6, 0), 0);
+  Things::owners_asked_for = 0;
+  recording.end();
+  CHECK_EQUAL(Things::owners_asked_for.load(), is_long ? 2u : 0u);
+  std::array<uint32_t, 7> owners{};
+  for (const hw_block& block : recording.spool().blocks) owners.at(block.java_id) = block.owner_java_id;
+  const std::array<uint32_t, 7> expected = {0, 1001, 1001, 1002, 0, 99, 0};
+  const std::array<uint32_t, 7> of_none = {0, 0, 0, 0, 0, 99, 0};
+  CHECK(owners == (is_long ? expected : of_none));
+}
+
+void every_block_is_counted_by_one_stack_or_waits_for_the_next() {
+  Recording recording;
+  Thread thread;
+  std::vector<std::unique_ptr<Thing>> things;
+  for (uint32_t i = 0; i < 3; ++i) things.push_back(std::make_unique<Thing>(i));
+  constexpr uint32_t kBlocks = 20'000;
+  for (uint32_t i = 0; i < kBlocks; ++i) {
+    const auto begun = recording->wait_begins(thread.java, thread.locks, park(things[i % 3].get(), 1));
+    recording->wait_ends(thread.locks, begun, 0);
+  }
+  recording.end();
+  uint64_t weights = 0;
+  uint64_t last = 0;
+  const Recorded all = recording.spool();
+  for (size_t i = 0; i < all.blocks.size(); ++i) {
+    weights += all.blocks[i].weight;
+    if (all.blocks[i].weight > 0) last = i + 1;
+  }
+  CHECK_EQUAL(weights, last);
+  const int64_t took_ms = (all.blocks.back().head.ts_ns - all.blocks.front().start_ns) / 1'000'000;
+  const auto stacks = static_cast<int64_t>(
+      std::count_if(all.blocks.begin(), all.blocks.end(), [](const hw_block& b) { return b.stack_id != 0; }));
+  CHECK(stacks >= 3 && stacks <= 32 + 256 + took_ms + 1);
+}
+
+void nested_waits_end_in_their_order_and_a_waking_is_the_parks() {
+  Recording recording;
+  Thread thread;
+  Thing lock{1};
+  Thing monitor{2};
+  const auto outer = recording->wait_begins(thread.java, thread.locks, park(&lock, 7));
+  LockRecords::Beginning enter = park(&monitor, 7);
+  enter.kind = HW_BK_MONITOR;
+  const auto inner = recording->wait_begins(thread.java, thread.locks, enter);
+  recording->waking(thread.java, thread.locks, 7, 8);
+  recording->wait_ends(thread.locks, inner, 0);
+  recording->wait_ends(thread.locks, outer, 0);
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 2u);
+  CHECK_EQUAL(all.blocks[0].kind, HW_BK_MONITOR);
+  CHECK_EQUAL(all.blocks[0].waker_java_id, 0u);
+  CHECK_EQUAL(all.blocks[1].kind, HW_BK_PARK);
+  CHECK_EQUAL(all.blocks[1].waker_java_id, 8u);
+}
+
+void waits_whose_end_nobody_tells_end_by_what_comes_next() {
+  Recording recording;
+  Thread thread;
+  Thing lock{1};
+  const auto seen = [&](uint32_t java_id) {
+    return recording->wait_begins(thread.java, thread.locks, park(&lock, java_id, 0, HW_BL_ATTACHED));
+  };
+  CHECK(seen(1) != 0 && seen(2) != 0 && seen(3) != 0);
+  recording->waking(thread.java, thread.locks, 1, 9);
+  recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, 2)), 0);
+  recording->waiter_dies(thread.locks, 3);
+  std::vector<Waits::Handle> lost;
+  lost.reserve(20);
+  for (int i = 0; i < 20; ++i) lost.push_back(recording->wait_begins(thread.java, thread.locks, park(&lock, 4)));
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 4u + 20u);
+  for (int i : {0, 1, 3}) {
+    const hw_block& block = all.blocks[static_cast<size_t>(i)];
+    CHECK_EQUAL(block.flags, HW_BL_ATTACHED | HW_BL_END_GUESSED);
+    CHECK_EQUAL(block.stack_id, 0u);
+    CHECK_EQUAL(block.head.tid, 0u);
+  }
+  CHECK_EQUAL(all.blocks[0].waker_java_id, 9u);
+  const auto guessed = std::count_if(all.blocks.begin(), all.blocks.end(),
+                                     [](const hw_block& block) { return block.flags == HW_BL_END_GUESSED; });
+  CHECK_EQUAL(guessed, 20 - static_cast<int>(Waits::kMostNested));
+  check_sums_against_blocks(all, recording.table());
+}
+
+void a_wait_of_an_earlier_recording_ends_in_vain() {
+  Waits::Handle old = 0;
+  Thread thread;
+  Thing lock{1};
+  {
+    Recording first;
+    old = first->wait_begins(thread.java, thread.locks, park(&lock, 1));
+  }
+  Recording second;
+  const auto wait = second->wait_begins(thread.java, thread.locks, park(&lock, 1));
+  second->wait_ends(thread.locks, old, 0);
+  second->wait_ends(thread.locks, wait, 0);
+  second.end();
+  CHECK_EQUAL(second->wait_begins(thread.java, thread.locks, park(&lock, 1)), 0u);  // it is over
+  CHECK_EQUAL(second.spool().blocks.size(), 1u);
+}
+
+void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
+  Recording recording;
+  Thread thread;
+  Thing lock{1};
+  thread.locks.inside = true;  // as seen from a signal handler
+  CHECK_EQUAL(recording->wait_begins(thread.java, thread.locks, park(&lock, 1)), 0u);
+  thread.locks.inside = false;
+  CHECK(recording->wait_begins(thread.java, thread.locks, park(&lock, 1)) != 0);
+}
+
+}  // namespace
+}  // namespace headway::agent
+
+int main() {
+  using namespace headway::agent;
+  a_wait_becomes_a_record_with_its_blocker_its_owner_and_its_waker();
+  objects_of_one_hash_and_uses_of_one_object_are_told_apart();
+  monitors_waited_for_long_at_the_end_have_their_owners(0, true);
+  monitors_waited_for_long_at_the_end_have_their_owners(3'600'000'000'000, false);
+  every_block_is_counted_by_one_stack_or_waits_for_the_next();
+  nested_waits_end_in_their_order_and_a_waking_is_the_parks();
+  waits_whose_end_nobody_tells_end_by_what_comes_next();
+  a_wait_of_an_earlier_recording_ends_in_vain();
+  what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded();
+}

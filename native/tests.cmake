@@ -1,0 +1,18 @@
+# Tests of a native part without Python, meant to run plain and under ASan/UBSan:
+#   headway_tests(decode sweep random_spool)   -> decode_sweep_test of sweep_test.cpp, linked with headway_decode, and so on
+# Beside them fuzz.cpp, where there is one: with clang and HEADWAY_SANITIZE=fuzzer-no-link,... it is a libFuzzer target:
+#   cmake -B build/fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DHEADWAY_TESTS=ON -DHEADWAY_PYTHON=OFF \
+#         -DHEADWAY_SANITIZE=fuzzer-no-link,address,undefined
+#   cmake --build build/fuzz --target jfr_fuzz && build/fuzz/native/jfr/tests/jfr_fuzz -max_len=70000 CORPUS SEEDS
+function(headway_tests part)
+  foreach(name ${ARGN})
+    add_executable(${part}_${name}_test ${name}_test.cpp)
+    target_link_libraries(${part}_${name}_test PRIVATE headway_${part})
+    add_test(NAME ${part}_${name} COMMAND ${part}_${name}_test)
+  endforeach()
+  if(HEADWAY_SANITIZE MATCHES fuzzer AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz.cpp)
+    add_executable(${part}_fuzz fuzz.cpp)
+    target_link_libraries(${part}_fuzz PRIVATE headway_${part})
+    target_link_options(${part}_fuzz PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
