@@ -167,7 +167,7 @@ def _others(data: LockData, sites: Sites, cause: Ints, key: Ints, spans: tuple[I
     idle = cause[block] == CODE[IDLE]
     return _Pieces(
         *(block, start, end, cause[block], np.where(idle, -1, key[block])),
-        np.where(idle, -1, targets_of(data, sites, cause)[block]),
+        np.where(idle, -1, targets_of(data, sites, cause, key)[block]),
         is_directed(data, sites, cause)[block].astype(np.int64),
         np.zeros(len(block), np.int64),
     )

@@ -32,7 +32,13 @@ def without_carrier(data: LockData, block: Ints, start: Ints, end: Ints) -> tupl
     if not len(block) or not has_scheduling(data.recording) or not data.recording.has("slice"):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
-    pids, group = numbered(data.blockers.pid[data.blocks.blocker[block]])
+    rows = data.recording.query("SELECT DISTINCT pid FROM thread WHERE kind = 'carrier'").fetchall()
+    jvm = data.blockers.pid[data.blocks.blocker[block]]
+    has_carriers = np.isin(jvm, [row[0] for row in rows])
+    block, start, end = block[has_carriers], start[has_carriers], end[has_carriers]
+    if not len(block):
+        return block, start, end
+    pids, group = numbered(jvm[has_carriers])
     jvm, time, change = (np.concatenate(each) for each in zip(_idle(data), _pinned(data), strict=True))
     at = np.searchsorted(pids, jvm)
     known = pids[np.minimum(at, len(pids) - 1)] == jvm

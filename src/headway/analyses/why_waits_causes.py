@@ -3,9 +3,9 @@
 Method     the rules of lock_rules tell the kind of waiting; a table gives each rule a cause. Who is waited for: for latches,
            joins, results and cyclic barriers, the thread that let everyone go. It wakes only the first of them itself, who wakes
            the next: so waits on one object are told apart as trips. A trip is over at its first waking; who has come before
-           belongs to it, who comes later waits for the next. For queues it is the thread of the other side that unparked
-           (wakers that wait there themselves only pass on a lock); where none is seen, the next such one. For conditions it
-           is the waker. Locks are another matter (why_waits_locks).
+           belongs to it, who comes later waits for the next. At a phaser, wakers are followed back likewise. For queues it is
+           the thread of the other side that unparked (wakers that wait there themselves only pass on a lock); where none is
+           seen, the next such one. For conditions it is the waker. Locks are another matter (why_waits_locks).
 Wrong when more threads than a cyclic barrier has parties use it at once.
 """
 
@@ -79,12 +79,14 @@ def is_directed(data: LockData, sites: Sites, cause: Ints) -> Bools:
     return np.asarray(directed & ~forever)
 
 
-def targets_of(data: LockData, sites: Sites, cause: Ints) -> Ints:
+def targets_of(data: LockData, sites: Sites, cause: Ints, key: Ints) -> Ints:
     """Return the thread that each block waits for, -1 where none is known; locks are left out."""
     blocks = data.blocks
     target = np.where(np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]), blocks.waker, -1)
     rows = trip_rows(data, sites, cause)
     target[rows] = trips(data, rows)[1]
+    rows = np.flatnonzero((sites.rule == _RULE["barrier"]) & _class_ends(data, "Phaser$QNode") & (blocks.waking >= 0))
+    target[rows] = _passed_on(data, rows, key)
     for one in (FULL, STARVED):
         mine = np.flatnonzero(cause == CODE[one])
         target[mine] = _other_side(data, mine)
@@ -93,10 +95,14 @@ def targets_of(data: LockData, sites: Sites, cause: Ints) -> Ints:
 
 def trip_rows(data: LockData, sites: Sites, cause: Ints) -> Ints:
     """Return the blocks that end together on one object: at latches, results and cyclic barriers."""
-    names = np.array(data.blockers.table["class_name"], dtype=object).astype(str)
-    at_condition = np.char.endswith(names, "ConditionObject")[data.blocks.blocker]
-    together = (sites.rule != _RULE["barrier"]) | at_condition
+    together = (sites.rule != _RULE["barrier"]) | _class_ends(data, "ConditionObject")
     return np.flatnonzero((cause == CODE[IMBALANCE]) & together & data.blockers.is_object[data.blocks.blocker])
+
+
+def _class_ends(data: LockData, ending: str) -> Bools:
+    """Return which blocks are on an object whose class ends so."""
+    names = np.array(data.blockers.table["class_name"], dtype=object).astype(str)
+    return np.asarray(np.char.endswith(names, ending)[data.blocks.blocker], dtype=bool)
 
 
 def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
@@ -125,6 +131,25 @@ def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
     trip, target = np.empty_like(number), np.empty_like(number)
     trip[order], target[order] = number, ended_by
     return trip, target
+
+
+def _passed_on(data: LockData, rows: Ints, key: Ints) -> Ints:
+    """Return who ended each wait at a phaser: its threads park on an object each, and who is let go helps to wake the others.
+
+    A waker that was let go itself, after the other one had begun to wait, only passes on what somebody else began.
+    """
+    blocks = data.blocks
+    found = np.full(len(rows), -1, dtype=np.int64)
+    let_go: dict[tuple[int, int], tuple[int, int]] = {}
+    order = np.argsort(blocks.waking[rows], kind="stable")
+    columns = (order, *(each[rows][order] for each in (key, blocks.thread, blocks.waker, blocks.began, blocks.waking)))
+    for at, place, thread, waker, began, waking in zip(*(column.tolist() for column in columns), strict=True):
+        when, who = let_go.get((place, waker), (-1, -1))
+        if began >= when:
+            when, who = waking, waker
+        let_go[place, thread] = when, who
+        found[at] = who
+    return found
 
 
 def _other_side(data: LockData, rows: Ints) -> Ints:

@@ -81,7 +81,7 @@ def _by_object(data: LockData, sites: Sites, cause: Ints, waited: Ints, names: l
 def _several(data: LockData, key: Ints, alone: Ints) -> NDArray[np.bool_]:
     """Return per block whether its key stands for more than one object."""
     keys, _, _ = numbered_pairs(key, data.blocks.blocker)
-    return (np.bincount(keys, minlength=int(key.max()) + 1) > 1)[key] & ~np.asarray(alone, dtype=bool)
+    return np.asarray((np.bincount(keys, minlength=int(key.max()) + 1) > 1)[key] & ~np.asarray(alone, dtype=bool))
 
 
 def _described(data: LockData, cause: int, block: int, several: NDArray[np.bool_]) -> Waited:

@@ -10,7 +10,7 @@ Bounded    a lock with many waiters and short holds has waiters x holds pieces. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,10 +153,9 @@ _COLUMNS = ("block", "start", "end", "at", "holder", "is_cycle")
 
 
 def _where(pieces: LockPieces, keep: NDArray[np.bool_]) -> LockPieces:
-    return LockPieces(*(getattr(pieces, name)[keep] for name in _COLUMNS), pieces.least_ns)
+    return replace(pieces, **{name: getattr(pieces, name)[keep] for name in _COLUMNS})
 
 
 def _joined(parts: list[LockPieces]) -> LockPieces:
-    return LockPieces(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS), parts[0].least_ns
-    )
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    return replace(parts[0], **columns)
