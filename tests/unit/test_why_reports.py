@@ -11,7 +11,7 @@ from headway.analyses.why_types import TITLES, TOGETHER, Account, Place
 from headway.report.terminal import make_console
 from headway.report.terminal.why import LINES, place_text, render_account, render_why, sentence, shortened
 from headway.report.why_json import why_json
-from made_why import SECOND, account, made
+from made_account import SECOND, account, made
 
 
 def shown(rows: int = 3, phases: int = 2) -> str:

@@ -5,13 +5,12 @@ Method     T' >= max(T - saved, work / cores). A chain of dependent work gets sh
            of this cause last, and that is at most the time D in which the cause was there at all, whether or not cores were idle
            meanwhile. And work has to be done: spread evenly over all cores, nothing faster. `saved` by cause:
 
-           waits (locks, conditions, sleep, I/O, pauses, start ...)  D: they vanish
-           serial section        D (1 - 1/cores): its work is spread over all cores
-           too few tasks         the integral of 1 - active/cores: the same for what is done by a few
-           imbalance             the span of an instance becomes its mean: (waiters' time) / (threads that take part), or lost
-                                 core time / cores, whichever is more
-           starved, full         D; the work of the slow stage vanishes, too (it is left out of `work`)
-           GC                    D, and what the collector computed beside the program
+           waits    D: they vanish (locks, conditions, sleep, I/O, pauses, start ...)
+           serial   the integral of 1 - active/cores, D (1 - 1/cores) for one thread: its work is spread over all cores;
+                    the same for too few tasks, and for imbalance at joins
+           barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part
+           queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
+           GC       D, and what the collector computed beside the program
 Assumes    the same work in any order. Removing one cause may remove others with it (a sleep that kept a barrier closed); D
            has those, because the chain's length is what counts.
 Wrong when the fix also removes work: a lock that is gone together with what was done under it, a serial section that is deleted,
@@ -33,25 +32,24 @@ NOT_SAID = frozenset({causes.UNKNOWN})
 class Ground:
     """What the bounds of an account stand on: its wall time, its cores, and the core time in which the program worked.
 
-    `collected_ns` is the part that the collector's threads took, `serial_ns` the time with exactly one active application
-    thread, `few_ns` the integral of 1 - active/cores over the times with more, but fewer than cores.
+    `collected_ns` is the part that the collector's threads took; `room_ns` the integral of 1 - active/cores over the times with
+    at least one active application thread, but fewer than cores: what spreading the work evenly could save.
     """
 
     wall_ns: int
     cores: float
     work_ns: int
     collected_ns: int = 0
-    serial_ns: int = 0
-    few_ns: int = 0
+    room_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
     """How long one cause at one place was there.
 
-    `wall_ns` the time D with at least one thread in it; `thread_ns` the sum over threads, `threads` how many took part
-    (the waiters and the one that they waited for), `maker_ns` the work of the thread that they waited for; `of_cause` is the
-    place's share of all that was lost to its cause.
+    `wall_ns` is the time D with at least one thread in it; for barriers `thread_ns` is the sum over threads, `threads` how many
+    take part (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_lost` the place's share of all
+    that was lost while the program ran.
     """
 
     core_ns: int
@@ -59,7 +57,7 @@ class Presence:
     thread_ns: int = 0
     threads: int = 0
     maker_ns: int = 0
-    of_cause: float = 1.0
+    of_lost: float = 0.0
 
 
 def bound(cause: str, there: Presence, ground: Ground) -> float | None:
@@ -81,15 +79,12 @@ def _saved(cause: str, there: Presence, ground: Ground) -> float:
     """Return the wall time that would vanish at most."""
     spread = there.core_ns / ground.cores
     present = max(there.wall_ns, spread)
-    if cause == causes.SERIAL:
-        return max(spread, max(present, ground.serial_ns * there.of_cause) * (1 - 1 / ground.cores))
-    if cause == causes.FEW:
-        return max(spread, ground.few_ns * there.of_cause)
     if cause == causes.IMBALANCE and there.threads:
         return max(spread, there.core_ns / min(there.threads, ground.cores), there.thread_ns / there.threads)
-    if cause == causes.IMBALANCE:
-        return spread
+    if cause in (causes.SERIAL, causes.FEW, causes.IMBALANCE):
+        # Compilers and other processes use cores that were idle otherwise: the program's own idleness is in room_ns.
+        return max(spread, ground.room_ns * there.of_lost)
     if cause == causes.GC:
         in_pauses = max(0.0, ground.cores * there.wall_ns - there.core_ns)
-        return present + max(0.0, ground.collected_ns * there.of_cause - in_pauses)
+        return present + max(0.0, ground.collected_ns - in_pauses)
     return present

@@ -51,7 +51,7 @@ def stretches(activity: Activity, cores: float) -> tuple[Stretch, ...]:
     """Cut the span of an activity into at least one and at most MOST stretches."""
     app = KINDS.index("app")
     starts, bins = np.unique(activity.bin_start_ns, return_inverse=True)
-    lengths = np.bincount(bins, weights=activity.dur_ns)
+    lengths: Floats = np.bincount(bins, weights=activity.dur_ns.astype(float)).astype(np.float64)
     active = activity.active[:, app]
     capped = np.bincount(bins, weights=np.minimum(active, cores) * activity.dur_ns) / np.maximum(lengths, 1)
     total = np.bincount(bins, weights=active.astype(float) * activity.dur_ns)

@@ -54,9 +54,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW486",
         "cores of a CPU quota",
-        "a quota of {quota:g} of {cpus} CPUs: cores are the quota; with what was used above it in bursts {cores:.3g} on average",
+        "a quota of {quota:g} CPUs, on {cpus}: the account is of {cores} cores, as many as the quota allows or were used at once",
         "A quota is spent within a period (100 ms): threads may run on more CPUs for a part of it and are throttled after that. "
-        "The time throttled is the cause cpu_quota.",
+        "A fraction of a core counts as one. The time throttled is the cause cpu_quota.",
         "",
     ),
     Message(

@@ -1,0 +1,64 @@
+"""How many cores could the program use?
+
+Question   what is the account of lost cores an account of?
+Method     the CPUs of its affinity (a container's cpuset is one). A CPU quota allows less on average, but within its
+           period threads may run on all of these CPUs, and are throttled for the rest of it. An account of the quota alone
+           would be used up whenever the program was throttled, and would never show it. So with a quota it is the quota,
+           rounded up, or what the program used at once, if that is more; throttled time is then lost to the quota.
+Assumes    the program's affinity and quota stay as they are when the recording begins.
+Wrong when threads set an affinity of their own that is narrower: that shows as lost to the scheduler.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from headway.analyses.activity import Activity
+    from headway.store import Recording
+
+BEYOND = 0.01
+"""The program used k cores at once if it used more for no more than this part of its CPU time."""
+ALLOWED_BEYOND = 0.001
+"""--cores may be below what was used for so much of the time."""
+
+
+def known_cpus(recording: Recording) -> int | None:
+    """Return the number of CPUs that the program could run on; None if nothing tells."""
+    manifest = recording.manifest
+    return len(manifest.affinity) or manifest.recorded_cores or len(manifest.host.cpus_online) or None
+
+
+def available(recording: Recording, activity: Activity) -> tuple[int, Notice | None]:
+    """Return the cores that the account is of (those that were used, if nothing tells), and what to say about a quota."""
+    cpus = known_cpus(recording) or used_at_once(activity)
+    quota = recording.manifest.quota_cores
+    if quota is None or quota >= cpus:
+        return cpus, None
+    cores = min(cpus, max(math.ceil(quota), used_at_once(activity)))
+    return cores, Notice.of("HW486", quota=quota, cpus=cpus, cores=cores)
+
+
+def used_at_once(activity: Activity) -> int:
+    """Return on how many cores the program ran at once, but for BEYOND of its CPU time."""
+    running, length = activity.on_cpu, activity.dur_ns
+    total = float((running * length).sum())
+    most = int(running.max(initial=0))
+    for cores in range(1, most):
+        if float((np.maximum(running - cores, 0) * length).sum()) <= BEYOND * total:
+            return cores
+    return max(1, most)
+
+
+def check(recording: Recording, activity: Activity, cores: int) -> None:
+    """Raise HeadwayError HW487 if the program used more cores than asked for."""
+    beyond = float(activity.dur_ns[activity.on_cpu > cores].sum()) / max(activity.wall_ns, 1)
+    if beyond > ALLOWED_BEYOND:
+        from headway.analyses.units import percent
+
+        raise HeadwayError("HW487", path=recording.path, cores=cores, share=percent(beyond))
