@@ -1,0 +1,196 @@
+#include "account/account.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headway {
+namespace {
+
+constexpr uint8_t kWakerIrq = 4, kRunnableUnknown = 16, kStolenUnknown = 32;  // bits of SliceColumns.flags
+constexpr int64_t kFarFuture = INT64_MAX / 4;
+
+int64_t clamped(__int128 value) { return static_cast<int64_t>(std::clamp<__int128>(value, -kFarFuture, kFarFuture)); }
+
+AccountOptions checked(AccountOptions options) {
+  options.to_ns = std::max(options.from_ns, options.to_ns);
+  if (!(options.cores >= 0)) options.cores = 0;
+  std::vector<int64_t> cuts;
+  for (const int64_t cut : options.cuts) {
+    if (cut > options.from_ns && cut < options.to_ns) cuts.push_back(cut);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  options.cuts = std::move(cuts);
+  return options;
+}
+
+}  // namespace
+
+Account::Account(AccountOptions options, AccountThreads threads, const WaitColumns& waits, const SpanColumns& spans,
+                 const OtherColumns& others, const ProbeColumns& probes)
+    : options_(checked(std::move(options))),
+      pieces_(waits, &rows_),
+      changes_(spans, others, options_.from_ns, options_.to_ns),
+      probes_(probes),
+      probe_results_(probes.rows),
+      next_probe_(probes.rows),
+      ledger_(&rows_, options_.cores, options_.from_ns, options_.to_ns, options_.bin_ns),
+      now_ns_(options_.to_ns) {
+  const size_t platform = threads.kind.size();
+  const size_t all =
+      std::max({platform, pieces_.threads(), static_cast<size_t>(static_cast<int64_t>(pieces_.highest_target()) + 1)});
+  threads_.resize(all);
+  heap_.resize(all);
+  directed_on_.resize(all);
+  starved_.resize(all);
+  serial_rows_.assign(all, UINT32_MAX);
+  unknown_row_ = rows_.number({-1, -1, Cause::kUnknown});
+  ready_row_ = rows_.number({-1, -1, Cause::kScheduler});
+  quota_row_ = rows_.number({-1, -1, Cause::kQuota});
+  pause_row_ = rows_.number({-1, -1, Cause::kGc});
+  startup_row_ = rows_.number({-1, -1, Cause::kStart});
+  shutdown_row_ = rows_.number({-1, -1, Cause::kEnd});
+  few_row_ = rows_.number({-1, -1, Cause::kFew});
+  for (uint32_t thread = 0; thread < all; ++thread) {
+    Thread& t = threads_[thread];
+    t.piece = pieces_.last(thread);
+    t.is_virtual = thread >= platform;
+    t.kind = t.is_virtual ? kAppKind : threads.kind[thread];
+    t.is_background = thread < threads.is_background.size() && threads.is_background[thread] != 0;
+    if (!t.is_virtual) continue;
+    // No slices tell of it: it waits whenever its pieces say so.
+    t.start_ns = t.woken_ns = options_.to_ns;
+    t.begin_ns = options_.from_ns;
+    settle(thread);
+  }
+}
+
+bool Account::batch(const SliceColumns& slices) {
+  for (size_t i = slices.rows; i-- > 0;) {
+    const auto ns = [&](__int128 ticks) { return clamped(ticks * slices.tick_ns); };
+    int64_t end = ns(slices.end_ticks[i]);
+    if (end <= options_.from_ns) {
+      // In order, nothing but slices from before the window follows.
+      step_to(options_.from_ns);
+      return false;
+    }
+    if (slices.thread_id[i] < 0 || static_cast<size_t>(slices.thread_id[i]) >= threads_.size()) continue;
+    if (end > now_ns_ && now_ns_ < options_.to_ns) ++out_of_order_;
+    step_to(std::min(end, options_.to_ns));
+    const auto thread = static_cast<uint32_t>(slices.thread_id[i]);
+    Thread& t = threads_[thread];
+    if (t.is_virtual) continue;
+    const uint8_t flags = slices.flags[i];
+    const int64_t running = ns(std::max<int64_t>(slices.running_ticks[i], 0));
+    const int64_t runnable = (flags & kRunnableUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.runnable_ticks[i], 0));
+    const int64_t stolen = (flags & kStolenUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.stolen_ticks[i], 0));
+    leave(thread);
+    t.start_ns = end - running;
+    t.woken_ns = t.start_ns - runnable;
+    t.begin_ns = t.woken_ns - ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
+    t.stolen = running > 0
+                   ? static_cast<int64_t>((static_cast<__int128>(std::min(stolen, running)) << kRateBits) / running)
+                   : 0;
+    t.waker = (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i];
+    t.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[i] : 0;
+    settle(thread);
+  }
+  return true;
+}
+
+// What the thread does just before now.
+void Account::settle(uint32_t thread) {
+  Thread& t = threads_[thread];
+  int64_t next = INT64_MIN;
+  if (t.start_ns < now_ns_) {
+    enter(thread, Level::kRunning);
+    next = t.start_ns;
+  } else if (t.woken_ns < now_ns_) {
+    enter(thread, Level::kRunnable);
+    next = t.woken_ns;
+  } else if (t.begin_ns < now_ns_) {
+    next = enter_block(thread);
+  }
+  if (next > options_.from_ns) {
+    heap_.set(thread, next);
+  } else {
+    heap_.remove(thread);
+  }
+}
+
+// Returns until when (backwards) it waits for the same.
+int64_t Account::enter_block(uint32_t thread) {
+  Thread& t = threads_[thread];
+  enter(thread, Level::kBlocked);
+  if (t.kind != kAppKind) return t.begin_ns;
+  const uint32_t first = pieces_.first(thread);
+  while (t.piece > first && pieces_[t.piece - 1].start_ns >= now_ns_) --t.piece;
+  if (t.piece > first) {
+    const WaitPiece& piece = pieces_[t.piece - 1];
+    if (piece.end_ns >= now_ns_) {
+      wait_in_piece(thread, piece);
+      return std::max(t.begin_ns, piece.start_ns);
+    }
+    if (!t.is_virtual) wait_in_kernel(thread);
+    return std::max(t.begin_ns, piece.end_ns);
+  }
+  if (!t.is_virtual) wait_in_kernel(thread);
+  return t.begin_ns;
+}
+
+void Account::step_to(int64_t ns) {
+  ns = std::max(ns, options_.from_ns);
+  while (now_ns_ > ns) {
+    const int64_t thread_ns = heap_.empty() ? INT64_MIN : heap_.top_ns();
+    const int64_t change_ns = changes_.next_ns();
+    const int64_t cut_ns = options_.cuts.empty() ? INT64_MIN : options_.cuts.back();
+    const int64_t next = std::max({thread_ns, change_ns, cut_ns, ns});
+    advance(next);
+    if (cut_ns == next) cut();
+    if (change_ns == next) {
+      changes_.step_to(next);
+      is_dirty_ = true;
+    }
+    // What happens at `ns` itself comes after the slice that ends there: of the same thread, it takes its place.
+    if (next == ns) break;
+    while (!heap_.empty() && heap_.top_ns() == next) {
+      const uint32_t thread = heap_.top();
+      leave(thread);
+      settle(thread);
+    }
+  }
+}
+
+// Lets time pass at the present states, back to ns.
+void Account::advance(int64_t ns) {
+  while (now_ns_ > ns) {
+    const int64_t until = std::max(ns, ledger_.bin_start_ns());
+    if (is_dirty_) divide();
+    pay(static_cast<double>(now_ns_ - until));
+    for (; next_probe_ > 0 && probes_.ns[next_probe_ - 1] >= until; --next_probe_) {
+      if (probes_.ns[next_probe_ - 1] < now_ns_) probe(next_probe_ - 1);
+    }
+    now_ns_ = until;
+    if (now_ns_ == ledger_.bin_start_ns()) ledger_.next_bin();
+  }
+}
+
+// A segment begins here: everybody who waits is charged to it.
+void Account::cut() {
+  if (!options_.cuts.empty()) options_.cuts.pop_back();
+  for (Thread& t : threads_) {
+    if (!t.is_waiting) continue;
+    const double owed = ledger_.owed(t.waits);
+    ledger_.charge(t.row, owed - t.owed_before);
+    t.owed_before = owed;
+  }
+  ledger_.close_segment(now_ns_);
+}
+
+void Account::finish() {
+  step_to(options_.from_ns);
+  options_.cuts.clear();
+  cut();
+}
+
+}  // namespace headway

@@ -1,0 +1,176 @@
+// Where cores x time went: at each instant, the cores that nothing ran on are given to causes.
+//
+// Goes backwards in time, as the critical path does: slices are stored in order of their ends, so each arrives when it
+// begins to count, and only one slice of each thread has to be held. What is given away at an instant depends on that
+// instant alone (docs/decisions/0007-lost-cores.md has the order), so the direction makes no difference. Each change
+// costs O(log threads), however many wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "account/changes.h"
+#include "account/ledger.h"
+#include "account/loss_rows.h"
+#include "account/time_heap.h"
+#include "account/wait_pieces.h"
+
+namespace headway {
+
+constexpr uint8_t kAppKind = 0, kGcKind = 1, kJitKind = 2, kVmKind = 3, kHeadwayKind = 4;
+constexpr uint8_t kStrangerKind = 255;  // counts as another process
+
+struct AccountOptions {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  double cores = 1;
+  int64_t bin_ns = 1;
+  std::vector<int64_t> cuts;  // where segments meet, in any order
+};
+
+struct AccountThreads {
+  std::vector<uint8_t> kind;
+  std::vector<uint8_t> is_background;
+};
+
+// Stored columns of the table `slice` (src/headway/store/packing.py), all of `rows` values.
+struct SliceColumns {
+  size_t rows = 0;
+  int64_t tick_ns = 1;
+  const int64_t* end_ticks = nullptr;
+  const int64_t* running_ticks = nullptr;
+  const int64_t* runnable_ticks = nullptr;
+  const int64_t* blocked_ticks = nullptr;
+  const int64_t* stolen_ticks = nullptr;
+  const int32_t* thread_id = nullptr;
+  const int32_t* waker_id = nullptr;
+  const uint8_t* flags = nullptr;
+  const uint8_t* blocked_in = nullptr;  // may be absent
+};
+
+// A thread at an instant; rows must be in order of time.
+struct ProbeColumns {
+  size_t rows = 0;
+  const int64_t* ns = nullptr;
+  const int32_t* thread = nullptr;
+};
+
+// Cores that a thread keeps idle at the instant: because others wait for it, and because it alone (or too few) had
+// work.
+struct ProbeResult {
+  double directed = 0;
+  double undirected = 0;
+};
+
+class Account {
+ public:
+  Account(AccountOptions options, AccountThreads threads, const WaitColumns& waits, const SpanColumns& spans,
+          const OtherColumns& others, const ProbeColumns& probes);
+
+  // Batches come from the end of the table to its begin, the rows of each in the table's order. Returns false when the
+  // rest of the table is of no interest. A slice that is out of order ends where the sweep is.
+  bool batch(const SliceColumns& slices);
+  void finish();
+
+  const LossRows& rows() const { return rows_; }
+  const std::vector<Segment>& segments() const { return ledger_.segments(); }  // the last one first
+  const std::vector<LedgerSums>& bins() const { return ledger_.bins(); }
+  const std::vector<ProbeResult>& probes() const { return probe_results_; }
+  uint64_t out_of_order() const { return out_of_order_; }
+
+ private:
+  enum class Level : uint8_t { kNone, kBlocked, kRunnable, kRunning };
+  enum class Role : uint8_t { kNone, kJoins, kStarves };
+  struct Thread {
+    int64_t start_ns = INT64_MIN;  // of its slice: running from here on,
+    int64_t woken_ns = INT64_MIN;  // runnable from here on,
+    int64_t begin_ns = INT64_MIN;  // and blocked from here on
+    double owed_before = 0;        // while it waits: what its class was owed then
+    int64_t stolen = 0;            // part of a core
+    uint32_t piece = 0;            // the pieces up to here are still to come
+    uint32_t row = 0;              // while it waits
+    int32_t waker = -1;
+    uint32_t known_row = UINT32_MAX;  // the last row for a wait without a piece
+    uint32_t next_starved = 0;        // the others that wait for the same producer: thread + 1
+    uint32_t previous_starved = 0;
+    uint8_t blocked_in = 0;
+    uint8_t kind = kAppKind;
+    bool is_background = false;
+    bool is_virtual = false;
+    bool is_waiting = false;
+    Waits waits = Waits::kDirected;
+    Role role = Role::kNone;
+    Level level = Level::kNone;
+  };
+  // How the idle cores of this moment are given away.
+  struct Split {
+    double unknown = 0;
+    double ready = 0;
+    double pause = 0, startup = 0, shutdown = 0;
+    double rest = 0;
+    uint32_t rest_row = 0;
+  };
+
+  // account.cpp: time and states
+  void step_to(int64_t ns);
+  void advance(int64_t ns);
+  void arrive(uint32_t thread);
+  void settle(uint32_t thread);
+  int64_t enter_block(uint32_t thread);
+  void cut();
+  // waiting.cpp: who waits for what
+  void enter(uint32_t thread, Level level);
+  void leave(uint32_t thread);
+  void set_active(uint32_t thread, bool is_active);
+  void wait_in_piece(uint32_t thread, const WaitPiece& piece);
+  void wait_in_kernel(uint32_t thread);
+  void begin_wait(uint32_t thread, uint32_t row, Waits waits, Role role);
+  void end_wait(uint32_t thread);
+  void begin_role(uint32_t thread, Role role);
+  void end_role(uint32_t thread);
+  LossRow kernel_row(uint32_t thread) const;
+  // division.cpp: who gets the idle cores
+  void divide();
+  double take_phases(double idle);
+  void give_to_waiters(double idle);
+  uint32_t rest_row();
+  bool find_joined(bool with_background, uint32_t* row);
+  bool follow(uint32_t thread, bool with_background, uint32_t* row);
+  void pay(double dur);
+  void probe(size_t at);
+
+  AccountOptions options_;
+  LossRows rows_;
+  WaitPieces pieces_;
+  Changes changes_;
+  ProbeColumns probes_;
+  std::vector<ProbeResult> probe_results_;
+  size_t next_probe_;  // those before it are still to come
+  std::vector<Thread> threads_;
+  Ledger ledger_;
+  TimeHeap heap_;
+  int64_t now_ns_;
+  uint64_t out_of_order_ = 0;
+
+  int64_t running_[kUsedKinds] = {};
+  int64_t stolen_[kUsedKinds] = {};
+  int64_t strangers_ = 0;
+  int64_t runnable_ = 0;
+  int64_t waiting_[kWaits] = {};
+  int64_t active_ = 0;                              // application threads that run or are ready to
+  uint32_t active_xor_ = 0;                         // their numbers: of a single one, its own
+  std::vector<int64_t> directed_on_;                // threads that wait for this one
+  std::vector<uint32_t> starved_;                   // the first one that waits for work of this one: thread + 1
+  std::set<uint32_t> producers_;                    // active threads that others wait for work of
+  std::set<std::pair<int64_t, uint32_t>> joiners_;  // by when their wait began
+  std::vector<uint32_t> serial_rows_;
+  uint32_t unknown_row_, ready_row_, quota_row_, pause_row_, startup_row_, shutdown_row_, few_row_;
+  bool is_dirty_ = true;
+  Rates rates_;
+  Split split_;
+};
+
+}  // namespace headway

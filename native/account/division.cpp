@@ -1,0 +1,153 @@
+// Account: who gets the idle cores of a moment. docs/decisions/0007-lost-cores.md says why in this order.
+#include <algorithm>
+
+#include "account/account.h"
+
+namespace headway {
+namespace {
+
+constexpr int kHops = 16;
+constexpr int kJoinersTried = 4;
+
+}  // namespace
+
+void Account::divide() {
+  is_dirty_ = false;
+  int64_t running = 0, stolen = 0;
+  for (int kind = 0; kind < kUsedKinds; ++kind) {
+    running += running_[kind];
+    stolen += stolen_[kind];
+    rates_.used[kind] = static_cast<double>(running_[kind]) - static_cast<double>(stolen_[kind]) * kRateUnit;
+  }
+  rates_.stolen = static_cast<double>(stolen) * kRateUnit;
+  const double room = options_.cores - static_cast<double>(running);
+  rates_.excess = std::max(0.0, -room);
+  // Others are in the way only as far as there are cores beside those that the program runs on.
+  const double others = changes_.others() + static_cast<double>(strangers_);
+  const double taken = std::min(others, std::max(0.0, room));
+  const double headway = others > 0 ? changes_.headway() * (taken / others) : 0;
+  rates_.used[kHeadwayKind] += headway;
+  rates_.other = taken - headway;
+  split_ = {};
+  for (double& each : rates_.per_waiter) each = 0;
+  double idle = std::max(0.0, room) - taken;
+  if (!(idle > 0)) return;
+  split_.unknown = idle * changes_.weight(SpanCode::kLoss);
+  idle -= split_.unknown;
+  split_.ready = std::min(idle, static_cast<double>(runnable_));
+  give_to_waiters(take_phases(idle - split_.ready));
+}
+
+double Account::take_phases(double idle) {
+  double left = 1;
+  const auto take = [&](SpanCode code) {
+    const double part = std::min(left, changes_.weight(code));
+    left -= part;
+    return idle * part;
+  };
+  split_.pause = take(SpanCode::kGcPause);
+  split_.startup = take(SpanCode::kStartup);
+  split_.shutdown = take(SpanCode::kShutdown);
+  return std::max(0.0, idle - split_.pause - split_.startup - split_.shutdown);
+}
+
+void Account::give_to_waiters(double idle) {
+  const auto waiting = [&](Waits waits) { return static_cast<double>(waiting_[static_cast<int>(waits)]); };
+  const auto rate = [&](Waits waits) -> double& { return rates_.per_waiter[static_cast<int>(waits)]; };
+  if (!(idle > 0)) return;
+  const double directed = waiting(Waits::kDirected);
+  if (directed > 0) {
+    // Where nobody has anything to do, those who wait are the reason for all of it.
+    rate(Waits::kDirected) = active_ > 0 ? std::min(1.0, idle / directed) : idle / directed;
+    idle -= rate(Waits::kDirected) * directed;
+    if (active_ == 0 || !(idle > 0)) return;
+  }
+  if (active_ == 0 && !find_joined(false, &split_.rest_row) && !find_joined(true, &split_.rest_row)) {
+    for (const Waits waits : {Waits::kBackground, Waits::kIdle}) {
+      if (waiting(waits) == 0) continue;
+      rate(waits) = idle / waiting(waits);
+      return;
+    }
+    split_.rest_row = unknown_row_;
+  } else if (active_ > 0) {
+    split_.rest_row = rest_row();
+  }
+  split_.rest = idle;
+}
+
+// There is work, though not for all cores: whose fault is it?
+uint32_t Account::rest_row() {
+  uint32_t row = 0;
+  if (find_joined(false, &row)) return row;
+  if (!producers_.empty()) return threads_[starved_[*producers_.begin()] - 1].row;
+  if (active_ > 1) return few_row_;
+  uint32_t& alone = serial_rows_[active_xor_];
+  if (alone == UINT32_MAX) alone = rows_.number({-1, static_cast<int32_t>(active_xor_), Cause::kSerial});
+  return alone;
+}
+
+// The threads that have waited for another one the longest know best what all wait for.
+bool Account::find_joined(bool with_background, uint32_t* row) {
+  int tried = 0;
+  for (const auto& [start_ns, thread] : joiners_) {
+    if (++tried > kJoinersTried) break;
+    if (follow(thread, with_background, row)) return true;
+  }
+  return false;
+}
+
+// From a thread that waits for another one to what that one waits for, and so on.
+bool Account::follow(uint32_t thread, bool with_background, uint32_t* row) {
+  *row = threads_[thread].row;
+  for (int hop = 0; hop < kHops; ++hop) {
+    const Thread& target = threads_[static_cast<size_t>(rows_[*row].thread)];
+    if (target.level >= Level::kRunnable) return true;
+    if (!target.is_waiting) return target.is_virtual;  // without a wait a virtual thread is at work, or wants to be
+    if (target.role != Role::kJoins) {
+      *row = target.row;
+      return target.waits == Waits::kDirected || with_background;
+    }
+    *row = target.row;
+  }
+  *row = unknown_row_;  // they wait for each other
+  return true;
+}
+
+void Account::pay(double dur) {
+  ledger_.pass(rates_, dur);
+  if (split_.unknown > 0) ledger_.charge_now(unknown_row_, Cause::kUnknown, split_.unknown * dur);
+  if (split_.ready > 0) {
+    const bool is_throttled = changes_.is_in(SpanCode::kThrottled);
+    ledger_.charge_now(is_throttled ? quota_row_ : ready_row_, is_throttled ? Cause::kQuota : Cause::kScheduler,
+                       split_.ready * dur);
+  }
+  if (split_.pause > 0) ledger_.charge_now(pause_row_, Cause::kGc, split_.pause * dur);
+  if (split_.startup > 0) ledger_.charge_now(startup_row_, Cause::kStart, split_.startup * dur);
+  if (split_.shutdown > 0) ledger_.charge_now(shutdown_row_, Cause::kEnd, split_.shutdown * dur);
+  if (split_.rest > 0) ledger_.charge_now(split_.rest_row, rows_[split_.rest_row].cause, split_.rest * dur);
+}
+
+void Account::probe(size_t at) {
+  const int32_t who = probes_.thread[at];
+  if (who < 0 || static_cast<size_t>(who) >= threads_.size()) return;
+  const auto thread = static_cast<uint32_t>(who);
+  const Thread& t = threads_[thread];
+  ProbeResult& result = probe_results_[at];
+  result.directed = static_cast<double>(directed_on_[thread]) * rates_.per_waiter[static_cast<int>(Waits::kDirected)];
+  const bool is_active = t.level >= Level::kRunnable && t.kind == kAppKind;
+  if (split_.rest > 0) {
+    const LossRow& row = rows_[split_.rest_row];
+    if (row.cause == Cause::kFew) {
+      if (is_active) result.undirected += split_.rest / static_cast<double>(active_);
+    } else if (row.thread == who) {
+      (row.cause == Cause::kSerial ? result.undirected : result.directed) += split_.rest;
+    }
+  }
+  // In a pause the collector's threads are what the others wait for, at the start whoever is at work.
+  if (t.kind == kGcKind && t.level == Level::kRunning) {
+    result.directed += split_.pause / static_cast<double>(running_[kGcKind]);
+  }
+  if (is_active) result.undirected += split_.startup / static_cast<double>(active_);
+}
+
+}  // namespace headway

@@ -1,0 +1,159 @@
+"""What else bears on the cores of a program: phases of its JVMs, throttling, lost records, and other processes' time.
+
+Columns as the native account wants them (native/account/changes.h). Times are CLOCK_MONOTONIC ns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.analyses import activity
+from headway.analyses.activity import wall_ns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Columns = dict[str, NDArray[Any]]
+
+LOST, GC_PAUSE, STARTUP, SHUTDOWN, THROTTLED = range(5)
+"""SpanCode of native/account/changes.h."""
+
+_CODES = {"gc_pause": GC_PAUSE, "safepoint": GC_PAUSE, "startup": STARTUP, "shutdown": SHUTDOWN}
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """What other processes and the recorder ran; `known_by`: gaps, counter, none."""
+
+    columns: Columns
+    known_by: str
+
+
+def spans(recording: Recording, cpus: int) -> Columns:
+    """Return the spans that speak for idle cores, and those in which the program's CPU quota was used up."""
+    rows: list[tuple[int, int, int, float]] = []
+    lives = _lives(recording)
+    for pid, start, dur, kind in recording.query("SELECT pid, start_ns, dur_ns, kind FROM jvm_phase").fetchall():
+        if kind in _CODES and dur > 0:
+            rows.append((start, start + dur, _CODES[kind], 1 / _alive(lives, pid, start)))
+    for cpu, start, dur in recording.query("SELECT cpu, start_ns, dur_ns FROM loss WHERE source = 'sched'").fetchall():
+        rows.append((start, start + dur, LOST, 1 / max(cpus, 1) if cpu >= 0 else 1.0))
+    rows += [(start, end, THROTTLED, 1.0) for start, end in _throttled(recording)]
+    start, end, code, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return {
+        "start_ns": np.array(start, np.int64),
+        "end_ns": np.array(end, np.int64),
+        "code": np.array(code, np.uint8),
+        "weight": np.array(weight, np.float64),
+    }
+
+
+def _lives(recording: Recording) -> dict[int, tuple[int, int]]:
+    """Return from when to when each JVM lived, by its threads."""
+    rows = recording.query(
+        "SELECT pid, MIN(start_ns), MAX(COALESCE(end_ns, 9223372036854775807)) FROM thread WHERE pid IN"
+        " (SELECT pid FROM jvm UNION SELECT pid FROM jvm_phase) GROUP BY pid"
+    ).fetchall()
+    return {pid: (start, end) for pid, start, end in rows}
+
+
+def _alive(lives: dict[int, tuple[int, int]], pid: int, ns: int) -> int:
+    """Return how many JVMs lived at a time, that one included: one that stands still is no reason for the others."""
+    return max(1, sum(start <= ns < end or each == pid for each, (start, end) in lives.items()))
+
+
+def _counter(recording: Recording, event: str) -> tuple[Ints, Ints, Ints]:
+    """Return readings of a counter in order: ns, CPU, value."""
+    found = recording.query("SELECT ns, cpu, value FROM counter WHERE event = $1 ORDER BY ns", (event,)).fetchnumpy()
+    ns, cpu, value = (np.asarray(found[name], dtype=np.int64) for name in ("ns", "cpu", "value"))
+    return ns, cpu, value
+
+
+def _throttled(recording: Recording) -> list[tuple[int, int]]:
+    """Return between which readings the cgroup's counter of throttled time grew."""
+    ns, _, value = _counter(recording, "cgroup_throttled")
+    grew = np.flatnonzero(np.diff(value) > 0)
+    return list(zip(ns[grew].tolist(), ns[grew + 1].tolist(), strict=True))
+
+
+def others(recording: Recording, window: tuple[int, int]) -> Others:
+    """Return what other processes ran on the program's CPUs, with the recorder's part of it."""
+    cpus = recording.manifest.affinity
+    gaps = _gaps(recording, cpus, window)
+    if gaps is not None:
+        start, end, other = gaps
+        return Others(_columns(start, end, other, _recorder_part(recording, start, end, other)), "gaps")
+    between = _from_counter(recording, cpus)
+    if between is None:
+        none = np.zeros(0, np.int64)
+        return Others(_columns(none, none, none, none), "none")
+    start, end, other = between
+    return Others(_columns(start, end, other, _recorder_part(recording, start, end, other)), "counter")
+
+
+def _columns(start: Ints, end: Ints, other: Ints, headway: Ints) -> Columns:
+    columns = {"start_ns": start, "end_ns": end, "other_ns": other, "headway_ns": headway}
+    return {name: np.ascontiguousarray(values, np.int64) for name, values in columns.items()}
+
+
+def _gaps(recording: Recording, cpus: tuple[int, ...], window: tuple[int, int]) -> tuple[Ints, Ints, Ints] | None:
+    if "cpu_gap" not in recording.manifest.tables:
+        return None
+    of = f" AND cpu IN ({', '.join(map(str, cpus))})" if cpus else ""
+    found = recording.query(
+        f"SELECT start_ns, dur_ns, other_ns FROM cpu_gap WHERE start_ns < $2 AND start_ns + dur_ns > $1{of}", window
+    ).fetchnumpy()
+    start, dur, other = (np.asarray(found[name], dtype=np.int64) for name in ("start_ns", "dur_ns", "other_ns"))
+    return start, start + dur, np.minimum(other, dur)
+
+
+def _from_counter(recording: Recording, cpus: tuple[int, ...]) -> tuple[Ints, Ints, Ints] | None:
+    """Return, between readings of the CPUs' busy time, what is left of it without the program's threads."""
+    ns, cpu, value = _counter(recording, "cpu_busy")
+    wanted = np.isin(cpu, cpus) if cpus else np.ones(len(cpu), bool)
+    times, at = np.unique(ns[wanted], return_inverse=True)
+    if len(times) < 2:
+        return None
+    # A CPU that was not there all the time makes no sum that can be compared with the next.
+    counts, sums = np.bincount(at), np.zeros(len(times), np.int64)
+    np.add.at(sums, at, value[wanted])
+    times, sums = times[counts == counts.max()], sums[counts == counts.max()]
+    if len(times) < 2:
+        return None
+    ours = _ran(recording, times)
+    busy = np.diff(sums)
+    return times[:-1], times[1:], np.maximum(busy - ours, 0)
+
+
+def _ran(recording: Recording, times: Ints) -> Ints:
+    """Return how long the program ran between each two times, without what the host stole; as exactly as the bins of the
+    table `activity` tell, and without headway's threads in it.
+    """
+    origin, length = recording.window_ns[0], wall_ns(recording)
+    counts = activity.load(recording)
+    ran = counts.on_cpu * counts.dur_ns - (counts.stolen_ns if counts.stolen_ns is not None else 0)
+    starts, at = np.unique(counts.bin_start_ns, return_inverse=True)
+    so_far = np.concatenate([[0], np.cumsum(np.bincount(at, weights=ran, minlength=len(starts)))])
+    edges = np.append(starts, length)
+    between: Ints = np.diff(np.interp(times - origin, edges, so_far)).astype(np.int64)
+    return between
+
+
+def _recorder_part(recording: Recording, start: Ints, end: Ints, other: Ints) -> Ints:
+    """Return which part of others' time was the recorder's: between two readings of its CPU clock, the same part everywhere."""
+    ns, _, value = _counter(recording, "recorder_cpu")
+    if len(ns) < 2 or not len(start):
+        return np.zeros(len(start), np.int64)
+    middle = start + (end - start) // 2
+    reading = np.clip(np.searchsorted(ns, middle, side="right") - 1, 0, len(ns) - 2)
+    total = np.bincount(reading, weights=other, minlength=len(ns) - 1)
+    used = np.diff(value).astype(np.float64)
+    part = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
+    recorder: Ints = np.minimum(other * np.clip(part, 0, 1)[reading], other).astype(np.int64)
+    return recorder
