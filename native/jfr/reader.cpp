@@ -208,7 +208,7 @@ bool Reader::load(uint64_t constants, uint64_t metadata) {
   if (!scanned) scan(&ignored, &checkpoints);
   // What is left of them, the newest first, as the chain goes.
   int64_t previous = 0;
-  for (auto at = checkpoints.rbegin(); at != checkpoints.rend(); ++at) add_checkpoint(*at, &previous);
+  for (auto at = checkpoints.rbegin(); at != checkpoints.rend(); ++at) add_checkpoint(*at, chunk_->end, &previous);
   return true;
 }
 
@@ -224,24 +224,31 @@ bool Reader::load_metadata(uint64_t offset) {
   return chunk_->metadata.parse(in);
 }
 
-// Follows the chain of checkpoints, each of which says how far before it the one before lies.
+// Follows the chain of checkpoints, each of which says how far before it the one before lies. Each ends before the next
+// begins: a chain of checkpoints inside each other would be the square of the file to read, and to keep.
 bool Reader::load_constants(uint64_t first) {
+  uint64_t end = chunk_->end;
   for (uint64_t at = first;;) {
     int64_t previous = 0;
-    if (!add_checkpoint(at, &previous)) return false;
+    if (!add_checkpoint(at, end, &previous)) return false;
     if (previous == 0) return true;
     if (previous > 0 || static_cast<uint64_t>(-(previous + 1)) >= at) {
       problem(at, "constants that point forward");  // and so might go round for ever
       return false;
     }
+    end = at;
     at -= static_cast<uint64_t>(-(previous + 1)) + 1;
   }
 }
 
-bool Reader::add_checkpoint(uint64_t offset, int64_t* previous) {
+bool Reader::add_checkpoint(uint64_t offset, uint64_t end, int64_t* previous) {
   uint64_t bytes = 0;
   int64_t type = -1;
   if (!event_at(offset, &bytes, &type) || type != kCheckpointEvent || bytes > kMostConstantBytes) return false;
+  if (bytes > end - offset) {
+    problem(offset, "constants that lie inside other constants");
+    return false;
+  }
   std::vector<uint8_t> whole = file_.copy(offset, bytes);
   if (whole.empty()) return false;
   std::string what;

