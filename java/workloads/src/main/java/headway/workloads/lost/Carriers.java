@@ -6,11 +6,13 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Virtual threads that sleep while a class is initialised: they keep their carriers, and others that are ready have none. Reached
- * by reflection, because this jar is built for JDK 17. Needs {@code -Djdk.virtualThreadScheduler.parallelism} of its threads.
+ * Virtual threads that are all unparked at once and then sleep while a class is initialised: they keep their carriers, and
+ * others that are ready have none. Reached by reflection, because this jar is built for JDK 17. Needs
+ * {@code -Djdk.virtualThreadScheduler.parallelism} and {@code maxPoolSize} of as many as threads.
  */
 final class Carriers implements Case {
     private static final int PER_CARRIER = 3;
@@ -44,15 +46,21 @@ final class Carriers implements Case {
     public void round() {
         int all = setting.threads() * PER_CARRIER;
         AtomicInteger ready = new AtomicInteger(all);
+        CountDownLatch go = new CountDownLatch(1);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < all; i++) {
-            Runnable task = () -> setting.ledger().takesPart(() -> stopAndGo(ready.decrementAndGet()));
+            Runnable task = () -> {
+                Uneven.await(go);
+                setting.ledger().takesPart(() -> stopAndGo(ready.decrementAndGet()));
+            };
             try {
                 threads.add((Thread) start.invoke(null, task));
             } catch (ReflectiveOperationException e) {
                 throw new IllegalStateException(e);
             }
         }
+        Work.await(() -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
+        go.countDown();
         setting.ledger().standsBy(() -> threads.forEach(Work::join));
     }
 

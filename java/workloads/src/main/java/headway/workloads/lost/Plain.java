@@ -26,7 +26,7 @@ final class Plain {
             CountDownLatch go = new CountDownLatch(1);
             List<Thread> all = new ArrayList<>();
             for (int i = 0; i < CROWD; i++) {
-                Thread thread = new Thread(null, () -> awaits(go), "crowd-" + i, 64 << 10);
+                Thread thread = new Thread(null, () -> Uneven.await(go), "crowd-" + i, 64 << 10);
                 thread.start();
                 all.add(thread);
             }
@@ -34,13 +34,5 @@ final class Plain {
             go.countDown();
             setting.ledger().standsBy(() -> all.forEach(Work::join));
         };
-    }
-
-    private static void awaits(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
     }
 }

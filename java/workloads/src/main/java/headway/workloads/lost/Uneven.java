@@ -64,7 +64,7 @@ final class Uneven {
         };
     }
 
-    private static void await(CountDownLatch latch) {
+    static void await(CountDownLatch latch) {
         try {
             latch.await();
         } catch (InterruptedException e) {
