@@ -60,7 +60,9 @@ def keys_of(data: LockData, sites: Sites, cause: Ints, waited: Ints) -> tuple[In
     return key, tuple(_described(data, int(cause[i]), int(i), several) for i in first)
 
 
-def _by_object(data: LockData, sites: Sites, cause: Ints, waited: Ints, names: list[str], class_of: Ints) -> Ints:
+def _by_object(
+    data: LockData, sites: Sites, cause: Ints, waited: Ints, names: list[str], class_of: Ints
+) -> NDArray[np.bool_]:
     """Return which blocks are told by their object."""
     blocks, blockers = data.blocks, data.blockers
     once = np.isin(sites.rule, [number for number, rule in enumerate(RULES) if rule.id in _ONCE])
@@ -75,13 +77,13 @@ def _by_object(data: LockData, sites: Sites, cause: Ints, waited: Ints, names: l
         kept = np.zeros(len(order), dtype=bool)
         kept[order] = rank < MOST_OBJECTS
         alone[rows] = kept[at]
-    return alone
+    return np.asarray(alone)
 
 
-def _several(data: LockData, key: Ints, alone: Ints) -> NDArray[np.bool_]:
+def _several(data: LockData, key: Ints, alone: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return per block whether its key stands for more than one object."""
     keys, _, _ = numbered_pairs(key, data.blocks.blocker)
-    return np.asarray((np.bincount(keys, minlength=int(key.max()) + 1) > 1)[key] & ~np.asarray(alone, dtype=bool))
+    return np.asarray((np.bincount(keys, minlength=int(key.max()) + 1) > 1)[key] & ~alone)
 
 
 def _described(data: LockData, cause: int, block: int, several: NDArray[np.bool_]) -> Waited:

@@ -10,7 +10,7 @@ Bounded    a lock with many waiters and short holds has waiters x holds pieces. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -149,13 +149,25 @@ def _as_begun(data: LockData, endless: LockPieces, first: LockPieces) -> LockPie
     return LockPieces(own, begin, until, own, holder, np.ones(len(own), bool), endless.least_ns)
 
 
-_COLUMNS = ("block", "start", "end", "at", "holder", "is_cycle")
-
-
 def _where(pieces: LockPieces, keep: NDArray[np.bool_]) -> LockPieces:
-    return replace(pieces, **{name: getattr(pieces, name)[keep] for name in _COLUMNS})
+    return LockPieces(
+        pieces.block[keep],
+        pieces.start[keep],
+        pieces.end[keep],
+        pieces.at[keep],
+        pieces.holder[keep],
+        pieces.is_cycle[keep],
+        pieces.least_ns,
+    )
 
 
 def _joined(parts: list[LockPieces]) -> LockPieces:
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    return replace(parts[0], **columns)
+    return LockPieces(
+        np.concatenate([part.block for part in parts]),
+        np.concatenate([part.start for part in parts]),
+        np.concatenate([part.end for part in parts]),
+        np.concatenate([part.at for part in parts]),
+        np.concatenate([part.holder for part in parts]),
+        np.concatenate([part.is_cycle for part in parts]),
+        parts[0].least_ns,
+    )

@@ -1,0 +1,145 @@
+"""Which code was a thread in during some stretches of time? Asked for the largest losses only, so it asks the samples each time.
+
+Method     the samples of one thread inside the stretches; of each stack the innermost frame that is Java code and not the JDK's
+           counts. The method with most weight is the answer, with its most frequent line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.lock_arrays import distinct
+from headway.analyses.lock_data import whole
+from headway.analyses.lock_rules import is_jdk, is_proxy
+from headway.analyses.why_types import SLEEP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Where = tuple[str | None, int | None]
+
+_RUNNING = "event IN ('cpu', 'cycles') OR (event = 'wall' AND state = 'running')"
+_WALL = "event = 'wall'"
+_JAVA = ("java", "interpreted", "inlined", "c1")
+_IN_SLEEP = (3,)
+_IN_IO = (4, 5, 6, 7)
+"""Values of slice.blocked_in."""
+_MOST_SAMPLES = 50_000
+
+
+class Code:
+    """Looks code up in the samples of one recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        """Nothing is loaded until it is needed."""
+        self.recording = recording
+
+    def running(self, thread: int, start: Ints, end: Ints) -> Where:
+        """Return where a thread ran during some stretches, which may overlap."""
+        time, stack, weight = self._samples(thread, _RUNNING)
+        inside = _inside(time, start, end)
+        return self._hottest(stack[inside], weight[inside])
+
+    def alone(self, thread: int, window: tuple[int, int]) -> Where:
+        """Return where a thread ran while no other application thread was running or ready to."""
+        time, stack, weight = self._samples(thread, _RUNNING)
+        inside = np.flatnonzero((time >= window[0]) & (time < window[1]))
+        if not len(inside):
+            return None, None
+        inside = inside[np.linspace(0, len(inside) - 1, min(len(inside), _MOST_SAMPLES)).astype(np.int64)]
+        by_itself = inside[self.active(time[inside]) <= 1]
+        return self._hottest(stack[by_itself], weight[by_itself])
+
+    def blocked(self, thread: int, cause: str, window: tuple[int, int]) -> Where:
+        """Return where a thread slept or waited for I/O: samples while the kernel says so; without its word, all it has."""
+        time, stack, weight = self._samples(thread, _WALL)
+        start, end = self._asleep(thread, _IN_SLEEP if cause == SLEEP else _IN_IO)
+        inside = _inside(time, np.maximum(start, window[0]), np.minimum(end, window[1]))
+        return self._hottest(stack[inside], weight[inside])
+
+    def active(self, times: Ints) -> Ints:
+        """Return how many application threads were running or ready to run at some moments, in order. One pass over slices."""
+        change = np.zeros(len(times) + 1, dtype=np.int64)
+        origin = self.recording.window_ns[0]
+        if not self.recording.has("slice"):
+            return change[:-1]
+        rows = (
+            f"SELECT s.start_ns - COALESCE(s.runnable_ns, 0) - {origin} AS woken, s.start_ns + s.running_ns - {origin} AS stop"
+            " FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind IN ('app', 'carrier')"
+        )
+        for batch in self.recording.batches(rows):
+            woken, stop = (column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns)
+            np.add.at(change, np.searchsorted(times, woken), 1)
+            np.add.at(change, np.searchsorted(times, stop), -1)
+        return np.cumsum(change)[:-1]
+
+    def _samples(self, thread: int, which: str) -> tuple[Ints, Ints, Ints]:
+        none = np.zeros(0, dtype=np.int64)
+        if thread < 0 or not self.recording.has("sample"):
+            return none, none, none
+        found = self.recording.query(
+            f"SELECT ns, stack_id, weight FROM sample WHERE thread_id = {thread} AND stack_id IS NOT NULL AND ({which})"
+            " ORDER BY ns"
+        ).fetchnumpy()
+        return whole(found["ns"]) - self.recording.window_ns[0], whole(found["stack_id"]), whole(found["weight"])
+
+    @cached_property
+    def _knows_calls(self) -> bool:
+        found = self.recording.query("SELECT * FROM slice LIMIT 0").description or ()
+        return any(column[0] == "blocked_in" for column in found)
+
+    def _asleep(self, thread: int, calls: tuple[int, ...]) -> tuple[Ints, Ints]:
+        none = np.zeros(0, dtype=np.int64)
+        if thread < 0 or not self.recording.has("slice") or not self._knows_calls:
+            return none, none
+        found = self.recording.query(
+            "SELECT start_ns - COALESCE(runnable_ns, 0) AS woken, blocked_ns FROM slice"
+            f" WHERE thread_id = {thread} AND blocked_ns > 0 AND blocked_in IN ({', '.join(map(str, calls))})"
+        ).fetchnumpy()
+        end = whole(found["woken"]) - self.recording.window_ns[0]
+        return end - whole(found["blocked_ns"]), end
+
+    def _hottest(self, stack: Ints, weight: Ints) -> Where:
+        if not len(stack):
+            return None, None
+        stacks, at = np.unique(stack, return_inverse=True)
+        total = np.bincount(at.reshape(-1), weights=weight)
+        own = self._own_frames(stacks)
+        methods: Counter[str] = Counter()
+        lines: Counter[tuple[str, int | None]] = Counter()
+        for number, ns in zip(stacks.tolist(), total.tolist(), strict=True):
+            if number in own:
+                method, line = own[number]
+                methods[method] += ns
+                lines[method, line] += ns
+        if not methods:
+            return None, None
+        method = max(methods, key=lambda each: methods[each])
+        return max((each for each in lines if each[0] == method), key=lambda each: lines[each])
+
+    def _own_frames(self, stacks: Ints) -> dict[int, tuple[str, int | None]]:
+        """Return the innermost own frame of each stack that has one."""
+        wanted = ", ".join(map(str, distinct(stacks).tolist()))
+        rows = self.recording.query(
+            "SELECT s.stack_id, f.class_name, f.method, f.line, f.kind FROM stack s JOIN frame f ON f.frame_id = s.frame_id"
+            f" WHERE s.stack_id IN ({wanted}) ORDER BY s.stack_id, s.depth"
+        ).fetchall()
+        found: dict[int, tuple[str, int | None]] = {}
+        for number, class_name, method, line, kind in rows:
+            if number not in found and kind in _JAVA and not is_jdk(class_name) and not is_proxy(class_name):
+                found[number] = f"{class_name}.{method}", line
+        return found
+
+
+def _inside(time: Ints, start: Ints, end: Ints) -> Ints:
+    """Return which moments lie in at least one of some stretches."""
+    begun = np.searchsorted(np.sort(start), time, side="right")
+    over = np.searchsorted(np.sort(np.maximum(end, start)), time, side="right")
+    return np.flatnonzero(begun > over)
