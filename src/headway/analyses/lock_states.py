@@ -127,15 +127,16 @@ def _kernel_edges(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
         return (np.zeros(0, np.int64),) * 3
     import pyarrow as pa
 
-    connection = recording.connection()
+    # A connection of its own: on the recording's, a caller may have rows to fetch yet, and then nothing can be registered.
+    connection = recording.connection().cursor()
     connection.register("headway_wanted", pa.table({"thread_id": platform}))
     try:
-        rows = recording.query(
+        rows = connection.execute(
             "SELECT thread_id, start_ns, blocked_ns, coalesce(runnable_ns, 0) AS runnable_ns, running_ns FROM slice"
             " WHERE thread_id IN (SELECT thread_id FROM headway_wanted)"
         ).fetchnumpy()
     finally:
-        connection.unregister("headway_wanted")
+        connection.close()
     column = {name: np.asarray(values).astype(np.int64) for name, values in rows.items()}
     order = np.lexsort((column["start_ns"] - column["runnable_ns"] - column["blocked_ns"], column["thread_id"]))
     column = {name: values[order] for name, values in column.items()}
