@@ -140,13 +140,14 @@ def window(recording: Recording, case: Played) -> tuple[int, int]:
 
 
 def ready_ns(recording: Recording, case: Played) -> int:
-    """Return how long threads of the program were ready but did not run while a case played."""
-    begin, end = case.begin_ns, case.end_ns
+    """Return how long threads of the program had been woken but did not run yet while a case played.
+
+    The program counts that to what they waited for; an account, to the scheduler or to who had the core.
+    """
+    late = f"greatest(0, least(s.start_ns, {case.end_ns}) - greatest(s.start_ns - s.runnable_ns, {case.begin_ns}))"
     rows = recording.query(
-        "SELECT coalesce(sum(greatest(0, least(s.start_ns, $1) - greatest(s.start_ns - s.runnable_ns, $2))), 0)::BIGINT "
-        "FROM slice s JOIN thread t USING (thread_id) WHERE t.kind IN ('app', 'carrier')".replace(
-            "$1", str(end)
-        ).replace("$2", str(begin))
+        f"SELECT coalesce(sum({late}), 0)::BIGINT FROM slice s JOIN thread t USING (thread_id) "
+        "WHERE t.kind IN ('app', 'carrier') AND s.blocked_ns > 0"
     ).fetchall()
     return int(rows[0][0])
 
