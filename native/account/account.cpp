@@ -35,10 +35,10 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
       probe_results_(probes.rows),
       next_probe_(probes.rows),
       ledger_(&rows_, options_.cores, options_.from_ns, options_.to_ns, options_.bin_ns),
+      platform_(threads.kind.size()),
       now_ns_(options_.to_ns) {
-  const size_t platform = threads.kind.size();
   const size_t all =
-      std::max({platform, pieces_.threads(), static_cast<size_t>(static_cast<int64_t>(pieces_.highest_target()) + 1)});
+      std::max({platform_, pieces_.threads(), static_cast<size_t>(static_cast<int64_t>(pieces_.highest_target()) + 1)});
   threads_.resize(all);
   heap_.resize(all);
   directed_on_.resize(all);
@@ -54,7 +54,7 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
   for (uint32_t thread = 0; thread < all; ++thread) {
     Thread& t = threads_[thread];
     t.piece = pieces_.last(thread);
-    t.is_virtual = thread >= platform;
+    t.is_virtual = thread >= platform_;
     t.kind = t.is_virtual ? kAppKind : threads.kind[thread];
     t.is_background = thread < threads.is_background.size() && threads.is_background[thread] != 0;
     if (!t.is_virtual) continue;
@@ -74,12 +74,13 @@ bool Account::batch(const SliceColumns& slices) {
       step_to(options_.from_ns);
       return false;
     }
-    if (slices.thread_id[i] < 0 || static_cast<size_t>(slices.thread_id[i]) >= threads_.size()) continue;
-    if (end > now_ns_ && now_ns_ < options_.to_ns) ++out_of_order_;
+    if (slices.thread_id[i] < 0 || static_cast<size_t>(slices.thread_id[i]) >= platform_) continue;
+    if (end > before_ns_) ++out_of_order_;
+    end = std::min(end, before_ns_);
+    before_ns_ = end;
     step_to(std::min(end, options_.to_ns));
     const auto thread = static_cast<uint32_t>(slices.thread_id[i]);
     Thread& t = threads_[thread];
-    if (t.is_virtual) continue;
     const uint8_t flags = slices.flags[i];
     const int64_t running = ns(std::max<int64_t>(slices.running_ticks[i], 0));
     const int64_t runnable = (flags & kRunnableUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.runnable_ticks[i], 0));

@@ -152,7 +152,9 @@ class Account {
   std::vector<Thread> threads_;
   Ledger ledger_;
   TimeHeap heap_;
+  size_t platform_;  // threads that slices tell of; those from here on are virtual
   int64_t now_ns_;
+  int64_t before_ns_ = INT64_MAX;  // the slices to come end here or earlier
   uint64_t out_of_order_ = 0;
 
   int64_t running_[kUsedKinds] = {};

@@ -1,0 +1,169 @@
+"""The native account of lost cores against every instant counted on its own, for any input, sensible or not."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from account_cases import Case, Piece, Slice, native
+from account_oracle import CODE, account
+from headway.analyses.why_types import CAUSES
+
+END = 40
+THREADS = 6
+SMALL = st.integers(-2, 9)
+LENGTHS = st.one_of(st.just(0), SMALL)
+ENDS = st.integers(-5, END + 8)
+WHO = st.integers(-1, THREADS)
+
+SLICES = st.builds(
+    Slice,
+    thread=WHO,
+    end=ENDS,
+    running=LENGTHS,
+    runnable=LENGTHS,
+    blocked=st.one_of(LENGTHS, st.integers(0, END)),
+    stolen=LENGTHS,
+    waker=st.integers(-2, THREADS),
+    irq=st.booleans(),
+    blocked_in=st.integers(0, 10),
+)
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> Piece:
+    """Draw a wait; a queue has one producer, so that it does not matter which of its consumers is asked."""
+    cause = draw(
+        st.sampled_from([*range(len(CAUSES)), CODE["imbalance"], CODE["imbalance"], CODE["starved_consumer"], 99])
+    )
+    target = draw(st.integers(-1, THREADS + 2))
+    key = target if cause == CODE["starved_consumer"] else draw(st.integers(-1, 2))
+    start = draw(ENDS)
+    return Piece(
+        draw(st.integers(-1, THREADS + 2)), start, start + draw(SMALL), cause, key, target, draw(st.booleans())
+    )
+
+
+SPANS = st.tuples(ENDS, ENDS, st.integers(0, 5), st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0]))
+OTHERS = st.tuples(ENDS, ENDS, SMALL, SMALL)
+
+
+@st.composite
+def cases(draw: st.DrawFn, is_sorted: bool = True) -> Case:
+    """Draw a case; nothing about it need make sense but, perhaps, the order of its slices."""
+    slices = draw(st.lists(SLICES, max_size=24))
+    if is_sorted:
+        slices.sort(key=lambda each: each.end)
+    begin = draw(st.integers(0, END))
+    return Case(
+        kinds=draw(st.lists(st.sampled_from([0, 0, 0, 0, 1, 2, 3, 4, 255]), min_size=1, max_size=THREADS)),
+        slices=slices,
+        pieces=draw(st.lists(pieces(), max_size=16)),
+        background=draw(st.lists(st.booleans(), max_size=THREADS)),
+        spans=draw(st.lists(SPANS, max_size=3)),
+        others=draw(st.lists(OTHERS, max_size=4)),
+        probes=sorted(draw(st.lists(st.tuples(ENDS, WHO), max_size=8))),
+        window=(begin, draw(st.integers(begin, END))),
+        cuts=draw(st.lists(ENDS, max_size=3)),
+        cores=draw(st.sampled_from([1.0, 2.0, 2.5, 4.0, 0.5])),
+        bin_ns=draw(st.integers(1, 50)),
+    )
+
+
+def rows_of(segment: dict[str, Any]) -> dict[tuple[int, int, int], float]:
+    """Return a segment's losses by (cause, key, thread)."""
+    columns = (segment[name].tolist() for name in ("cause", "key", "thread", "core_ns"))
+    return {(cause, key, thread): core_ns for cause, key, thread, core_ns in zip(*columns, strict=True)}
+
+
+def assert_same(case: Case) -> None:
+    """Compare the account with counting."""
+    found = native(case)
+    segments, probes = account(case)
+    assert [(s["start_ns"], s["end_ns"]) for s in found["segments"]] == spans_of(case)
+    for segment, wanted in zip(found["segments"], segments, strict=True):
+        assert segment["used"].tolist() == pytest.approx(wanted.used, abs=1e-6)
+        assert segment["stolen"] == pytest.approx(wanted.stolen, abs=1e-6)
+        assert segment["other"] == pytest.approx(wanted.other, abs=1e-6)
+        assert segment["excess_ns"] == pytest.approx(wanted.excess, abs=1e-6)
+        rows = rows_of(segment)
+        for row in rows.keys() | wanted.lost.keys():
+            assert rows.get(row, 0.0) == pytest.approx(wanted.lost.get(row, 0.0), abs=1e-6), row
+    kept = list(zip(found["directed"].tolist(), found["undirected"].tolist(), strict=True))
+    inside = [case.window[0] <= ns < case.window[1] and thread >= 0 for ns, thread in case.probes]
+    for got, want, counts in zip(kept, probes, inside, strict=True):
+        assert got == pytest.approx(want if counts else (0.0, 0.0), abs=1e-6)
+
+
+def spans_of(case: Case) -> list[tuple[int, int]]:
+    """Return the segments that the cuts make of the window."""
+    begin, end = case.window
+    edges = [begin, *sorted({cut for cut in case.cuts if begin < cut < end}), end]
+    return list(pairwise(edges))
+
+
+def assert_identity(case: Case) -> None:
+    """Check that everything sums to cores x time, and that the bins sum to it as well."""
+    found = native(case)
+    total = np.zeros(27)
+    for segment in found["segments"]:
+        length = segment["end_ns"] - segment["start_ns"]
+        parts = np.concatenate([segment["used"], [segment["stolen"], segment["other"]], segment["lost"]])
+        assert (parts >= -1e-6).all()
+        assert parts.sum() == pytest.approx(case.cores * length, abs=1e-5)
+        assert segment["error_ns"] == pytest.approx(0, abs=1e-5)
+        by_cause = np.zeros(len(CAUSES))
+        np.add.at(by_cause, segment["cause"], segment["core_ns"])
+        assert by_cause.tolist() == pytest.approx(segment["lost"].tolist(), abs=1e-5)
+        total += parts
+    bins = found["bins"].reshape(-1, 27)
+    assert len(bins) == max(1, -(-(case.window[1] - case.window[0]) // case.bin_ns))
+    assert bins.sum(axis=0).tolist() == pytest.approx(total.tolist(), abs=1e-5)
+
+
+@settings(max_examples=400)
+@given(cases())
+def test_each_core_of_each_instant_goes_where_the_rules_say(case: Case) -> None:
+    assert_same(case)
+
+
+@settings(max_examples=150)
+@given(cases(is_sorted=False))
+def test_slices_out_of_order_are_taken_as_far_as_they_fit(case: Case) -> None:
+    assert_same(case)
+
+
+@settings(max_examples=200)
+@given(cases(is_sorted=False))
+def test_everything_sums_to_cores_times_wall_time_whatever_comes_in(case: Case) -> None:
+    assert_identity(case)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Slice,
+            thread=st.integers(-(1 << 31), (1 << 31) - 1),
+            end=st.integers(-(1 << 63), (1 << 63) - 1),
+            running=st.integers(-(1 << 63), (1 << 63) - 1),
+            runnable=st.integers(-(1 << 63), (1 << 63) - 1),
+            blocked=st.integers(-(1 << 63), (1 << 63) - 1),
+            stolen=st.integers(-(1 << 63), (1 << 63) - 1),
+            waker=st.integers(-(1 << 31), (1 << 31) - 1),
+            blocked_in=st.integers(0, 255),
+        ),
+        max_size=12,
+    )
+)
+def test_values_beyond_all_times_break_nothing(slices: list[Slice]) -> None:
+    rows = [
+        Slice(i % 2, *(getattr(s, n) for n in ("end", "running", "runnable", "blocked", "stolen")))
+        for i, s in enumerate(slices)
+    ]
+    assert_identity(Case(kinds=[0, 1], slices=[*slices, *rows]))
+    assert_identity(Case(kinds=[0, 1], slices=rows))
