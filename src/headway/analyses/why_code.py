@@ -92,8 +92,7 @@ class Code:
 
     @cached_property
     def _knows_calls(self) -> bool:
-        found = self.recording.query("SELECT * FROM slice LIMIT 0").description or ()
-        return any(column[0] == "blocked_in" for column in found)
+        return "blocked_in" in column_names(self.recording, "slice")
 
     def _asleep(self, thread: int, calls: tuple[int, ...]) -> tuple[Ints, Ints]:
         none = np.zeros(0, dtype=np.int64)
@@ -136,6 +135,14 @@ class Code:
             if number not in found and kind in _JAVA and not is_jdk(class_name) and not is_proxy(class_name):
                 found[number] = f"{class_name}.{method}", line
         return found
+
+
+def column_names(recording: Recording, table: str) -> set[str]:
+    """Return the columns that a table has in this recording."""
+    found = recording.query(f"SELECT * FROM {table} LIMIT 0")
+    names = {column[0] for column in found.description or ()}
+    found.fetchall()
+    return names
 
 
 def _inside(time: Ints, start: Ints, end: Ints) -> Ints:

@@ -1,0 +1,299 @@
+"""What speaks for a cause? Sentences with figures, most telling first, and the same figures as numbers.
+
+Question   of one loss: how often and how long was waited, for whom, and what did that thread do meanwhile?
+Method     waits come from why_waits, what holders of locks did from lock_holders, meetings at barriers and latches from
+           why_meetings, everything else from the tables (why_evidence_kernel). Asked for the largest losses only.
+Assumes    and errs as these modules do. A figure that a recording can't tell is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import why_types as causes
+from headway.analyses.lock_arrays import numbered
+from headway.analyses.lock_holders import doings
+from headway.analyses.lock_types import DOING
+from headway.analyses.units import duration, percent, significant
+from headway.analyses.why_evidence_kernel import LONG_NS, Kernel
+from headway.analyses.why_meetings import meetings
+from headway.analyses.why_types import CAUSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.why_places import Places
+
+    Ints = NDArray[np.int64]
+    Window = tuple[int, int]
+    Figures = dict[str, float | int | str | None]
+    Told = tuple[list[str], Figures]
+
+_CODES = {cause: code for code, cause in enumerate(CAUSES)}
+_DOES = {
+    "running": "running",
+    "runnable": "ready to run",
+    "blocked": "blocked on another lock",
+    "gc_pause": "stopped by the collector",
+    "sleeping": "asleep or in I/O",
+    "handoff": "being woken up",
+    "unknown": "doing what is not known",
+}
+_SLEEPS, _CALLS = (3,), (4, 5, 6, 7)
+_MOST_NAMES = 3
+
+
+class Evidence:
+    """Explains losses of one recording. Nothing is loaded until it is needed."""
+
+    def __init__(self, places: Places) -> None:
+        """Take what names places, and with it the recording and its waits."""
+        self.places = places
+        self.waits = places.waits
+        self.kernel = Kernel(places.recording)
+        self._by_cause: Mapping[str, Callable[[str, int, int, Window], Told]] = {
+            causes.LOCK: self._lock,
+            causes.IMBALANCE: self._imbalance,
+            causes.STARVED: self._queue,
+            causes.FULL: self._queue,
+            causes.CONDITION: self._condition,
+            causes.SLEEP: self._still,
+            causes.IO: self._still,
+            causes.SERIAL: self._serial,
+            causes.FEW: self._few,
+            causes.SCHEDULER: self._ready,
+            causes.QUOTA: self._ready,
+            causes.CARRIERS: self._carriers,
+        }
+
+    def of(self, cause: str, key: int, thread: int, window: Window) -> tuple[tuple[str, ...], Figures]:
+        """Return the sentences and figures of a loss in a window; none where nothing more is known."""
+        if cause in (causes.GC, causes.SAFEPOINT, causes.START, causes.END):
+            told = self._phases(cause, window)
+        elif cause in self._by_cause:
+            told = self._by_cause[cause](cause, key, thread, window)
+        else:
+            told = [], {}
+        return tuple(text.removesuffix(".") for text in told[0]), told[1]
+
+    # --- waits ---------------------------------------------------------------------------------------------------------
+
+    def _rows(self, cause: str, key: int, window: Window) -> Ints:
+        return self.places.pieces(cause, key, window) if key >= 0 else np.zeros(0, np.int64)
+
+    def _lengths(self, rows: Ints, window: Window) -> Ints:
+        waits = self.waits
+        return np.asarray(np.minimum(waits.end[rows], window[1]) - np.maximum(waits.start[rows], window[0]))
+
+    def _waited(self, rows: Ints, window: Window) -> Told:
+        """Tell how many waits there were."""
+        if not len(rows):
+            return [], {}
+        count = len(np.unique(self.waits.block[rows]))
+        threads = len(np.unique(self.waits.thread[rows]))
+        total = int(self._lengths(rows, window).sum())
+        who = f"{_many(count, 'wait')} of {_many(threads, 'thread')}"
+        text = f"{who}, {duration(total)} in all, {duration(total / count)} on average."
+        return [text], {"waits": count, "threads": threads, "wait_ns": total, "mean_wait_ns": round(total / count)}
+
+    def _targets(self, rows: Ints, window: Window) -> list[tuple[int, float]]:
+        """Return for whom was waited, and for what part of the time each, most first; nobody is left out."""
+        length, target = self._lengths(rows, window), self.waits.target[rows]
+        total = max(int(length.sum()), 1)
+        threads, at = np.unique(target, return_inverse=True)
+        sums = np.bincount(at.reshape(-1), weights=length)
+        found = [(int(one), float(ns) / total) for one, ns in zip(threads, sums, strict=True) if one >= 0]
+        return sorted(found, key=lambda row: -row[1])
+
+    def _names(self, shares: list[tuple[int, float]]) -> str:
+        shown = [f"'{self.places.thread(one)[0]}' ({percent(share)})" for one, share in shares[:_MOST_NAMES]]
+        rest = len(shares) - len(shown)
+        return ", ".join(shown) + (f" and {_many(rest, 'other')}" if rest > 0 else "")
+
+    def _lock(self, cause: str, key: int, _: int, window: Window) -> Told:
+        rows = self._rows(cause, key, window)
+        text, figures = self._waited(rows, window)
+        holders = self._targets(rows, window)
+        if holders:
+            text.insert(0, f"Meanwhile held by, or handed over to, {self._names(holders)}.")
+            figures |= {"holders": len(holders), "main_holder_share": holders[0][1]}
+        did = self._holding(rows)
+        if did:
+            parts = [f"{_DOES[state]} {percent(share)}" for state, share in did.items() if share >= 0.005]
+            text.insert(1, f"While others waited, its holder was {', '.join(parts)} of the time.")
+            figures |= {f"holder_{state}_share": share for state, share in did.items()}
+        if rows.size and self.waits.is_cycle[rows].any():
+            ring = int(self._lengths(rows[self.waits.is_cycle[rows]], window).sum())
+            text.append(
+                f"For {duration(ring)} of it threads waited for each other in a ring: a deadlock, while it lasts."
+            )
+            figures["ring_ns"] = ring
+        return text, figures
+
+    def _holding(self, rows: Ints) -> dict[str, float]:
+        """Return what holders did, as parts of the waiters' time, most first."""
+        waits = self.waits
+        if waits.data is None or not len(rows):
+            return {}
+        blocks = np.unique(waits.block[rows])
+        objects, at = numbered(waits.data.blocks.blocker[blocks])
+        unit = np.full(len(waits.data.blocks), -1, dtype=np.int64)
+        unit[blocks] = at
+        found = doings(waits.data, unit, objects)
+        sums = np.bincount(found.state, weights=found.ns, minlength=len(DOING))
+        total = float(sums.sum())
+        order = np.argsort(-sums, kind="stable").tolist()
+        return {DOING[i]: float(sums[i]) / total for i in order if sums[i] > 0} if total else {}
+
+    def _imbalance(self, cause: str, key: int, thread: int, window: Window) -> Told:
+        rows = self._rows(cause, key, window)
+        text, figures = self._waited(rows, window)
+        met = meetings(self.waits, self.kernel, rows, window) if len(rows) else None
+        if met is None or not met.last:
+            return text, figures
+        last, times = max(met.last.items(), key=lambda row: (row[1], row[0] == thread))
+        name = self.places.thread(last)[0]
+        text.insert(0, f"The last to come was '{name}' in {times} of {_many(met.count, 'meeting')}.")
+        figures |= {"meetings": met.count, "last_thread": name, "last_times": times}
+        if met.others_mean_ns is not None and met.last_ns is not None:
+            ratio = f", {significant(met.last_ns / met.others_mean_ns)} times as long" if met.others_mean_ns else ""
+            text.insert(
+                1,
+                f"Before {'it' if met.looked_at == 1 else 'each'} the last one ran {duration(met.last_ns)} on average,"
+                f" the others {duration(met.others_mean_ns)}{ratio}.",
+            )
+            figures |= {"last_mean_run_ns": round(met.last_ns), "others_mean_run_ns": round(met.others_mean_ns)}
+        return text, figures
+
+    def _queue(self, cause: str, key: int, _: int, window: Window) -> Told:
+        rows = self._rows(cause, key, window)
+        text, figures = self._waited(rows, window)
+        slow = self._targets(rows, window)
+        if not slow:
+            return text, figures
+        stage = "producer" if cause == causes.STARVED else "consumer"
+        threads, ran = self.kernel.ran(np.array([window[0]]), np.array([window[1]]))
+        busy = {int(one): int(ns[0]) / (window[1] - window[0]) for one, ns in zip(threads, ran, strict=True)}
+        share = busy.get(slow[0][0])
+        said = (
+            f"; '{self.places.thread(slow[0][0])[0]}' was running for {percent(share)} of the time"
+            if share is not None
+            else ""
+        )
+        text.insert(0, f"The slow side is the {stage}: {self._names(slow)} ended the waits{said}.")
+        figures |= {"slow_stage": stage, "slow_threads": len(slow), "slow_busy_share": share}
+        return text, figures
+
+    def _condition(self, cause: str, key: int, _: int, window: Window) -> Told:
+        rows = self._rows(cause, key, window)
+        text, figures = self._waited(rows, window)
+        wakers = self._targets(rows, window)
+        if wakers:
+            text.append(f"Woken by {self._names(wakers)}.")
+            figures |= {"wakers": len(wakers), "main_waker_share": wakers[0][1]}
+        return text, figures
+
+    def _still(self, cause: str, key: int, thread: int, window: Window) -> Told:
+        text, figures = self._waited(self._rows(cause, key, window), window)
+        if text:
+            return text, figures
+        count, total = self.kernel.stood(thread, _SLEEPS if cause == causes.SLEEP else _CALLS, window)
+        if not count:
+            return [], {}
+        name = self.places.thread(thread)[0]
+        what = "slept" if cause == causes.SLEEP else "waited for files, the network or another process"
+        who = f"'{name}'" if name is not None else "The program's threads"
+        said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average."
+        return [said], {"times": count, "blocked_ns": total, "mean_ns": round(total / count)}
+
+    def _carriers(self, cause: str, _: int, __: int, window: Window) -> Told:
+        waits = self.waits
+        rows = np.flatnonzero((waits.cause == _CODES[cause]) & (waits.end > window[0]) & (waits.start < window[1]))
+        text, figures = self._waited(rows, window)
+        carriers, pinned = self.kernel.carriers()
+        text.append(f"There were {_many(carriers, 'carrier')}; {_many(pinned, 'park')} kept one.")
+        figures |= {"carriers": carriers, "pinned_parks": pinned}
+        return text, figures
+
+    # --- no waits ------------------------------------------------------------------------------------------------------
+
+    def _serial(self, _: str, __: int, thread: int, window: Window) -> Told:
+        text: list[str] = []
+        figures: Figures = {}
+        name = self.places.thread(thread)[0]
+        longest = self.kernel.longest_alone(thread, window) if thread >= 0 else None
+        method, _line = self.places.code.alone(thread, window)
+        if longest is not None:
+            text.append(f"'{name}' worked alone for up to {duration(longest)} at a stretch.")
+            figures["longest_alone_ns"] = longest
+        if method is not None:
+            text.append(f"Most of its samples then are in {method}.")
+        active = self.kernel.active(window)
+        if active is not None:
+            wall = window[1] - window[0]
+            text.append(f"Exactly one thread was active for {percent(min(active[1] / wall, 1))} of the wall time.")
+            figures["one_active_ns"] = active[1]
+        return text, figures
+
+    def _few(self, cause: str, _: int, __: int, window: Window) -> Told:
+        text: list[str] = []
+        figures: Figures = {}
+        active = self.kernel.active(window)
+        if active is not None:
+            text.append(f"On average {significant(active[0])} threads were active.")
+            figures["mean_active"] = active[0]
+        waits = self.waits
+        idle = np.flatnonzero((waits.cause == _CODES[cause]) & (waits.end > window[0]) & (waits.start < window[1]))
+        if len(idle):
+            threads = len(np.unique(waits.thread[idle]))
+            length = int(self._lengths(idle, window).sum())
+            text.append(
+                f"{_many(threads, 'thread')} waited for work {_many(len(idle), 'time')}, {duration(length)} in all:"
+                " there were fewer or coarser tasks than threads."
+            )
+            figures |= {"idle_threads": threads, "idle_times": len(idle), "idle_ns": length}
+        elif active is not None:
+            text.append("No idle thread waited for work: there were not more threads.")
+        return text, figures
+
+    def _ready(self, _: str, __: int, ___: int, window: Window) -> Told:
+        if not self.places.recording.has("slice"):
+            return [], {}
+        found = self.kernel.ready(window)
+        text = [f"Threads were ready to run, and did not, for {duration(found['ready_ns'])} in all."]
+        if found["long_waits"]:
+            text.append(
+                f"{_many(found['long_waits'], 'wait')} for a core took more than {duration(LONG_NS)}, the longest"
+                f" {duration(found['longest_ns'])}."
+            )
+        if "migrations" in found:
+            text.append(f"Threads changed their CPU {_many(found['migrations'], 'time')}.")
+        return text, dict(found)
+
+    def _phases(self, cause: str, window: Window) -> Told:
+        kind = {causes.GC: "gc_pause", causes.SAFEPOINT: "safepoint", causes.START: "startup", causes.END: "shutdown"}[
+            cause
+        ]
+        found = self.kernel.phases(kind, window)
+        if not found:
+            return [], {}
+        total, longest = sum(ns for ns, _ in found), found[0][0]
+        if cause in (causes.START, causes.END):
+            return [f"It took {duration(total)}."], {"phase_ns": total}
+        sums: dict[str, int] = {}
+        for ns, why in found:
+            sums[why or "not told"] = sums.get(why or "not told", 0) + ns
+        most = sorted(sums, key=lambda each: -sums[each])[:_MOST_NAMES]
+        named = ", ".join(f"{each} ({duration(sums[each])})" for each in most)
+        text = [
+            f"{_many(len(found), 'pause')}, {duration(total)} in all, the longest {duration(longest)}.",
+            f"Causes: {named}.",
+        ]
+        return text, {"pauses": len(found), "pause_ns": total, "longest_ns": longest, "main_cause": most[0]}
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

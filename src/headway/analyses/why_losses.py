@@ -1,0 +1,122 @@
+"""The losses of an account as people read them: cause, place, evidence, and a bound of the speedup.
+
+Question   what stands behind the core time that a sweep charged to each cause, object and thread?
+Method     rows are put together (why_rows), named (why_places), explained (why_evidence) and bounded (why_bounds). How long a
+           loss was there: the waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such
+           records the time that its thread was blocked so; else as long as its core time, one core at a time.
+Assumes    and errs as these modules do.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import why_types as causes
+from headway.analyses.spans import Spans
+from headway.analyses.why_bounds import Ground, Presence, bound
+from headway.analyses.why_evidence import Evidence
+from headway.analyses.why_places import Places
+from headway.analyses.why_rows import Row, rows_of, there
+from headway.analyses.why_types import CAUSES, Loss, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.why_evidence import Figures
+    from headway.analyses.why_rows import There
+    from headway.analyses.why_sweep import Segment
+    from headway.analyses.why_waits import Waits
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+NAMES = tuple(CAUSES)
+PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}
+STILL = (*PHASES, causes.UNKNOWN)
+"""Causes while which the program does not run."""
+MADE = (causes.STARVED, causes.FULL)
+EXPLAINED = 0.005
+"""Losses of at least this part of the core time get evidence."""
+
+
+class Losses:
+    """Makes the losses of accounts of one recording."""
+
+    def __init__(self, recording: Recording, waits: Waits) -> None:
+        """Nothing is loaded until it is needed."""
+        self.recording = recording
+        self.waits = waits
+        self.places = Places(recording, waits)
+        self.evidence = Evidence(self.places)
+
+    def of(
+        self, segments: Sequence[Segment], window: tuple[int, int], ground: Ground, core_ns: int
+    ) -> tuple[Loss, ...]:
+        """Return what was lost in segments that make up a window, largest first."""
+        cause, key, thread, lost = (
+            np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
+        )
+        rows = rows_of(cause, key, thread, lost.astype(float), core_ns)
+        waited = there(self.waits, [row.key for row in rows], window)
+        running = sum(row.core_ns for row in rows if NAMES[row.cause] not in STILL)
+        return tuple(self._loss(row, waited.get(row.key), window, ground, core_ns, running) for row in rows)
+
+    def _loss(
+        self, row: Row, waited: There | None, window: tuple[int, int], ground: Ground, core_ns: int, running_ns: int
+    ) -> Loss:
+        cause = NAMES[row.cause]
+        share = row.core_ns / max(core_ns, 1)
+        if row.is_rest:
+            return Loss(cause, row.core_ns, share, Place(), None)
+        of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
+        limit = bound(cause, self._presence(row, waited, window, of_lost), ground)
+        place = self.places.of(cause, row.key, row.thread, window)
+        told: tuple[tuple[str, ...], Figures | None] = ((), None)
+        if share >= EXPLAINED:
+            told = self.evidence.of(cause, row.key, row.thread, window)
+        return Loss(cause, row.core_ns, share, place, limit, *told)
+
+    # --- how long it was there ---------------------------------------------------------------------------------------
+
+    def _presence(self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float) -> Presence:
+        cause = NAMES[row.cause]
+        wall = window[1] - window[0]
+        maker = self._ran.get(row.thread, 0) if cause in MADE else 0
+        if waited is not None:
+            threads = waited.peak + 1 if waited.peak else 0
+            return Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_lost)
+        if cause in PHASES:
+            told = self._phases(PHASES[cause], window)
+            return Presence(row.core_ns, told or min(row.core_ns, wall), of_lost=of_lost)
+        blocked = self._blocked(row.thread) if cause in (causes.SLEEP, causes.IO) else 0
+        return Presence(row.core_ns, min(blocked or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
+
+    def _phases(self, kind: str, window: tuple[int, int]) -> int:
+        """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
+        start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 2)
+        return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
+
+    @cached_property
+    def _jvm_phases(self) -> Mapping[str, tuple[Ints, Ints]]:
+        origin = self.recording.window_ns[0]
+        rows = self.recording.query("SELECT kind, start_ns, dur_ns FROM jvm_phase").fetchall()
+        found: dict[str, tuple[Ints, Ints]] = {}
+        for kind in {row[0] for row in rows}:
+            start = np.array([row[1] for row in rows if row[0] == kind], dtype=np.int64) - origin
+            found[kind] = start, start + np.array([row[2] for row in rows if row[0] == kind], dtype=np.int64)
+        return found
+
+    @cached_property
+    def _ran(self) -> Mapping[int, int]:
+        """Return how long each thread ran in all."""
+        return dict(self.recording.query("SELECT thread_id, coalesce(running_ns, 0) FROM thread").fetchall())
+
+    def _blocked(self, thread: int) -> int:
+        """Return how long a thread was blocked in all."""
+        rows = self.recording.query("SELECT blocked_ns FROM thread WHERE thread_id = $1", (thread,)).fetchall()
+        return sum(int(row[0] or 0) for row in rows)

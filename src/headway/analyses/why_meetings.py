@@ -1,0 +1,142 @@
+"""Meetings at one place (a barrier's trips, a latch's openings, joins, results): who came last, and who ran for how long?
+
+Method     waits that end together are one meeting (why_waits_causes.trips; else each wait is one). Work before a meeting is
+           what a thread ran since the meeting before, or since the window's begin. Of many, those waited for longest count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.why_types import IMBALANCE
+from headway.analyses.why_waits_causes import CODE, trip_rows, trips
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.why_evidence_kernel import Kernel
+    from headway.analyses.why_waits import Waits
+
+    Ints = NDArray[np.int64]
+
+_MOST_LOOKED_AT = 200
+_TAKES_PART = 0.02
+"""A thread that ran less than this part of the last one's time is not one of those that met."""
+_GAP = 0.05
+"""Waits of one thread are one meeting when what lies between them is at most this part of both."""
+
+
+@dataclass(slots=True)
+class _Meeting:
+    """`meets`: those that wait are those that meet (a barrier); else they wait for others to be done."""
+
+    start: int
+    end: int
+    last: int
+    meets: bool
+    lost_ns: int = 0
+    since: int = 0
+    waiters: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """`last`: how often each thread came last. `last_ns`, `others_mean_ns`: means over `looked_at` meetings of how long the last
+    one and each of the others ran before; None where nobody else did.
+    """
+
+    count: int
+    last: Mapping[int, int]
+    looked_at: int
+    last_ns: float | None
+    others_mean_ns: float | None
+
+
+def meetings(waits: Waits, kernel: Kernel, rows: Ints, window: tuple[int, int]) -> Meetings | None:
+    """Return the meetings that some waits are about."""
+    data = waits.data
+    if data is None or waits.sites is None:
+        return None
+    blocks, first = np.unique(waits.block[rows], return_index=True)
+    target, directed = waits.target[rows][first], waits.is_directed[rows][first]
+    number = _numbers(waits, blocks)
+    count = int(number.max(initial=-1)) + 1
+    start = np.maximum(data.blocks.start[blocks], window[0])
+    end = np.minimum(data.blocks.end[blocks], window[1])
+    found: dict[int, _Meeting] = {}
+    columns = (number, start, end, target, directed, data.blocks.thread[blocks])
+    for at, begin, until, who, meets, thread in zip(*(column.tolist() for column in columns), strict=True):
+        one = found.setdefault(at, _Meeting(begin, until, who, meets))
+        one.end, one.start = max(one.end, until), min(one.start, begin)
+        one.last = one.last if one.last >= 0 else who
+        one.lost_ns += until - begin
+        one.waiters.add(thread)
+    assert len(found) == count
+    return _told(_sections(list(found.values())), kernel, window)
+
+
+def _told(met: list[_Meeting], kernel: Kernel, window: tuple[int, int]) -> Meetings:
+    """Compare who came last with the others."""
+    for before, after in pairwise(met):
+        after.since = before.end
+    met[0].since = window[0]
+    known = Counter(one.last for one in met if one.last >= 0)
+    use = sorted((one for one in met if one.last >= 0 and one.end > one.since), key=lambda one: -one.lost_ns)
+    use = sorted(use[: _MOST_LOOKED_AT if kernel.is_small else 1], key=lambda one: one.end)
+    spans = (np.array([getattr(one, name) for one in use], dtype=np.int64) for name in ("since", "end"))
+    keys, ran = kernel.ran(*spans)
+    means = [_compared(keys, ran[:, i], one) for i, one in enumerate(use)]
+    both = [each for each in means if each is not None]
+    if not both:
+        return Meetings(len(met), known, len(use), None, None)
+    ours, others = (float(np.mean([each[i] for each in both])) for i in range(2))
+    return Meetings(len(met), known, len(both), ours, others)
+
+
+def _sections(met: list[_Meeting]) -> list[_Meeting]:
+    """Put waits together that a thread has one right after the other: it joins several threads, or asks several futures."""
+    found: list[_Meeting] = []
+    for one in sorted(met, key=lambda each: each.end):
+        before = found[-1] if found else None
+        gap = one.start - before.end if before else 0
+        if before and not one.meets and one.waiters == before.waiters and gap <= _GAP * (one.end - before.start):
+            before.end, before.lost_ns = one.end, before.lost_ns + one.lost_ns
+            before.last = one.last if one.last >= 0 else before.last
+        else:
+            found.append(one)
+    return found
+
+
+def _numbers(waits: Waits, blocks: Ints) -> Ints:
+    """Number the meetings of some blocks."""
+    assert waits.data is not None
+    assert waits.sites is not None
+    cause = np.full(len(waits.data.blocks), -1, dtype=np.int64)
+    cause[blocks] = CODE[IMBALANCE]
+    together = np.intersect1d(blocks, trip_rows(waits.data, waits.sites, cause))
+    number = np.full(len(blocks), -1, dtype=np.int64)
+    trip, _ = trips(waits.data, together)
+    number[np.searchsorted(blocks, together)] = trip
+    alone = number < 0
+    number[alone] = int(trip.max(initial=-1)) + 1 + np.arange(int(alone.sum()))
+    return number
+
+
+def _compared(keys: Ints, ran: Ints, one: _Meeting) -> tuple[int, float] | None:
+    """Return how long the last one ran, and the mean of the others that took part."""
+    by_thread = dict(zip(keys.tolist(), ran.tolist(), strict=True))
+    ours = by_thread.get(one.last)
+    if ours is None:
+        return None
+    if one.meets:
+        others = [by_thread[thread] for thread in one.waiters if thread in by_thread and thread != one.last]
+    else:
+        least = max(_TAKES_PART * ours, 1)
+        others = [ns for each, ns in by_thread.items() if each != one.last and each not in one.waiters and ns >= least]
+    return (ours, float(np.mean(others))) if others else None
