@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Histogram } from "./charts/histogram";
 import { Timeline } from "./charts/timeline";
 import { WalltimeChart } from "./charts/walltime";
@@ -9,60 +9,69 @@ import { Lanes } from "./lanes/view";
 import { Locks } from "./locks/view";
 import { Facts } from "./parts/facts";
 import { Notices } from "./parts/notices";
+import { coresText, Page } from "./parts/page";
 import { Missing, Section } from "./parts/section";
 import { Verdict } from "./parts/verdict";
 import type { Payload } from "./payload";
-
-/** "2026-01-02T03:04:05.678+00:00" as "2026-01-02 03:04 UTC"; anything else as it is. */
-export function recordedAt(utc: string): string {
-  const parts = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?(Z|\+00:00)$/.exec(utc);
-  return parts ? `${parts[1]} ${parts[2]} UTC` : utc;
-}
+import type { Links } from "./why/losses";
+import { Why } from "./why/view";
 
 export function App({ payload }: { payload: Payload }) {
   const [span, setSpan] = useState({ from: 0, to: payload.wall_ns });
+  const [lock, setLock] = useState<string | null>(null);
+  const [method, setMethod] = useState<string | null>(null);
+  const links = useMemo(() => linksOf(payload, setLock, setMethod), [payload]);
   return (
-    <>
-      <a class="skip" href="#verdict">
-        Skip to the verdict
-      </a>
-      <header>
-        <p class="brand">headway</p>
-        <h1>{payload.title}</h1>
-        <p class="about">
+    <Page
+      title={payload.title}
+      made={payload.made}
+      skip={["verdict", "the verdict"]}
+      about={
+        <>
           <span>{duration(payload.wall_ns)}</span>
-          {payload.recorded_cores !== null && (
-            <span>{payload.recorded_cores === 1 ? "1 core" : `${payload.recorded_cores} cores`}</span>
-          )}
+          {payload.recorded_cores !== null && <span>{coresText(payload.recorded_cores)}</span>}
           <span>mode {payload.mode}</span>
-          {payload.made.recorded_utc && <span>{recordedAt(payload.made.recorded_utc)}</span>}
-        </p>
-      </header>
-      <main>
-        <Verdict payload={payload} />
-        <Notices notices={payload.notices} />
-        <Timeline payload={payload} span={span} onSpan={setSpan} />
-        <div class="pair">
-          <Histogram payload={payload} />
-          <WalltimeChart payload={payload} />
-        </div>
-        <Locks payload={payload} span={span} />
-        <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
-          {payload.flames ? (
-            <Flames set={payload.flames} name="flames" />
-          ) : (
-            <Missing reason={payload.missing.flames ?? "No stack was sampled."} />
-          )}
-        </Section>
-        <Lanes payload={payload} span={span} onSpan={setSpan} />
-        <Facts facts={payload.facts} />
-      </main>
-      <footer>
-        <p>
-          Made by headway {payload.made.headway} from {payload.made.recording}. This file makes no requests; all it
-          shows is in it.
-        </p>
-      </footer>
-    </>
+        </>
+      }
+    >
+      {payload.why && <Why payload={payload} span={span} onSpan={setSpan} links={links} />}
+      <Verdict payload={payload} />
+      <Notices notices={payload.notices} />
+      <Timeline payload={payload} span={span} onSpan={setSpan} />
+      <div class="pair">
+        <Histogram payload={payload} />
+        <WalltimeChart payload={payload} />
+      </div>
+      <Locks payload={payload} span={span} wanted={lock} />
+      <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
+        {payload.flames ? (
+          <Flames set={payload.flames} name="flames" wanted={method} />
+        ) : (
+          <Missing reason={payload.missing.flames ?? "No stack was sampled."} />
+        )}
+      </Section>
+      <Lanes payload={payload} span={span} onSpan={setSpan} />
+      <Facts facts={payload.facts} />
+    </Page>
   );
+}
+
+/** From a place in the account to the views that show more of it, where they have it. */
+function linksOf(payload: Payload, onLock: (name: string) => void, onMethod: (name: string) => void): Links {
+  const locks = new Set(payload.locks?.rows.map((row) => row.name));
+  const frames = payload.flames?.frames.names ?? [];
+  return {
+    lock: (name) => (locks.has(name) ? () => go("locks", () => onLock(name)) : null),
+    method: (name) => (frames.some((frame) => frame.includes(name)) ? () => go("flames", () => onMethod(name)) : null),
+  };
+}
+
+/** Changes a view and goes there, with the focus as well. */
+function go(id: string, change: () => void): void {
+  change();
+  const section = document.getElementById(id);
+  if (!section) return;
+  section.tabIndex = -1;
+  section.focus({ preventScroll: true });
+  section.scrollIntoView();
 }

@@ -3,6 +3,7 @@
 
 import type { FlamePage, FlameSet } from "./flame/payload";
 import type { SweepPage } from "./speedups/payload";
+import type { WhyView } from "./why/payload";
 
 export const KINDS = ["app", "gc", "jit", "vm"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -227,13 +228,15 @@ export interface Payload {
   recorded_cores: number | null;
   findings: Finding[];
   notices: Notice[];
+  /** Where the cores went; null where it can't be said. */
+  why: WhyView | null;
   parallelism: Parallelism | null;
   walltime: Walltime | null;
   locks: LockView | null;
   /** Flame graphs of what was sampled, and of time blocked; null where there is neither. */
   flames: FlameSet | null;
   /** Why parallelism, walltime or locks is null, or why there are no lanes: a view is never empty without saying why. */
-  missing: Record<"parallelism" | "walltime" | "lanes" | "locks" | "flames", string | null>;
+  missing: Record<"parallelism" | "walltime" | "lanes" | "locks" | "flames" | "why", string | null>;
   threads: { total: number; lanes: Lane[]; rest: RestOfThreads | null };
   phases: { items: [number, number, string, string][]; left_out: number };
   facts: { heading: string; rows: Fact[] }[];

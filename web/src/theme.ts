@@ -33,6 +33,7 @@ const NAMES = [
   "frame-more",
   "frame-same",
   "frame-less",
+  "hatch",
 ] as const;
 export type Theme = Record<(typeof NAMES)[number], string>;
 

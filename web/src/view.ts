@@ -29,3 +29,16 @@ export function pan(span: Span, part: number, wall_ns: number): Span {
 export function isWhole(span: Span, wall_ns: number): boolean {
   return span.from <= 0 && span.to >= wall_ns;
 }
+
+/** The span that a key asks for (zooming around the cursor), or null for a key that means something else. */
+export function spanAfter(event: KeyboardEvent, span: Span, wall_ns: number, cursor_ns: number | null): Span | null {
+  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  const inSight = cursor_ns !== null && cursor_ns >= span.from && cursor_ns <= span.to;
+  const centre = inSight ? cursor_ns : (span.from + span.to) / 2;
+  if (event.key === "+" || event.key === "=") return zoom(span, 0.5, centre, wall_ns);
+  if (event.key === "-" || event.key === "_") return zoom(span, 2, centre, wall_ns);
+  if (event.key === "0") return { from: 0, to: wall_ns };
+  if (event.key === "ArrowLeft" && event.shiftKey) return pan(span, -0.25, wall_ns);
+  if (event.key === "ArrowRight" && event.shiftKey) return pan(span, 0.25, wall_ns);
+  return null;
+}

@@ -3,12 +3,10 @@ import { duration, percent } from "../format";
 import { Duration, MaybeDuration, Percent } from "../parts/figure";
 import { Missing, Section, TableAlternative } from "../parts/section";
 import { KINDS, type LevelRow, type Parallelism, type Payload } from "../payload";
-import { useRoving } from "./roving";
+import { type Column, Columns, type Place } from "./columns";
 import { KIND_NAMES } from "./timeline";
-import { useWidth } from "./width";
 
 const HEIGHT = 240;
-const PAD = { top: 16, right: 8, bottom: 40, left: 44 };
 
 export const levelName = (level: LevelRow) => (level.from === level.to ? `${level.from}` : `${level.from}–${level.to}`);
 
@@ -43,86 +41,31 @@ function describe(level: LevelRow, wall_ns: number): string {
 }
 
 function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number | null }) {
-  const [holder, room] = useWidth<HTMLDivElement>();
   const { levels, wall_ns } = parallelism;
-  const roving = useRoving(levels.length);
-  const width = Math.max(room, PAD.left + PAD.right + levels.length * 14);
-  const slot = (width - PAD.left - PAD.right) / levels.length;
   const top = Math.max(0.05, ...levels.map((l) => Math.max(l.active_ns, l.running_ns) / wall_ns));
   const step = top > 0.5 ? 0.2 : top > 0.2 ? 0.1 : 0.05;
   const max = Math.ceil(top / step - 1e-9) * step;
-  const y = (share: number) => HEIGHT - PAD.bottom - (share / max) * (HEIGHT - PAD.top - PAD.bottom);
-  const lines = Array.from({ length: Math.round(max / step) + 1 }, (_, i) => i * step);
-  const bar = Math.min(34, slot * 0.38);
-  const every = Math.ceil(26 / slot);
+  const shares = Array.from({ length: Math.round(max / step) + 1 }, (_, i) => i * step);
+  const columns = levels.map(
+    (level): Column => ({
+      key: level.from,
+      name: levelName(level),
+      isStrong: level.from === cores,
+      said: describe(level, wall_ns),
+      draw: (place) => <Level level={level} wall_ns={wall_ns} place={place} />,
+    }),
+  );
   return (
     <>
-      <div
-        class="svg-holder"
-        ref={holder}
-        {...(width > room ? { tabIndex: 0, role: "region", "aria-label": "Levels" } : {})}
-      >
-        {room > 0 && (
-          <svg
-            width={width}
-            height={HEIGHT}
-            role="group"
-            aria-label="Share of the wall time by number of threads"
-            onKeyDown={roving.onKeyDown}
-          >
-            {lines.map((share) => (
-              <g key={share} class="grid" aria-hidden="true">
-                <line x1={PAD.left} x2={width - PAD.right} y1={y(share)} y2={y(share)} />
-                <text x={PAD.left - 6} y={y(share)} text-anchor="end" dominant-baseline="middle">
-                  {Math.round(share * 100)}%
-                </text>
-              </g>
-            ))}
-            {levels.map((level, i) => {
-              const x = PAD.left + i * slot + slot / 2;
-              return (
-                <g
-                  key={level.from}
-                  class="mark"
-                  data-mark={i}
-                  role="img"
-                  tabIndex={roving.tabIndex(i)}
-                  aria-label={describe(level, wall_ns)}
-                  onFocus={() => roving.onFocus(i)}
-                >
-                  <title>{describe(level, wall_ns)}</title>
-                  <rect
-                    class="hit"
-                    x={x - slot / 2}
-                    y={PAD.top}
-                    width={slot}
-                    height={HEIGHT - PAD.top - PAD.bottom + 18}
-                  />
-                  <Bar x={x - bar} width={bar} share={level.active_ns / wall_ns} y={y} name="active" />
-                  <Bar x={x} width={bar} share={level.running_ns / wall_ns} y={y} name="running" />
-                  {level.active_corrected_ns !== null && level.active_ns > 0 && (
-                    <line
-                      class="corrected"
-                      x1={x - bar - 1}
-                      x2={x}
-                      y1={y(level.active_corrected_ns / wall_ns)}
-                      y2={y(level.active_corrected_ns / wall_ns)}
-                    />
-                  )}
-                  {i % every === 0 && (
-                    <text class={level.from === cores ? "label strong" : "label"} x={x} y={HEIGHT - PAD.bottom + 16}>
-                      {levelName(level)}
-                    </text>
-                  )}
-                </g>
-              );
-            })}
-            <text class="axis-name" x={PAD.left + (width - PAD.left - PAD.right) / 2} y={HEIGHT - 4}>
-              threads
-            </text>
-          </svg>
-        )}
-      </div>
+      <Columns
+        columns={columns}
+        height={HEIGHT}
+        least={14}
+        range={[0, max]}
+        lines={shares.map((share) => ({ value: share, text: `${Math.round(share * 100)}%` }))}
+        axis="threads"
+        label="Share of the wall time by number of threads"
+      />
       <p class="legend">
         <span class="key">
           <span class="swatch" style={{ background: "var(--app)" }} />
@@ -140,6 +83,20 @@ function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number 
         )}
         {cores !== null && <span class="at">recorded on {cores === 1 ? "1 core" : `${cores} cores`}</span>}
       </p>
+    </>
+  );
+}
+
+function Level({ level, wall_ns, place: { x, slot, y } }: { level: LevelRow; wall_ns: number; place: Place }) {
+  const bar = Math.min(34, slot * 0.38);
+  const corrected = level.active_corrected_ns;
+  return (
+    <>
+      <Bar x={x - bar} width={bar} share={level.active_ns / wall_ns} y={y} name="active" />
+      <Bar x={x} width={bar} share={level.running_ns / wall_ns} y={y} name="running" />
+      {corrected !== null && level.active_ns > 0 && (
+        <line class="corrected" x1={x - bar - 1} x2={x} y1={y(corrected / wall_ns)} y2={y(corrected / wall_ns)} />
+      )}
     </>
   );
 }

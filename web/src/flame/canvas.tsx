@@ -1,6 +1,7 @@
 // The graph itself: a canvas for the eye, and one tree item at a time for a screen reader.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useWidth } from "../charts/width";
+import { Tip } from "../parts/tip";
 import { useMedia, useTheme } from "../theme";
 import { type Description, describe } from "./describe";
 import { draw, ROW, type Scene, yOf } from "./draw";
@@ -215,16 +216,4 @@ function tipFor(
   const parent = -1 - node;
   const lines = ["too narrow to be drawn: a click zooms in"];
   return { title: `frames called by ${nameOf(frames, arranged.tree, parent)}`, lines };
-}
-
-function Tip({ tip, x, y }: { tip: Description; x: number; y: number }) {
-  const flip = x > 520 || (innerWidth < 700 && x > 180);
-  return (
-    <div class={flip ? "tip left" : "tip"} style={{ left: `${x}px`, top: `${y}px` }} aria-hidden="true">
-      <strong>{tip.title}</strong>
-      {tip.lines.map((line) => (
-        <span key={line}>{line}</span>
-      ))}
-    </div>
-  );
 }

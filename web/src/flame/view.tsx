@@ -1,6 +1,7 @@
 // A flame graph, or several to choose from. All figures come from the packed trees; nothing is asked of a server.
 import { useMemo, useState } from "preact/hooks";
 import { integer, percent } from "../format";
+import { Search } from "../parts/search";
 import { Missing } from "../parts/section";
 import { Graph } from "./canvas";
 import { amount, KIND_NAMES } from "./describe";
@@ -33,8 +34,15 @@ function Hints() {
   );
 }
 
+interface FlamesProps {
+  set: FlameSet;
+  name: string;
+  /** What another view leads to: it is searched for. */
+  wanted?: string | null;
+}
+
 /** Graphs of several events, one on show. */
-export function Flames({ set, name }: { set: FlameSet; name: string }) {
+export function Flames({ set, name, wanted = null }: FlamesProps) {
   const [chosen, setChosen] = useState(0);
   const at = Math.min(chosen, set.graphs.length - 1);
   const graph = set.graphs[at];
@@ -66,17 +74,17 @@ export function Flames({ set, name }: { set: FlameSet; name: string }) {
           ))}
         </fieldset>
       )}
-      <FlameView key={at} graph={graph} frames={set.frames} />
+      <FlameView key={`${at} ${wanted}`} graph={graph} frames={set.frames} wanted={wanted} />
     </>
   );
 }
 
-function FlameView({ graph, frames }: { graph: Flame; frames: FlameFrames }) {
+function FlameView({ graph, frames, wanted }: { graph: Flame; frames: FlameFrames; wanted: string | null }) {
   const [threads, setThreads] = useState(false);
   const [flame, setFlame] = useState(false);
   const [byChange, setByChange] = useState(graph.versus !== null);
   const [measure, setMeasure] = useState<Measure>("this");
-  const [query, setQuery] = useState("");
+  const [query, setQuery] = useState(wanted ?? "");
   const [zoomed, setZoomed] = useState(0);
   const packed = threads && graph.by_thread ? graph.by_thread : graph.merged;
   const tree = useMemo(() => decode(packed), [packed]);
@@ -98,16 +106,7 @@ function FlameView({ graph, frames }: { graph: Flame; frames: FlameFrames }) {
   return (
     <>
       <div class="toolbar">
-        <label>
-          <span>Search</span>
-          <input
-            type="search"
-            value={query}
-            placeholder="method or /regex/"
-            aria-invalid={found?.problem != null}
-            onInput={(event) => setQuery(event.currentTarget.value)}
-          />
-        </label>
+        <Search query={query} placeholder="method or /regex/" isInvalid={found?.problem != null} onQuery={setQuery} />
         <Choice label="Layout" value={flame ? "flame" : "icicle"} onChange={(value) => setFlame(value === "flame")}>
           {{ icicle: "icicle: callers on top", flame: "flame: callers below" }}
         </Choice>

@@ -1,10 +1,11 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { spanAfter } from "../charts/timeline";
 import { duration, integer } from "../format";
+import { Search } from "../parts/search";
 import { Missing, Section } from "../parts/section";
+import { Tip } from "../parts/tip";
 import type { Payload } from "../payload";
 import { useTheme } from "../theme";
-import { clamp, isWhole, pan, type Span, zoom } from "../view";
+import { clamp, isWhole, pan, type Span, spanAfter, zoom } from "../view";
 import { type Description, describe, totals } from "./describe";
 import { AXIS, draw, ROW } from "./draw";
 import { nextState } from "./keys";
@@ -67,16 +68,12 @@ function Browser({ payload, span, onSpan }: Props) {
   return (
     <>
       <div class="toolbar">
-        <label>
-          <span>Search</span>
-          <input
-            type="search"
-            value={query}
-            placeholder="name, tid or /regex/"
-            aria-invalid={found.problem !== null}
-            onInput={(event) => setQuery(event.currentTarget.value)}
-          />
-        </label>
+        <Search
+          query={query}
+          placeholder="name, tid or /regex/"
+          isInvalid={found.problem !== null}
+          onQuery={setQuery}
+        />
         <label>
           <span>Sort by</span>
           <select value={sort} onChange={(event) => setSort(event.currentTarget.value as SortKey)}>
@@ -321,18 +318,6 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
 function tipAt(tracks: Track[], pointed: Pointed, wall_ns: number): Description | null {
   const track = tracks[pointed.row];
   return track ? describe(track, pointed.t, wall_ns) : null;
-}
-
-function Tip({ tip, x, y }: { tip: Description; x: number; y: number }) {
-  const flip = x > 520 || (innerWidth < 700 && x > 180);
-  return (
-    <div class={flip ? "tip left" : "tip"} style={{ left: `${x}px`, top: `${y}px` }} aria-hidden="true">
-      <strong>{tip.title}</strong>
-      {tip.lines.map((line) => (
-        <span key={line}>{line}</span>
-      ))}
-    </div>
-  );
 }
 
 /** Ctrl and wheel (and a pinch, which browsers report alike) zoom; Shift and wheel, or sideways, move; else the page scrolls. */

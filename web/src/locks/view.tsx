@@ -1,5 +1,5 @@
 // Who waits for which lock, when, and who holds it meanwhile.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { duration, integer } from "../format";
 import { Integer, MaybeDuration, Percent } from "../parts/figure";
 import { Head } from "../parts/head";
@@ -12,7 +12,14 @@ import { Strip } from "./strip";
 const LEAD =
   "Objects that threads waited for, what cost cores first. Bars: threads waiting over the span on show above. Choose a lock to see who holds it and where it is waited for.";
 
-export function Locks({ payload, span }: { payload: Payload; span: Span }) {
+interface Props {
+  payload: Payload;
+  span: Span;
+  /** A lock that another view leads to, by name. */
+  wanted: string | null;
+}
+
+export function Locks({ payload, span, wanted }: Props) {
   const view = payload.locks;
   return (
     <Section id="locks" title="Locks" lead={view && view.rows.length > 0 ? LEAD : undefined}>
@@ -21,16 +28,24 @@ export function Locks({ payload, span }: { payload: Payload; span: Span }) {
       ) : view.rows.length === 0 ? (
         <Missing reason="No thread waited for a lock, a condition or an object." />
       ) : (
-        <Table view={view} span={span} wall_ns={payload.wall_ns} />
+        <Table view={view} span={span} wall_ns={payload.wall_ns} wanted={wanted} />
       )}
     </Section>
   );
 }
 
-function Table({ view, span, wall_ns }: { view: LockView; span: Span; wall_ns: number }) {
+type TableProps = Omit<Props, "payload"> & { view: LockView; wall_ns: number };
+
+function Table({ view, span, wall_ns, wanted }: TableProps) {
   const [chosen, setChosen] = useState(0);
   const [idle, setIdle] = useState(false);
   const contended = view.rows.filter((row) => row.contention);
+  useEffect(() => {
+    const at = view.rows.findIndex((row) => row.name === wanted);
+    if (at < 0) return;
+    setIdle(true); // all rows: it may be no contention
+    setChosen(at);
+  }, [view, wanted]);
   const shown = idle || contended.length === 0 ? view.rows : contended;
   const row = shown[Math.min(chosen, shown.length - 1)];
   return (

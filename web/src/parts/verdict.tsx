@@ -1,6 +1,7 @@
 import type { Parallelism, Payload } from "../payload";
 import { Duration, Percent, Rounded } from "./figure";
 import { Section } from "./section";
+import { Tile } from "./tile";
 
 export function Verdict({ payload }: { payload: Payload }) {
   const [first, ...others] = payload.findings;
@@ -60,14 +61,4 @@ function usually({ percentiles, max_active }: Parallelism): string {
   return low === undefined || high === undefined
     ? `${max_active} at most`
     : `${low === high ? low : `${low} to ${high}`} for 90% of the time, ${max_active} at most`;
-}
-
-function Tile({ label, note, children }: { label: string; note: string; children: preact.ComponentChildren }) {
-  return (
-    <div class="tile">
-      <dt>{label}</dt>
-      <dd class="value">{children}</dd>
-      <dd class="note">{note}</dd>
-    </div>
-  );
 }

@@ -1,10 +1,11 @@
 // A sweep's page: advice first, then what it rests on, then where to look.
-import { recordedAt } from "../app";
 import { FLAME_LEAD } from "../flame/page";
 import { Flames } from "../flame/view";
-import { duration, integer, percent } from "../format";
+import { duration, percent } from "../format";
 import { Notices } from "../parts/notices";
+import { coresText, Page } from "../parts/page";
 import { Missing, Section } from "../parts/section";
+import { Tile } from "../parts/tile";
 import { type Figure, Ratio, ShownFigures, Unknown } from "./figures";
 import { GeneralMetrics, Times } from "./metrics";
 import { POP, type SweepPage } from "./payload";
@@ -14,20 +15,19 @@ import { Stacks } from "./stack";
 export function SweepPageApp({ payload }: { payload: SweepPage }) {
   const counts = payload.rows.map((row) => row.threads).join(", ");
   return (
-    <>
-      <a class="skip" href="#verdict">
-        Skip to the verdict
-      </a>
-      <header>
-        <p class="brand">headway</p>
-        <h1>{payload.title}</h1>
-        <p class="about">
+    <Page
+      title={payload.title}
+      made={payload.made}
+      skip={["verdict", "the verdict"]}
+      about={
+        <>
           <span>{counts === "1" ? "1 thread" : `${counts} threads`}</span>
-          {payload.cores !== null && <span>{payload.cores === 1 ? "1 core" : `${integer(payload.cores)} cores`}</span>}
+          {payload.cores !== null && <span>{coresText(payload.cores)}</span>}
           <span>mode {payload.mode}</span>
-          {payload.made.recorded_utc && <span>{recordedAt(payload.made.recorded_utc)}</span>}
-        </p>
-        {payload.commands && (
+        </>
+      }
+      more={
+        payload.commands && (
           <p class="about">
             <code>{payload.commands.parallel}</code>
             {payload.commands.sequential && (
@@ -36,37 +36,30 @@ export function SweepPageApp({ payload }: { payload: SweepPage }) {
               </span>
             )}
           </p>
+        )
+      }
+    >
+      <Advice page={payload} />
+      <Notices notices={payload.notices} />
+      <SpeedupChart page={payload} />
+      <Stacks page={payload} />
+      <Efficiencies page={payload} />
+      <div class="pair">
+        <Times page={payload} />
+        <GeneralMetrics page={payload} />
+      </div>
+      <FlatProfile page={payload} />
+      <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
+        {payload.flames ? (
+          <Flames set={payload.flames} name="flames" />
+        ) : (
+          <Missing reason={payload.no_flames ?? "No stack was sampled."} />
         )}
-      </header>
-      <main>
-        <Advice page={payload} />
-        <Notices notices={payload.notices} />
-        <SpeedupChart page={payload} />
-        <Stacks page={payload} />
-        <Efficiencies page={payload} />
-        <div class="pair">
-          <Times page={payload} />
-          <GeneralMetrics page={payload} />
-        </div>
-        <FlatProfile page={payload} />
-        <Section id="flames" title="Flame graphs" lead={payload.flames ? FLAME_LEAD : undefined}>
-          {payload.flames ? (
-            <Flames set={payload.flames} name="flames" />
-          ) : (
-            <Missing reason={payload.no_flames ?? "No stack was sampled."} />
-          )}
-        </Section>
-        {payload.left_out.length > 0 && (
-          <p class="rest">Not on this page: {payload.left_out.join(", ")}. headway speedups has them.</p>
-        )}
-      </main>
-      <footer>
-        <p>
-          Made by headway {payload.made.headway} from {payload.made.recording}. This file makes no requests; all it
-          shows is in it.
-        </p>
-      </footer>
-    </>
+      </Section>
+      {payload.left_out.length > 0 && (
+        <p class="rest">Not on this page: {payload.left_out.join(", ")}. headway speedups has them.</p>
+      )}
+    </Page>
   );
 }
 
@@ -121,16 +114,6 @@ function Advice({ page }: { page: SweepPage }) {
         <b>Look next</b>: <code>{verdict.next}</code>
       </p>
     </Section>
-  );
-}
-
-function Tile({ label, note, children }: { label: string; note: string; children: preact.ComponentChildren }) {
-  return (
-    <div class="tile">
-      <dt>{label}</dt>
-      <dd class="value">{children}</dd>
-      <dd class="note">{note}</dd>
-    </div>
   );
 }
 

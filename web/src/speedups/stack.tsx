@@ -1,13 +1,11 @@
 // The speedup stack (Sartor et al., ISPASS 2017): where N threads go. The parts add up to N.
-import { useRoving } from "../charts/roving";
-import { useWidth } from "../charts/width";
+import { type Column, Columns, type Place } from "../charts/columns";
 import { ticks } from "../format";
 import { Missing, Section } from "../parts/section";
 import { type Figure, FiguresBelow, Ratio, ratio } from "./figures";
 import type { SweepPage, SweepRow } from "./payload";
 
 const HEIGHT = 300;
-const PAD = { top: 14, right: 8, bottom: 40, left: 44 };
 const LEAD =
   "Each column is as high as there are threads. The speedup is what they achieve; the rest is what they lose, and to what.";
 
@@ -42,7 +40,7 @@ export function Stacks({ page }: { page: SweepPage }) {
     <Section id="stack" title="Where the threads go" lead={rows.length > 0 ? LEAD : undefined}>
       {rows.length > 0 ? (
         <>
-          <Columns rows={rows} page={page} />
+          <Bars rows={rows} page={page} />
           <p class="legend">
             {["speedup", ...limits.filter((limit) => limit !== "speedup")].map((limit) => (
               <span class="key" key={limit}>
@@ -68,76 +66,47 @@ function describe(row: SweepRow, page: SweepPage): string {
   return `${threads}: ${parts.join(", ")}`;
 }
 
-function Columns({ rows, page }: { rows: SweepRow[]; page: SweepPage }) {
-  const [holder, room] = useWidth<HTMLDivElement>();
-  const roving = useRoving(rows.length);
+function Bars({ rows, page }: { rows: SweepRow[]; page: SweepPage }) {
   const all = rows.map((row) => segments(row.stack));
   const ends = all.flat().flatMap((s) => [s.from, s.to]);
-  const marks = ticks(Math.min(0, ...ends), Math.max(1, ...ends), 6);
   const [low, high] = [Math.min(0, ...ends), Math.max(1, ...ends)];
-  const width = Math.max(room, PAD.left + PAD.right + rows.length * 30);
-  const slot = (width - PAD.left - PAD.right) / rows.length;
-  const bar = Math.min(90, slot * 0.7);
-  const y = (value: number) => HEIGHT - PAD.bottom - ((value - low) / (high - low)) * (HEIGHT - PAD.top - PAD.bottom);
+  const columns = rows.map(
+    (row, i): Column => ({
+      key: row.threads,
+      name: String(row.threads),
+      said: describe(row, page),
+      draw: (place) => <Segments segments={all[i] ?? []} place={place} />,
+    }),
+  );
   return (
-    <div
-      class="svg-holder"
-      ref={holder}
-      {...(width > room ? { tabIndex: 0, role: "region", "aria-label": "Columns" } : {})}
-    >
-      {room > 0 && (
-        <svg width={width} height={HEIGHT} role="group" aria-label="Speedup stacks" onKeyDown={roving.onKeyDown}>
-          {marks.map((mark) => (
-            <g key={mark} class="grid" aria-hidden="true">
-              <line x1={PAD.left} x2={width - PAD.right} y1={y(mark)} y2={y(mark)} />
-              <text x={PAD.left - 6} y={y(mark)} text-anchor="end" dominant-baseline="middle">
-                {ratio(mark).replace(/\.00$/, "")}
-              </text>
-            </g>
-          ))}
-          {rows.map((row, i) => {
-            const x = PAD.left + (i + 0.5) * slot;
-            return (
-              <g
-                key={row.threads}
-                class="mark"
-                data-mark={i}
-                role="img"
-                tabIndex={roving.tabIndex(i)}
-                aria-label={describe(row, page)}
-                onFocus={() => roving.onFocus(i)}
-              >
-                <title>{describe(row, page)}</title>
-                <rect
-                  class="hit"
-                  x={x - slot / 2}
-                  y={PAD.top}
-                  width={slot}
-                  height={HEIGHT - PAD.top - PAD.bottom + 18}
-                />
-                {all[i]?.map((s) => (
-                  <rect
-                    key={s.limit}
-                    class="segment"
-                    data-limit={s.limit}
-                    x={x - bar / 2}
-                    y={y(Math.max(s.from, s.to))}
-                    width={bar}
-                    height={Math.abs(y(s.from) - y(s.to))}
-                    style={{ fill: colourOf(s.limit) }}
-                  />
-                ))}
-                <text class="label" x={x} y={HEIGHT - PAD.bottom + 16}>
-                  {row.threads}
-                </text>
-              </g>
-            );
-          })}
-          <text class="axis-name" x={PAD.left + (width - PAD.left - PAD.right) / 2} y={HEIGHT - 4}>
-            threads
-          </text>
-        </svg>
-      )}
-    </div>
+    <Columns
+      columns={columns}
+      height={HEIGHT}
+      least={30}
+      range={[low, high]}
+      lines={ticks(low, high, 6).map((mark) => ({ value: mark, text: ratio(mark).replace(/\.00$/, "") }))}
+      axis="threads"
+      label="Speedup stacks"
+    />
+  );
+}
+
+function Segments({ segments: parts, place: { x, slot, y } }: { segments: Segment[]; place: Place }) {
+  const bar = Math.min(90, slot * 0.7);
+  return (
+    <>
+      {parts.map((s) => (
+        <rect
+          key={s.limit}
+          class="segment"
+          data-limit={s.limit}
+          x={x - bar / 2}
+          y={y(Math.max(s.from, s.to))}
+          width={bar}
+          height={Math.abs(y(s.from) - y(s.to))}
+          style={{ fill: colourOf(s.limit) }}
+        />
+      ))}
+    </>
   );
 }

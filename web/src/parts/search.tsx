@@ -1,0 +1,21 @@
+interface Props {
+  query: string;
+  placeholder: string;
+  isInvalid: boolean;
+  onQuery: (query: string) => void;
+}
+
+export function Search({ query, placeholder, isInvalid, onQuery }: Props) {
+  return (
+    <label>
+      <span>Search</span>
+      <input
+        type="search"
+        value={query}
+        placeholder={placeholder}
+        aria-invalid={isInvalid}
+        onInput={(event) => onQuery(event.currentTarget.value)}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,95 @@
+// Where the cores went, as Python puts it into the page (src/headway/report/html/why.py writes it; keep the two alike).
+
+/** Causes of lost cores: src/headway/analyses/why_types.py names them; titles and meanings come with the payload. */
+export const CAUSES = [
+  "serial_section",
+  "lock_contention",
+  "imbalance",
+  "starved_consumer",
+  "full_producer",
+  "gc_pause",
+  "safepoint",
+  "jit",
+  "sleep",
+  "io",
+  "too_few_tasks",
+  "scheduler",
+  "cpu_quota",
+  "jvm_start",
+  "jvm_end",
+  "carriers",
+  "condition",
+  "waiting_for_threads",
+  "blocked",
+  "unknown",
+] as const;
+export type Cause = (typeof CAUSES)[number];
+
+/** Who used the cores, in the order of the pictures; the last where it can't be told apart. */
+export const USED = ["app", "gc", "jit", "vm", "headway", "not_told_apart"] as const;
+
+export interface Loss {
+  cause: string;
+  core_ns: number;
+  share: number;
+  method: string | null;
+  line: number | null;
+  lock: string | null;
+  thread: string | null;
+  pid: number | null;
+  /** How much faster at most, were it gone; null where that can't be said. */
+  bound: number | null;
+  evidence: string[];
+}
+
+export interface Account {
+  start_ns: number;
+  end_ns: number;
+  cores: number;
+  core_ns: number;
+  /** By whom: those of USED, or "not_told_apart". */
+  used_ns: Record<string, number>;
+  stolen_ns: number | null;
+  other_processes_ns: number | null;
+  lost_ns: number;
+  /** Core time per cause, largest first. */
+  by_cause: [string, number][];
+  losses: Loss[];
+  /** What `losses` leaves out. */
+  more: { losses: number; core_ns: number };
+}
+
+export interface Phase {
+  number: number;
+  active: number;
+  account: Account;
+}
+
+/** A box of the bottle graph: a thread's part of the wall time, and the mean number of threads active beside it. */
+export interface Bottle {
+  name: string;
+  kind: string;
+  height_ns: number;
+  width: number;
+  /** How many threads it stands for. */
+  threads: number;
+}
+
+/** The critical path: by state (with its meaning) and by thread, ns. */
+export interface CriticalPath {
+  length_ns: number;
+  states: [string, string, number][];
+  threads: [string, number][];
+}
+
+export interface WhyView {
+  account: Account;
+  phases: Phase[];
+  bin_ns: number;
+  /** Core-ns per bin: "used_app" ..., "stolen", "other_processes", and the causes. */
+  bins: Record<string, number[]>;
+  titles: Record<string, string>;
+  meanings: Record<string, string>;
+  bottles: Bottle[];
+  path: CriticalPath | null;
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { neckFirst } from "../src/why/bottle";
+import { threadText } from "../src/why/losses";
+import { phaseText } from "../src/why/over_time";
+import { binsOf, coresIn, partsOf, usedBy, within } from "../src/why/parts";
+import type { Account, Bottle, Loss, WhyView } from "../src/why/payload";
+
+const account = {
+  ...{ start_ns: 100, end_ns: 350, cores: 2, core_ns: 500, stolen_ns: 30, other_processes_ns: null, lost_ns: 210 },
+  used_ns: { app: 200, gc: 40, jit: 0, vm: 15, headway: 5 },
+  by_cause: [
+    ["io", 150],
+    ["lock_contention", 60],
+  ],
+} as unknown as Account;
+const view = { account, bin_ns: 100, bins: { io: [1, 2, 3], stolen: [5, 0] } } as unknown as WhyView;
+
+describe("the parts of an account", () => {
+  it("add up to its core time, used ones first, then causes in their order", () => {
+    const parts = partsOf(account, { io: "I/O", lock_contention: "lock contention" });
+    expect(parts.map(({ key }) => key)).toEqual([
+      ...["used_app", "used_gc", "used_vm", "used_headway", "stolen", "io", "lock_contention"],
+    ]);
+    expect(parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(500);
+    expect(parts.filter(({ isLost }) => isLost).map(({ title }) => title)).toEqual(["I/O", "lock contention"]);
+    expect(usedBy(account)).toBe(260);
+  });
+});
+
+describe("bins", () => {
+  it("begin with the account, and the last one ends with it", () => {
+    expect(binsOf(view)).toEqual({ start_ns: [100, 200, 300], dur_ns: [100, 100, 50] });
+  });
+
+  it("hold means: core time by their own length", () => {
+    expect(coresIn([100, 50, 100], [100, 100, 50])).toEqual([1, 0.5, 2]);
+    expect(coresIn(undefined, [100, 0])).toEqual([0, 0]);
+  });
+});
+
+describe("a phase", () => {
+  it("lies where it is in what is in sight, and is cut at its edges", () => {
+    expect(within(25, 75, { from: 0, to: 100 })).toEqual({ left: 25, width: 50 });
+    expect(within(0, 60, { from: 50, to: 100 })).toEqual({ left: 0, width: 20 });
+    expect(within(0, 50, { from: 50, to: 100 })).toBeNull();
+  });
+
+  it("is said in one line", () => {
+    expect(phaseText({ number: 2, active: 1.25, account })).toBe(
+      "Phase 2: 0.000000100 s to 0.000000350 s, 1.25 threads active, 42% lost",
+    );
+  });
+});
+
+describe("bottles", () => {
+  it("have their neck on top", () => {
+    const bottles = [3, 1, 2].map((width) => ({ width }) as Bottle);
+    expect(neckFirst(bottles).map(({ width }) => width)).toEqual([1, 2, 3]);
+  });
+});
+
+describe("the thread of a loss", () => {
+  it("is the holder of a lock, else just a thread", () => {
+    const loss = { cause: "lock_contention", thread: "w" } as Loss;
+    expect([
+      threadText(loss),
+      threadText({ ...loss, cause: "imbalance" }),
+      threadText({ ...loss, thread: null }),
+    ]).toEqual(["held by w", "thread w", null]);
+  });
+});
