@@ -1,0 +1,76 @@
+"""What keeps the speedup below the number of cores? The speedup stack of one recording.
+
+Question   of all cores, on how many did the program do its own work, and what has the rest?
+Method     Sartor, Du Bois, Eyerman, Eeckhout, ISPASS 2017: the account of `why` divided by the wall time, so that the parts
+           add up to the number of cores. At the bottom the cores that the application used (what a program of that work
+           would reach without overhead of its parallel version), then what the JVM used, what others took, then one part
+           per cause of loss.
+Assumes    that the application's work is the same on one core: what parallelising added is in the base (`headway sweep` tells).
+Wrong when the account is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headway.analyses.why_types import TITLES, USED
+
+if TYPE_CHECKING:
+    from headway.analyses.why_types import Account
+
+BASE = "used_app"
+STOLEN, OTHERS, LEFT_OVER = "stolen", "other_processes", "left_over"
+PART_TITLES = {
+    "used_app": "application",
+    "used_gc": "GC",
+    "used_jit": "JIT",
+    "used_vm": "JVM",
+    "used_headway": "headway",
+    STOLEN: "stolen by the host",
+    OTHERS: "other processes",
+    LEFT_OVER: "not accounted for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the stack: `name` is a cause, or as in Why.bins; `cores` its height, from `bottom` upwards."""
+
+    name: str
+    title: str
+    bottom: float
+    cores: float
+    core_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedupStack:
+    """Parts from the bottom upwards: the application, the JVM, others, then losses, the largest first. They add up to `cores`.
+
+    `base` is the height of the first part: the mean number of cores that worked for the application.
+    """
+
+    cores: float
+    wall_ns: int
+    base: float
+    parts: tuple[Part, ...]
+
+
+def speedup_stack(account: Account) -> SpeedupStack:
+    """Stack an account (of the whole, or of a phase). Parts of no height are left out, but for the base."""
+    causes: dict[str, int] = {}
+    for loss in account.lost:
+        causes[loss.cause] = causes.get(loss.cause, 0) + loss.core_ns
+    sizes = {f"used_{kind}": account.used_ns.get(kind, 0) for kind in USED}
+    sizes |= {STOLEN: account.stolen_ns or 0, OTHERS: account.other_processes_ns or 0}
+    sizes |= dict(sorted(causes.items(), key=lambda item: (-item[1], item[0])))
+    sizes[LEFT_OVER] = account.core_ns - sum(sizes.values())
+    parts, bottom = [], 0.0
+    for name, core_ns in sizes.items():
+        if core_ns == 0 and name != BASE:
+            continue
+        height = core_ns / max(account.wall_ns, 1)
+        parts.append(Part(name, PART_TITLES.get(name) or TITLES.get(name, name), bottom, height, core_ns))
+        bottom += height
+    return SpeedupStack(account.cores, account.wall_ns, parts[0].cores, tuple(parts))
