@@ -33,11 +33,13 @@ def shown(path: Path, **facts: Any) -> str:
 def test_the_verdict_comes_first_then_tables_then_warnings(tmp_path: Path) -> None:
     pauses = [{"pid": 100, "start_ns": synthetic.ORIGIN, "dur_ns": 100, "kind": "gc_pause", "cause": "x"}]
     text = shown(tmp_path / "a.headway", tables={"jvm_phase": pauses}, notices=[{"id": "HW100", "message": "note"}])
+    assert "a single thread was active" not in text, "the account says it better"
     places = [
         text.index(part)
         for part in (
+            "2 cores x 1.00 us = 2.00 core-us: ",
+            "Where the lost cores went",
             "active on average",
-            "a single thread was active",
             "GC threads took",
             "On 2 cores it took",
             "The host took",
@@ -99,6 +101,9 @@ def test_findings_carry_the_figures_they_are_made_of(tmp_path: Path) -> None:
     assert by_id["serial"].figures["serial_share"] == result.parallelism.serial_share
     assert by_id["walltime"].figures["measured_ns"] == 1000
     assert by_id["stolen"].figures["stolen_core_ns"] == 75
+    assert result.why is not None
+    assert by_id["cores"].figures["core_ns"] == result.why.account.core_ns == 2000
+    assert by_id["lost_most"].figures["core_ns"] == result.why.account.lost[0].core_ns
     assert len({notice.id for notice in result.notices}) == len(result.notices)
 
 

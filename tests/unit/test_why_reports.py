@@ -7,9 +7,10 @@ import json
 
 import pytest
 
+from headway.analyses.why_text import place_text, sentence
 from headway.analyses.why_types import TITLES, TOGETHER, Account, Place
 from headway.report.terminal import make_console
-from headway.report.terminal.why import LINES, place_text, render_account, render_why, sentence, shortened
+from headway.report.terminal.why import LINES, render_account, render_why, shortened
 from headway.report.why_json import why_json
 from made_account import SECOND, account, made
 

@@ -18,7 +18,10 @@ from headway.analyses.parallelism import Parallelism, parallelism
 from headway.analyses.threads import Threads, threads
 from headway.analyses.units import duration, percent, significant
 from headway.analyses.walltime import Prediction, Walltime, walltime
-from headway.errors import Notice
+from headway.analyses.why import why
+from headway.analyses.why_text import loss_sentence, sentence
+from headway.analyses.why_types import Why
+from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -37,7 +40,8 @@ class Finding:
 class Overview:
     """The verdict, most telling first, and the results behind it; parallelism and walltime are None in mode agent.
 
-    `locks` has the TOP_LOCKS that cost most; None where they were not recorded.
+    `locks` has the TOP_LOCKS that cost most; None where they were not recorded. `why` is the account of the cores; None where
+    not even sums are known.
     """
 
     findings: tuple[Finding, ...]
@@ -46,6 +50,7 @@ class Overview:
     threads: Threads
     notices: tuple[Notice, ...]
     locks: Locks | None = None
+    why: Why | None = None
 
 
 def overview(recording: Recording) -> Overview:
@@ -54,14 +59,18 @@ def overview(recording: Recording) -> Overview:
     Raises HeadwayError HW402 (no recorded span), or HW303 or HW306 when a table can't be read.
     """
     listed = threads(recording)
+    accounted = _accounted(recording)
+    cores = _where_cores_went(accounted)
     waited = locks(recording, limit=TOP_LOCKS) if has_locks(recording) else None
     if not has_scheduling(recording):
-        alone = (_only_threads(listed), *_contention(waited))
-        return Overview(alone, None, None, listed, _once([*listed.notices, *_lock_notices(waited)]), waited)
+        alone = (*cores, _only_threads(listed), *_contention(waited))
+        told = [*listed.notices, *_lock_notices(waited), *_why_notices(accounted)]
+        return Overview(alone, None, None, listed, _once(told), waited, accounted)
     levels = parallelism(recording)
     k1 = recording.manifest.recorded_cores
     predicted = walltime(recording, default_cores(k1)) if k1 else None
     findings = [
+        *cores,
         _how_parallel(levels, k1),
         _alone(levels),
         *([_runtime(levels, recording)] if recording.manifest.jvms or recording.has("jvm_phase") else []),
@@ -70,9 +79,42 @@ def overview(recording: Recording) -> Overview:
         *([_stolen(levels)] if levels.stolen_core_ns is not None else []),
     ]
     told = [*levels.notices, *(predicted.notices if predicted else ()), *listed.notices, *_lock_notices(waited)]
-    return Overview(tuple(findings), levels, predicted, listed, _once(told), waited)
+    told += _why_notices(accounted)
+    return Overview(tuple(findings), levels, predicted, listed, _once(told), waited, accounted)
 
 
+def _accounted(recording: Recording) -> Why | None:
+    """Return the account of the cores; None where the recording knows neither thread states nor sums."""
+    try:
+        return why(recording)
+    except HeadwayError as error:
+        if error.notice.id in ("HW400", "HW450"):
+            return None
+        raise
+
+
+def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
+    """Return the account in a sentence, and what most was lost to."""
+    if found is None:
+        return ()
+    account = found.account
+    figures: dict[str, float | int | None] = {"cores": account.cores, "core_ns": account.core_ns}
+    figures |= {f"used_{kind}_ns": ns for kind, ns in account.used_ns.items()}
+    figures |= {"stolen_ns": account.stolen_ns, "other_processes_ns": account.other_processes_ns}
+    whole = Finding("cores", sentence(account), {**figures, "lost_ns": account.lost_ns})
+    if not account.lost or account.lost[0].share < LEAST_LOST:
+        return (whole,)
+    first = account.lost[0]
+    figures = {"core_ns": first.core_ns, "share": first.share, "bound_speedup": first.bound_speedup}
+    return whole, Finding("lost_most", loss_sentence(first), figures)
+
+
+def _why_notices(found: Why | None) -> tuple[Notice, ...]:
+    return found.notices if found is not None else ()
+
+
+LEAST_LOST = 0.01
+"""A loss is a finding when it is this part of the core time."""
 TOP_LOCKS = 3
 LEAST_CONTENTION = 0.01
 """Locks are worth a finding when threads waited for the first of them for this part of the wall time."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 TOP_THREADS = 8
+IN_THE_ACCOUNT = ("cores", "lost_most", "serial", "locks")
+"""Findings that the account of the cores says better."""
 
 
 def make_console(file: IO[str] | None = None) -> Console:
@@ -42,8 +44,14 @@ def render_overview(recording: Recording, console: Console) -> None:
     from headway.report.terminal import tables
 
     found = overview(recording)
+    if found.why is not None:
+        from headway.report.terminal.why import render_account
+
+        render_account(found.why.account, console)
+        console.print()
     for finding in found.findings:
-        print_line(console, finding.text, bullet="*")
+        if found.why is None or finding.id not in IN_THE_ACCOUNT:
+            print_line(console, finding.text, bullet="*")
     if found.parallelism is not None:
         print_table(console, tables.levels_table(found.parallelism))
         print_table(console, tables.kinds_table(found.parallelism))

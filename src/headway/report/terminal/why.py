@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from headway.analyses.units import duration, percent, significant
-from headway.analyses.why_types import TITLES, TOGETHER
+from headway.analyses.why_text import SMALL, place_text, sentence
+from headway.analyses.why_types import TITLES
 from headway.report.terminal.tables import UNKNOWN, _table
 from headway.report.terminal.text import printable
 
@@ -17,24 +18,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.why_types import Account, Loss, Phase, Place, Why
+    from headway.analyses.why_types import Account, Loss, Phase, Why
 
 LINES = 10
 """Causes of the table."""
-SMALL = 0.001
-"""What is less of the core time than this is not worth a line."""
 DETAILS = 3
 """Causes that get their evidence printed."""
 PLACE_WIDTH = 33
-
-_USERS = {
-    "app": "the application",
-    "gc": "GC",
-    "jit": "the JIT",
-    "vm": "the VM",
-    "headway": "headway",
-    TOGETHER: "the program",
-}
 
 
 def render_why(result: Why, console: Console, name: str = "NAME.headway") -> None:
@@ -76,33 +66,6 @@ def _print_rest(result: Why, console: Console, name: str) -> None:
         left = duration(sum(loss.core_ns for loss in more))
         console.print(Text(f"{len(more)} more, {left} in all: headway why {printable(name)} --json"), soft_wrap=True)
     console.print("A bound is the most that could be gained if the cause vanished, not a forecast.")
-
-
-# --- the sentence ------------------------------------------------------------------------------------------------------
-
-
-def sentence(account: Account) -> str:
-    """Return where cores x wall time went, in one sentence."""
-    cores = f"{significant(account.cores)} core{'' if account.cores == 1 else 's'}"
-    if float(account.cores).is_integer():
-        cores = f"{account.cores:.0f} core{'' if account.cores == 1 else 's'}"
-    total = account.core_ns or 1
-    used = [
-        f"{duration(ns)} by {_USERS.get(kind, kind)}"
-        for kind, ns in account.used_ns.items()
-        if ns > SMALL * total or kind in ("app", TOGETHER)
-    ]
-    parts = [f"{used[0].replace(' by ', ' used by ', 1)}", *used[1:]] if used else []
-    taken = ((account.stolen_ns, "stolen by the host"), (account.other_processes_ns, "used by other processes"))
-    parts += [f"{duration(ns)} {what}" for ns, what in taken if ns is not None and ns > SMALL * total]
-    parts.append(f"{duration(account.lost_ns)} ({percent(account.lost_ns / total)}) lost")
-    return f"{cores} x {duration(account.wall_ns)} = {_core_time(account.core_ns)}: {', '.join(parts)}."
-
-
-def _core_time(ns: int) -> str:
-    """Return core time in its own unit: two cores for one second are 2.00 core-s."""
-    number, unit = duration(ns).rsplit(" ", 1) if ns < 100e9 else (significant(ns / 1e9), "s")
-    return f"{number} core-{unit}"
 
 
 # --- tables ------------------------------------------------------------------------------------------------------------
@@ -150,18 +113,6 @@ def phases_table(phases: Sequence[Phase]) -> Table:
             most,
         )
     return table
-
-
-def place_text(place: Place) -> str:
-    """Return a place as people name it, most telling first: the lock, the method, the thread."""
-    method = None
-    if place.method is not None:
-        method = place.method if place.line is None else f"{place.method}:{place.line}"
-    named = [each for each in (place.lock, method) if each]
-    text = " at ".join(named)
-    if place.thread:
-        text = f"{text} ({place.thread})" if text else place.thread
-    return text
 
 
 def shortened(text: str, width: int) -> str:

@@ -1,0 +1,143 @@
+"""Where did the cores go?
+
+Question   of cores x wall time, what was used (by the application, GC, JIT, VM, headway), what did the host steal, what had other
+           processes; and the rest, which nothing ran on: to what was each core lost, where, and what could it give?
+Method     a sweep over every state of every thread gives the idle cores of each instant to causes (why_sweep); what threads
+           waited for comes from the agent's record of blocks (why_waits), names of places from stacks (why_places). Equal
+           losses are put together (why_rows), bounds of the speedup follow from how long each was there (why_bounds), phases
+           from change points in parallelism (why_phases). What a recording can't tell is merged and named so (why_coarse).
+Assumes    what these modules assume, each at its head. The cores are those that the program could use (why_cores).
+Wrong when records were lost: what was lost to causes meanwhile counts as unknown (HW484).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import activity as activities
+from headway.analyses import why_coarse, why_cores, why_phases, why_sweep, why_waits
+from headway.analyses.activity import KINDS, has_scheduling
+from headway.analyses.notices import recorded_notices
+from headway.analyses.why_bounds import Ground
+from headway.analyses.why_losses import Losses
+from headway.analyses.why_types import CAUSES, USED, Account, Phase, Why
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.analyses.activity import Activity
+    from headway.analyses.why_phases import Stretch
+    from headway.analyses.why_sweep import Segment, Sweep
+    from headway.store import Recording
+
+
+def why(
+    recording: Recording,
+    *,
+    cores: int | None = None,
+    window: tuple[int, int] | None = None,
+    phase: int | None = None,
+) -> Why:
+    """Account for cores x wall time.
+
+    cores: account for so many instead of those that the program could use. window: (from, to) in ns from the recording's
+    start, None for all of it. phase: number of one of the window's phases, which is then the window.
+
+    Raises HeadwayError HW401 (window empty or outside), HW402 (no span), HW487 (more cores were used), HW488 (no such phase),
+    and for a recording without thread states HW400 or HW450 where not even sums are known.
+    """
+    if not has_scheduling(recording):
+        return why_coarse.of_sums(recording, cores, window, phase)
+    active = activities.load(recording, window)
+    number, quota = (cores, None) if cores is not None else why_cores.available(recording, active)
+    if cores is not None:
+        why_cores.check(recording, active, cores)
+    stretches = why_phases.stretches(active, number)
+    if phase is not None:
+        stretches = (_chosen(recording, stretches, phase),)
+        active = activities.load(recording, (stretches[0].start_ns, stretches[0].end_ns))
+    return _answer(recording, active, number, stretches, phase or 1, () if quota is None else (quota,))
+
+
+def _chosen(recording: Recording, stretches: tuple[Stretch, ...], phase: int) -> Stretch:
+    if not 1 <= phase <= len(stretches):
+        some = f"{len(stretches)} phase{'s' if len(stretches) != 1 else ''} there"
+        raise HeadwayError("HW488", path=recording.path, phase=phase, phases=some)
+    return stretches[phase - 1]
+
+
+def _answer(
+    recording: Recording,
+    active: Activity,
+    cores: int,
+    stretches: tuple[Stretch, ...],
+    first: int,
+    told: tuple[Notice, ...],
+) -> Why:
+    span = (active.start_ns, active.end_ns)
+    waits = why_waits.load(recording, span)
+    cuts = [each.start_ns for each in stretches[1:]]
+    sweep = why_sweep.sweep(recording, waits, cores=float(cores), window=span, cuts=cuts)
+    losses = Losses(recording, waits)
+    may_exceed = cores != why_cores.known_cpus(recording)
+    parts = [_account(losses, [segment], active, sweep, may_exceed) for segment in sweep.segments]
+    whole = parts[0] if len(parts) == 1 else _account(losses, sweep.segments, active, sweep, may_exceed)
+    phases = tuple(
+        Phase(number, stretch.active, part)
+        for number, (stretch, part) in enumerate(zip(stretches, parts, strict=True), first)
+    )
+    return Why(
+        account=whole,
+        by_cause=_by_cause(whole),
+        phases=phases,
+        bin_ns=sweep.bin_ns,
+        bins={name: sweep.bins[:, at].tolist() for at, name in enumerate(why_sweep.BIN_NAMES)},
+        mode=recording.mode,
+        notices=(*recorded_notices(recording), *told, *why_coarse.notices(recording, whole)),
+    )
+
+
+def _account(losses: Losses, segments: Sequence[Segment], active: Activity, sweep: Sweep, may_exceed: bool) -> Account:
+    """Put segments that follow each other together as one account.
+
+    Threads on more cores than there are (a quota's bursts apart) contradict each other: that counts as left over, too.
+    """
+    start, end = segments[0].start_ns, segments[-1].end_ns
+    used = {kind: sum(segment.used_ns[kind] for segment in segments) for kind in USED}
+    stolen = sum(segment.stolen_ns for segment in segments) if sweep.knows_steal else None
+    other = sum(segment.other_ns for segment in segments) if sweep.others != "none" else None
+    account = Account(start, end, sweep.cores, used, stolen, other, (), 0.0)
+    lost = losses.of(segments, (start, end), _ground(account, active), account.core_ns)
+    account = dataclasses.replace(account, lost=lost)
+    left = account.core_ns - sum(used.values()) - (stolen or 0) - (other or 0) - account.lost_ns
+    excess = 0 if may_exceed else sum(segment.excess_ns for segment in segments)
+    return dataclasses.replace(account, invariant_error=(abs(left) + excess) / max(account.core_ns, 1))
+
+
+def _ground(account: Account, active: Activity) -> Ground:
+    """Return what the bounds of an account stand on."""
+    app = active.active[:, KINDS.index("app")]
+    inside = (active.bin_start_ns >= account.start_ns) & (active.bin_start_ns < account.end_ns)
+    length = np.where(inside, active.dur_ns, 0)
+    room = np.where((app > 0) & (app < account.cores), 1 - app / account.cores, 0.0)
+    used = account.used_ns
+    return Ground(
+        wall_ns=account.wall_ns,
+        cores=account.cores,
+        work_ns=sum(ns for kind, ns in used.items() if kind != "headway"),
+        collected_ns=used["gc"],
+        room_ns=round(float((room * length).sum())),
+    )
+
+
+def _by_cause(account: Account) -> tuple[tuple[str, int], ...]:
+    sums: dict[str, int] = defaultdict(int)
+    for loss in account.lost:
+        sums[loss.cause] += loss.core_ns
+    order = list(CAUSES)
+    return tuple(sorted(sums.items(), key=lambda row: (-row[1], order.index(row[0]))))
