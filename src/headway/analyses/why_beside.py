@@ -114,34 +114,37 @@ def _gaps(recording: Recording, cpus: tuple[int, ...], window: tuple[int, int]) 
 
 
 def _from_counter(recording: Recording, cpus: tuple[int, ...]) -> tuple[Ints, Ints, Ints] | None:
-    """Return, between readings of the CPUs' busy time, what is left of it without the program's threads."""
-    ns, cpu, value = _counter(recording, "cpu_busy")
+    """Return, between readings of the CPUs' clocks, what they did for others, with what the host took from those."""
+    busy, stolen = (_sums(recording, event, cpus) for event in ("cpu_busy", "cpu_steal"))
+    times = np.intersect1d(busy[0], stolen[0])
+    if len(times) < 2:
+        return None
+    both = [sums[np.searchsorted(ns, times)] for ns, sums in (busy, stolen)]
+    worked = np.diff(both[0] + both[1])
+    return times[:-1], times[1:], np.maximum(worked - _ran(recording, times), 0)
+
+
+def _sums(recording: Recording, event: str, cpus: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """Return when a counter was read, and its sum over the CPUs; a reading that lacks one can't be compared with the next."""
+    ns, cpu, value = _counter(recording, event)
     wanted = np.isin(cpu, cpus) if cpus else np.ones(len(cpu), bool)
     times, at = np.unique(ns[wanted], return_inverse=True)
-    if len(times) < 2:
-        return None
-    # A CPU that was not there all the time makes no sum that can be compared with the next.
-    counts, sums = np.bincount(at), np.zeros(len(times), np.int64)
+    counts, sums = np.bincount(at, minlength=len(times)), np.zeros(len(times), np.int64)
     np.add.at(sums, at, value[wanted])
-    times, sums = times[counts == counts.max()], sums[counts == counts.max()]
-    if len(times) < 2:
-        return None
-    ours = _ran(recording, times)
-    busy = np.diff(sums)
-    return times[:-1], times[1:], np.maximum(busy - ours, 0)
+    whole = counts == counts.max(initial=0)
+    return times[whole], sums[whole]
 
 
 def _ran(recording: Recording, times: Ints) -> Ints:
-    """Return how long the program ran between each two times, without what the host stole; as exactly as the bins of the
-    table `activity` tell, and without headway's threads in it.
+    """Return how long the program had CPUs between each two times; as exactly as the bins of the table `activity` tell, and
+    without headway's threads in it.
     """
     origin, length = recording.window_ns[0], wall_ns(recording)
     counts = activity.load(recording)
-    ran = counts.on_cpu * counts.dur_ns - (counts.stolen_ns if counts.stolen_ns is not None else 0)
     starts, at = np.unique(counts.bin_start_ns, return_inverse=True)
-    so_far = np.concatenate([[0], np.cumsum(np.bincount(at, weights=ran, minlength=len(starts)))])
-    edges = np.append(starts, length)
-    between: Ints = np.diff(np.interp(times - origin, edges, so_far)).astype(np.int64)
+    ran = np.bincount(at, weights=counts.on_cpu * counts.dur_ns, minlength=len(starts))
+    so_far = np.concatenate([[0], np.cumsum(ran)])
+    between: Ints = np.diff(np.interp(times - origin, np.append(starts, length), so_far)).astype(np.int64)
     return between
 
 
