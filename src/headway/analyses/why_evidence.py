@@ -8,6 +8,7 @@ Assumes    and errs as these modules do. A figure that a recording can't tell is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -109,8 +110,14 @@ class Evidence:
         return sorted(found, key=lambda row: -row[1])
 
     def _names(self, shares: list[tuple[int, float]]) -> str:
-        shown = [f"'{self.places.thread(one)[0]}' ({percent(share)})" for one, share in shares[:_MOST_NAMES]]
-        rest = len(shares) - len(shown)
+        """Name threads with their shares; those of one name, which programs start again and again, are one."""
+        sums: dict[str | None, float] = {}
+        for one, share in shares:
+            name = self.places.thread(one)[0]
+            sums[name] = sums.get(name, 0.0) + share
+        most = sorted(sums, key=lambda name: -sums[name])[:_MOST_NAMES]
+        shown = [f"'{name}' ({percent(sums[name])})" for name in most]
+        rest = len(sums) - len(shown)
         return ", ".join(shown) + (f" and {_many(rest, 'other')}" if rest > 0 else "")
 
     def _lock(self, cause: str, key: int, _: int, window: Window) -> Told:
@@ -154,8 +161,11 @@ class Evidence:
         met = meetings(self.waits, self.kernel, rows, window) if len(rows) else None
         if met is None or not met.last:
             return text, figures
-        last, times = max(met.last.items(), key=lambda row: (row[1], row[0] == thread))
-        name = self.places.thread(last)[0]
+        by_name: Counter[str | None] = Counter()
+        for one, count in met.last.items():
+            by_name[self.places.thread(one)[0]] += count
+        wanted = self.places.thread(thread)[0]
+        name, times = max(by_name.items(), key=lambda row: (row[1], row[0] == wanted))
         text.insert(0, f"The last to come was '{name}' in {times} of {_many(met.count, 'meeting')}.")
         figures |= {"meetings": met.count, "last_thread": name, "last_times": times}
         if met.others_mean_ns is not None and met.last_ns is not None:
@@ -176,13 +186,11 @@ class Evidence:
             return text, figures
         stage = "producer" if cause == causes.STARVED else "consumer"
         threads, ran = self.kernel.ran(np.array([window[0]]), np.array([window[1]]))
-        busy = {int(one): int(ns[0]) / (window[1] - window[0]) for one, ns in zip(threads, ran, strict=True)}
-        share = busy.get(slow[0][0])
-        said = (
-            f"; '{self.places.thread(slow[0][0])[0]}' was running for {percent(share)} of the time"
-            if share is not None
-            else ""
-        )
+        name = self.places.thread(slow[0][0])[0]
+        same = {one for one, _share in slow if self.places.thread(one)[0] == name}
+        busy = [int(ns[0]) for one, ns in zip(threads, ran, strict=True) if int(one) in same]
+        share = sum(busy) / (window[1] - window[0]) if busy else None
+        said = f"; '{name}' was running for {percent(share)} of the time" if share is not None else ""
         text.insert(0, f"The slow side is the {stage}: {self._names(slow)} ended the waits{said}.")
         figures |= {"slow_stage": stage, "slow_threads": len(slow), "slow_busy_share": share}
         return text, figures

@@ -32,6 +32,7 @@ class Kernel:
     def __init__(self, recording: Recording) -> None:
         """Nothing is loaded until it is needed."""
         self.recording = recording
+        self._wakings: dict[int, Ints] = {}
 
     @cached_property
     def is_small(self) -> bool:
@@ -71,6 +72,18 @@ class Kernel:
             length = np.minimum(stop[which], end[span]) - np.maximum(start[which], begin[span])
             np.add.at(total, (np.searchsorted(keys, thread[which]), span), np.maximum(length, 0))
         return keys, total
+
+    def wakings(self, thread: int) -> Ints | None:
+        """Return when a thread woke or started others of the application, in order; None where there are too many slices."""
+        if not self.is_small:
+            return None
+        if thread not in self._wakings:
+            found = self.recording.query(
+                "SELECT s.start_ns - COALESCE(s.runnable_ns, 0) AS woken FROM slice s JOIN thread t ON t.thread_id = s.thread_id"
+                f" WHERE s.waker_id = {thread} AND t.kind IN ('app', 'carrier') ORDER BY 1"
+            ).fetchnumpy()
+            self._wakings[thread] = whole(found["woken"]) - self.recording.window_ns[0]
+        return self._wakings[thread]
 
     def ready(self, window: Window) -> dict[str, int]:
         """Return how long application threads waited for a core, how often for long, and how often one changed its CPU."""

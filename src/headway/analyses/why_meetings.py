@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _MOST_LOOKED_AT = 200
 _TAKES_PART = 0.02
 """A thread that ran less than this part of the last one's time is not one of those that met."""
-_GAP = 0.05
-"""Waits of one thread are one meeting when what lies between them is at most this part of both."""
+_SHORT_NS = 100_000
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ def meetings(waits: Waits, kernel: Kernel, rows: Ints, window: tuple[int, int]) 
         one.lost_ns += until - begin
         one.waiters.add(thread)
     assert len(found) == count
-    return _told(_sections(list(found.values())), kernel, window)
+    return _told(_sections(list(found.values()), kernel), kernel, window)
 
 
 def _told(met: list[_Meeting], kernel: Kernel, window: tuple[int, int]) -> Meetings:
@@ -99,18 +98,30 @@ def _told(met: list[_Meeting], kernel: Kernel, window: tuple[int, int]) -> Meeti
     return Meetings(len(met), known, len(both), ours, others)
 
 
-def _sections(met: list[_Meeting]) -> list[_Meeting]:
-    """Put waits together that a thread has one right after the other: it joins several threads, or asks several futures."""
+def _sections(met: list[_Meeting], kernel: Kernel) -> list[_Meeting]:
+    """Put waits together that a thread has one after the other and wakes or starts nobody in between: it joins several threads,
+    or asks several futures.
+    """
     found: list[_Meeting] = []
+    before: dict[int, _Meeting] = {}
     for one in sorted(met, key=lambda each: each.end):
-        before = found[-1] if found else None
-        gap = one.start - before.end if before else 0
-        if before and not one.meets and one.waiters == before.waiters and gap <= _GAP * (one.end - before.start):
-            before.end, before.lost_ns = one.end, before.lost_ns + one.lost_ns
-            before.last = one.last if one.last >= 0 else before.last
-        else:
+        (thread, *others) = one.waiters
+        last = before.get(thread)
+        if one.meets or others or last is None or _wakes(kernel, thread, last.end, one.start):
             found.append(one)
-    return found
+            before[thread] = one
+            continue
+        last.end, last.lost_ns = one.end, last.lost_ns + one.lost_ns
+        last.last = one.last if one.last >= 0 else last.last
+    return sorted(found, key=lambda each: each.end)
+
+
+def _wakes(kernel: Kernel, thread: int, start: int, end: int) -> bool:
+    """Return whether a thread wakes or starts another one in a span; where that is too much to look at, whether it is long."""
+    wakings = kernel.wakings(thread)
+    if wakings is None:
+        return end - start > _SHORT_NS
+    return bool(np.searchsorted(wakings, end) > np.searchsorted(wakings, start))
 
 
 def _numbers(waits: Waits, blocks: Ints) -> Ints:

@@ -45,6 +45,7 @@ _BY_RULE = {
 }
 _CAUSE_OF_RULE = np.array([CODE[_BY_RULE.get(rule.id, IDLE)] for rule in RULES])
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
+_AT_ONCE_NS = 200_000
 _OUTSIDE = (("sun.nio.ch.", ("Poller",)), ("java.lang.", ("ProcessImpl", "ProcessHandleImpl")))
 """Classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
 
@@ -87,6 +88,10 @@ def targets_of(data: LockData, sites: Sites, cause: Ints, key: Ints) -> Ints:
     target[rows] = trips(data, rows)[1]
     rows = np.flatnonzero((sites.rule == _RULE["barrier"]) & _class_ends(data, "Phaser$QNode") & (blocks.waking >= 0))
     target[rows] = _passed_on(data, rows, key)
+    # Who signals all of a condition's waiters wakes the first only; each of them wakes the next at once.
+    rows = np.flatnonzero((cause == CODE[CONDITION]) & (blocks.waking >= 0) & data.blockers.is_object[blocks.blocker])
+    target[rows] = _passed_on(data, rows, key, _AT_ONCE_NS)
+    target[np.isin(target, _own_threads(data))] = -1
     for one in (FULL, STARVED):
         mine = np.flatnonzero(cause == CODE[one])
         target[mine] = _other_side(data, mine)
@@ -133,21 +138,33 @@ def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
     return trip, target
 
 
-def _passed_on(data: LockData, rows: Ints, key: Ints) -> Ints:
-    """Return who ended each wait at a phaser: its threads park on an object each, and who is let go helps to wake the others.
+def _own_threads(data: LockData) -> Ints:
+    """Return headway's own threads: they may be the last to leave a monitor, but nobody waits for what they do."""
+    rows = data.recording.query("SELECT thread_id FROM thread WHERE kind = 'headway'").fetchall()
+    return np.array([row[0] for row in rows], dtype=np.int64)
 
-    A waker that was let go itself, after the other one had begun to wait, only passes on what somebody else began.
+
+def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = None) -> Ints:
+    """Return who ended each wait where those who are let go help to wake the others (who has a key of their own in common).
+
+    A waker that was let go itself, after the other one had begun to wait, only passes on what somebody else began; with
+    `at_once_ns` if it does so within that time.
     """
     blocks = data.blocks
+    size = len(data.names) + 1
+    waits_too = np.isin(key[rows] * size + blocks.waker[rows], key[rows] * size + blocks.thread[rows])
+    if not waits_too.any():
+        return blocks.waker[rows]
     found = np.full(len(rows), -1, dtype=np.int64)
-    let_go: dict[tuple[int, int], tuple[int, int]] = {}
+    let_go: dict[tuple[int, int], tuple[int, int, int]] = {}
     order = np.argsort(blocks.waking[rows], kind="stable")
-    columns = (order, *(each[rows][order] for each in (key, blocks.thread, blocks.waker, blocks.began, blocks.waking)))
-    for at, place, thread, waker, began, waking in zip(*(column.tolist() for column in columns), strict=True):
-        when, who = let_go.get((place, waker), (-1, -1))
-        if began >= when:
+    facts = (key, blocks.thread, blocks.waker, blocks.began, blocks.waking, blocks.full)
+    columns = (order, *(each[rows][order] for each in facts))
+    for at, place, thread, waker, began, waking, gone in zip(*(column.tolist() for column in columns), strict=True):
+        when, who, since = let_go.get((place, waker), (-1, -1, 0))
+        if began >= when or (at_once_ns is not None and waking - since > at_once_ns):
             when, who = waking, waker
-        let_go[place, thread] = when, who
+        let_go[place, thread] = when, who, gone
         found[at] = who
     return found
 

@@ -1,0 +1,222 @@
+"""Places and evidence of causes on recordings made by hand: every figure follows from a few intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import made_samples
+import synthetic
+from headway.analyses import why_waits
+from headway.analyses.why_evidence import Evidence
+from headway.analyses.why_places import Places
+from headway.analyses.why_types import CAUSES, Place
+from headway.store import Recording, open_recording
+from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
+from synthetic import ORIGIN, FakeThread
+
+WALL = 100
+WINDOW = (0, WALL)
+APP = "org.example.Shop"
+LATCH = (
+    ("jdk.internal.misc.Unsafe", "park"),
+    ("java.util.concurrent.locks.LockSupport", "park"),
+    ("java.util.concurrent.CountDownLatch", "await"),
+    (APP, "total"),
+)
+BARRIER = (*LATCH[:2], ("java.util.concurrent.CyclicBarrier", "await"), (APP, "step"))
+TAKE = (*LATCH[:2], ("java.util.concurrent.ArrayBlockingQueue", "take"), (APP, "consume"))
+CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
+
+
+def explained(recording: Recording) -> tuple[Places, Evidence]:
+    places = Places(recording, why_waits.load(recording))
+    return places, Evidence(places)
+
+
+def key_of(places: Places, cause: str) -> int:
+    """Return the only key that is waited for because of a cause."""
+    waits = places.waits
+    (key,) = set(waits.key[waits.cause == list(CAUSES).index(cause)].tolist())
+    return int(key)
+
+
+def threads(*states: Sequence[tuple[str, int]]) -> list[FakeThread]:
+    return [FakeThread("app", 0, each, f"t{i}") for i, each in enumerate(states)]
+
+
+def test_a_lock_is_told_by_who_held_it_and_what_the_holder_did(tmp_path: Path) -> None:
+    made = Made(
+        threads([("R", 40), ("B", 40), ("W", 10), ("R", 10)], [("R", 10), ("B", 80), ("R", 10)]),
+        [Wait(1, 0, 10, 90, stack=0)],
+        [Held(0, 0, 0, 90)],
+        WALL,
+        stacks=[(*LOCK_FRAMES, (APP, "buy"))],
+    )
+    places, evidence = explained(open_recording(made.write(tmp_path / "r")))
+    key = key_of(places, "lock_contention")
+    place = places.of("lock_contention", key, 0, WINDOW)
+    assert place == Place(f"{APP}.buy", len(LOCK_FRAMES), "ReentrantLock@1000", "t0", 100)
+    sentences, figures = evidence.of("lock_contention", key, 0, WINDOW)
+    assert figures["waits"] == figures["threads"] == figures["holders"] == 1
+    assert figures["wait_ns"] == 80
+    assert figures["main_holder_share"] == 1.0
+    shares = {name: figures[f"holder_{name}_share"] for name in ("running", "sleeping", "runnable")}
+    assert shares == {
+        "running": pytest.approx(30 / 80),
+        "sleeping": pytest.approx(40 / 80),
+        "runnable": pytest.approx(10 / 80),
+    }
+    assert sentences[0] == "Meanwhile held by, or handed over to, 't0' (100%)"
+    assert (
+        sentences[1]
+        == "While others waited, its holder was asleep or in I/O 50%, running 38%, ready to run 12% of the time"
+    )
+
+
+def test_a_ring_of_locks_is_said_to_be_one(tmp_path: Path) -> None:
+    made = Made(
+        threads([("R", 10), ("B", 90)], [("R", 10), ("B", 90)]),
+        [
+            Wait(0, 0, 10, 100, owner=1, stack=0, is_open=True),
+            Wait(1, 1, 10, 100, owner=0, stack=0, is_open=True),
+        ],
+        [Held(0, 1, 0, 100), Held(1, 0, 0, 100)],
+        WALL,
+        stacks=[LOCK_FRAMES],
+        classes=[LOCK_CLASS, LOCK_CLASS],
+    )
+    places, evidence = explained(open_recording(made.write(tmp_path / "r")))
+    assert places.waits.is_cycle.all()
+    for key in set(places.waits.key.tolist()):
+        assert evidence.of("lock_contention", int(key), 0, WINDOW)[1]["ring_ns"] == 90
+
+
+def test_a_latch_is_told_by_the_last_one_and_what_it_ran_against_the_others(tmp_path: Path) -> None:
+    made = Made(
+        threads(
+            [("R", 5), ("B", 75), ("R", 20)],
+            [("R", 80), ("B", 20)],
+            [("R", 20), ("B", 80)],
+            [("R", 40), ("B", 60)],
+        ),
+        [Wait(0, 0, 5, 80, waker=1, waking=80, stack=0)],
+        wall=WALL,
+        classes=["java.util.concurrent.CountDownLatch$Sync"],
+        stacks=[LATCH],
+    )
+    places, evidence = explained(open_recording(made.write(tmp_path / "r")))
+    key = key_of(places, "imbalance")
+    assert places.of("imbalance", key, 1, WINDOW).lock == "CountDownLatch@1000"
+    assert places.of("imbalance", key, 1, WINDOW).method == f"{APP}.total"  # nothing was sampled: where it is waited
+    sentences, figures = evidence.of("imbalance", key, 1, WINDOW)
+    assert (figures["meetings"], figures["last_thread"], figures["last_times"]) == (1, "t1", 1)
+    assert (figures["last_mean_run_ns"], figures["others_mean_run_ns"]) == (80, 30)
+    assert sentences[0] == "The last to come was 't1' in 1 of 1 meeting"
+    assert "ran 80.0 ns on average, the others 30.0 ns, 2.67 times as long" in sentences[1]
+
+
+def test_a_barrier_is_told_by_its_trips_though_those_who_wake_pass_on_the_waking(tmp_path: Path) -> None:
+    made = Made(
+        threads(
+            [("R", 40), ("B", 10), ("R", 50)], [("R", 10), ("B", 40), ("R", 50)], [("R", 20), ("B", 30), ("R", 50)]
+        ),
+        [
+            Wait(1, 0, 10, 48, waker=2, waking=47, stack=0),  # woken by the one that was woken before
+            Wait(2, 0, 20, 46, waker=0, waking=45, stack=0),
+            Wait(0, 0, 50, 90, waker=1, waking=85, stack=0),
+            Wait(2, 0, 60, 95, waker=0, waking=92, stack=0),
+        ],
+        wall=WALL,
+        classes=[CONDITION],
+        stacks=[BARRIER],
+    )
+    places, evidence = explained(open_recording(made.write(tmp_path / "r")))
+    waits = places.waits
+    assert waits.is_directed.all()
+    assert waits.target.tolist() == [0, 0, 1, 1]
+    _, figures = evidence.of("imbalance", key_of(places, "imbalance"), 0, WINDOW)
+    assert (figures["meetings"], figures["last_times"]) == (2, 1)
+
+
+def test_a_consumer_starves_for_the_producer_even_where_another_consumer_woke_it(tmp_path: Path) -> None:
+    made = Made(
+        threads([("R", 90)], [("B", 30), ("R", 10)], [("B", 50), ("R", 10)]),
+        [Wait(1, 0, 0, 30, waker=0, waking=29, stack=0), Wait(2, 0, 5, 50, waker=1, waking=45, stack=0)],
+        wall=WALL,
+        classes=[CONDITION],
+        stacks=[TAKE],
+    )
+    places, evidence = explained(open_recording(made.write(tmp_path / "r")))
+    assert places.waits.target.tolist() == [0, 0]
+    assert not places.waits.is_directed.any()
+    sentences, figures = evidence.of("starved_consumer", key_of(places, "starved_consumer"), 0, WINDOW)
+    assert (figures["slow_stage"], figures["slow_threads"], figures["waits"]) == ("producer", 1, 2)
+    assert figures["slow_busy_share"] == pytest.approx(0.9)
+    assert sentences[0].startswith(
+        "The slow side is the producer: 't0' (100%) ended the waits; 't0' was running for 90%"
+    )
+
+
+def test_who_works_alone_is_named_with_the_code_it_was_in_then(tmp_path: Path) -> None:
+    samples = [
+        (0, 5, 1, (f"{APP}.main", f"{APP}.prepare")),
+        (0, 15, 1, (f"{APP}.main", f"{APP}.prepare", "java.util.HashMap.put")),
+        (0, 25, 1, (f"{APP}.main", f"{APP}.other")),
+        *((0, 40 + i, 1, (f"{APP}.main", f"{APP}.beside")) for i in range(20)),
+        (1, 45, 1, (f"{APP}.work",)),
+    ]
+    path = made_samples.write(tmp_path / "r", threads([("R", 90)], [("B", 30), ("R", 50)]), WALL, {"cpu": samples})
+    places, evidence = explained(open_recording(path))
+    place = places.of("serial_section", -1, 0, WINDOW)
+    assert (place.method, place.thread, place.lock) == (f"{APP}.prepare", "t0", None)
+    assert places.of("serial_section", -1, 0, (24, 30)).method == f"{APP}.other"
+    assert places.of("serial_section", -1, 1, WINDOW).method is None  # never alone
+    sentences, figures = evidence.of("serial_section", -1, 0, WINDOW)
+    assert figures["longest_alone_ns"] == 30
+    assert figures["one_active_ns"] == 40
+    assert f"Most of its samples then are in {APP}.prepare" in sentences
+
+
+def test_active_threads_at_some_moments_are_those_of_counting_them(tmp_path: Path) -> None:
+    made = threads(
+        [("R", 20), ("B", 10), ("W", 10), ("R", 5)], [("B", 15), ("R", 50)], [("W", 3), ("R", 1), ("B", 9), ("R", 80)]
+    )
+    places, _ = explained(open_recording(synthetic.write(tmp_path / "r", made, WALL)))
+    counted = [sum(thread.at(t) in ("R", "W") for thread in made) for t in range(WALL)]
+    assert places.code.active(np.arange(WALL)).tolist() == counted
+
+
+def test_pauses_are_counted_with_their_causes_and_the_longest(tmp_path: Path) -> None:
+    phases = [
+        {"pid": 100, "start_ns": ORIGIN + at, "dur_ns": ns, "kind": "gc_pause", "cause": why}
+        for at, ns, why in ((10, 5, "small"), (30, 20, "full"), (95, 20, "small"))
+    ]
+    path = synthetic.write(tmp_path / "r", threads([("R", WALL)]), WALL, tables={"jvm_phase": phases})
+    _, evidence = explained(open_recording(path))
+    sentences, figures = evidence.of("gc_pause", -1, -1, WINDOW)
+    assert figures == {"pauses": 3, "pause_ns": 30, "longest_ns": 20, "main_cause": "full"}
+    assert sentences == ("3 pauses, 30.0 ns in all, the longest 20.0 ns", "Causes: full (20.0 ns), small (10.0 ns)")
+
+
+def test_waits_for_a_core_are_summed_and_long_ones_counted(tmp_path: Path) -> None:
+    wall = 50_000_000
+    made = threads([("W", 12_000_000), ("R", 1000)], [("R", 500), ("B", 500), ("W", 3_000_000), ("R", 10)])
+    activity = [{"bin_start_ns": ORIGIN, "dur_ns": wall, "stolen_ns": 0}]
+    zeros = {f"{what}_{kind}": 0 for what in ("active", "running") for kind in synthetic.KINDS}
+    path = synthetic.write(tmp_path / "r", made, wall, activity=[activity[0] | zeros])
+    _, evidence = explained(open_recording(path))
+    _, figures = evidence.of("scheduler", -1, -1, (0, wall))
+    assert figures == {"ready_ns": 15_000_000, "long_waits": 1, "longest_ns": 12_000_000, "migrations": 0}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_can_be_asked_for_where_nothing_is_known(cause: str, tmp_path: Path) -> None:
+    path = synthetic.write(tmp_path / "r", threads([("R", WALL)]), WALL)
+    places, evidence = explained(open_recording(path))
+    assert places.of(cause, -1, -1, WINDOW) == Place()
+    sentences, _ = evidence.of(cause, -1, -1, WINDOW)
+    assert all(sentence and not sentence.endswith(".") for sentence in sentences)
