@@ -112,7 +112,8 @@ bool CriticalPath::step(int64_t next_end_ns) {
   }
   const int64_t floor_ns = std::max(bound(), birth_ns);
   if (cycle.begin_ns < now_ns_) {  // an older slice has come, and it ends before now
-    put(std::max(cycle.end_ns, floor_ns), OnPath::kNoRecord);
+    const bool is_first = cycle.end_ns <= floor_ns && floor_ns == birth_ns;
+    put(std::max(cycle.end_ns, floor_ns), is_first ? OnPath::kStarting : OnPath::kNoRecord);
     return true;
   }
   if (next_end_ns >= floor_ns) return false;

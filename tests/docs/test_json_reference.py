@@ -46,6 +46,15 @@ def ask(*arguments: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
+def test_why_prints_the_documented_keys(recording: Path) -> None:
+    said = ask("why", recording)
+    assert set(said) == documented("why")
+    assert set(said["lost"][0]) == documented("why", 1)
+    account = documented("why") - {"by_cause", "phases", "mode", "warnings"}
+    assert set(said["phases"][0]) == account | documented("why", 2)
+    assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid"} for row in said["lost"])
+
+
 def test_parallelism_prints_the_documented_keys(recording: Path) -> None:
     said = ask("parallelism", recording)
     assert set(said) == documented("parallelism")
@@ -62,6 +71,13 @@ def test_walltime_prints_the_documented_keys(recording: Path) -> None:
 
 def test_threads_prints_the_documented_keys(recording: Path) -> None:
     assert set(ask("threads", recording)[0]) == documented("threads")
+
+
+def test_critical_path_prints_the_documented_keys(recording: Path) -> None:
+    said = ask("critical-path", recording)
+    assert set(said) == documented("critical-path")
+    assert set(said["by_thread"][0]) == set(said["thread"]) == documented("critical-path", 1)
+    assert set(said["segments"][0]) == documented("critical-path", 2)
 
 
 def test_locks_prints_the_documented_keys(tmp_path: Path) -> None:

@@ -135,8 +135,10 @@ def test_the_process_tree_names_the_command(recording: Recording, trace: Any) ->
 def test_jvm_phases_are_slices_and_counters_are_the_means_of_the_bins(recording: Recording, trace: Any) -> None:
     packets = [p for p in trace.packet if p.HasField("track_event")]
     tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
-    begins = [p for p in packets if p.track_event.type == TrackEvent.TYPE_SLICE_BEGIN]
-    ends = [p for p in packets if p.track_event.type == TrackEvent.TYPE_SLICE_END]
+    phase_tracks = {uuid for uuid, track in tracks.items() if track.name.startswith("JVM ")}
+    of_phases = [p for p in packets if p.track_event.track_uuid in phase_tracks]
+    begins = [p for p in of_phases if p.track_event.type == TrackEvent.TYPE_SLICE_BEGIN]
+    ends = [p for p in of_phases if p.track_event.type == TrackEvent.TYPE_SLICE_END]
     phases = recording.query("SELECT start_ns, dur_ns FROM jvm_phase ORDER BY start_ns").fetchall()
     assert [(b.timestamp, e.timestamp - b.timestamp) for b, e in zip(begins, ends, strict=True)] == phases
     assert tracks[tracks[begins[0].track_event.track_uuid].parent_uuid].process.pid == 4000

@@ -318,4 +318,20 @@ ROWS: tuple[Message, ...] = (
         "Where no --region is given, a region is made of the methods that pools' and other threads were given to run.",
         "headway sweep --resume NAME.sweep --region 'NAME=REGEX'   (to put it right; no run is made again)",
     ),
+    Message(
+        "HW494",
+        "waits that can't be followed",
+        "mode {mode} does not know who woke whom: {known}, and the path stays on threads that wait",
+        "The critical path goes from a blocked thread to the one that ended its wait, which the kernel tells with CAP_BPF and "
+        "CAP_PERFMON only. What is on the path in state unknown may hide other threads.",
+        "headway doctor   (how to record in mode ebpf)",
+    ),
+    Message(
+        "HW495",
+        "no such thread to end a path in",
+        "no thread of {path} is called like {pattern}; there are: {examples}",
+        "The critical path ends in one thread, by default the one whose end is the program's. The regular expression may be "
+        "found anywhere in a thread's name.",
+        "headway threads {path}",
+    ),
 )

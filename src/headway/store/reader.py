@@ -98,6 +98,25 @@ class Recording:
         except duckdb.Error as error:
             raise HeadwayError("HW306", reason=str(error).strip(), path=self.path) from error
 
+    def stored_backwards(self, table: str) -> Iterator[pa.RecordBatch]:
+        """Yield a physical table as it is stored (`slice`: packed, see `packing.py`), its last row group first.
+
+        Within a batch rows keep their order. For walks that go back in time: never more than a row group in memory.
+        Raises HeadwayError HW303 when the file is damaged.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not self.has(table):
+            return
+        path = self.path / f"{table}.parquet"
+        try:
+            with pq.ParquetFile(path) as file:
+                for group in reversed(range(file.num_row_groups)):
+                    yield from reversed(file.read_row_group(group).combine_chunks().to_batches())
+        except (OSError, pa.ArrowException) as error:
+            raise HeadwayError("HW303", path=path, reason=str(error), directory=self.path) from error
+
     def columns(self, table: str, *names: str, where: str = "") -> Mapping[str, np.ndarray[Any, Any]]:
         """Return columns of a table as arrays of equal length, in the table's row order; all columns if none is named.
 

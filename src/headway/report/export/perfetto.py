@@ -2,8 +2,8 @@
 
 Scheduling goes in as the kernel's own events (ftrace bundles per CPU: sched_switch in compact form, sched_waking), so CPU tracks,
 thread states, wakers and Perfetto's SQL library work as on any trace. Beside it: JVM phases and waits for locks as slices,
-and counters of active and running threads by kind. Numbers of fields are those of protos/perfetto/trace (stable by
-Perfetto's rules).
+counters of active and running threads by kind, the critical path, and the cores that each cause kept idle. Numbers of fields are
+those of protos/perfetto/trace (stable by Perfetto's rules).
 
 What a recording does not know is not made up: between threads of the program a CPU shows as idle, though other programs may have
 run there; a waking whose waker is unknown or outside the program comes from a thread that says so. Times are CLOCK_MONOTONIC
@@ -20,6 +20,7 @@ from headway.errors import HeadwayError
 from headway.report.export import protobuf as pb
 from headway.report.export.perfetto_locks import lock_packets
 from headway.report.export.perfetto_sched import UNRECORDED_PID, sched_bundles, unrecorded_threads
+from headway.report.export.perfetto_why import why_packets
 from headway.report.output import new_file
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def _write(recording: Recording, out: IO[bytes]) -> None:
     for packet in _counters(recording):
         out.write(packet)
     for packet in lock_packets(recording, _packet):
+        out.write(packet)
+    for packet in why_packets(recording, _packet):
         out.write(packet)
 
 

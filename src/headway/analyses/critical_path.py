@@ -1,0 +1,123 @@
+"""What was the end of the program waiting for, at each instant? The critical path over the joint wake-up graph.
+
+Question   which threads, doing what, would have to be faster for the program to end earlier; and for which locks it waited.
+Method     backwards from the end of the span. Where the thread runs or is ready to run, it is on the path. Where it is blocked
+           and another thread ended that, the path goes over to that thread at the waking, and comes back where the block
+           began (Giraldeau and Dagenais, TPDS 2016, and Perfetto's critical paths: bounded by the blocking window). Where an
+           interrupt ended the block (a timer, a disk, the network) the block itself is on the path. Who ended a block is the
+           kernel's word for it; where that is missing, what the JVM recorded of its waits: who unparked, who held the lock.
+           Before a thread's birth comes the thread that made it. Running time goes to methods by the CPU samples that fall on it.
+Assumes    that a thread which wakes another was what the other waited for. The path ends in the program's first thread where
+           the program ended with the span, else in the application thread that was active last.
+Wrong when threads spin instead of blocking (the path stays on who spins), and when a thread is woken by one that happened to be
+           there: a batch of wakings, a cascade of parked readers. Virtual threads are seen as their carriers. The path is one
+           chain of many: making it shorter may bring another to light, so its shares are upper bounds of what can be gained.
+Bounded    linear in slices, one row group and the waits in memory; the path's length is that of the span, exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from headway.analyses.activity import no_scheduling, wall_ns
+from headway.analyses.critical_path_methods import Methods
+from headway.analyses.critical_path_segments import Segments
+from headway.analyses.critical_path_sums import NAMES, Namer, Sums
+from headway.analyses.critical_path_types import CriticalPath, PathLock, PathThread
+from headway.analyses.critical_path_walk import Threads, Walk, choose_end, load_threads, load_waits
+from headway.analyses.notices import recorded_notices
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+LIMIT = 2000
+"""Segments of a result."""
+
+
+def critical_path(
+    recording: Recording,
+    *,
+    window: tuple[int, int] | None = None,
+    thread: re.Pattern[str] | None = None,
+    limit: int = LIMIT,
+) -> CriticalPath:
+    """Return the critical path of a recording, or of a window (from, to) in ns from its start.
+
+    thread: the path ends in the thread, of those whose name it is found in, that was active last. limit: of segments.
+
+    Raises HeadwayError HW400 or HW450 (no scheduling recorded), HW401 (window empty or outside), HW402 (no span), HW495 (no such
+    thread) or HW303 (damaged).
+    """
+    length = wall_ns(recording)
+    if window is not None and not 0 <= window[0] < window[1] <= length:
+        raise HeadwayError(
+            "HW401", path=recording.path, start=window[0] / 1e9, end=window[1] / 1e9, length=length / 1e9
+        )
+    if not recording.has("slice") or not recording.has("thread"):
+        raise no_scheduling(recording)
+    asked = window or (0, length)
+    origin = recording.window_ns[0]
+    span = (origin + asked[0], origin + asked[1])
+    threads = load_threads(recording)
+    waits = load_waits(recording, len(threads))
+    end = choose_end(recording, threads, span, thread)
+    walk = Walk(recording, threads, waits, end.thread, span)
+    namer, sums = Namer(recording, threads, waits), Sums(threads, waits)
+    methods, segments = Methods(recording, waits, span), Segments(threads, waits, span, limit)
+    for columns in walk.pieces():
+        named = namer.name(columns)
+        sums.add(named)
+        methods.add(named)
+        segments.add(named)
+    return CriticalPath(
+        window_ns=asked,
+        mode=recording.mode,
+        thread=_thread(threads, end.thread, sums.by_thread[end.thread]),
+        chosen=end.chosen,
+        segments=segments.result(origin),
+        by_state=_by_state(sums.by_thread.sum(axis=0)),
+        by_thread=_by_thread(threads, sums.by_thread),
+        by_lock=tuple(PathLock(*row) for row in sums.by_lock()),
+        by_method=methods.rows(sums.by_thread),
+        followed=walk.followed,
+        pieces=sums.pieces,
+        has_samples=methods.has_samples,
+        notices=(*recorded_notices(recording), *_notices(recording, waits.locks is not None)),
+    )
+
+
+def _by_state(sums: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
+    rows = [(name, int(sums[code])) for code, name in enumerate(NAMES) if sums[code]]
+    return tuple(sorted(rows, key=lambda row: -row[1]))
+
+
+def _by_thread(threads: Threads, sums: NDArray[np.int64]) -> tuple[PathThread, ...]:
+    import numpy as np
+
+    there = np.flatnonzero(sums.any(axis=1)).tolist()
+    rows = [_thread(threads, each, sums[each]) for each in there]
+    return tuple(sorted(rows, key=lambda row: (-row.ns, row.thread_id)))
+
+
+def _thread(threads: Threads, thread: int, sums: NDArray[np.int64]) -> PathThread:
+    return PathThread(
+        thread,
+        int(threads.tid[thread]),
+        threads.names[thread],
+        threads.kinds[thread],
+        int(sums.sum()),
+        dict(_by_state(sums)),
+    )
+
+
+def _notices(recording: Recording, has_locks: bool) -> tuple[Notice, ...]:
+    """Say so where the kernel did not tell who woke whom."""
+    if recording.mode == "ebpf":
+        return ()
+    known = "waits for locks are followed by the JVM's records alone" if has_locks else "no wait is followed"
+    return (Notice.of("HW494", mode=recording.mode, known=known),)

@@ -1,0 +1,156 @@
+"""The critical path on the terminal: one sentence, then by state, thread, lock and method, then the longest stretches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.analyses.critical_path_types import STATES
+from headway.analyses.units import duration, percent
+from headway.report.terminal.tables import _table
+from headway.report.terminal.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from headway.analyses.critical_path_types import CriticalPath, Segment
+
+ROWS = 8
+NAME, LONG_NAME = 28, 46
+SMALL = 0.0005
+"""What is less of the path than this is not worth a line."""
+
+
+def render(result: CriticalPath, console: Console) -> None:
+    """Print everything that a person needs; --json has the rest."""
+    from headway.report import terminal
+
+    for text in sentences(result):
+        terminal.print_line(console, text, bullet="*")
+    terminal.print_table(console, states_table(result))
+    terminal.print_table(console, threads_table(result))
+    if result.by_lock:
+        terminal.print_table(console, locks_table(result))
+    if result.has_samples or any(row.waiting_ns for row in result.by_method[:ROWS] if row.method[0] != "("):
+        terminal.print_table(console, methods_table(result))
+    terminal.print_table(console, segments_table(result))
+    if not result.has_samples:
+        console.print("\nMethods of running threads need samples: headway record --sample cpu ...")
+    terminal.print_notices(console, result.notices)
+
+
+def sentences(result: CriticalPath) -> list[str]:
+    """Say where the path ends, which thread it is on most, and for what it stands still."""
+    wall = result.wall_ns
+    first = (
+        f"The critical path is {duration(wall)} long and ends in '{result.thread.name}' ({result.chosen}); "
+        f"it went {result.followed} time{'' if result.followed == 1 else 's'} from a waiting thread to the one that woke it."
+    )
+    found = [first]
+    if result.by_thread:
+        top = result.by_thread[0]
+        state = next(iter(top.by_state))
+        found.append(
+            f"It is on '{top.name}' for {percent(top.ns / wall)} of the time, there mostly {state} "
+            f"({duration(top.by_state[state])})."
+        )
+    if result.by_lock and result.by_lock[0].ns >= SMALL * wall:
+        lock = result.by_lock[0]
+        found.append(f"For {percent(lock.ns / wall)} of it a thread waited for {lock.name} ({lock.waiting}).")
+    return found
+
+
+def states_table(result: CriticalPath) -> Table:
+    """What the path does."""
+    table = _table(
+        ("state", "left"), ("time", "right"), ("share", "right"), ("", "left"), title="What was done on the path"
+    )
+    for state, ns in result.by_state:
+        table.add_row(state, duration(ns), percent(ns / result.wall_ns), _cut(STATES[state], LONG_NAME))
+    return table
+
+
+def threads_table(result: CriticalPath) -> Table:
+    """The threads that the path is on."""
+    rows = result.by_thread[:ROWS]
+    table = _table(
+        ("thread", "left"),
+        ("kind", "left"),
+        ("time", "right"),
+        ("share", "right"),
+        ("running", "right"),
+        ("waiting", "right"),
+        title=f"Threads on the path ({len(rows)} of {len(result.by_thread)})",
+    )
+    for row in rows:
+        running = row.by_state.get("running", 0)
+        table.add_row(
+            _cut(row.name, NAME),
+            row.kind,
+            duration(row.ns),
+            percent(row.ns / result.wall_ns),
+            duration(running),
+            duration(row.ns - running),
+        )
+    return table
+
+
+def locks_table(result: CriticalPath) -> Table:
+    """What was waited for on the path."""
+    rows = result.by_lock[:ROWS]
+    table = _table(
+        ("waited for", "left"),
+        ("waiting", "left"),
+        ("time", "right"),
+        ("share", "right"),
+        title=f"Locks and queues that the path is there for ({len(rows)} of {len(result.by_lock)})",
+    )
+    for row in rows:
+        table.add_row(_cut(row.name, NAME), row.waiting, duration(row.ns), percent(row.ns / result.wall_ns))
+    return table
+
+
+def methods_table(result: CriticalPath) -> Table:
+    """The methods that the path is in."""
+    table = _table(("method", "left"), ("time", "right"), ("share", "right"), title="Methods on the path")
+    for row in result.by_method[:ROWS]:
+        table.add_row(_end(row.method, LONG_NAME + 10), duration(row.ns), percent(row.ns / result.wall_ns))
+    return table
+
+
+def segments_table(result: CriticalPath) -> Table:
+    """The longest stretches, in order of time."""
+    longest = sorted(result.segments, key=lambda each: each.start_ns - each.end_ns)[:ROWS]
+    table = _table(
+        ("from", "right"),
+        ("time", "right"),
+        ("thread", "left"),
+        ("state", "left"),
+        ("for", "left"),
+        title=f"The longest stretches ({len(longest)} of {result.pieces})",
+    )
+    for each in sorted(longest, key=lambda each: each.start_ns):
+        table.add_row(
+            duration(each.start_ns),
+            duration(each.end_ns - each.start_ns),
+            _cut(each.thread, 20),
+            each.state,
+            _cut(_reason(each), 24),
+        )
+    return table
+
+
+def _reason(segment: Segment) -> str:
+    """Return who waits for this stretch, and in what."""
+    return " in ".join(text for text in (segment.waiter, segment.lock) if text) or "-"
+
+
+def _cut(text: str, width: int) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def _end(text: str, width: int) -> str:
+    """Keep the end of a method's name: that is what tells it from others."""
+    shown = printable(text)
+    return shown if len(shown) <= width else f"…{shown[1 - width :]}"
