@@ -1,0 +1,199 @@
+"""What the account takes from a recording's tables: kinds, background threads, phases, losses, quota, other processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headway.analyses import why_sweep, why_waits
+from headway.analyses.why_sweep import Sweep, sweep
+from headway.analyses.why_types import CAUSES
+from headway.errors import HeadwayError
+from headway.store import Recording, open_recording
+from headway.store.writer import write_recording
+
+ORIGIN = 7_000_000_000
+MS = 1_000_000
+
+
+def thread(number: int, kind: str = "app", **more: Any) -> dict[str, Any]:
+    """Return a row of the table `thread`."""
+    return {"thread_id": number, "pid": 1, "tid": number, "start_ns": ORIGIN, "name": f"t{number}", "comm": "t"} | {
+        "kind": kind,
+        "from_snapshot": False,
+        "running_ns": 50 * MS,
+        **more,
+    }
+
+
+def slices(*rows: tuple[int, int, int, int, int]) -> pa.Table:
+    """Return slices (thread, end, running, runnable, blocked) in ms, one tenth of the running time stolen."""
+    ordered = sorted(rows, key=lambda row: row[1])
+    return pa.table(
+        {
+            "thread_id": [row[0] for row in ordered],
+            "start_ns": [ORIGIN + (row[1] - row[2]) * MS for row in ordered],
+            "blocked_ns": [row[4] * MS for row in ordered],
+            "runnable_ns": [row[3] * MS for row in ordered],
+            "running_ns": [row[2] * MS for row in ordered],
+            "stolen_ns": [row[2] * MS // 10 for row in ordered],
+            "cpu": [0 for _ in ordered],
+            "blocked_state": [1 for _ in ordered],
+            "waker_id": [-1 for _ in ordered],
+            "waker_irq": [False for _ in ordered],
+            "is_open": [False for _ in ordered],
+        }
+    )
+
+
+def recording(path: Path, threads: list[dict[str, Any]], runs: pa.Table, **tables: list[dict[str, Any]]) -> Recording:
+    """Write 100 ms on two CPUs; `activity` says only that nothing else is known."""
+    from headway.store.tables import TABLES
+    from headway.store.writer import arrow_schema
+
+    counts = {name.name: 0 for name in TABLES["activity"].columns} | {"bin_start_ns": ORIGIN, "dur_ns": 100 * MS}
+    rows = {"thread": threads, "activity": [counts], **tables}
+    made = {name: pa.Table.from_pylist(each, schema=arrow_schema(TABLES[name])) for name, each in rows.items()}
+    manifest = {
+        "mode": "ebpf",
+        "window": {"start_ns": ORIGIN, "end_ns": ORIGIN + 100 * MS},
+        "recorded_cores": 2,
+        "affinity": [0, 1],
+        "ended_by": "exit",
+    }
+    return open_recording(write_recording(path / "made.headway", manifest, {**made, "slice": runs}))
+
+
+def account(found: Recording, **options: Any) -> Sweep:
+    """Return the account of a recording without waits."""
+    return sweep(found, why_waits.load(found), **options)
+
+
+def lost(found: Sweep, segment: int = 0) -> dict[str, float]:
+    """Return ms lost by cause."""
+    by_cause = found.segments[segment].by_cause.tolist()
+    return {cause: core_ns / MS for cause, core_ns in zip(CAUSES, by_cause, strict=True) if core_ns}
+
+
+ALONE = slices((0, 100, 100, 0, 0))
+
+
+def test_each_kind_of_thread_has_its_own_used_time(tmp_path: Path) -> None:
+    kinds = ("app", "carrier", "gc", "jit", "vm", "headway")
+    runs = [(i, 10 * (i + 1), 10, 0, 0) for i in range(len(kinds))]
+    found = account(recording(tmp_path, [thread(i, kind) for i, kind in enumerate(kinds)], slices(*runs)))
+    used = found.segments[0].used_ns
+    assert used == {"app": 18 * MS, "gc": 9 * MS, "jit": 9 * MS, "vm": 9 * MS, "headway": 9 * MS}
+    assert found.segments[0].stolen_ns == 6 * MS
+    assert found.knows_steal
+    assert abs(found.segments[0].error_ns) <= 1
+
+
+def test_cores_that_are_not_given_are_the_cpus_of_the_affinity(tmp_path: Path) -> None:
+    found = account(recording(tmp_path, [thread(0)], ALONE))
+    assert found.cores == 2
+    assert lost(found) == {"serial_section": 100}
+
+
+def test_more_cores_than_there_were_are_lost_as_well(tmp_path: Path) -> None:
+    assert lost(account(recording(tmp_path, [thread(0)], ALONE), cores=5)) == {"serial_section": 400}
+
+
+def test_a_window_and_its_cuts_make_segments_that_sum_to_it(tmp_path: Path) -> None:
+    found = account(
+        recording(tmp_path, [thread(0)], slices((0, 60, 60, 0, 0))), window=(10 * MS, 90 * MS), cuts=(60 * MS,)
+    )
+    assert [(each.start_ns, each.end_ns) for each in found.segments] == [(10 * MS, 60 * MS), (60 * MS, 90 * MS)]
+    assert lost(found, 0) == {"serial_section": 50}
+    assert lost(found, 1) == {"unknown": 60}
+    assert found.bins.sum() == pytest.approx(160 * MS, abs=1000)
+
+
+def test_a_gc_pause_owns_the_idle_cores_and_of_two_jvms_half_of_them(tmp_path: Path) -> None:
+    pause = {"pid": 1, "start_ns": ORIGIN, "dur_ns": 40 * MS, "kind": "gc_pause", "cause": None}
+    facts = [{"pid": pid, "key": "java.version", "value": "17"} for pid in (1, 2)]
+    one = account(recording(tmp_path / "one", [thread(0)], ALONE, jvm_phase=[pause], jvm=facts[:1]))
+    assert lost(one) == {"gc_pause": 40, "serial_section": 60}
+    threads = [thread(0), thread(1, pid=2)]
+    two = account(recording(tmp_path / "two", threads, ALONE, jvm_phase=[pause], jvm=facts))
+    assert lost(two) == {"gc_pause": 20, "serial_section": 80}
+
+
+def test_lost_records_of_one_of_two_cpus_make_half_of_what_is_idle_unknown(tmp_path: Path) -> None:
+    loss = {"source": "sched", "cpu": 1, "start_ns": ORIGIN, "dur_ns": 50 * MS, "events": 3}
+    found = account(recording(tmp_path, [thread(0)], ALONE, loss=[loss, loss | {"source": "agent", "cpu": -1}]))
+    assert lost(found) == {"unknown": 25, "serial_section": 75}
+
+
+def test_ready_threads_wait_for_the_quota_while_the_cgroup_is_throttled(tmp_path: Path) -> None:
+    readings = [
+        {"ns": ORIGIN + at * MS, "event": "cgroup_throttled", "cpu": -1, "value": value}
+        for at, value in ((0, 5), (30, 5), (60, 9), (100, 9))
+    ]
+    found = account(recording(tmp_path, [thread(0)], slices((0, 100, 0, 100, 0)), counter=readings))
+    assert lost(found) == {"cpu_quota": 30, "scheduler": 70, "serial_section": 100}
+
+
+def test_without_gaps_other_processes_have_what_the_clocks_of_the_cpus_leave(tmp_path: Path) -> None:
+    readings = [
+        {"ns": ORIGIN + at * MS, "event": event, "cpu": cpu, "value": value * MS}
+        for event, at, values in (
+            ("cpu_busy", 0, (0, 0)),
+            ("cpu_busy", 100, (100, 30)),
+            ("cpu_steal", 0, (0, 0)),
+            ("cpu_steal", 100, (0, 20)),
+        )
+        for cpu, value in enumerate(values)
+    ]
+    clock = [{"ns": ORIGIN + at * MS, "event": "recorder_cpu", "cpu": -1, "value": at * MS // 10} for at in (0, 100)]
+    found = account(recording(tmp_path, [thread(0)], ALONE, counter=[*readings, *clock]))
+    assert found.others == "counter"
+    # The made-up activity knows nothing of the thread: 150 ms are others', and there is room for 100.
+    part = found.segments[0]
+    assert part.other_ns + part.used_ns["headway"] == pytest.approx(100 * MS, rel=1e-6)
+    assert part.used_ns["headway"] == pytest.approx(100 * MS * 10 / 150, rel=1e-6)
+    assert lost(found) == {}
+
+
+def test_no_other_processes_are_known_where_nothing_was_read(tmp_path: Path) -> None:
+    found = account(recording(tmp_path, [thread(0)], ALONE))
+    assert found.others == "none"
+    assert found.segments[0].other_ns == 0
+
+
+def test_threads_that_hardly_run_are_background_unless_one_that_runs_waits_for_them(tmp_path: Path) -> None:
+    threads = [
+        thread(0),
+        thread(1, running_ns=MS),
+        thread(2, running_ns=MS),
+        thread(3, running_ns=MS),
+        thread(4, running_ns=None),
+    ]
+    found = recording(tmp_path, threads, ALONE)
+    none = why_waits.load(found)
+    assert why_sweep.background(found, none).tolist() == [0, 1, 1, 1, 0]
+    # 0 waits for 1, which waits for 2; 3 waits for itself only.
+    columns = {
+        "thread": np.array([0, 1, 3], np.int32),
+        "target": np.array([1, 2, 3], np.int32),
+        "start": np.zeros(3, np.int64),
+    }
+    waits: Any = type("Waits", (), {**columns, "__len__": lambda self: 3})()
+    assert why_sweep.background(found, waits).tolist() == [0, 0, 0, 1, 0]
+
+
+def test_probes_tell_how_many_cores_a_thread_keeps_idle(tmp_path: Path) -> None:
+    found = account(
+        recording(tmp_path, [thread(0)], ALONE), cores=4, probes=(np.array([50 * MS]), np.array([0], np.int32))
+    )
+    assert found.directed.tolist() == [0]
+    assert found.undirected.tolist() == [3]
+
+
+def test_a_window_outside_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeadwayError, match="HW401"):
+        account(recording(tmp_path, [thread(0)], ALONE), window=(0, 101 * MS))
