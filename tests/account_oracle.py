@@ -155,6 +155,8 @@ class Oracle:
             return CODE["io"], thread
         if row.blocked_in == 8 or not 0 <= waker < self.threads:
             return CODE["blocked"], thread
+        if self.kind(waker) == 4:  # a signal of headway's sampler
+            return CODE["blocked"], thread
         return PAUSES.get(self.kind(waker), CODE["waiting_for_threads"]), waker
 
     def weight(self, code: int, ns: int) -> float:
@@ -253,6 +255,8 @@ class Moment:
         if idle <= 1e-12:
             return
         row: Row | None = self.joined(False)
+        if row is not None and row[0] == CODE["too_few_tasks"] and self.active:
+            row = self.starved() or row
         if row is None and self.active:
             row = self.starved() or ((CODE["too_few_tasks"], -1, -1) if len(self.active) > 1 else None)
             row = row or (CODE["serial_section"], -1, self.active[0])
@@ -278,17 +282,16 @@ class Moment:
         """Return whether a thread looks after another one."""
         row, waits, _ = self.waits[thread]
         return self.oracle.piece(thread, self.ns) is not None and (
-            waits != "directed" and row[0] == CODE["imbalance"] and row[2] >= 0
+            waits != "directed" and row[0] in (CODE["imbalance"], CODE["too_few_tasks"]) and row[2] >= 0
         )
 
     def joined(self, with_background: bool) -> Row | None:
         """Return what the threads wait for that have looked after another one the longest."""
         joiners = sorted((self.waits[thread][2], thread) for thread in self.waits if self.joins(thread))
-        for _, thread in joiners[:4]:
-            found = self.follow(self.waits[thread][0], with_background)
-            if found is not None:
-                return found
-        return None
+        follows = [self.follow(self.waits[thread][0], with_background) for _, thread in joiners[:4]]
+        found = [row for row in follows if row is not None]
+        more = [row for row in found if row[0] != CODE["too_few_tasks"]]
+        return next(iter(more or found), None)
 
     def follow(self, row: Row, with_background: bool) -> Row | None:
         """Return what a chain of joins ends in."""

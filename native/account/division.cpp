@@ -78,22 +78,31 @@ void Account::give_to_waiters(double idle) {
 // There is work, though not for all cores: whose fault is it?
 uint32_t Account::rest_row() {
   uint32_t row = 0;
-  if (find_joined(false, &row)) return row;
+  const bool is_joined = find_joined(false, &row);
+  if (is_joined && rows_[row].cause != Cause::kFew) return row;
   if (!producers_.empty()) return threads_[starved_[*producers_.begin()] - 1].row;
+  if (is_joined) return row;
   if (active_ > 1) return few_row_;
   uint32_t& alone = serial_rows_[active_xor_];
   if (alone == UINT32_MAX) alone = rows_.number({-1, static_cast<int32_t>(active_xor_), Cause::kSerial});
   return alone;
 }
 
-// The threads that have waited for another one the longest know best what all wait for.
+// The threads that have waited for another one the longest know best what all wait for; that there are too few tasks is
+// said only if none of them knows more.
 bool Account::find_joined(bool with_background, uint32_t* row) {
   int tried = 0;
+  bool is_found = false;
   for (const auto& [start_ns, thread] : joiners_) {
     if (++tried > kJoinersTried) break;
-    if (follow(thread, with_background, row)) return true;
+    uint32_t found = 0;
+    if (!follow(thread, with_background, &found)) continue;
+    const bool is_few = rows_[found].cause == Cause::kFew;
+    if (!is_few || !is_found) *row = found;
+    is_found = true;
+    if (!is_few) break;
   }
-  return false;
+  return is_found;
 }
 
 // From a thread that waits for another one to what that one waits for, and so on.

@@ -75,7 +75,10 @@ void Account::wait_in_piece(uint32_t thread, const WaitPiece& piece) {
   const bool is_timer = row.cause == Cause::kSleep || row.cause == Cause::kIo;
   const bool is_directed = piece.is_directed && !(is_timer && threads_[thread].is_background);
   Role role = Role::kNone;
-  if (!is_directed && row.thread >= 0 && row.cause == Cause::kImbalance) role = Role::kJoins;
+  // Who joins while nobody else has finished has a cause of its own; who waits for work has no thread that it waits
+  // for.
+  const bool is_join = row.cause == Cause::kImbalance || row.cause == Cause::kFew;
+  if (!is_directed && row.thread >= 0 && is_join) role = Role::kJoins;
   if (!is_directed && row.thread >= 0 && row.cause == Cause::kStarved) role = Role::kStarves;
   const Waits idle = is_timer ? Waits::kBackground : Waits::kIdle;
   begin_wait(thread, piece.row, is_directed ? Waits::kDirected : idle, role);
@@ -122,6 +125,8 @@ LossRow Account::kernel_row(uint32_t thread) const {
       return {-1, t.waker, Cause::kJit};
     case kVmKind:
       return {-1, t.waker, Cause::kSafepoint};
+    case kHeadwayKind:  // a signal of the sampler's, that is not what it waits for
+      return {-1, own, Cause::kBlocked};
     default:
       return {-1, t.waker, Cause::kOthersWait};
   }

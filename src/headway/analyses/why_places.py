@@ -63,10 +63,10 @@ class Places:
     def _where(self, cause: str, key: int, thread: int, window: tuple[int, int]) -> Where:
         if cause == causes.SERIAL:
             return self.code.alone(thread, window)
-        if cause in (causes.IMBALANCE, causes.STARVED, causes.FULL) and key >= 0:
+        if cause in (causes.IMBALANCE, causes.FEW, causes.STARVED, causes.FULL) and key >= 0:
             # In a queue the wait has one place; who is slow is told by the thread.
             rows = self.pieces(cause, key, window, thread)
-            if cause == causes.IMBALANCE and thread >= 0:
+            if cause in (causes.IMBALANCE, causes.FEW) and thread >= 0:
                 worked = self.code.running(thread, *self._spans(rows, window))
                 return worked if worked != NOWHERE else self.site(rows)
             return self.site(rows)

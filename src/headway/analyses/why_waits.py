@@ -4,8 +4,9 @@ Question   what does each blocked thread wait for at each moment?
 Method     the blocks of the agent, each under the rule of its stack (lock_rules); the rule tells the cause (why_waits_causes).
            Blocks of one thread that overlap (a notified thread that blocks again for its monitor) are laid out so that the
            inner one counts. Waits for locks are cut at the changes of the holder and led on along chains (why_waits_locks);
-           what is waited for is numbered (why_waits_keys). A virtual thread waits until it is unparked; from then until it
-           goes on it waits for a carrier, if none is free.
+           what is waited for is numbered (why_waits_keys). Joins wait for a laggard only once somebody else has finished
+           (why_waits_company). A virtual thread waits until it is unparked; from then until it goes on it waits for a carrier, if
+           none is free.
 Assumes    what lock_rules and lock_holders assume.
 Wrong when single blocks are missing because the agent's file was full. A virtual thread that was started, or has given way,
            and has no carrier, leaves no trace and is in no piece.
@@ -13,6 +14,7 @@ Wrong when single blocks are missing because the agent's file was full. A virtua
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,9 +24,10 @@ import numpy as np
 from headway.analyses import lock_data
 from headway.analyses.lock_sites import sites_of
 from headway.analyses.profile_off_cpu import flattened
-from headway.analyses.why_types import CARRIERS, LOCK
+from headway.analyses.why_types import CARRIERS, FEW, IMBALANCE, LOCK
 from headway.analyses.why_waits_carriers import without_carrier
 from headway.analyses.why_waits_causes import CODE, IDLE, causes_of, is_directed, targets_of
+from headway.analyses.why_waits_company import shared_from
 from headway.analyses.why_waits_keys import keys_of
 from headway.analyses.why_waits_locks import lock_pieces
 
@@ -46,9 +49,10 @@ class Waits:
 
     `thread`, `target`: thread_id, or a number from `platform_threads` on for virtual threads (-1: no target known). `cause`:
     place in CAUSES; a thread that waits for work (a pool's worker, a timer) has a piece of too_few_tasks, which is a cause only
-    where nobody at all has something to do. `key`: what is waited for, number of `places` (-1: nothing). `block`: row of the
-    wait in `data.blocks`. `is_directed`: would run if that came. `is_cycle`: its chain of locks leads back to itself, or has no
-    end. `least_ns`: of locks with many waiters, holders that had it for less than this may be left out (0: none is).
+    where nobody at all has something to do; one with a target joins it while nobody else has finished. `key`: what is waited
+    for, number of `places` (-1: nothing). `block`: row of the wait in `data.blocks`. `is_directed`: would run if that came.
+    `is_cycle`: its chain of locks leads back to itself, or has no end. `least_ns`: of locks with many waiters, holders that had
+    it for less than this may be left out (0: none is).
     """
 
     thread: NDArray[np.int32]
@@ -162,15 +166,25 @@ def _until_unparked(
 
 
 def _others(data: LockData, sites: Sites, cause: Ints, key: Ints, spans: tuple[Ints, Ints, Ints]) -> _Pieces:
-    """Return the pieces of all that is no lock: one per span."""
+    """Return the pieces of all that is no lock: one per span, of joins two (before others had finished, and after)."""
     block, start, end = spans
     idle = cause[block] == CODE[IDLE]
-    return _Pieces(
+    pieces = _Pieces(
         *(block, start, end, cause[block], np.where(idle, -1, key[block])),
         np.where(idle, -1, targets_of(data, sites, cause, key)[block]),
         is_directed(data, sites, cause)[block].astype(np.int64),
         np.zeros(len(block), np.int64),
     )
+    joins = np.flatnonzero((pieces.cause == CODE[IMBALANCE]) & (pieces.directed == 0) & (pieces.target >= 0))
+    all_spans = (data.blocks.thread[block], start, end)
+    shared = shared_from(
+        data, all_spans, (start[joins], end[joins], data.blocks.waking[block[joins]], pieces.target[joins])
+    )
+    few = _Pieces(*(getattr(pieces, name)[joins] for name in _Pieces.__dataclass_fields__))
+    few = dataclasses.replace(few, end=shared, cause=np.full(len(joins), CODE[FEW], dtype=np.int64))
+    later = start.copy()
+    later[joins] = shared
+    return _joined([few, dataclasses.replace(pieces, start=later)])
 
 
 def _carriers(data: LockData, tail: tuple[Ints, Ints, Ints]) -> _Pieces:
