@@ -26,7 +26,7 @@ from typing import Any
 import harness
 import parallelism_query
 
-CORES = 8
+CORES = 12
 TARGET_RATIO = 30.0
 TARGET_BYTES = 1 << 30
 SHOWN = ("sum", "why", "sweep")
