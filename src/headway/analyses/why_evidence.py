@@ -17,6 +17,7 @@ import numpy as np
 from headway.analyses import why_types as causes
 from headway.analyses.lock_arrays import numbered
 from headway.analyses.lock_holders import doings
+from headway.analyses.lock_rules import RULES
 from headway.analyses.lock_types import DOING
 from headway.analyses.units import duration, percent, significant
 from headway.analyses.why_evidence_kernel import LONG_NS, Kernel
@@ -45,6 +46,9 @@ _DOES = {
 }
 _SLEEPS, _CALLS = (3,), (4, 5, 6, 7)
 _MOST_NAMES = 3
+_WORKERS = [
+    i for i, rule in enumerate(RULES) if rule.id in ("pool-worker", "fork-join-worker", "library-worker", "worker")
+]
 
 
 class Evidence:
@@ -246,15 +250,21 @@ class Evidence:
             figures["one_active_ns"] = active[1]
         return text, figures
 
-    def _few(self, cause: str, _: int, __: int, window: Window) -> Told:
-        text: list[str] = []
-        figures: Figures = {}
+    def _few(self, cause: str, key: int, _: int, window: Window) -> Told:
+        joins = self._rows(cause, key, window)
+        text, figures = self._waited(joins, window)
+        alone = self._targets(joins, window)
+        if alone:
+            text.insert(0, f"Joined, while nobody else had finished work beside it: {self._names(alone)}.")
         active = self.kernel.active(window)
         if active is not None:
             text.append(f"On average {significant(active[0])} threads were active.")
             figures["mean_active"] = active[0]
         waits = self.waits
-        idle = np.flatnonzero((waits.cause == _CODES[cause]) & (waits.end > window[0]) & (waits.start < window[1]))
+        inside = (waits.end > window[0]) & (waits.start < window[1])
+        idle = np.flatnonzero((waits.cause == _CODES[cause]) & (waits.target < 0) & inside)
+        if waits.sites is not None:
+            idle = idle[np.isin(waits.sites.rule[waits.block[idle]], _WORKERS)]
         if len(idle):
             threads = len(np.unique(waits.thread[idle]))
             length = int(self._lengths(idle, window).sum())
@@ -263,8 +273,8 @@ class Evidence:
                 " there were fewer or coarser tasks than threads."
             )
             figures |= {"idle_threads": threads, "idle_times": len(idle), "idle_ns": length}
-        elif active is not None:
-            text.append("No idle thread waited for work: there were not more threads.")
+        elif active is not None and waits.sites is not None:
+            text.append("No thread of a pool waited for work: there were not more threads.")
         return text, figures
 
     def _ready(self, _: str, __: int, ___: int, window: Window) -> Told:

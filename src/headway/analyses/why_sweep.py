@@ -211,7 +211,10 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
 
 
 def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
-    """Return 1 for each thread that hardly ran in its life and that no thread waits for which did, or whom one waits for."""
+    """Return 1 for each thread that hardly ran in its life and that no thread waits for which did, or whom one waits for.
+
+    So are carriers: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something.
+    """
     begin, end = recording.window_ns
     rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns FROM thread").fetchall()
     size = max((row[0] for row in rows), default=-1) + 1
@@ -219,6 +222,8 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     for thread, start, ended, running in rows:
         life = min(end, ended if ended is not None else end) - max(begin, start)
         found[thread] = running is not None and running < NOBODY * max(life, 1)
+    carriers = [row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind = 'carrier'").fetchall()]
+    found[carriers] = 1
     if not len(waits):
         return found
     size = max(size, int(waits.thread.max()) + 1, int(waits.target.max()) + 1)
@@ -230,6 +235,7 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
         if not len(needed):
             break
         is_background[needed] = False
+    is_background[carriers] = True
     return np.ascontiguousarray(is_background[: len(found)], np.uint8)
 
 
