@@ -81,6 +81,18 @@ class Jvm final : public JavaSide {
   }
   void let_go(Identity::Ref ref) noexcept override { jni_->DeleteWeakGlobalRef(reinterpret_cast<jweak>(ref)); }
 
+  Identity::Ref keep_class_weakly(Object object) noexcept override {
+    jclass type = jni_->GetObjectClass(static_cast<jobject>(object));
+    const Identity::Ref ref = keep_weakly(type);
+    jni_->DeleteLocalRef(type);
+    return ref;
+  }
+  bool is_of(Identity::Ref type, Object object) noexcept override {
+    jclass its = jni_->GetObjectClass(static_cast<jobject>(object));
+    const bool is = same(type, its);
+    jni_->DeleteLocalRef(its);
+    return is;
+  }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
     jclass type = jni_->GetObjectClass(static_cast<jobject>(object));
     char* signature = nullptr;

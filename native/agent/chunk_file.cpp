@@ -257,6 +257,12 @@ uint64_t ChunkFile::lost() const noexcept {
   return std::atomic_ref<hw_u64>(header()->lost).load(std::memory_order_relaxed);
 }
 
+void ChunkFile::let_pages_go() const noexcept {
+  if (through_ || released_.load(std::memory_order_relaxed)) return;  // then the memory is all there is
+  const uint64_t end = std::min(next_.load(std::memory_order_relaxed), limit_.load(std::memory_order_acquire));
+  if (end > HW_HEADER_BYTES) madvise(base_ + HW_HEADER_BYTES, end - HW_HEADER_BYTES, MADV_DONTNEED);
+}
+
 void ChunkFile::release() noexcept {
   if (released_.exchange(true, std::memory_order_acq_rel)) return;
   while (extending_.exchange(true, std::memory_order_acquire)) sched_yield();  // extend() uses fd_

@@ -60,6 +60,9 @@ class ChunkFile {
   // Lets go of the file while threads may still be writing: the mapping is replaced by anonymous memory at the same
   // address, where late stores do no harm. The address range stays taken.
   void release() noexcept;
+  // What was written is the file's business from now on: its pages no longer count as the program's memory. A thread
+  // that goes on writing in its chunk gets that page back. Any time.
+  void let_pages_go() const noexcept;
 
   uint64_t lost() const noexcept;
 

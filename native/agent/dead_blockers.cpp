@@ -30,6 +30,8 @@ void LockRecords::look_after(JavaSide& java, LockThread& thread, uint64_t collec
     if (table_.short_of_slots()) forget_some(thread);
     table_.set_updated(now_ns, waits_.count());
     table_.save();
+    table_.let_pages_go();
+    file_->let_pages_go();
   }
   looking_.store(false);
 }

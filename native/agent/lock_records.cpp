@@ -14,7 +14,6 @@ namespace {
 constexpr uint64_t kEventsShare = 6;
 constexpr uint64_t kBlockersShare = 7;
 
-constexpr size_t kClassBytes = 1024;
 constexpr size_t kThreadNameBytes = 256;
 
 // Keeps a call that comes on top of another one of the same thread (signal handler, callback) from recording anything.
@@ -83,6 +82,29 @@ uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, u
   return slot;
 }
 
+uint32_t LockRecords::class_of(JavaSide& java, Object object, char (&text)[kClassBytes],
+                               std::string_view& name) noexcept {
+  for (const KnownClass& known : known_classes_) {
+    const Identity::Ref ref = known.ref.load(std::memory_order_acquire);
+    if (ref == 0) break;
+    if (!java.is_of(ref, object)) continue;
+    name = table_.class_name_of(known.index);
+    return known.index;
+  }
+  name = {text, java.class_name(object, text, sizeof(text))};
+  const uint32_t index = table_.class_index(name);
+  // Not where the table has no place for it, or for not all of its name. Another thread may remember the same class.
+  if (index == 0 || table_.class_name_of(index) != name ||
+      classes_met_.load(std::memory_order_relaxed) >= kKnownClasses) {
+    return index;
+  }
+  const uint32_t place = classes_met_.fetch_add(1, std::memory_order_relaxed);
+  if (place >= kKnownClasses) return index;
+  known_classes_[place].index = index;
+  known_classes_[place].ref.store(java.keep_class_weakly(object), std::memory_order_release);
+  return index;
+}
+
 LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
   if (it.blocker == nullptr) {
     if (!is_alone_open_.load(std::memory_order_relaxed)) {
@@ -99,9 +121,9 @@ LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, c
   }
   Found found = new_blocker(java, thread, it, key);
   if (found.slot == 0) {  // then its class at least has the sums
-    char name[kClassBytes];
-    const uint32_t type = table_.class_index({name, java.class_name(it.blocker, name, sizeof(name))});
-    found = rest_of(thread, type, it.kind);
+    char text[kClassBytes];
+    std::string_view name;
+    found = rest_of(thread, class_of(java, it.blocker, text, name), it.kind);
   }
   if (found.slot == 0) table_.count_dropped();
   return found;
@@ -118,12 +140,12 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   }
   char class_text[kClassBytes];
   char name_text[kThreadNameBytes];
-  const std::string_view class_name(class_text, java.class_name(it.blocker, class_text, sizeof(class_text)));
+  std::string_view class_name;
   std::string_view name;
   LockTable::Facts facts{};
   facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
   facts.identity_hash = it.hash;
-  facts.class_index = table_.class_index(class_name);
+  facts.class_index = class_of(java, it.blocker, class_text, class_name);
   facts.kind = it.kind;
   facts.first_java_id = it.java_id;
   facts.parked_before = options_.park_threshold;
@@ -379,6 +401,9 @@ void LockRecords::end(JavaSide* java, LockThread& thread) noexcept {
   const uint32_t used = table_.slots();
   table_.release();
   if (java == nullptr || !all_left) return;
+  for (KnownClass& known : known_classes_) {
+    if (const Identity::Ref ref = known.ref.exchange(0)) java->let_go(ref);
+  }
   for (uint32_t slot = 1; slot < used; ++slot) {
     if (!identity_.make_room(slot)) continue;
     if (const Identity::Ref ref = identity_.ref(slot)) java->let_go(ref);

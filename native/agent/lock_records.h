@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,10 @@ class JavaSide {
   virtual Identity::Ref keep_weakly(Object object) noexcept = 0;  // 0: no memory
   virtual void let_go(Identity::Ref ref) noexcept = 0;
   virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
-  virtual size_t thread_name(char* out, size_t capacity) noexcept = 0;                // of the calling thread, UTF-8
+  // A reference to the class of an object, and whether an object is of exactly that class.
+  virtual Identity::Ref keep_class_weakly(Object object) noexcept = 0;  // 0: no memory
+  virtual bool is_of(Identity::Ref type, Object object) noexcept = 0;
+  virtual size_t thread_name(char* out, size_t capacity) noexcept = 0;  // of the calling thread, UTF-8
   virtual uint32_t take_stack() noexcept = 0;
   // Java id of the thread that owns the object's monitor; 0: none, or not known. Stops the program for a moment.
   virtual uint32_t monitor_owner(Identity::Ref ref) noexcept = 0;
@@ -87,6 +91,7 @@ class LockRecords {
   void end(JavaSide* java, LockThread& thread) noexcept;
 
  private:
+  static constexpr size_t kClassBytes = 1024;
   // Slots one after the other, by Identity::next_retired.
   struct SlotQueue {
     uint32_t first = 0;
@@ -104,6 +109,8 @@ class LockRecords {
   // The blocker that stands for all of a class and kind that have no slot of their own: dead ones whose slot is used
   // again, and live ones that found none.
   Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
+  // The number of an object's class in the table, and its name, for which there is room in `text`.
+  uint32_t class_of(JavaSide& java, Object object, char (&text)[kClassBytes], std::string_view& name) noexcept;
   uint32_t known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept;
   void write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
                      std::string_view thread_name) noexcept;
@@ -121,6 +128,12 @@ class LockRecords {
   uint32_t take_first(SlotQueue& queue) noexcept;
 
   static constexpr uint32_t kKinds = 4;
+  // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.
+  struct KnownClass {
+    std::atomic<Identity::Ref> ref;
+    uint32_t index;
+  };
+  static constexpr uint32_t kKnownClasses = 8;
 
   Waits waits_;
   Holds holds_;
@@ -131,7 +144,9 @@ class LockRecords {
   Identity identity_;
   EarlyCounts early_;
   Arena<std::atomic<uint64_t>> rests_;  // by class and kind: the blocker of rest_of() and its slot
-  uint32_t parks_alone_ = 0;            // the slot of parks without a blocker, free to readers until there is one
+  std::array<KnownClass, kKnownClasses> known_classes_{};
+  std::atomic<uint32_t> classes_met_{0};
+  uint32_t parks_alone_ = 0;  // the slot of parks without a blocker, free to readers until there is one
   std::atomic<bool> is_alone_open_{false};
   std::atomic<uint32_t> next_blocker_{1};
   std::atomic<bool> ended_{false};

@@ -200,6 +200,11 @@ void LockTable::save() noexcept {
   extending_.store(false, std::memory_order_release);
 }
 
+void LockTable::let_pages_go() const noexcept {
+  if (through_ || released_.load(std::memory_order_relaxed)) return;
+  madvise(base_ + kSlotsAt, limit_.load(std::memory_order_acquire) - kSlotsAt, MADV_DONTNEED);
+}
+
 void LockTable::release() noexcept {
   save();
   if (released_.exchange(true, std::memory_order_acq_rel)) return;

@@ -82,6 +82,8 @@ class LockTable {
   void save() noexcept;
   // Lets go of the file while threads may still be updating; what they store from then on goes nowhere.
   void release() noexcept;
+  // The pages no longer count as the program's memory until somebody needs them again (ChunkFile). Any time.
+  void let_pages_go() const noexcept;
 
   hw_lock_slot slot_now(uint32_t slot) const noexcept;  // a copy that is whole
 

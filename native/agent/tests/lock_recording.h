@@ -35,6 +35,7 @@ struct Thing {
 // Weak references to things: freed ones must never be looked at, which the sanitizers see.
 struct Weak {
   Thing* thing;
+  uint32_t of;
 };
 
 class Things final : public JavaSide {
@@ -46,13 +47,22 @@ class Things final : public JavaSide {
   bool is_gone(Identity::Ref ref) noexcept override { return reinterpret_cast<const Weak*>(ref)->thing->collected; }
   Identity::Ref keep_weakly(Object object) noexcept override {
     ++references;
-    auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object)};
+    auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object), static_cast<Thing*>(object)->hash % 3};
     CHECK(weak != nullptr);
     return reinterpret_cast<Identity::Ref>(weak);
   }
   void let_go(Identity::Ref ref) noexcept override {
-    --references;
-    delete reinterpret_cast<Weak*>(ref);
+    --((ref & kClass) != 0 ? classes : references);
+    delete reinterpret_cast<Weak*>(ref & ~kClass);
+  }
+  // Of a class is what has the same remainder (class_name).
+  Identity::Ref keep_class_weakly(Object object) noexcept override {
+    --references;  // counted apart: it is kept until the end
+    ++classes;
+    return keep_weakly(object) | kClass;
+  }
+  bool is_of(Identity::Ref type, Object object) noexcept override {
+    return reinterpret_cast<const Weak*>(type - kClass)->of == static_cast<const Thing*>(object)->hash % 3;
   }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
     const std::string name = "test.Class" + std::to_string(static_cast<const Thing*>(object)->hash % 3);
@@ -73,7 +83,9 @@ class Things final : public JavaSide {
     return 1000 + reinterpret_cast<const Weak*>(ref)->thing->hash;
   }
 
+  static constexpr Identity::Ref kClass = 1;  // marks a reference to a class
   static inline std::atomic<int64_t> references{0};
+  static inline std::atomic<int64_t> classes{0};
   static inline std::atomic<uint64_t> stacks{0};
   static inline std::atomic<uint64_t> owners_asked_for{0};
 };
@@ -176,6 +188,7 @@ class Recording {
   ~Recording() {
     if (!ended_) end();
     CHECK_EQUAL(Things::references.load(), 0);
+    CHECK_EQUAL(Things::classes.load(), 0);
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
