@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
@@ -245,6 +245,7 @@ def test_slices_out_of_order_are_a_damaged_file(tmp_path: Path) -> None:
     assert caught.value.notice.id == "HW303"
 
 
+@settings(max_examples=40)  # each writes a recording
 @given(st.data())
 def test_whatever_the_columns_claim_the_path_is_as_long_as_the_window(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

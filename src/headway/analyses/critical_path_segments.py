@@ -97,9 +97,9 @@ def _merged(rows: Ints, begin: Ints) -> Ints:
     """Put the rows of each group together; it is called after its longest row."""
     count = np.diff(np.append(begin, rows.shape[1]))
     group = np.repeat(np.arange(len(begin)), count)
-    order = np.lexsort((-rows[7], group))
-    longest = order[np.searchsorted(group, np.arange(len(begin)))]
-    joined = rows[:, longest].copy()
+    longest = np.flatnonzero(rows[7] == np.maximum.reduceat(rows[7], begin)[group])
+    longest = longest[np.diff(group[longest], prepend=-1) > 0]  # the first, where several are
+    joined = rows[:, longest]
     joined[0] = rows[0, begin]
     joined[1] = rows[1, begin + count - 1]
     joined[8] = np.add.reduceat(rows[8], begin)
