@@ -85,8 +85,10 @@ def _answer(
     sweep = why_sweep.sweep(recording, waits, cores=float(cores), window=span, cuts=cuts)
     losses = Losses(recording, waits)
     may_exceed = cores != why_cores.known_cpus(recording)
-    parts = [_account(losses, [segment], active, sweep, may_exceed) for segment in sweep.segments]
-    whole = parts[0] if len(parts) == 1 else _account(losses, sweep.segments, active, sweep, may_exceed)
+    whole = _account(losses, sweep.segments, active, sweep, may_exceed)
+    parts = [whole]
+    if len(sweep.segments) > 1:
+        parts = [_account(losses, [segment], active, sweep, may_exceed) for segment in sweep.segments]
     phases = tuple(
         Phase(number, stretch.active, part)
         for number, (stretch, part) in enumerate(zip(stretches, parts, strict=True), first)
@@ -112,7 +114,8 @@ def _account(losses: Losses, segments: Sequence[Segment], active: Activity, swee
     stolen = sum(segment.stolen_ns for segment in segments) if sweep.knows_steal else None
     other = sum(segment.other_ns for segment in segments) if sweep.others != "none" else None
     account = Account(start, end, sweep.cores, used, stolen, other, (), 0.0)
-    lost = losses.of(segments, (start, end), _ground(account, active), account.core_ns)
+    is_whole = len(segments) == len(sweep.segments)
+    lost = losses.of(segments, (start, end), _ground(account, active), account.core_ns, is_whole=is_whole)
     account = dataclasses.replace(account, lost=lost)
     left = account.core_ns - sum(used.values()) - (stolen or 0) - (other or 0) - account.lost_ns
     excess = 0 if may_exceed else sum(segment.excess_ns for segment in segments)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.why_evidence import Figures
     from headway.analyses.why_rows import There
     from headway.analyses.why_sweep import Segment
     from headway.analyses.why_waits import Waits
@@ -42,6 +41,8 @@ STILL = (*PHASES, causes.UNKNOWN)
 MADE = (causes.STARVED, causes.FULL)
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence."""
+OF_A_PHASE = 3
+"""Losses of a phase beside the whole that get the code they are in; none of them gets evidence."""
 
 
 class Losses:
@@ -55,33 +56,49 @@ class Losses:
         self.evidence = Evidence(self.places)
 
     def of(
-        self, segments: Sequence[Segment], window: tuple[int, int], ground: Ground, core_ns: int
+        self,
+        segments: Sequence[Segment],
+        window: tuple[int, int],
+        ground: Ground,
+        core_ns: int,
+        *,
+        is_whole: bool = True,
     ) -> tuple[Loss, ...]:
-        """Return what was lost in segments that make up a window, largest first."""
+        """Return what was lost in segments that make up a window, largest first; of a phase with less detail."""
         cause, key, thread, lost = (
             np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
         )
         rows = rows_of(cause, key, thread, lost.astype(float), core_ns)
         waited = there(self.waits, [row.key for row in rows], window)
         running = sum(row.core_ns for row in rows if NAMES[row.cause] not in STILL)
-        return tuple(self._loss(row, waited.get(row.key), window, ground, core_ns, running) for row in rows)
+        found = []
+        for number, row in enumerate(rows):
+            share = row.core_ns / max(core_ns, 1)
+            place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
+            is_told = is_whole and share >= EXPLAINED and not row.is_rest
+            text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
+            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running)
+            found.append(Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures))
+        return tuple(found)
 
-    def _loss(
-        self, row: Row, waited: There | None, window: tuple[int, int], ground: Ground, core_ns: int, running_ns: int
-    ) -> Loss:
-        cause = NAMES[row.cause]
-        share = row.core_ns / max(core_ns, 1)
+    def _place(self, row: Row, window: tuple[int, int] | None) -> Place:
+        """Return where it is; without a window what is known without looking at stacks."""
         if row.is_rest:
-            return Loss(cause, row.core_ns, share, Place(), None)
-        of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
-        limit = bound(cause, self._presence(row, waited, window, of_lost), ground)
-        place = self.places.of(cause, row.key, row.thread, window)
-        told: tuple[tuple[str, ...], Figures | None] = ((), None)
-        if share >= EXPLAINED:
-            told = self.evidence.of(cause, row.key, row.thread, window)
-        return Loss(cause, row.core_ns, share, place, limit, *told)
+            return Place()
+        if window is not None:
+            return self.places.of(NAMES[row.cause], row.key, row.thread, window)
+        waited = self.waits.places[row.key] if 0 <= row.key < len(self.waits.places) else None
+        name, pid = self.places.thread(row.thread)
+        return Place(None, None, waited.name if waited else None, name, waited.pid if waited else pid)
 
     # --- how long it was there ---------------------------------------------------------------------------------------
+
+    def _bound(
+        self, row: Row, waited: There | None, window: tuple[int, int], ground: Ground, running_ns: int
+    ) -> float | None:
+        cause = NAMES[row.cause]
+        of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
+        return bound(cause, self._presence(row, waited, window, of_lost), ground)
 
     def _presence(self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float) -> Presence:
         cause = NAMES[row.cause]

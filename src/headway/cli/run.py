@@ -104,7 +104,7 @@ def show(directory: Path, overwrite: bool = False) -> None:
     tell()
     if ended:
         tell(f"headway: {ended}")
-    tell(f"headway: recording {directory}")
+    tell(f"headway: recording {directory}   (all causes and phases: headway why {directory})")
     if page is not None:
         tell(f"headway: report    {page}")
 

@@ -24,6 +24,7 @@ LINES = 10
 """Causes of the table."""
 DETAILS = 3
 """Causes that get their evidence printed."""
+SENTENCES = 2
 PLACE_WIDTH = 33
 
 
@@ -49,7 +50,7 @@ def render_account(account: Account, console: Console) -> None:
         terminal.print_table(console, causes_table(shown))
     for loss in shown[:DETAILS]:
         if loss.evidence:
-            terminal.print_line(console, f"{TITLES[loss.cause]}: {'; '.join(loss.evidence)}.", bullet="  -")
+            terminal.print_line(console, f"{TITLES[loss.cause]}: {'. '.join(loss.evidence[:SENTENCES])}.", bullet="  -")
 
 
 def largest(account: Account) -> list[Loss]:
