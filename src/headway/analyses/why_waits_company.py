@@ -4,7 +4,7 @@ Question   a thread waits at a join, latch or future for one that works. Is the 
 Method     uneven is what was shared: while the one that is waited for has worked without a pause (since its own last wait
            ended, or it was born), another thread must have worked, too, and stopped: waited or ended. Until the first such
            stop the idle cores are due to too few tasks (one thread in the pool, fewer tasks than cores), from then on to
-           imbalance. A stop counts if it comes after 5 % of that work, behind a stretch of at least 5 % of it: who hands over
+           imbalance. A stop counts if it comes after 10 % of that work, behind a stretch of at least as much: who hands over
            as the other one begins has shared nothing. Waits for locks are part of the work.
 Assumes    a thread works while it has no wait and lives.
 Wrong when the others only sleep or read meanwhile, of which the JVM tells nothing: they seem to have worked. Where the work began
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-SHARED = 0.05
+SHARED = 0.1
 MOST_STOPS = 1_000_000
 """Of more stops only those behind the longest stretches count: what a laggard is waited for with is not shorter."""
 _NEVER = 1 << 60
