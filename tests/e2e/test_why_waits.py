@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headway.analyses import why_waits
+from headway.analyses.lock_data import KINDS
 from headway.analyses.why_types import CAUSES
 from headway.analyses.why_waits import Waits
 from lock_oracle import LockRun, record_locks
@@ -63,6 +64,7 @@ class Piece(NamedTuple):
     place: str | None
     target: int | None
     is_directed: bool
+    is_monitor: bool
 
 
 @dataclass
@@ -98,6 +100,7 @@ def waited(run: LockRun) -> Waited:
             waits.places[waits.key[i]].name if waits.key[i] >= 0 else None,
             java_ids[waits.target[i]] if waits.target[i] >= 0 else None,
             bool(waits.is_directed[i]),
+            bool(waits.data.blocks.kind[waits.block[i]] == KINDS.index("monitor")),
         )
         for i in range(len(waits))
     ]
@@ -147,7 +150,8 @@ def test_a_barrier_is_one_thing_waited_for_and_futures_are_told_by_their_place(w
 def test_each_station_of_the_zoo_waits_for_its_cause(zoo: Waited) -> None:
     driver = zoo.run.said["driver_java_id"]
     for station in zoo.run.said["stations"]:
-        own = [piece for piece in zoo.pieces if piece.java_id == station["java_id"]]
+        # No station has a monitor; a thread may meet another one at those of the JDK's start-up code.
+        own = [piece for piece in zoo.pieces if piece.java_id == station["java_id"] and not piece.is_monitor]
         cause = CAUSE_OF_STATION[station["name"]]
         joins = cause == "imbalance" and not any(piece.is_directed for piece in own)
         assert own, station["name"]
@@ -204,9 +208,12 @@ def test_threads_that_wait_for_work_or_for_their_time_are_known_to_be_idle(tmp_p
     for java_id in workers:
         own = [each for each in ran.pieces if each.java_id == java_id and each.start_ns < said["end_ns"]]
         inside = [each for each in own if each.end_ns > said["begin_ns"]]
-        assert inside
-        assert {each.cause for each in inside} <= {"too_few_tasks", "starved_consumer"}
-        assert not any(each.is_directed for each in inside)
+        idle = [each for each in inside if not each.is_directed]
+        assert {each.cause for each in idle} <= {"too_few_tasks", "starved_consumer"}
+        waited_ns, idle_ns = (sum(each.end_ns - each.start_ns for each in some) for some in (inside, idle))
+        # At the lock of its queue a timer may meet who gives it work.
+        assert {each.cause for each in inside} <= {"too_few_tasks", "starved_consumer", "lock_contention"}
+        assert idle_ns > 0.95 * waited_ns > 0
 
 
 def test_virtual_threads_wait_for_a_lock_though_the_kernel_sees_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from synthetic import FakeThread
 
 WALL = 50
 THREADS = 4
-SLOW = settings(max_examples=15, deadline=None)
+SLOW = settings(max_examples=10, deadline=None)
 
 
 @st.composite

@@ -46,6 +46,7 @@ _BY_RULE = {
 _CAUSE_OF_RULE = np.array([CODE[_BY_RULE.get(rule.id, IDLE)] for rule in RULES])
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
 _AT_ONCE_NS = 200_000
+_NEAR_NS = 50_000_000
 _OUTSIDE = (("sun.nio.ch.", ("Poller",)), ("java.lang.", ("ProcessImpl", "ProcessHandleImpl")))
 """Classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
 
@@ -91,7 +92,8 @@ def targets_of(data: LockData, sites: Sites, cause: Ints, key: Ints) -> Ints:
     # Who signals all of a condition's waiters wakes the first only; each of them wakes the next at once.
     rows = np.flatnonzero((cause == CODE[CONDITION]) & (blocks.waking >= 0) & data.blockers.is_object[blocks.blocker])
     target[rows] = _passed_on(data, rows, key, _AT_ONCE_NS)
-    target[np.isin(target, _own_threads(data))] = -1
+    helped = np.isin(target, _helpers(data))
+    target[helped] = _ended_then(data, np.flatnonzero(helped), sites)
     for one in (FULL, STARVED):
         mine = np.flatnonzero(cause == CODE[one])
         target[mine] = _other_side(data, mine)
@@ -138,10 +140,29 @@ def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
     return trip, target
 
 
-def _own_threads(data: LockData) -> Ints:
-    """Return headway's own threads: they may be the last to leave a monitor, but nobody waits for what they do."""
-    rows = data.recording.query("SELECT thread_id FROM thread WHERE kind = 'headway'").fetchall()
+def _helpers(data: LockData) -> Ints:
+    """Return the threads of the JVM and of headway. One may wake a thread that stopped for the JVM's sake at the end of its wait,
+    but nobody waits for what it does.
+    """
+    rows = data.recording.query("SELECT thread_id FROM thread WHERE kind NOT IN ('app', 'carrier')").fetchall()
     return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _ended_then(data: LockData, rows: Ints, sites: Sites) -> Ints:
+    """Return for joins among some blocks the thread that ended right at their waking; -1 for others."""
+    found = np.full(len(rows), -1, dtype=np.int64)
+    ends = data.recording.query(
+        "SELECT thread_id, pid, end_ns FROM thread WHERE kind = 'app' AND end_ns IS NOT NULL ORDER BY end_ns"
+    ).fetchall()
+    blocks, origin = data.blocks, data.recording.window_ns[0]
+    pids = data.blockers.pid[blocks.blocker[rows]]
+    for at, (row, pid) in enumerate(zip(rows.tolist(), pids.tolist(), strict=True)):
+        when = int(blocks.waking[row])
+        if when < 0 or not any(method == "join" for _, method, _ in data.frames(int(sites.stack[row]))):
+            continue
+        near = [(abs(end - origin - when), thread) for thread, of, end in ends if of == pid]
+        found[at] = min(near)[1] if near and min(near)[0] <= _NEAR_NS else -1
+    return found
 
 
 def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = None) -> Ints:

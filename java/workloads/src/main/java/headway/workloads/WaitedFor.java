@@ -32,15 +32,21 @@ public final class WaitedFor {
         this.name = name;
     }
 
-    public static void main(String[] args) throws Exception {
-        int rounds = Work.argument(args, 0, 8);
+    public static void main(String[] args) throws InterruptedException {
+        all(2); // so that all classes are there: who waits for one to be initialised looks as if it were blocked where it is not
+        List<WaitedFor> all = all(Work.argument(args, 0, 8));
+        Report.of("waited_for").put("ways", all.stream().map(WaitedFor::report).toList()).print();
+    }
+
+    private static List<WaitedFor> all(int rounds) throws InterruptedException {
         CyclicBarrier barrier = new CyclicBarrier(TEAM);
         Phaser phaser = new Phaser(TEAM);
         ArrayBlockingQueue<Integer> full = new ArrayBlockingQueue<>(1);
         ArrayBlockingQueue<Integer> empty = new ArrayBlockingQueue<>(1);
         List<WaitedFor> all = new ArrayList<>();
         all.add(new WaitedFor("barrier").inTurns(rounds, () -> await(barrier), () -> barrier.getNumberWaiting() == TEAM - 1));
-        all.add(new WaitedFor("phaser").inTurns(rounds, phaser::arriveAndAwaitAdvance, () -> phaser.getUnarrivedParties() == 1));
+        all.add(new WaitedFor("phaser")
+                .inTurns(rounds, phaser::arriveAndAwaitAdvance, () -> phaser.getUnarrivedParties() == 1));
         all.add(new WaitedFor("latch").latches(rounds));
         all.add(new WaitedFor("join").joins(rounds));
         all.add(new WaitedFor("future").futures(rounds));
@@ -48,7 +54,7 @@ public final class WaitedFor {
         full.put(0);
         all.add(new WaitedFor("full queue").atQueue(rounds, () -> full.put(1), full::take));
         all.add(new WaitedFor("empty queue").atQueue(rounds, empty::take, () -> empty.put(1)));
-        Report.of("waited_for").put("ways", all.stream().map(WaitedFor::report).toList()).print();
+        return all;
     }
 
     private interface Action {
