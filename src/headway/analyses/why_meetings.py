@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _MOST_LOOKED_AT = 200
+_MOST_WAITS = 100_000
+"""Of more waits the longest are looked at."""
 _TAKES_PART = 0.02
 """A thread that ran less than this part of the last one's time is not one of those that met."""
 _SHORT_NS = 100_000
@@ -58,10 +60,12 @@ class Meetings:
 
 
 def meetings(waits: Waits, kernel: Kernel, rows: Ints, window: tuple[int, int]) -> Meetings | None:
-    """Return the meetings that some waits are about."""
+    """Return the meetings that some waits are about; of very many those with the longest waits."""
     data = waits.data
     if data is None or waits.sites is None:
         return None
+    if len(rows) > _MOST_WAITS:
+        rows = rows[np.argsort(waits.start[rows] - waits.end[rows], kind="stable")[:_MOST_WAITS]]
     blocks, first = np.unique(waits.block[rows], return_index=True)
     target, directed = waits.target[rows][first], waits.is_directed[rows][first]
     number = _numbers(waits, blocks)
