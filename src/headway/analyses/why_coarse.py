@@ -23,6 +23,7 @@ from headway.analyses.units import duration, percent
 from headway.analyses.why_cores import known_cpus
 from headway.analyses.why_types import TOGETHER, Account, Loss, Place, Why
 from headway.errors import HeadwayError, Notice
+from headway.store.tables import TABLES
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 WORTH_SAYING = 0.01
 """Merged causes get their notice when they are this part of the core time."""
 MILLIONTHS = 1_000_000
+TOLERANCE = 0.001
+"""An account that is off by more of its core time is marked."""
+CALL = "blocked_in"
+"""Column of the table slice that tells sleep from I/O from waiting for another thread."""
 
 
 # --- with thread states ------------------------------------------------------------------------------------------------
@@ -45,6 +50,9 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
         found.append(Notice.of("HW480", share=percent(merged)))
     if not recording.has("sample") and _share(account, causes.SERIAL, causes.LOCK, causes.IMBALANCE) > WORTH_SAYING:
         found.append(Notice.of("HW483"))
+    if merged > WORTH_SAYING and recording.mode == "ebpf" and _lacks_calls(recording):
+        what, merged_as = "the system calls that threads blocked in", "sleep and I/O count as blocked, but for parks"
+        found.append(Notice.of("HW485", path=recording.path, what=what, merged=merged_as))
     losses = recording.manifest.losses
     if losses.events and _share(account, causes.UNKNOWN) > 0:
         found.append(Notice.of("HW484", spans=losses.spans, share=percent(_share(account, causes.UNKNOWN))))
@@ -53,7 +61,13 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-TOLERANCE = 0.001
+def _lacks_calls(recording: Recording) -> bool:
+    """Return whether the recording was made before the system calls of blocked threads were recorded."""
+    if not any(column.name == CALL for column in TABLES["slice"].columns) or "slice" not in recording.manifest.tables:
+        return False
+    import pyarrow.parquet as pq
+
+    return CALL not in pq.read_schema(recording.path / "slice.parquet").names
 
 
 def _share(account: Account, *names: str) -> float:
