@@ -181,6 +181,23 @@ def test_who_works_alone_is_named_with_the_code_it_was_in_then(tmp_path: Path) -
     assert f"Most of its samples then are in {APP}.prepare" in sentences
 
 
+def test_the_code_of_a_laggard_is_that_of_its_samples_while_others_waited(tmp_path: Path) -> None:
+    samples = [
+        *((1, 3 + i, 1, (f"{APP}.main", f"{APP}.before")) for i in range(9)),
+        *((1, 30 + i, 2, (f"{APP}.main", f"{APP}.slow", "java.util.Arrays.sort")) for i in range(4)),
+        (1, 50, 3, (f"{APP}.main", f"{APP}.other")),
+        *((0, 40 + i, 5, (f"{APP}.main", f"{APP}.elsewhere")) for i in range(9)),
+        (1, 55, 99, None),
+    ]
+    path = made_samples.write(tmp_path / "r", threads([("R", 90)], [("R", 90)]), WALL, {"cpu": samples})
+    places, _ = explained(open_recording(path))
+    begin, end = np.array([28, 45]), np.array([40, 60])
+    assert places.code.running(1, begin, end)[0] == f"{APP}.slow"
+    assert places.code.running(1, begin[1:], end[1:])[0] == f"{APP}.other"
+    assert places.code.running(1, np.array([70]), np.array([80])) == (None, None)
+    assert places.code.running(1, np.array([0, 29]), np.array([12, 31]))[0] == f"{APP}.before"
+
+
 def test_active_threads_at_some_moments_are_those_of_counting_them(tmp_path: Path) -> None:
     made = threads(
         [("R", 20), ("B", 10), ("W", 10), ("R", 5)], [("B", 15), ("R", 50)], [("W", 3), ("R", 1), ("B", 9), ("R", 80)]
