@@ -17,7 +17,7 @@ from headway import _native  # type: ignore[attr-defined]
 from headway.store import packing
 
 EBPF, PERF = 1, 2
-PREEMPT, PREV_OURS, NEXT_OURS, NO_EXEC = 1, 2, 4, 8
+PREEMPT, PREV_OURS, NEXT_OURS, NO_EXEC, OTHERS = 1, 2, 4, 8, 32
 SLEEP, DISK, STOPPED, DEAD = 1, 2, 4, 0x80
 
 
@@ -62,6 +62,7 @@ class Spool:
 
     producer: int = EBPF
     sched: dict[int, list[bytes]] = field(default_factory=dict)
+    created_ns: int = 0
     life: list[bytes] = field(default_factory=list)
 
     def switch(
@@ -73,10 +74,15 @@ class Spool:
         state: int = SLEEP,
         preempt: bool = False,
         exec_ns: int | None = None,
+        blocked_in: int = 0,
+        others_ns: int | None = None,
     ) -> None:
         flags = PREV_OURS * (out is not None) | NEXT_OURS * (into is not None)
-        flags |= PREEMPT * preempt | NO_EXEC * (exec_ns is None)
-        body = struct.pack("<IHHQ", into or 0, 0 if out is None else state, flags, exec_ns or 0)
+        flags |= (
+            PREEMPT * preempt | NO_EXEC * (exec_ns is None and others_ns is None) | OTHERS * (others_ns is not None)
+        )
+        told = others_ns if exec_ns is None else exec_ns
+        body = struct.pack("<IHHQ", into or 0, 0 if out is None else state | blocked_in << 8, flags, told or 0)
         self._sched(cpu, ns, 1, out or 0, body)
 
     def waking(self, ns: int, cpu: int, tid: int, by: int | None = None, irq: bool = False, new: bool = False) -> None:
@@ -109,7 +115,7 @@ class Spool:
     def write(self, directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         for cpu, records in self.sched.items():
-            content = header(1, self.producer, cpu) + b"".join(records)
+            content = header(1, self.producer, cpu, created_ns=self.created_ns) + b"".join(records)
             (directory / f"sched-cpu{cpu}.spool").write_bytes(content)
         (directory / "lifecycle.spool").write_bytes(header(2, self.producer, 0) + b"".join(self.life))
         return directory
@@ -147,6 +153,7 @@ class Slice(NamedTuple):
     waker: int
     irq: bool
     is_open: bool
+    blocked_in: int = 0
 
 
 @dataclass
@@ -222,6 +229,7 @@ def unpack(c: dict[str, list[int]], tick: int) -> list[Slice]:
             c["waker_id"][i],
             bool(flags & packing.WAKER_IRQ),
             bool(flags & packing.IS_OPEN),
+            c["blocked_in"][i],
         )
         for i, flags in enumerate(c["flags"])
     ]

@@ -12,7 +12,8 @@ import numpy as np
 
 HEADER_BYTES = 4096
 SWITCH, WAKING, LOSS, FORK, EXIT, RENAME, EXEC, SNAPSHOT, SCHEDSTAT = 1, 2, 3, 16, 17, 18, 19, 20, 21
-PREEMPT, PREV_OURS, NEXT_OURS, UNREPORTED = 1, 2, 4, 16
+PREEMPT, PREV_OURS, NEXT_OURS, UNREPORTED, OTHERS = 1, 2, 4, 16, 32
+STATE = 0xFF  # of prev_state: the byte above it tells what the thread blocked in
 WAKING_NEW, WAKING_IRQ, WAKER_OURS = 1, 2, 4
 
 _HEAD = [("ts_ns", "<i8"), ("type", "<u2"), ("size", "<u2"), ("tid", "<u4")]
@@ -128,8 +129,14 @@ class Spool:
         return {int(tid) for kind in (FORK, EXEC, SNAPSHOT) for tid in self.lifecycle.of(kind)["tid"]}
 
     def switches(self) -> np.ndarray:
-        """All switches in time order, with the CPU as a further field."""
-        return self._with_cpu(SWITCH)
+        """All switches of recorded threads in time order, with the CPU as a further field."""
+        every = self._with_cpu(SWITCH)
+        return every[every["flags"] & (PREV_OURS | NEXT_OURS) != 0]
+
+    def others(self) -> np.ndarray:
+        """What tells of threads that are not recorded: `prev_exec_ns` is how long they ran on this CPU."""
+        every = self._with_cpu(SWITCH)
+        return every[(every["flags"] & OTHERS != 0) & (every["flags"] & PREV_OURS == 0)]
 
     def wakings(self) -> np.ndarray:
         """All wakings in time order."""

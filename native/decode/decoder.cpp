@@ -73,9 +73,11 @@ void Decoder::begin(int64_t start_ns, int64_t end_ns, std::vector<uint8_t> kinds
   losses_ = lifecycle_.losses;
   std::vector<std::unique_ptr<SchedSource>> sources;
   is_perf_ = false;
+  cpu_gaps_ = std::make_unique<CpuGaps>(start_ns, end_ns_);
   for (const std::string& path : sched_paths_) {
-    sources.push_back(std::make_unique<SchedSource>(path, &losses_));
-    is_perf_ = is_perf_ || sources.back()->is_perf();
+    const SchedSource& source = *sources.emplace_back(std::make_unique<SchedSource>(path, &losses_));
+    is_perf_ = is_perf_ || source.is_perf();
+    cpu_gaps_->begins(source.cpu(), source.reader().header().created_ns);
   }
   merge_ = std::make_unique<Merge>(std::move(sources), lifecycle_.events);
   kinds.resize(lifecycle_.lives.size(), 0);
@@ -94,20 +96,28 @@ bool Decoder::next(size_t rows, SliceColumns* slices) {
     const bool more = merge_->run([&](const Event& event) {
       if (event.ts_ns > end_ns_) {
         done_ = true;
+        if (event.type == EventType::kSwitch) cpu_gaps_->on_switch(event);
         return false;
       }
-      machine_->on_event(event);
+      if (event.type != EventType::kSwitch || cpu_gaps_->on_switch(event)) machine_->on_event(event);
       return slices_.size() < rows;
     });
     done_ = done_ || !more;
-    if (done_) {
-      machine_->finish();
-      sweep_->finish(activity_limit(sweep_->changes()));
-      if (KernelWakers* wakers = locks_->wakers()) wakers->finish();
-    }
+    if (done_) finish();
   }
   *slices = std::move(slices_);
   return !done_;
+}
+
+void Decoder::finish() {
+  machine_->finish();
+  sweep_->finish(activity_limit(sweep_->changes()));
+  if (KernelWakers* wakers = locks_->wakers()) wakers->finish();
+  if (!cpu_gaps_->wants_more()) return;
+  merge_->run([&](const Event& event) {
+    if (event.type == EventType::kSwitch) cpu_gaps_->on_switch(event);
+    return cpu_gaps_->wants_more();
+  });
 }
 
 std::vector<std::string> Decoder::problems() const {

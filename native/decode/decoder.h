@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decode/agent_file.h"
+#include "decode/cpu_gaps.h"
 #include "decode/lifecycle.h"
 #include "decode/lock_rows.h"
 #include "decode/machine.h"
@@ -44,12 +45,15 @@ class Decoder {
   bool is_perf() const { return is_perf_; }
   const Sweep& sweep() const { return *sweep_; }
   const Machine& machine() const { return *machine_; }
+  const CpuGaps& cpu_gaps() const { return *cpu_gaps_; }
   const std::vector<LossSpan>& losses() const { return losses_; }
   std::vector<std::string> problems() const;
   uint64_t guesses() const { return transitions_->guesses(); }
   uint64_t late() const;
 
  private:
+  void finish();
+
   std::string spool_dir_;
   std::vector<std::string> sched_paths_;
   Lifecycle lifecycle_;
@@ -64,6 +68,7 @@ class Decoder {
   std::unique_ptr<Sweep> sweep_;
   std::unique_ptr<Transitions> transitions_;
   std::unique_ptr<Machine> machine_;
+  std::unique_ptr<CpuGaps> cpu_gaps_;
 };
 
 }  // namespace headway

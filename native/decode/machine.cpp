@@ -247,6 +247,7 @@ void Machine::came_to_run(uint32_t id, int64_t ts_ns) {
     case State::kDead:  // it had exited, says another record
       t.blocked_since = t.runnable_since = ts_ns;
       t.blocked_state = kNone;
+      t.blocked_in = 0;
       t.waking = {};
       break;
     case State::kBlocked:
@@ -333,7 +334,7 @@ void Machine::switched_out(uint32_t id, const Event& event) {
   } else if ((event.flags & HW_SW_PREEMPT) != 0 || event.state == 0) {
     go_runnable(id, event.ts_ns, stolen_ns);
   } else {
-    go_blocked(id, event.ts_ns, blocked_state_of(event.state), stolen_ns);
+    go_blocked(id, event.ts_ns, blocked_state_of(event.state), stolen_ns, static_cast<uint8_t>(event.state >> 8));
   }
 }
 
@@ -350,11 +351,12 @@ void Machine::lost_switch_out(uint32_t id, int64_t ts_ns) {
   }
 }
 
-void Machine::go_blocked(uint32_t id, int64_t ts_ns, uint8_t blocked_state, int64_t stolen_ns) {
+void Machine::go_blocked(uint32_t id, int64_t ts_ns, uint8_t blocked_state, int64_t stolen_ns, uint8_t blocked_in) {
   Thread& t = threads_[id];
   t.state = State::kBlocked;
   t.blocked_since = ts_ns;
   t.blocked_state = blocked_state;
+  t.blocked_in = blocked_in;
   t.waking = {};
   t.runnable_known = true;
   t.open_question = kNoTransition;
@@ -370,6 +372,7 @@ void Machine::go_runnable(uint32_t id, int64_t ts_ns, int64_t stolen_ns) {
   t.state = State::kRunnable;
   t.blocked_since = t.runnable_since = ts_ns;
   t.blocked_state = kNone;
+  t.blocked_in = 0;
   t.waking = {};
   t.pending = {};
   t.runnable_known = true;

@@ -98,6 +98,7 @@ class Machine {
     int32_t cpu = -1;
     State state = State::kUnborn;
     uint8_t blocked_state = 0;  // as slice.blocked_state
+    uint8_t blocked_in = 0;     // hw_blocked_in
     bool runnable_known = true;
     bool has_exec_base = false;
     bool is_exiting = false;
@@ -125,7 +126,7 @@ class Machine {
   // The same; `may_begin`: the record can be the first of a thread, so an unknown one becomes a stray.
   int32_t thread_of(uint32_t tid, int64_t ts_ns, bool may_begin);
   void bind(uint32_t tid, int32_t id);
-  void go_blocked(uint32_t id, int64_t ts_ns, uint8_t blocked_state, int64_t stolen_ns);
+  void go_blocked(uint32_t id, int64_t ts_ns, uint8_t blocked_state, int64_t stolen_ns, uint8_t blocked_in = 0);
   void go_runnable(uint32_t id, int64_t ts_ns, int64_t stolen_ns);
   void die(uint32_t id, int64_t ts_ns, int64_t stolen_ns);
   void close_at_end(uint32_t id);

@@ -73,7 +73,8 @@ void Machine::write_row(uint32_t id, const int64_t (&times_ns)[4], int64_t stole
   for (int i = 0; i < 4; ++i) ticks[i] = times_ns[i] / tick_ns_;
   const bool woken_inside = t.runnable_since >= start_ns_;  // else what ended the block is no part of the recording
   const bool has_waking = t.waking.known && woken_inside;
-  uint8_t flags = times_ns[1] > times_ns[0] || woken_inside ? t.blocked_state : uint8_t{0};
+  const bool has_blocked = times_ns[1] > times_ns[0] || woken_inside;
+  uint8_t flags = has_blocked ? t.blocked_state : uint8_t{0};
   if (has_waking && t.waking.irq) flags |= kWakerIrq;
   if (is_open) flags |= kIsOpen;
   if (!t.runnable_known) flags |= kRunnableUnknown;
@@ -87,6 +88,7 @@ void Machine::write_row(uint32_t id, const int64_t (&times_ns)[4], int64_t stole
   out.waker_id.push_back(has_waking ? t.waking.waker : kWakerUnknown);
   out.cpu.push_back(is_open && t.running_since >= times_ns[3] ? int16_t{-1} : static_cast<int16_t>(t.cpu));
   out.flags.push_back(flags | unknown_stolen_);
+  out.blocked_in.push_back(has_blocked ? t.blocked_in : uint8_t{0});
 }
 
 void Machine::finish() {

@@ -26,6 +26,7 @@ struct SliceColumns {
   std::vector<int32_t> waker_id;
   std::vector<int16_t> cpu;
   std::vector<uint8_t> flags;
+  std::vector<uint8_t> blocked_in;  // hw_blocked_in
 
   size_t size() const { return thread_id.size(); }
   void reserve(size_t rows) {
@@ -38,6 +39,7 @@ struct SliceColumns {
     waker_id.reserve(rows);
     cpu.reserve(rows);
     flags.reserve(rows);
+    blocked_in.reserve(rows);
   }
 };
 

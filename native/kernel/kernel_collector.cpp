@@ -24,12 +24,14 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernel/kernel_traits.h"
 #include "kernel/libbpf_log.h"
 #include "kernel/ring_reader.h"
 #include "kernel/sched_shared.h"
+#include "kernel/syscall_classes.h"
 #include "spool/collector_error.h"
 #include "spool/proc_tasks.h"
 #include "spool/spool_writer.h"
@@ -147,7 +149,8 @@ class KernelCollector::Impl {
     std::atomic<uint64_t> cpu_ns{0}, early_wakes{0};
   };
 
-  Skeleton load(bool typed);
+  void load_what_the_kernel_takes();
+  Skeleton load(bool typed, bool reads_registers);
   void create_rings();
   void map_rings();
   void attach();
@@ -155,6 +158,7 @@ class KernelCollector::Impl {
   void start_consumers();
   void consume(Consumer& consumer, bool is_first);
   void drain(CpuSource& source);
+  void write_last_others(CpuSource& source);
   void drain_lifecycle();
   void check_misses();
   void disk_failed(int reason);
@@ -189,6 +193,7 @@ class KernelCollector::Impl {
   std::atomic<int64_t> disk_error_ns_{0};
   std::atomic<uint64_t> missed_{0};
   int64_t misses_checked_ns_ = 0;
+  int64_t detached_ns_ = 0;
 };
 
 // --- loading
@@ -204,11 +209,7 @@ KernelCollector::Impl::Impl(std::string spool_dir, size_t ring_bytes, bool force
   traits_ = read_kernel_traits();
   create_rings();
   typed_ = !force_raw;
-  skeleton_ = load(typed_);
-  if (!skeleton_ && typed_ && errno != EPERM) {
-    typed_ = false;
-    skeleton_ = load(typed_);
-  }
+  load_what_the_kernel_takes();
   if (!skeleton_) {
     const int reason = errno;
     throw CollectorError(locked_down() ? "lockdown" : "load", reason, libbpf_log());
@@ -218,8 +219,15 @@ KernelCollector::Impl::Impl(std::string spool_dir, size_t ring_bytes, bool force
   map_rings();
 }
 
+void KernelCollector::Impl::load_what_the_kernel_takes() {
+  do {
+    skeleton_ = load(typed_, true);
+    if (!skeleton_ && errno != EPERM) skeleton_ = load(typed_, false);
+  } while (!skeleton_ && errno != EPERM && std::exchange(typed_, false));
+}
+
 // Null, with errno set, when the kernel refuses.
-Skeleton KernelCollector::Impl::load(bool typed) {
+Skeleton KernelCollector::Impl::load(bool typed, bool reads_registers) {
   Skeleton skeleton(sched_bpf::open());
   if (!skeleton) return skeleton;
   bpf_program* program = nullptr;
@@ -234,6 +242,8 @@ Skeleton KernelCollector::Impl::load(bool typed) {
   skeleton->rodata->has_rdonly_cast = traits_.has_rdonly_cast;
   skeleton->rodata->preempt_count_at = traits_.preempt_count_at;
   skeleton->rodata->preempt_count_from_rq = traits_.preempt_count_from_rq;
+  skeleton->rodata->reads_registers = reads_registers;
+  std::ranges::copy(syscall_classes(), skeleton->rodata->syscall_class);
   bpf_map__set_max_entries(skeleton->maps.rings, possible_cpus_);
   bpf_map__set_inner_map_fd(skeleton->maps.rings, ring_fds_.front()->get());  // what the inner maps look like
   bpf_map__set_max_entries(skeleton->maps.lifecycle, kLifecycleRingBytes);
@@ -339,7 +349,11 @@ void KernelCollector::Impl::start() {
     throw CollectorError("spool", error.code().value(), error.what());
   }
   misses_checked_ns_ = lifecycle_->written_until_ns = monotonic_ns();
-  for (const auto& source : sources_) source->written_until_ns = misses_checked_ns_;
+  for (const auto& source : sources_) {
+    source->written_until_ns = misses_checked_ns_;
+    hw_ring& ring = source->ring.shared();
+    ring.others_at_ns = ring.others_since_ns = static_cast<hw_u64>(misses_checked_ns_);
+  }
   attach();
   started_ = true;
   const std::set<pid_t> added = added_;
@@ -458,6 +472,21 @@ void KernelCollector::Impl::drain(CpuSource& source) {
   source.written_until_ns = now;
 }
 
+// What others did on a CPU that none of ours has come back to. Nothing writes the rings any more.
+void KernelCollector::Impl::write_last_others(CpuSource& source) {
+  const std::lock_guard lock(source.mutex);
+  const hw_ring& ring = source.ring.shared();
+  if (disk_error_.load() != 0 || ring.on_cpu != 0) return;
+  hw_switch record{};
+  record.head = {detached_ns_, HW_SWITCH, sizeof record, 0};
+  record.flags = HW_SW_OTHERS;
+  record.prev_exec_ns = ring.others_ns;
+  const auto until = static_cast<hw_u64>(detached_ns_);
+  if (ring.other_on_cpu != 0 && until > ring.others_at_ns) record.prev_exec_ns += until - ring.others_at_ns;
+  source.writer->append(record);
+  if (!source.writer->flush()) disk_failed(source.writer->error());
+}
+
 void KernelCollector::Impl::drain_lifecycle() {
   const std::lock_guard lock(lifecycle_->mutex);
   if (disk_error_.load() != 0) return;
@@ -547,13 +576,17 @@ KernelStats KernelCollector::Impl::stop() {
   const std::lock_guard lock(state_mutex_);
   if (started_ && !stopped_) {
     detach();
+    detached_ns_ = monotonic_ns();
     stopping_.store(true, std::memory_order_release);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(wake_all_.get(), &one, sizeof one);
     for (const auto& consumer : consumers_) consumer->thread.join();
     check_misses();
     drain_lifecycle();
-    for (const auto& source : sources_) drain(*source);
+    for (const auto& source : sources_) {
+      drain(*source);
+      write_last_others(*source);
+    }
     stopped_ = true;
   }
   return stats();

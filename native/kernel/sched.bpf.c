@@ -1,5 +1,6 @@
 // The kernel side of the collector: one record per context switch and waking that touches a recorded thread group, and
-// per birth, exec, rename and exit of its threads. Everything else costs two array look-ups and no record.
+// per birth, exec, rename and exit of its threads. A waking of others costs an array look-up, a switch between others
+// also a look at the clock and at the CPU's ring, and a record each ten milliseconds.
 //
 // Each tracepoint has two programs with one body: tp_btf, whose loads through typed pointers cost nothing, and raw_tp,
 // which reads through bpf_probe_read_kernel and takes over where the kernel refuses tp_btf. The structs below are the
@@ -58,6 +59,13 @@ struct task_struct {
 struct task_struct___before_5_14 {
   volatile long state;
 } CORE;
+struct pt_regs {
+  unsigned long r10;  // x86: orig_ax is the system call's number, -1 in interrupts and faults
+  unsigned long orig_ax;
+  unsigned long cs;
+  hw_u64 regs[31];  // arm64
+  hw_i32 syscallno;
+} CORE;
 
 // Makes plain loads through a pointer of our own arithmetic possible (since 6.2): a few nanoseconds instead of thirty
 // for bpf_probe_read_kernel. upid stands for any struct that begins with an int.
@@ -71,6 +79,8 @@ const volatile bool switch_has_state = false;  // sched_switch passes prev_state
 const volatile bool has_rdonly_cast = false;
 const volatile hw_u32 preempt_count_at = HW_PREEMPT_COUNT_UNKNOWN;
 const volatile long preempt_count_from_rq = 0;  // bytes
+const volatile bool reads_registers = false;
+const volatile hw_u8 syscall_class[HW_SYSCALLS] = {};
 
 struct cpu_ring {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -176,6 +186,15 @@ ALWAYS_INLINE bool put(struct hw_ring *ring, const hw_u64 *words, const hw_u32 c
   return true;
 }
 
+// How long others ran here since that was last told, up to `now`; from now on it is counted anew.
+ALWAYS_INLINE hw_u64 take_others(struct hw_ring *ring, bool is_other, hw_u64 now) {
+  hw_u64 others_ns = ring->others_ns;
+  if (is_other && now > ring->others_at_ns) others_ns += now - ring->others_at_ns;
+  ring->others_ns = 0;
+  ring->others_at_ns = ring->others_since_ns = now;
+  return others_ns;
+}
+
 // Some kernels don't report every switch: sandboxes hide those that leave their own supervisor's threads. The thread
 // that got the CPU is then switched out without ever having come in. When it came is in the scheduler's own account of
 // it.
@@ -193,7 +212,8 @@ static __noinline int put_unreported_switch_in(struct hw_ring *ring, struct task
   if (!ring->last_ns && (!ring->since_ns || at < ring->since_ns)) return 0;
   SET_HEAD(&out.record, at > ring->last_ns ? at : ring->last_ns, HW_SWITCH, 0);
   out.record.next_tid = BPF_CORE_READ(task, pid);
-  out.record.flags = HW_SW_NEXT_OURS | HW_SW_UNREPORTED;
+  out.record.flags = HW_SW_NEXT_OURS | HW_SW_UNREPORTED | HW_SW_OTHERS;
+  out.record.prev_exec_ns = take_others(ring, ring->other_on_cpu, out.record.head.ts_ns);
   return put(ring, out.words, sizeof(out) / 8, now);
 }
 
@@ -225,11 +245,60 @@ ALWAYS_INLINE bool still_queued(struct task_struct *task, const bool typed) {
   return true;
 }
 
+// What a thread is in (hw_blocked_in), from the registers it had in user space: they lie at the top of its kernel
+// stack. A fault inside a system call leaves those of the call there. The number and arguments of a 32-bit program's
+// calls are others.
+ALWAYS_INLINE hw_u16 blocked_in(struct task_struct *prev, const bool typed) {
+  if (!reads_registers || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) return 0;
+  struct pt_regs *registers = (void *)bpf_task_pt_regs(typed ? prev : bpf_get_current_task_btf());
+  hw_i64 number;
+  hw_u64 fourth;
+  if (bpf_core_field_exists(registers->orig_ax)) {
+    if ((registers->cs & 0xffff) == 0x23) return 0;
+    number = (hw_i64)registers->orig_ax;
+    fourth = registers->r10;
+  } else if (bpf_core_field_exists(registers->syscallno)) {
+    number = registers->syscallno;
+    fourth = registers->regs[3];
+  } else {
+    return 0;
+  }
+  if (number < 0) return HW_IN_NO_CALL;
+  if (number >= HW_SYSCALLS) return HW_IN_OTHER;
+  hw_u8 class = syscall_class[number & (HW_SYSCALLS - 1)];
+  if (class & HW_TIMED_BY_4TH) return fourth ? HW_IN_TIMED_FUTEX : HW_IN_FUTEX;
+  return class;
+}
+
+// A switch that is none of ours, for the account of what others did.
+static __noinline int others_switched(hw_u32 prev_tid, hw_u32 next_tid) {
+  hw_u64 now = bpf_ktime_get_ns();
+  struct hw_ring *ring = ring_of(bpf_get_smp_processor_id());
+  if (!ring) return 0;
+  if (prev_tid && now > ring->others_at_ns) ring->others_ns += now - ring->others_at_ns;
+  ring->others_at_ns = now;
+  ring->other_on_cpu = next_tid;
+  // A full ring is no loss here: the next piece is longer.
+  if (now - ring->others_since_ns < HW_OTHERS_PIECE_NS ||
+      ring->head - *(volatile hw_u64 *)&ring->tail + sizeof(struct hw_switch) / 8 > ring_words) {
+    return 0;
+  }
+  union {
+    struct hw_switch record;
+    hw_u64 words[sizeof(struct hw_switch) / 8];
+  } out = {};
+  SET_HEAD(&out.record, now, HW_SWITCH, 0);
+  out.record.flags = HW_SW_OTHERS;
+  out.record.prev_exec_ns = take_others(ring, false, now);
+  put(ring, out.words, sizeof(out) / 8, now);
+  return 0;
+}
+
 ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
   struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
   bool prev_ours = is_recorded(READ(typed, prev, tgid));
   bool next_ours = is_recorded(READ(typed, next, tgid));
-  if (!prev_ours && !next_ours) return 0;
+  if (!prev_ours && !next_ours) return others_switched(READ(typed, prev, pid), READ(typed, next, pid));
 
   hw_u64 now = bpf_ktime_get_ns();
   struct hw_ring *ring = ring_of(bpf_get_smp_processor_id());
@@ -247,8 +316,17 @@ ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
       flags |= HW_SW_PREEMPT;
     else if (!still_queued(prev, typed))
       state = wire_state(switch_has_state ? (hw_u32)ctx[3] : task_state(prev));
+    if (state & 3) state |= blocked_in(prev, typed) << 8;
+  } else {
+    flags = HW_SW_OTHERS;
+    exec_ns = take_others(ring, READ(typed, prev, pid), now);
   }
-  if (next_ours) flags |= HW_SW_NEXT_OURS;
+  if (next_ours) {
+    flags |= HW_SW_NEXT_OURS;
+  } else {
+    take_others(ring, false, now);
+    ring->other_on_cpu = READ(typed, next, pid);
+  }
   union {
     struct hw_switch record;
     hw_u64 words[sizeof(struct hw_switch) / 8];

@@ -36,6 +36,12 @@ struct hw_ring {
       on_cpu;  // the recorded thread that the last switch brought in, by its task_struct (execve changes tids); 0: none
   struct hw_loss_count lost;
   hw_u64 last_ns;  // of the last switch; 0 before the first
+  // What others did since the last of ours left the CPU: counted at each switch between two of them or the idle task.
+  hw_u64 others_ns;
+  hw_u64 others_at_ns;     // counted up to here
+  hw_u64 others_since_ns;  // of the last of ours, or of the last record of others
+  hw_u64 other_on_cpu;     // not 0: after the last switch one of them has the CPU
+  hw_u64 pad1[4];
   // Written by the consumer, in a cache line of their own.
   hw_u64 tail;  // words ever consumed
   hw_u64 lost_reported;
@@ -43,6 +49,13 @@ struct hw_ring {
   hw_u64 pad2[5];
 };
 #define HW_RING_DATA 4096
+
+// Others' time on a CPU that none of ours uses is written in pieces of about this length, so that it is known when.
+#define HW_OTHERS_PIECE_NS 10000000
+
+// The class (hw_blocked_in) of each system call by its number. HW_TIMED_BY_4TH: its fourth argument is a timeout.
+#define HW_SYSCALLS 512
+#define HW_TIMED_BY_4TH 0x80
 
 // Losses of rings that are not a CPU's own: index 0 the lifecycle ring, index 1 CPUs that came online after the start.
 struct hw_shared_loss {

@@ -90,6 +90,7 @@ nb::object slices_or_none(Decoder& decoder, size_t rows) {
   out["waker_id"] = array(std::move(s.waker_id));
   out["cpu"] = array(std::move(s.cpu));
   out["flags"] = array(std::move(s.flags));
+  out["blocked_in"] = array(std::move(s.blocked_in));
   return out;
 }
 
@@ -117,6 +118,16 @@ nb::dict sweep_columns(const std::vector<ThreadSweep>& threads) {
   return out;
 }
 
+nb::object cpu_gap_columns(const CpuGaps& gaps) {
+  if (!gaps.is_known()) return nb::none();
+  nb::dict out;
+  out["cpu"] = column(gaps.rows(), [](const CpuGap& g) { return g.cpu; });
+  out["start_ns"] = column(gaps.rows(), [](const CpuGap& g) { return g.start_ns; });
+  out["dur_ns"] = column(gaps.rows(), [](const CpuGap& g) { return g.dur_ns; });
+  out["other_ns"] = column(gaps.rows(), [](const CpuGap& g) { return g.other_ns; });
+  return out;
+}
+
 nb::dict thread_columns(const Decoder& decoder) {
   const auto& accounts = decoder.machine().accounts();
   std::vector<ThreadSweep> sweeps = decoder.sweep().threads();
@@ -139,6 +150,7 @@ nb::dict result(const Decoder& decoder) {
   out["threads"] = thread_columns(decoder);
   out["activity"] = activity_columns(decoder.sweep().rows());
   out["bin_ns"] = decoder.sweep().bin_ns();
+  out["cpu_gap"] = cpu_gap_columns(decoder.cpu_gaps());
   out["switches"] = counts.switches;
   out["records"] = counts.records;
   out["resyncs"] = counts.resyncs;

@@ -93,7 +93,26 @@ struct hw_record {
 };
 
 // prev_state uses the kernel's bits: 0 running/runnable, 1 S, 2 D, 4 T, 8 t, 0x10/0x20 exit (X, Z), 0x40 P, 0x80 dead.
-// Only the low 8 bits are kept; HW_SW_PREEMPT wins over any state (still runnable).
+// Only the low 8 bits are kept; HW_SW_PREEMPT wins over any state (still runnable). The high byte of prev_state tells
+// what a thread that blocks (S or D) was in: hw_blocked_in. It is 0 where the kernel does not let us read a thread's
+// registers, in perf's records, and in spools of before.
+enum hw_blocked_in {
+  HW_IN_UNKNOWN = 0,  // or it has not blocked
+  HW_IN_FUTEX = 1,
+  HW_IN_TIMED_FUTEX = 2,  // with a timeout
+  HW_IN_SLEEP = 3,        // nanosleep, clock_nanosleep
+  HW_IN_POLL = 4,         // poll, select, epoll_wait and the like: for one of several descriptors
+  HW_IN_FILE = 5,         // read, write and whatever else works on a file or a descriptor
+  HW_IN_SOCKET = 6,       // accept, connect, send and receive
+  HW_IN_CHILD = 7,        // wait4, waitid, vfork and the like
+  HW_IN_OTHER = 8,        // another system call
+  HW_IN_NO_CALL = 9,      // none: a page fault
+};
+
+// HW_SW_OTHERS: how long threads that are not ours ran on this CPU since the last switch-out of one of ours, or since
+// the last record with this flag, stands in prev_exec_ns (which belongs to nobody then: the thread switched out is not
+// ours). Long stretches come in pieces: a record with this flag alone. So does the last one of a CPU, when the
+// collector stops. No thread is not another one: idle time does not count.
 enum hw_switch_flags {
   HW_SW_PREEMPT = 1,
   HW_SW_PREV_OURS = 2,  // prev_tid belongs to the recorded tree (else prev_tid is 0)
@@ -101,6 +120,7 @@ enum hw_switch_flags {
   HW_SW_NO_EXEC = 8,    // prev_exec_ns is not known (perf collector)
   HW_SW_UNREPORTED =
       16,  // the kernel did not report this switch-in: ts_ns is from the scheduler's account of the thread
+  HW_SW_OTHERS = 32,
 };
 
 struct hw_switch {  // tid = the thread switched out
@@ -108,7 +128,7 @@ struct hw_switch {  // tid = the thread switched out
   hw_u32 next_tid;
   hw_u16 prev_state;
   hw_u16 flags;
-  hw_u64 prev_exec_ns;  // se.sum_exec_runtime of the thread switched out (0 when it is not ours)
+  hw_u64 prev_exec_ns;  // se.sum_exec_runtime of the thread switched out; when it is not ours 0, or see HW_SW_OTHERS
 };
 
 enum hw_waking_flags {

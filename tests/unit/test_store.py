@@ -35,6 +35,7 @@ SLICES = pa.table(
         "stolen_ns": [0, None, 100],
         "cpu": [0, 1, 0],
         "blocked_state": [0, 0, 1],
+        "blocked_in": [0, 0, 5],
         "waker_id": [-1, 0, 1],
         "waker_irq": [False, False, False],
         "is_open": [False, False, True],

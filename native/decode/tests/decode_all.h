@@ -52,6 +52,10 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
   CHECK(running_levels == running);
   CHECK(active_levels == running + runnable);
   CHECK(decoder.machine().counts().gaps == 0);
+  for (const CpuGap& gap : decoder.cpu_gaps().rows()) {
+    CHECK(gap.cpu >= 0 && gap.start_ns >= start_ns && gap.dur_ns <= end_ns - gap.start_ns);
+    CHECK(gap.other_ns > 0 && gap.other_ns <= gap.dur_ns);
+  }
 }
 
 }  // namespace headway

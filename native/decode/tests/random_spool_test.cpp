@@ -41,8 +41,8 @@ struct Maker {
     s.head.tid = tid();
     s.next_tid = tid();
     constexpr hw_u16 kStates[] = {0, 1, 1, 1, 2, 4, 0x10, 0x80};
-    s.prev_state = kStates[below(std::size(kStates))];
-    s.flags = static_cast<hw_u16>(below(16));
+    s.prev_state = static_cast<hw_u16>(kStates[below(std::size(kStates))] | below(12) << 8);
+    s.flags = static_cast<hw_u16>(below(64));
     s.prev_exec_ns = below(5) == 0 ? random() : below(4000);
     put(out, s, HW_SWITCH);
   }

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from headway.errors import HeadwayError
 from headway.record import host
 from headway.record.capabilities import Mode
-from headway.record.counters import PERIOD_NS, CounterLog
+from headway.record.counters import PERIOD_NS, QUOTA_PERIOD_NS, CounterLog
 
 _RESERVE_BYTES = 6 << 20
 _RING_BYTES_LEAST, _RING_BYTES_MOST = 512 << 10, 16 << 20
@@ -70,6 +70,7 @@ class Capture:
         self._root = root_pid
         self._collector: Collector | None = None
         self._next_sample_ns = 0
+        self._next_throttled_ns = 0  # only while there is a quota
 
     def start(self, is_running: bool) -> None:
         """Record the root and everything it forks from now on; where it runs already, also what is below it by now.
@@ -88,17 +89,25 @@ class Capture:
 
     def due_ms(self, now_ns: int) -> int:
         """Return how long nothing needs to be done here, in milliseconds."""
-        return max(0, (self._next_sample_ns - now_ns) // 1_000_000 + 1)
+        next_ns = self._next_sample_ns
+        if self.counters.has_quota:
+            next_ns = min(next_ns, self._next_throttled_ns)
+        return max(0, (next_ns - now_ns) // 1_000_000 + 1)
 
     def tick(self, now_ns: int) -> None:
         """Take a sample when one is due, and set `disk_full` when the recording must end to keep what it has.
 
         The same when its place is gone, or can't be written for another reason: the program must not suffer for it.
         """
-        if now_ns < self._next_sample_ns:
-            return
-        self._next_sample_ns = now_ns + PERIOD_NS
+        is_due = now_ns >= self._next_sample_ns
+        is_throttled_due = self.counters.has_quota and now_ns >= self._next_throttled_ns
         try:
+            if is_throttled_due:
+                self._next_throttled_ns = now_ns + QUOTA_PERIOD_NS
+                self.counters.sample_throttled()
+            if not is_due:
+                return
+            self._next_sample_ns = now_ns + PERIOD_NS
             self.counters.sample()
             self.disk_full = self._room_is_short()
         except OSError:

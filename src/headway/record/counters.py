@@ -6,9 +6,11 @@ by a death is dropped by the reader.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from headway.record import host
 from headway.record.host import CpuTimes
 
 PERIOD_NS = 500_000_000
+QUOTA_PERIOD_NS = 10_000_000
+"""How often the throttled time is read while there is a quota: a tenth of the kernel's usual quota period."""
 
 
 @dataclass(slots=True)
@@ -29,13 +33,23 @@ class CounterLog:
     throttled_first_ns: int | None = None
     throttled_last_ns: int | None = None
     _groups: list[Path] = field(default_factory=list)
+    _limited: list[int] = field(default_factory=list)
+    _throttled_before: tuple[int, int] | None = None
     _fd: int = -1
 
     def open(self) -> None:
         """Create the file and take the first sample."""
         self._groups = list(host.cgroups(self.pid))  # now: a process that has ended has none
         self._fd = os.open(self.spool / "counters.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        for group in host.limited(self._groups):
+            with contextlib.suppress(OSError):
+                self._limited.append(os.open(group / "cpu.stat", os.O_RDONLY | os.O_CLOEXEC))
         self.begin()
+
+    @property
+    def has_quota(self) -> bool:
+        """Return whether a CPU quota holds, whose throttling is worth `sample_throttled` every QUOTA_PERIOD_NS."""
+        return bool(self._limited)
 
     def begin(self) -> None:
         """Take a sample and count from it: the window begins now."""
@@ -55,13 +69,29 @@ class CounterLog:
             self.throttled_first_ns = throttled if self.throttled_first_ns is None else self.throttled_first_ns
             self.throttled_last_ns = throttled
             rows.append(("cgroup_throttled", -1, throttled))
-        lines = (json.dumps({"ns": ns, "event": event, "cpu": cpu, "value": value}) for event, cpu, value in rows)
+            self._throttled_before = ns, throttled
+        rows.append(("recorder_cpu", -1, time.process_time_ns()))
+        self._write((ns, *row) for row in rows)
+
+    def sample_throttled(self) -> None:
+        """Append how long the quota held the program off so far, when that has grown; OSError as `sample`.
+
+        The reading before it is told as well: between the two it has grown.
+        """
+        ns, value = time.monotonic_ns(), max(map(_throttled_ns, self._limited), default=0)
+        before, self._throttled_before = self._throttled_before, (ns, value)
+        if before is not None and value > before[1]:
+            self._write((at, "cgroup_throttled", -1, throttled) for at, throttled in (before, (ns, value)))
+
+    def _write(self, rows: Iterable[tuple[int, str, int, int]]) -> None:
+        lines = (json.dumps({"ns": ns, "event": event, "cpu": cpu, "value": value}) for ns, event, cpu, value in rows)
         os.write(self._fd, "".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
-        self._fd = -1
+        """Close the files."""
+        for fd in (self._fd, *self._limited):
+            os.close(fd)
+        self._fd, self._limited = -1, []
 
     def steal_ns(self) -> dict[str, int]:
         """Return what the host stole from each CPU between the first and the last sample."""
@@ -79,3 +109,11 @@ class CounterLog:
 
     def _seen_throughout(self) -> list[int]:
         return sorted(self.first.keys() & self.last.keys())
+
+
+def _throttled_ns(fd: int) -> int:
+    """Return the throttled time that an open cpu.stat tells now; 0 when the cgroup is gone."""
+    try:
+        return host.parse_throttled(os.pread(fd, 4096, 0).decode(errors="replace")) or 0
+    except OSError:
+        return 0

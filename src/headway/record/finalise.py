@@ -49,6 +49,8 @@ def finalise(directory: Path | str, progress: Progress | None = None) -> Manifes
 
 def build(directory: Path, progress: Progress, *, state: str, to_the_last_record: bool) -> Manifest:
     """Do what `finalise` says. `to_the_last_record`: the recorder died, so the window ends where the records do."""
+    import pyarrow as pa
+
     from headway import _native  # type: ignore[attr-defined]
 
     draft = read_manifest_json(directory)
@@ -74,6 +76,8 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
         facts["other_ns"] = _other_ns(draft.get("busy_ns"), executed)
         result = decoder.result()
         tables |= _write(directory, "activity", _activity(result))
+        if result["cpu_gap"] is not None:
+            tables |= _write(directory, "cpu_gap", pa.table(result["cpu_gap"]))
         facts |= _judge(result, threads, window, draft)
     tables |= _write_small(directory, threads, agents, result)
     tables |= _write(directory, "counter", _counters(spool))

@@ -230,9 +230,18 @@ def _group_limit(group: Path) -> float | None:
     return quota_us / period_us if quota_us and period_us and quota_us > 0 else None
 
 
+def limited(groups: Iterable[Path]) -> list[Path]:
+    """Return those of `groups` (see `cgroups`) that set a CPU quota."""
+    return [group for group in groups if _group_limit(group) is not None]
+
+
 def _throttled_ns(group: Path) -> int | None:
-    """Return the time the group was denied CPU by its quota: microseconds in version 2, nanoseconds in version 1."""
-    for line in (_read(group / "cpu.stat") or "").splitlines():
+    return parse_throttled(_read(group / "cpu.stat") or "")
+
+
+def parse_throttled(text: str) -> int | None:
+    """Return the time a cgroup was denied CPU by its quota, from its cpu.stat: microseconds in version 2, ns in version 1."""
+    for line in text.splitlines():
         key, _, value = line.partition(" ")
         if key == "throttled_usec":
             return int(value) * 1000

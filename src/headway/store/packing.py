@@ -27,8 +27,12 @@ STORED: dict[str, str] = {
     "waker_id": "int32",
     "cpu": "int16",
     "flags": "uint8",
+    "blocked_in": "uint8",
 }
-"""The columns of slice.parquet and their Arrow types. end_ticks is the end of the running part; rows are in its order."""
+"""The columns of slice.parquet and their Arrow types. end_ticks is the end of the running part; rows are in its order.
+
+Files of before have no blocked_in.
+"""
 
 
 def schema() -> pa.Schema:
@@ -48,7 +52,7 @@ def parquet_options() -> dict[str, Any]:
     return {
         "compression": "zstd",
         "compression_level": 3,
-        "use_dictionary": ["tick_ns", "cpu", "flags"],
+        "use_dictionary": ["tick_ns", "cpu", "flags", "blocked_in"],
         "column_encoding": {"end_ticks": "DELTA_BINARY_PACKED"} | dict.fromkeys(split, "BYTE_STREAM_SPLIT"),
         "write_statistics": ["end_ticks"],
     }
@@ -85,5 +89,6 @@ def pack(rows: pa.Table, tick_ns: int = 1) -> pa.Table:
         "waker_id": column["waker_id"],
         "cpu": column["cpu"],
         "flags": flags,
+        "blocked_in": column["blocked_in"].fill_null(0),
     }
     return pa.table({name: pa.array(columns[name]).cast(kind) for name, kind in STORED.items()}, schema=schema())

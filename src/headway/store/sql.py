@@ -32,7 +32,8 @@ def file_view(table: Table, path: str, present: Collection[str]) -> str:
     """
     source = f"read_parquet({glob_literal(path)})"
     if table.unpack is not None:
-        return f"CREATE VIEW {quote(table.name)} AS {table.unpack.format(file=source)}"
+        stored = {name: name if name in present else default for name, default in table.unpack_without.items()}
+        return f"CREATE VIEW {quote(table.name)} AS {table.unpack.format(file=source, **stored)}"
     columns = ", ".join(_column(column, present) for column in table.columns)
     return f"CREATE VIEW {quote(table.name)} AS SELECT {columns} FROM {source}"
 

@@ -10,7 +10,8 @@ three rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headway.store import views
 
@@ -29,7 +30,8 @@ class Column:
 class Table:
     """One table or view (`sql` set). `needs` lists the physical tables a view reads.
 
-    `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row.
+    `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row. `unpack_without`:
+    {column: SQL} for columns that files of before lack, each named in `unpack` as well.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Table:
     sql: str | None = None
     needs: tuple[str, ...] = ()
     unpack: str | None = None
+    unpack_without: Mapping[str, str] = field(default_factory=dict)
 
 
 THREAD = Table(
@@ -84,11 +87,19 @@ SLICE = Table(
         Column("stolen_ns", "BIGINT", "running_ns - exec_ns: what the host took; null unknown", nullable=True),
         Column("cpu", "SMALLINT", "CPU of the running part; -1 if it never ran"),
         Column("blocked_state", "UTINYINT", "0 none, 1 sleeping, 2 uninterruptible, 3 stopped"),
+        Column(
+            "blocked_in",
+            "UTINYINT",
+            "what it blocked in: 0 not blocked or not known, 1 futex, 2 futex with a timeout, 3 nanosleep, 4 poll or epoll, 5 a "
+            "file or descriptor, 6 a socket's call, 7 wait for a child, 8 another system call, 9 none (page fault)",
+            nullable=True,
+        ),
         Column("waker_id", "INTEGER", "thread_id of the waker; -1 unknown, -2 outside the recorded tree"),
         Column("waker_irq", "BOOLEAN", "the waking came from interrupt context"),
         Column("is_open", "BOOLEAN", "cut off by the end of the recording"),
     ),
     unpack=views.SLICE,
+    unpack_without={"blocked_in": "CAST(0 AS UTINYINT)"},
 )
 
 THREAD_STATE = Table(
@@ -157,9 +168,26 @@ COUNTER = Table(
     "Counters sampled over time.",
     (
         Column("ns", "BIGINT", "when"),
-        Column("event", "VARCHAR", "cpu_steal (per CPU, cumulative), cpu_load_jvm_user (imported) ..."),
+        Column(
+            "event",
+            "VARCHAR",
+            "cpu_steal, cpu_busy (per CPU), cgroup_throttled, recorder_cpu (all cumulative), cpu_khz, cpu_load_jvm_user "
+            "(imported) ...",
+        ),
         Column("cpu", "SMALLINT", "the CPU; -1 for none"),
         Column("value", "BIGINT", "ns for times, millionths of the machine for loads"),
+    ),
+)
+
+CPU_GAP = Table(
+    "cpu_gap",
+    "Stretches in which a CPU ran no thread of the recorded tree, but did run others (kernel threads and headway's recorder are "
+    "others, too). Long stretches come in several rows. In order of their end. Absent where that was not recorded.",
+    (
+        Column("cpu", "SMALLINT", "the CPU"),
+        Column("start_ns", "BIGINT", "the last of ours left the CPU, or the window began"),
+        Column("dur_ns", "BIGINT", "until one of ours came, or the window's end"),
+        Column("other_ns", "BIGINT", "how long others ran there meanwhile; idle for the rest"),
     ),
 )
 
@@ -313,7 +341,7 @@ REGION_COUNTER = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, LOSS),
+        *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, CPU_GAP, LOSS),
         *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE, REGION_COUNTER),
     )
 }

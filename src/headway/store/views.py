@@ -28,7 +28,8 @@ SLICE = """
 SELECT thread_id, (end_ticks - running_ticks) * tick_ns AS start_ns, blocked_ticks * tick_ns AS blocked_ns,
        CASE WHEN (flags & 16) = 0 THEN runnable_ticks * tick_ns END AS runnable_ns, running_ticks * tick_ns AS running_ns,
        CASE WHEN (flags & 32) = 0 THEN stolen_ticks * tick_ns END AS stolen_ns, cpu,
-       CAST(flags & 3 AS UTINYINT) AS blocked_state, waker_id, (flags & 4) <> 0 AS waker_irq, (flags & 8) <> 0 AS is_open
+       CAST(flags & 3 AS UTINYINT) AS blocked_state, {blocked_in} AS blocked_in, waker_id,
+       (flags & 4) <> 0 AS waker_irq, (flags & 8) <> 0 AS is_open
 FROM {file}
 """
 """The table `slice` from its file: `packing.py` says how it is stored."""
