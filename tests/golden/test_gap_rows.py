@@ -118,5 +118,7 @@ def test_recordings_of_before_are_read_as_ever(tmp_path: Path) -> None:
     manifest = (path / "manifest.json").read_text()
     (path / "manifest.json").write_text(manifest.replace(f'"bytes": {size_now}', f'"bytes": {size}'))
     recording = open_recording(path)
-    assert recording.query("SELECT blocked_state, blocked_in, waker_irq, is_open FROM slice").fetchall() == [(1, 0, True, False)]
+    assert recording.query("SELECT blocked_state, blocked_in, waker_irq, is_open FROM slice").fetchall() == [
+        (1, 0, True, False)
+    ]
     assert recording.query("SELECT count(*) FROM cpu_gap").fetchone() == (0,)

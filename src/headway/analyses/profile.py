@@ -3,7 +3,8 @@
 Question   where CPU time, allocation, contention, blocked time or a hardware event falls: as a call tree and as a flat profile.
 Method     weights by thread and stack (profile_sources), filtered by thread and by region, merged into one tree (profile_tree).
            cpu, wall, alloc and counters are samples: a sample's weight is what it stands for. lock and off-cpu are no samples:
-           they are the exact records of contended blocks and of the kernel's blocked intervals.
+           they are the exact records of contended blocks and of the kernel's blocked intervals. blame is lost core time, under
+           the CPU samples of those who kept the cores idle (module blame).
 Assumes    of samples, that they fall evenly on what they stand for; nothing of lock and off-cpu, but that a block whose stack
            was not taken has that of its thread's last block on the same object (stacks are taken about once a millisecond).
 Wrong when few samples are behind a row (`samples` says how many there are in all). What has no stack is not left out: it is
@@ -19,13 +20,16 @@ import numpy as np
 
 from headway.analyses import lock_data
 from headway.analyses.activity import wall_ns
+from headway.analyses.blame import blamed
 from headway.analyses.lock_arrays import distinct
 from headway.analyses.notices import recorded_notices
 from headway.analyses.profile_off_cpu import off_cpu
 from headway.analyses.profile_sources import (
+    BLAME,
     LIGHTER,
     LOCK,
     NO_THREAD,
+    NOBODY,
     OFF_CPU,
     Weights,
     contended,
@@ -54,7 +58,9 @@ PROGRAM_KINDS = ("app", "carrier")
 ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
 VIRTUAL = "(virtual threads)"
 UNTOLD = "(threads not told)"
-"""Who samples without a thread belong to: virtual threads, or, in what was imported without any thread, nobody knows."""
+NO_CODE = "(nobody)"
+"""Who samples without a thread belong to: virtual threads, or, in what was imported without any thread, nobody knows; and what
+no thread is to blame for."""
 
 
 def profile(
@@ -77,12 +83,14 @@ def profile(
     by_line: nodes are lines, not methods. paths: at most so many stacks (of each thread, with by_thread) are told apart, the
     lighter ones are put together. kinds: of threads; by default all, for off-cpu those of the program alone.
 
+    `event` is one of `recorded_events`, or "blame": the core time lost, by who kept the cores idle. It needs CPU samples.
+
     Raises HeadwayError HW440 (event not recorded), HW441 (no such thread), HW442 (no such region), HW443 (nothing in the
     window), HW401 (window outside the recording) or HW402 (no span).
     """
     span = _window(recording, window)
     events = recorded_events(recording)
-    if event not in events:
+    if not events_of(event) <= set(events):
         raise HeadwayError("HW440", path=recording.path, event=event, recorded=_list(events), how=_how(event))
     kinds = kinds or (PROGRAM_KINDS if event == OFF_CPU else ALL_KINDS)
     weights = _weights(recording, event, events, None if span == (0, recording.wall_ns) else span, kinds)
@@ -131,10 +139,17 @@ def _weights(
 ) -> Weights:
     if event == OFF_CPU:
         return off_cpu(recording, window, kinds)
+    if event == BLAME:
+        return blamed(recording, window)
     if event == LOCK and lock_data.has_locks(recording):
         return contended(recording, window)
     assert event in events
     return sampled(recording, event, window)
+
+
+def events_of(event: str) -> set[str]:
+    """Return the events that must have been recorded for a profile of this one: blame is made of two."""
+    return {"cpu", OFF_CPU} if event == BLAME else {event}
 
 
 def _list(events: Collection[str]) -> str:
@@ -144,6 +159,8 @@ def _list(events: Collection[str]) -> str:
 def _how(event: str) -> str:
     if event == LOCK:
         return "--locks"
+    if event == BLAME:
+        return "--locks --sample cpu"
     return "--mode ebpf" if event == OFF_CPU else f"--sample {event}"
 
 
@@ -165,6 +182,8 @@ def _of_threads(
     facts: _ThreadFacts = {row[0]: (row[1], row[2], row[3]) for row in rows if row[3] in kinds}
     if "app" in kinds:
         facts[NO_THREAD] = (None, VIRTUAL if rows else UNTOLD, "app")
+        if event == BLAME:
+            facts[NOBODY] = (None, NO_CODE, "app")
     if pattern is not None:
         facts = {key: each for key, each in facts.items() if pattern.search(each[1])}
     if only is not None:
@@ -259,7 +278,7 @@ def _heaviest(weights: Weights, limit: int | None) -> Weights:
 
 def _threads(found: Weights, facts: _ThreadFacts) -> tuple[ThreadWeight, ...]:
     rows = [
-        ThreadWeight(None if key == NO_THREAD else key, *facts[key], weight, samples)
+        ThreadWeight(key if key >= 0 else None, *facts[key], weight, samples)
         for key, weight, samples in zip(
             found.thread.tolist(), found.weight.tolist(), found.samples.tolist(), strict=True
         )

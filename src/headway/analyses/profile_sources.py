@@ -15,6 +15,7 @@ from headway.analyses import lock_data
 from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_sites import sites_of
 from headway.analyses.profile_types import BYTES, COUNT, NANOSECONDS
+from headway.analyses.why_types import CAUSES, TITLES
 from headway.store.sql import literal
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-LOCK, OFF_CPU = "lock", "off-cpu"
-NO_THREAD = -1
-"""All virtual threads, and samples whose thread is not known."""
+LOCK, OFF_CPU, BLAME = "lock", "off-cpu", "blame"
+NO_THREAD, NOBODY = -1, -2
+"""All virtual threads, and samples whose thread is not known; and what no thread is to blame for."""
 
-NOTES = (
+_PLAIN_NOTES = (
     "(the stack could not be walked)",
     "(no stack was taken)",
     "(asleep, not in a lock: a sleep or I/O)",
@@ -36,16 +37,17 @@ NOTES = (
     "(stopped)",
     "(all lighter stacks)",
 )
+NOTES = (*_PLAIN_NOTES, *(f"({TITLES[cause]}: no code that ran)" for cause in CAUSES))
 """What stands where a stack would be. A stack number -1 - k means NOTES[k]."""
-UNWALKED, NOT_TAKEN, SLEEPING, UNINTERRUPTIBLE, STOPPED, LIGHTER = (-1 - k for k in range(len(NOTES)))
+UNWALKED, NOT_TAKEN, SLEEPING, UNINTERRUPTIBLE, STOPPED, LIGHTER = (-1 - k for k in range(len(_PLAIN_NOTES)))
 
-_UNITS = {"cpu": NANOSECONDS, "wall": NANOSECONDS, LOCK: NANOSECONDS, OFF_CPU: NANOSECONDS, "alloc": BYTES}
+_UNITS = dict.fromkeys(("cpu", "wall", LOCK, OFF_CPU, BLAME), NANOSECONDS) | {"alloc": BYTES}
 _ORDER = ("cpu", "wall", "alloc", "cycles", "instructions", "cache-misses")
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weight by thread (thread_id or NO_THREAD) and stack (stack_id, or -1 - k for NOTES[k]); pairs are distinct."""
+    """Weight by thread (thread_id, NO_THREAD or NOBODY) and stack (stack_id, or -1 - k for NOTES[k]); pairs are distinct."""
 
     thread: Ints
     stack: Ints
@@ -55,6 +57,11 @@ class Weights:
     def where(self, keep: NDArray[np.bool_]) -> Weights:
         """Return some of them."""
         return Weights(self.thread[keep], self.stack[keep], self.weight[keep], self.samples[keep])
+
+
+def blameless(cause: Ints) -> Ints:
+    """Return the stack numbers of what was lost to causes (places in CAUSES) and is no running code's fault."""
+    return -1 - len(_PLAIN_NOTES) - cause
 
 
 def unit_of(event: str) -> str:
@@ -107,8 +114,8 @@ def contended(recording: Recording, window: tuple[int, int] | None) -> Weights:
 def summed(thread: Ints, stack: Ints, weight: Ints, samples: Ints) -> Weights:
     """Sum rows by thread and stack."""
     low = len(NOTES)
-    threads, stacks, place = numbered_pairs(thread - NO_THREAD, stack + low)
+    threads, stacks, place = numbered_pairs(thread - NOBODY, stack + low)
     weights, counts = np.zeros(len(threads), np.int64), np.zeros(len(threads), np.int64)
     np.add.at(weights, place, weight)
     np.add.at(counts, place, samples)
-    return Weights(threads + NO_THREAD, stacks - low, weights, counts)
+    return Weights(threads + NOBODY, stacks - low, weights, counts)

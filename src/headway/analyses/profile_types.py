@@ -63,7 +63,7 @@ class CallTree:
 
 @dataclass(frozen=True, slots=True)
 class ThreadWeight:
-    """What one thread contributes. thread_id and tid are None for all virtual (or unknown) threads together."""
+    """What one thread contributes. thread_id and tid are None for all virtual (or unknown) threads together, and for nobody."""
 
     thread_id: int | None
     tid: int | None

@@ -56,8 +56,8 @@ def selection_options(command: Command) -> Command:
             click.option(
                 "--event",
                 metavar="EVENT",
-                help="cpu, wall, alloc, lock (contended waits), off-cpu (blocked time), cycles, instructions, cache-misses or "
-                "another sampled event. Default: the first of these that was recorded.",
+                help="cpu, wall, alloc, lock (contended waits), off-cpu (blocked time), blame (code that kept cores idle), "
+                "cycles, instructions, cache-misses or another sampled event. Default: the first of these that was recorded.",
             ),
             click.option("--thread", type=RegexType(), metavar="RE", help="Only threads with names that match."),
             click.option(

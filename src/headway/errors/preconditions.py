@@ -234,7 +234,7 @@ ROWS: tuple[Message, ...] = (
         "an event that was not recorded",
         "{path} has no profile of {event}; it has: {recorded}",
         "cpu, wall, alloc and hardware events are sampled when they are asked for; lock needs the agent's record of locks, "
-        "off-cpu the kernel's record of threads.",
+        "off-cpu the kernel's record of threads, and blame (code that kept cores idle) that and CPU samples.",
         "headway record {how} -o NAME.headway -- CMD",
     ),
     Message(

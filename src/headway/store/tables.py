@@ -30,8 +30,8 @@ class Column:
 class Table:
     """One table or view (`sql` set). `needs` lists the physical tables a view reads.
 
-    `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row. `unpack_without`:
-    {column: SQL} for columns that files of before lack, each named in `unpack` as well.
+    `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row.
+    `unpack_without`: {column: SQL} for columns that files of before lack, each named in `unpack` as well.
     """
 
     name: str

@@ -21,10 +21,12 @@ MAX_GRAPHS = 8
 LABEL_CHARS = 120
 LABELS = {
     "cpu": "CPU time",
+    "blame": "code that kept cores idle",
     "wall": "wall time",
     "alloc": "allocation",
     "lock": "blocked in contention",
     "off-cpu": "off CPU",
+    "blame": "kept cores idle",
 }
 
 

@@ -1,0 +1,152 @@
+"""Which code kept cores idle? Every core that was lost, under the stack of whoever could have prevented it.
+
+Question   where to look first: not what uses the cores, but what keeps the others from being used.
+Method     blame shifting (Tallent and Mellor-Crummey, PPoPP 2009; with Porterfield, PPoPP 2010) on the account
+           of lost cores (why_sweep). Each CPU sample asks how many cores its thread kept idle at that instant: directed,
+           because others waited for that thread (a lock's holder, whom a join waits for, the collector in its pauses);
+           undirected, because it had work and there was too little for all. That, times the time the sample stands for, is
+           its blame. Where the host stole from a thread, its samples stand for the stolen time, too: cores were idle then as
+           well.
+Exact      the sum over everything is the core time that the account has as lost, to the ns. Samples never get more than the
+           account gave to their thread (directed) or to all (undirected); what they leave, and what nobody is to blame for,
+           is under a root for its cause: whoever was waited for slept or waited itself, or was not sampled.
+Assumes    what samples assume: that they fall evenly on what they stand for.
+Wrong when few samples are behind a row. Samples of virtual threads don't tell which one it was, so they bear no blame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses import activity, why_cores, why_sweep, why_waits
+from headway.analyses.profile_sources import NO_THREAD, NOBODY, UNWALKED, Weights, blameless, summed
+from headway.analyses.why_types import CAUSES, FEW, GC, SERIAL, START, USED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_CODE = {cause: code for code, cause in enumerate(CAUSES)}
+_UNDIRECTED = [_CODE[cause] for cause in (SERIAL, FEW, START)]
+_ALL, _COLLECTORS = -1, -2
+"""Pools of core time beside those of the single threads: what is nobody's alone, and what the collector's threads have."""
+
+
+def blamed(recording: Recording, window: tuple[int, int] | None) -> Weights:
+    """Return lost core time by thread and stack, of a window (ns from the recording's start) or of all.
+
+    Raises HeadwayError as `why_sweep.sweep`.
+    """
+    span = window or (0, recording.wall_ns)
+    active = activity.load(recording, window)
+    cores, _ = why_cores.available(recording, active)
+    ns, thread, stack, weight = _samples(recording, span)
+    found = why_sweep.sweep(
+        recording,
+        why_waits.load(recording, span),
+        cores=float(cores),
+        window=span,
+        probes=(ns, thread.astype(np.int32)),
+    )
+    rows = [np.concatenate([getattr(each, name) for each in found.segments]) for name in ("cause", "thread", "core_ns")]
+    cause, who, lost = (each.astype(np.int64) for each in rows)
+    kinds = why_sweep.kinds_of(recording)
+    pool = _pools(cause, who)
+    is_collector = (thread >= 0) & (kinds[np.maximum(thread, 0)] == USED.index("gc"))
+    own = np.where(is_collector, _COLLECTORS, thread)
+    stands_for = weight * _running_per_executed(recording, span, len(kinds))[thread]
+    directed, left = _shared_out(own, found.directed * stands_for, pool, lost)
+    everyone = np.full(len(ns), _ALL)
+    undirected, left_of_all = _shared_out(everyone, found.undirected * stands_for, pool, lost)
+    blame = directed + undirected
+    left = np.where(pool == _ALL, left_of_all, left)
+    # Virtual threads have numbers of their own that the table `thread` does not know.
+    named = np.where((who >= 0) & (who < len(kinds)), who, np.where(who >= 0, NO_THREAD, NOBODY))
+    keep = np.concatenate([blame > 0, left > 0])
+    return summed(
+        *(
+            np.concatenate(both)[keep]
+            for both in (
+                (thread, named),
+                (stack, blameless(cause)),
+                (blame, left),
+                (np.ones_like(blame), np.zeros_like(left)),
+            )
+        )
+    )
+
+
+def _samples(recording: Recording, span: tuple[int, int]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the CPU samples of a span in order of time: ns from the recording's start, thread, stack, weight."""
+    origin = recording.window_ns[0]
+    rows = recording.query(
+        f"SELECT CAST(ns - {origin} AS BIGINT) AS ns, CAST(COALESCE(thread_id, {NO_THREAD}) AS BIGINT) AS thread,"
+        f" CAST(COALESCE(stack_id, {UNWALKED}) AS BIGINT) AS stack, weight FROM sample WHERE event = 'cpu'"
+        f" AND ns >= {origin + span[0]} AND ns < {origin + span[1]} ORDER BY ns"
+    ).fetchnumpy()
+    ns, thread, stack, weight = (
+        np.asarray(rows[name]).astype(np.int64) for name in ("ns", "thread", "stack", "weight")
+    )
+    return ns, thread, stack, weight
+
+
+def _running_per_executed(recording: Recording, span: tuple[int, int], threads: int) -> Floats:
+    """Return for each thread how long it was on a CPU for each ns it executed, in a span; the last one is for NO_THREAD."""
+    low, high = (recording.window_ns[0] + each for each in span)
+    rows = recording.query(
+        "SELECT thread_id, SUM(running_ns), SUM(running_ns - COALESCE(stolen_ns, 0)) FROM slice"
+        f" WHERE start_ns < {high} AND start_ns + running_ns > {low} GROUP BY 1"
+    ).fetchall()
+    ratio = np.ones(threads + 1)
+    for thread, running, executed in rows:
+        ratio[thread] = running / executed if executed else 1.0
+    return ratio
+
+
+def _pools(cause: Ints, who: Ints) -> Ints:
+    """Return the pool of each row of the account: a thread_id, _ALL, or _COLLECTORS; -3 for rows that blame nobody."""
+    pool = np.where(who >= 0, who, -3)
+    pool[np.isin(cause, _UNDIRECTED)] = _ALL
+    pool[cause == _CODE[GC]] = _COLLECTORS
+    return pool
+
+
+def _shared_out(own: Ints, wanted: Floats, pool: Ints, lost: Ints) -> tuple[Ints, Ints]:
+    """Give rows' core time to the samples of their pool (`own`): return what each sample gets, and what is left of each row.
+
+    A pool that has less than its samples want is divided in proportion; one that has more keeps the rest, row by row alike.
+    """
+    pools, place = np.unique(np.concatenate([own, pool]), return_inverse=True)
+    of_sample, of_row = place[: len(own)], place[len(own) :]
+    has = np.zeros(len(pools))
+    np.add.at(has, of_row, lost.astype(np.float64))
+    wants = np.bincount(of_sample, weights=wanted, minlength=len(pools))
+    given = np.minimum(has, wants)
+    got = wanted * np.divide(given, wants, out=np.zeros_like(wants), where=wants > 0)[of_sample]
+    got_ns = _whole(of_sample, got)
+    taken = np.zeros(len(pools))
+    np.add.at(taken, of_sample, got_ns.astype(np.float64))
+    kept = lost * np.divide(has - taken, has, out=np.zeros_like(has), where=has > 0)[of_row]
+    left = _whole(of_row, np.maximum(kept, 0.0))
+    return got_ns, left
+
+
+def _whole(group: Ints, values: Floats) -> Ints:
+    """Round values so that the sums of groups stay what they are, rounded: what is cut off one goes to the next."""
+    order = np.argsort(group, kind="stable")
+    sums = np.cumsum(values[order])
+    begins = np.searchsorted(group[order], group[order])
+    before = np.where(begins > 0, sums[begins - 1], 0.0)
+    whole = np.rint(sums - before).astype(np.int64)
+    steps = np.diff(whole, prepend=0)
+    first = begins == np.arange(len(begins))
+    steps[first] = whole[first]
+    found = np.empty(len(values), np.int64)
+    found[order] = steps
+    return found
