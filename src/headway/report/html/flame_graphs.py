@@ -26,7 +26,6 @@ LABELS = {
     "alloc": "allocation",
     "lock": "blocked in contention",
     "off-cpu": "off CPU",
-    "blame": "kept cores idle",
 }
 
 
