@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _RUNNING = "event IN ('cpu', 'cycles') OR (event = 'wall' AND state = 'running')"
 _WALL = "event = 'wall'"
 _JAVA = ("java", "interpreted", "inlined", "c1")
-_IN_SLEEP = (3,)
-_IN_IO = (4, 5, 6, 7)
-"""Values of slice.blocked_in."""
+IN_SLEEP = "(s.blocked_in = 3 OR (s.blocked_in = 2 AND s.waker_id < 0))"
+IN_IO = "s.blocked_in IN (4, 5, 6, 7, 9)"
+"""What slice.blocked_in says of sleeps (Thread.sleep is a futex with a timeout that nobody wakes) and of I/O."""
 _MOST_SAMPLES = 50_000
 
 
@@ -57,12 +57,18 @@ class Code:
         by_itself = inside[self.active(time[inside]) <= 1]
         return self._hottest(stack[by_itself], weight[by_itself])
 
-    def blocked(self, thread: int, cause: str, window: tuple[int, int]) -> Where:
-        """Return where a thread slept or waited for I/O: samples while the kernel says so; without its word, all it has."""
+    def blocked(self, thread: int, cause: str, window: tuple[int, int], waits: tuple[Ints, Ints]) -> Where:
+        """Return where a thread slept or waited for I/O while the kernel says so, and not in one of its waits in the JVM."""
         time, stack, weight = self._samples(thread, _WALL)
-        start, end = self._asleep(thread, _IN_SLEEP if cause == SLEEP else _IN_IO)
-        inside = _inside(time, np.maximum(start, window[0]), np.minimum(end, window[1]))
+        inside = _inside(time, *self.asleep(thread, cause, window, waits))
         return self._hottest(stack[inside], weight[inside])
+
+    def asleep(self, thread: int, cause: str, window: tuple[int, int], waits: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+        """Return when (start, end) a thread slept or waited for I/O within a window, apart from its waits in the JVM."""
+        start, end = self._in_calls(thread, IN_SLEEP if cause == SLEEP else IN_IO)
+        start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
+        use = np.setdiff1d(np.flatnonzero(end > start), _inside((start + end) // 2, *waits))
+        return start[use], end[use]
 
     def active(self, times: Ints) -> Ints:
         """Return how many application threads were running or ready to run at some moments, in order. One pass over slices."""
@@ -94,13 +100,13 @@ class Code:
     def _knows_calls(self) -> bool:
         return "blocked_in" in column_names(self.recording, "slice")
 
-    def _asleep(self, thread: int, calls: tuple[int, ...]) -> tuple[Ints, Ints]:
+    def _in_calls(self, thread: int, calls: str) -> tuple[Ints, Ints]:
         none = np.zeros(0, dtype=np.int64)
         if thread < 0 or not self.recording.has("slice") or not self._knows_calls:
             return none, none
         found = self.recording.query(
-            "SELECT start_ns - COALESCE(runnable_ns, 0) AS woken, blocked_ns FROM slice"
-            f" WHERE thread_id = {thread} AND blocked_ns > 0 AND blocked_in IN ({', '.join(map(str, calls))})"
+            "SELECT s.start_ns - COALESCE(s.runnable_ns, 0) AS woken, s.blocked_ns FROM slice s"
+            f" WHERE s.thread_id = {thread} AND s.blocked_ns > 0 AND {calls}"
         ).fetchnumpy()
         end = whole(found["woken"]) - self.recording.window_ns[0]
         return end - whole(found["blocked_ns"]), end

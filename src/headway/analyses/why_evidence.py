@@ -44,7 +44,6 @@ _DOES = {
     "handoff": "being woken up",
     "unknown": "doing what is not known",
 }
-_SLEEPS, _CALLS = (3,), (4, 5, 6, 7)
 _MOST_NAMES = 3
 _WORKERS = [
     i for i, rule in enumerate(RULES) if rule.id in ("pool-worker", "fork-join-worker", "library-worker", "worker")
@@ -212,7 +211,8 @@ class Evidence:
         text, figures = self._waited(self._rows(cause, key, window), window)
         if text:
             return text, figures
-        count, total = self.kernel.stood(thread, _SLEEPS if cause == causes.SLEEP else _CALLS, window)
+        start, end = self.places.code.asleep(thread, cause, window, self.places.waits_of(thread))
+        count, total = len(start), int((end - start).sum())
         if not count:
             return [], {}
         name = self.places.thread(thread)[0]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.lock_data import whole
-from headway.analyses.why_code import column_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,10 +37,6 @@ class Kernel:
     def is_small(self) -> bool:
         """Return whether slices are few enough to be looked at one by one for a sentence."""
         return self.recording.has("slice") and self.recording.manifest.tables["slice"].rows <= MOST_ROWS
-
-    @cached_property
-    def _columns(self) -> set[str]:
-        return column_names(self.recording, "slice")
 
     def ran(self, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
         """Return the application's threads, and how long each ran in each span (threads x spans); spans are apart, in order."""
@@ -103,20 +98,6 @@ class Kernel:
             )
             found["migrations"] = int(moved[0])
         return found
-
-    def stood(self, thread: int, calls: tuple[int, ...], window: Window) -> tuple[int, int]:
-        """Return how often and how long a thread (-1: any of the application) was blocked in some kinds of system calls."""
-        if not self.recording.has("slice") or "blocked_in" not in self._columns:
-            return 0, 0
-        low, high = (self.recording.window_ns[0] + each for each in window)
-        woken = "s.start_ns - COALESCE(s.runnable_ns, 0)"
-        whose = f"s.thread_id = {thread}" if thread >= 0 else "t.kind IN ('app', 'carrier')"
-        row = self._row(
-            f"SELECT COUNT(*), COALESCE(SUM(LEAST({woken}, {high}) - GREATEST({woken} - s.blocked_ns, {low})), 0) FROM slice s"
-            f" JOIN thread t ON t.thread_id = s.thread_id WHERE {whose} AND s.blocked_ns > 0"
-            f" AND s.blocked_in IN ({', '.join(map(str, calls))}) AND {woken} > {low} AND {woken} - s.blocked_ns < {high}"
-        )
-        return int(row[0]), int(row[1])
 
     def phases(self, kind: str, window: Window) -> list[tuple[int, str | None]]:
         """Return the phases of a kind in a window: (length, cause), longest first."""

@@ -73,8 +73,13 @@ class Places:
         if key >= 0:
             return self.site(self.pieces(cause, key, window))
         if cause in (causes.SLEEP, causes.IO):
-            return self.code.blocked(thread, cause, window)
+            return self.code.blocked(thread, cause, window, self.waits_of(thread))
         return NOWHERE
+
+    def waits_of(self, thread: int) -> tuple[Ints, Ints]:
+        """Return when a thread waited, as starts and ends."""
+        mine = self.waits.thread == thread
+        return self.waits.start[mine], self.waits.end[mine]
 
     def _spans(self, rows: Ints, window: tuple[int, int]) -> tuple[Ints, Ints]:
         return np.maximum(self.waits.start[rows], window[0]), np.minimum(self.waits.end[rows], window[1])
