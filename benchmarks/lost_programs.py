@@ -139,17 +139,26 @@ def window(recording: Recording, case: Played) -> tuple[int, int]:
     return max(0, case.begin_ns - start), min(case.end_ns, end) - start
 
 
-def ready_ns(recording: Recording, case: Played) -> int:
-    """Return how long threads of the program had been woken but did not run yet while a case played.
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """How long threads of a program were ready but did not run: all in all, and those that had just been woken.
 
-    The program counts that to what they waited for; an account, to the scheduler or to who had the core.
+    The program counts the latter to what they waited for; an account, to the scheduler or to who had the core. Of the former
+    (a thread that was taken off its CPU) the program knows nothing.
     """
+
+    all_ns: int
+    woken_ns: int
+
+
+def ready(recording: Recording, case: Played) -> Ready:
+    """Return how long threads were ready while a case played, as the kernel has it."""
     late = f"greatest(0, least(s.start_ns, {case.end_ns}) - greatest(s.start_ns - s.runnable_ns, {case.begin_ns}))"
     rows = recording.query(
-        f"SELECT coalesce(sum({late}), 0)::BIGINT FROM slice s JOIN thread t USING (thread_id) "
-        "WHERE t.kind IN ('app', 'carrier') AND s.blocked_ns > 0"
+        f"SELECT coalesce(sum({late}), 0)::BIGINT, coalesce(sum({late}) FILTER (s.blocked_ns > 0), 0)::BIGINT "
+        "FROM slice s JOIN thread t USING (thread_id) WHERE t.kind IN ('app', 'carrier')"
     ).fetchall()
-    return int(rows[0][0])
+    return Ready(*map(int, rows[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +168,16 @@ class Comparison:
     `found_ns` is what the account gives to each known cause, `placed_ns` the part of it at the right place. `noise_ns` is what
     of the known idle time the program cannot tell from loss: others' use, stolen, and waiting for a core. `elsewhere_ns` is
     what the account gives to causes that the program knows nothing of.
+    `unready_ns` is how long threads had been taken off their CPUs, of which the program knows nothing.
     """
 
     case: Played
     found_ns: dict[str, int]
     placed_ns: dict[str, int]
     noise_ns: int
-    ready_ns: int
+    unready_ns: int
     elsewhere_ns: int
+    core_ns: int
 
     def share(self, cause: str) -> float:
         """Return how much of the known loss is at the right cause and place; 1 where noise is as large as the loss."""
@@ -180,8 +191,8 @@ class Comparison:
 
     def wrong(self) -> float:
         """Return the share of the loss that is at causes that are not the program's, beyond what it cannot name itself."""
-        beyond = self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns
-        return max(0.0, beyond / max(1, sum(self.case.known_ns.values())))
+        beyond = self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns - self.unready_ns
+        return max(0.0, beyond / (sum(self.case.known_ns.values()) or self.core_ns))
 
     def order_is_right(self) -> bool:
         """Return whether causes that differ by more than the noise come in the right order."""
@@ -194,14 +205,14 @@ class Comparison:
         )
 
 
-def compare(case: Played, account: dict[str, Any], ready: int) -> Comparison:
+def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
     """Compare an account (as `headway why --json` gives it) of the time in which a case played."""
     used = {kind: ns or 0 for kind, ns in account["used"].items()}
     # The collector's pause is known as it is seen from the program: one thread of the JVM works in it.
     beside = ("jit", "headway") if "gc_pause" in case.known_ns else ("gc", "jit", "vm", "headway")
     noise = sum(used[kind] for kind in beside) + (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
     known = case.known_ns
-    ready_not_known = 0 if "scheduler" in known else ready
+    late = 0 if "scheduler" in known else ready.woken_ns
     return Comparison(
         case=case,
         found_ns={cause: _sum(account, lambda row, c=cause: row["cause"] == c) for cause in known},
@@ -212,9 +223,10 @@ def compare(case: Played, account: dict[str, Any], ready: int) -> Comparison:
             )
             for cause in known
         },
-        noise_ns=noise + ready_not_known + case.waiting_cpu_ns,
-        ready_ns=ready,
+        noise_ns=noise + late + case.waiting_cpu_ns,
+        unready_ns=ready.all_ns - ready.woken_ns,
         elsewhere_ns=_sum(account, lambda row: row["cause"] not in known),
+        core_ns=account["core_ns"],
     )
 
 

@@ -36,7 +36,7 @@ def measure(names: list[str], size: float, rounds: int) -> list[tuple[Comparison
         for case in lost_programs.played(done.stdout).values():
             begin, end = lost_programs.window(recording, case)
             account = harness.headway("why", target, "--from", f"{begin}ns", "--to", f"{end}ns")
-            ready = lost_programs.ready_ns(recording, case)
+            ready = lost_programs.ready(recording, case)
             found.append((lost_programs.compare(case, account, ready), account))
         return found
 

@@ -103,6 +103,13 @@ final class Ledger {
         }
     }
 
+    /** Forgets everything: nobody takes part. */
+    void clear() {
+        events.clear();
+        lost.clear();
+        waitingCpu = 0;
+    }
+
     /** Adds what was lost, by cause and place; {@code unnamed}: what is lost to nothing that is known here. */
     Report report(Report line) {
         sum();
