@@ -19,6 +19,7 @@ import programs
 TARGET = 1.01
 NARROW = 0.01
 CLIENTS, WORKERS = 32, 8
+SETTLING_RUNS = 3
 
 
 def command(name: str, percent: int) -> list[str]:
@@ -28,22 +29,28 @@ def command(name: str, percent: int) -> list[str]:
     return programs.workload("QueueServer", CLIENTS, WORKERS, 22 * percent, 20_000, "array")
 
 
+def measured(program: driven.Driven, recorder: driven.Recorder | None, runs: int) -> harness.Run:
+    """Do the work until its code is compiled again, then `runs` times more; return these."""
+    for _ in range(SETTLING_RUNS):
+        program.run(recorder)
+    return driven.total([program.run(recorder) for _ in range(runs)])
+
+
 def pairs_of(
     program: driven.Driven, folder: Path, base: tuple[str, ...] | None, pairs: int, runs: int
 ) -> tuple[list[harness.Run], list[harness.Run]]:
     """Do the work under `base` (None: not recorded) and with locks in turn; what comes first after a change is not counted.
 
-    The agent's coming and going throws compiled code of the JDK's out, which is compiled again in that first run.
+    The agent's coming and going throws compiled code of the JDK's out, which is compiled again in the first few runs: by the
+    compilers' CPU time most of it in the first (250 ms), all but a trace after the third.
     """
     number = itertools.count(1)
 
     def work(options: tuple[str, ...] | None) -> harness.Run:
         if options is None:
-            program.run()
-            return driven.total([program.run() for _ in range(runs)])
+            return measured(program, None, runs)
         with program.recorded(folder / f"{next(number)}.headway", *options) as recorder:
-            program.run(recorder)
-            return driven.total([program.run(recorder) for _ in range(runs)])
+            return measured(program, recorder, runs)
 
     return harness.interleave(lambda: work(base), lambda: work(("--locks",)), pairs)
 

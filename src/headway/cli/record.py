@@ -59,4 +59,4 @@ def announce(directory: Path) -> None:
     length = f"{manifest.window.dur_ns / 1e9:.1f} s" if manifest.window else "of unknown length"
     switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
     tell(f"headway: recorded {directory} ({length}{switches}, mode {manifest.mode})")
-    tell(f"  next: headway parallelism {directory}")
+    tell(f"  next: headway why {directory}")
