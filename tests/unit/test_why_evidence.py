@@ -207,6 +207,26 @@ def test_active_threads_at_some_moments_are_those_of_counting_them(tmp_path: Pat
     assert places.code.active(np.arange(WALL)).tolist() == counted
 
 
+def test_sleeps_and_io_are_counted_where_the_kernel_says_so_and_placed_by_wall_samples(tmp_path: Path) -> None:
+    made = threads([("R", 5), ("B", 30), ("R", 5), ("B", 10), ("R", 5), ("B", 20), ("R", 5), ("B", 15), ("R", 5)])
+    calls = iter([0, 2, 6, 3, 4])  # a timed futex, a socket, a nanosleep, a poll
+    slices = [row | {"blocked_in": next(calls)} for row in synthetic.slices_of(0, made[0])]
+    samples = [
+        (0, 10, 1, (f"{APP}.main", f"{APP}.pause", "java.lang.Thread.sleep")),
+        (0, 42, 1, (f"{APP}.main", f"{APP}.ask", "java.net.Socket.read")),
+        (0, 60, 1, (f"{APP}.main", f"{APP}.pause", "java.lang.Thread.sleep")),
+        (0, 3, 9, (f"{APP}.main", f"{APP}.work")),
+    ]
+    tables = {**made_samples.tables({"wall": samples}), "slice": slices}
+    places, evidence = explained(open_recording(synthetic.write(tmp_path / "r", made, WALL, tables=tables)))
+    assert places.of("sleep", -1, 0, WINDOW).method == f"{APP}.pause"
+    assert places.of("io", -1, 0, WINDOW).method == f"{APP}.ask"
+    assert evidence.of("sleep", -1, 0, WINDOW)[1] == {"times": 2, "blocked_ns": 50, "mean_ns": 25}
+    assert evidence.of("io", -1, 0, WINDOW)[1] == {"times": 2, "blocked_ns": 25, "mean_ns": 12}
+    assert evidence.of("io", -1, 0, (42, WALL))[1] == {"times": 2, "blocked_ns": 23, "mean_ns": 12}
+    assert evidence.of("sleep", -1, 0, (0, 30))[0] == ("'t0' slept 1 time, 25.0 ns in all, 25.0 ns on average",)
+
+
 def test_pauses_are_counted_with_their_causes_and_the_longest(tmp_path: Path) -> None:
     phases = [
         {"pid": 100, "start_ns": ORIGIN + at, "dur_ns": ns, "kind": "gc_pause", "cause": why}
