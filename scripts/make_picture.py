@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "report.png"
 WIDTH, HEIGHT = 1100, 1250
-LAST_SECTION = "Active threads over time"  # the picture ends below it
+NEXT = "Bottle graph"  # the picture ends above this heading
 
 
 def newest() -> Path:
@@ -39,8 +39,8 @@ def main() -> int:
         page.goto(page_file.resolve().as_uri())
         page.wait_for_timeout(500)
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
-        section = page.locator("section", has=page.get_by_role("heading", name=LAST_SECTION)).last.bounding_box()
-        bottom = section["y"] + section["height"] + 12 if section else HEIGHT
+        heading = page.get_by_role("heading", name=NEXT).bounding_box()
+        bottom = heading["y"] - 14 if heading else HEIGHT
         page.screenshot(path=PICTURE, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": bottom})
         browser.close()
     print(PICTURE.relative_to(ROOT))

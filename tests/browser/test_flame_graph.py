@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, eventually
+from opened_report import Opened, assert_for_everyone, eventually
 from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from flame_pages import Stacks, made_diff, made_profile, wide_profile
@@ -20,7 +20,6 @@ from made_recording import Shape, make
 from synthetic import FakeThread
 
 pytestmark = pytest.mark.browser
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\u202egnp.exe\x1b[31m\x00&amp;"
 MS = 1_000_000
 STACKS: Stacks = {
@@ -370,16 +369,7 @@ def kept_all(flames: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing_and_nothing_sticks_out(browser: Browser, page_path: Path, scheme: Any, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    opened = Opened(page, page_path)
-    for summary in page.locator("details > summary").all():
-        summary.click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found["violations"]] == []
-    assert opened.complaints == []
-    page.close()
+    assert_for_everyone(browser, page_path, scheme=scheme, width=width)
 
 
 def test_dark_is_dark_and_print_is_light(browser: Browser, page_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, wait_until
+from opened_report import AXE, Opened, wait_until
 from playwright.sync_api import Browser, expect
 
 from headway.report.html import render_html
@@ -20,7 +20,6 @@ from synthetic import FakeThread
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 MARKUP = "</script><b>x"
 SERVER = (*LOCK_FRAMES, ("org.example.Server", MARKUP), ("java.lang.Thread", "run"))
 CLASSES = (LOCK_CLASS, LOCK_CLASS, "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject")

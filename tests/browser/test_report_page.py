@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from opened_report import Opened, eventually
-from playwright.sync_api import Browser, Locator, Page, expect
+from opened_report import Opened, assert_for_everyone, eventually, exact_values, open_table
+from playwright.sync_api import Browser, Page, expect
 
 from headway.report.html import render_html
 from headway.store import open_recording
@@ -21,27 +21,11 @@ from made_recording import MARKUP_NAME, ONE_THREAD, Shape, make
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 
 
 def command_json(*arguments: str | Path) -> Any:
     done = subprocess.run([HEADWAY, *arguments, "--json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
-
-
-def open_table(page: Page, label: str) -> Locator:
-    details = page.locator("details.alternative", has=page.locator("summary", has_text=label))
-    details.locator("summary").click()
-    details.locator("table").wait_for()
-    return details.locator("table")
-
-
-def exact_values(row: Locator) -> list[str | None]:
-    """Return the exact figures behind a row's cells, None where a cell says that one is unknown."""
-    values: list[str | None] = row.locator("td").evaluate_all(
-        "cells => cells.map(cell => cell.querySelector('data')?.value ?? null)"
-    )
-    return values
 
 
 def test_it_opens_without_a_request_or_a_word_on_the_console(opened: Opened, report: Path) -> None:
@@ -50,10 +34,12 @@ def test_it_opens_without_a_request_or_a_word_on_the_console(opened: Opened, rep
     assert opened.complaints == []
 
 
-def test_the_verdict_comes_first_and_its_figures_are_those_of_the_command(opened: Opened, recording_path: Path) -> None:
+def test_the_verdict_comes_after_the_cores_and_its_figures_are_those_of_the_command(
+    opened: Opened, recording_path: Path
+) -> None:
     expected = command_json("parallelism", recording_path)
     headings = opened.page.locator("h1, h2").all_inner_texts()
-    assert headings[:2] == ["org.example.Made --size <big>", "Verdict"]
+    assert headings[:3] == ["org.example.Made --size <big>", "Where the cores went", "Verdict"]
     tiles = dict(
         zip(
             opened.page.locator(".tile dt").all_inner_texts(),
@@ -314,7 +300,7 @@ def test_the_lanes_are_read_and_zoomed_with_the_keyboard_alone(opened: Opened, r
     for i, (state,) in enumerate(states):
         if i:
             page.keyboard.press("ArrowRight")
-        expect(page.locator(".said")).to_contain_text(f"main (app, tid 4000): {state}")
+        expect(page.locator("#threads .said")).to_contain_text(f"main (app, tid 4000): {state}")
 
     order = page.locator("[role=option]").evaluate_all("all => all.map(e => e.id)")
     page.keyboard.press("ArrowDown")
@@ -394,16 +380,7 @@ def test_every_control_shows_its_focus(opened: Opened) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_axe_finds_nothing(browser: Browser, report: Path, scheme: Any, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    opened = Opened(page, report)
-    for summary in page.locator("details > summary").all():
-        summary.click()
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found["violations"]] == []
-    assert len(found["passes"]) > 20
-    assert opened.complaints == []
-    page.close()
+    assert_for_everyone(browser, report, scheme=scheme, width=width)
 
 
 @pytest.mark.parametrize("width", [1280, 768, 400])
@@ -451,7 +428,7 @@ def test_a_recording_without_thread_states_says_so_in_every_view(browser: Browse
     assert names(opened.page) == ["main"]
     opened.page.get_by_role("listbox", name="Threads").focus()
     opened.page.keyboard.press("ArrowRight")
-    expect(opened.page.locator(".said")).to_have_text("main (app, tid 1): alive; its states were not recorded")
+    expect(opened.page.locator("#threads .said")).to_have_text("main (app, tid 1): alive; its states were not recorded")
     assert opened.complaints == []
     opened.page.close()
 
@@ -466,7 +443,7 @@ def test_threads_without_a_lane_are_summed_up(browser: Browser, tmp_path: Path) 
     path = make(tmp_path / "many.headway", Shape(threads=700, slices=2000))
     opened = open_made(browser, path)
     expect(opened.page.locator(".count")).to_contain_text("160 of 700 threads")
-    rest = opened.page.locator(".rest")
+    rest = opened.page.locator("#threads .rest")
     rows = command_json("threads", path)[160:]
     assert rest.locator("data").evaluate_all("all => all.map(d => Number(d.value))") == [
         540,

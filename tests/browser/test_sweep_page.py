@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, eventually
+from opened_report import Opened, assert_for_everyone, eventually
 from playwright.sync_api import Browser, Page, expect
 
 import made_speedups as made
@@ -24,7 +24,6 @@ from headway.store.sweep import Sweep
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 
 
 @pytest.fixture(scope="module")
@@ -224,16 +223,7 @@ def test_a_sweep_with_every_limit_and_no_samples_is_complete(browser: Browser, t
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing_and_nothing_sticks_out(browser: Browser, page_path: Path, scheme: Any, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    opened = Opened(page, page_path)
-    for summary in page.locator("details > summary").all():
-        summary.click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found["violations"]] == []
-    assert opened.complaints == []
-    page.close()
+    assert_for_everyone(browser, page_path, scheme=scheme, width=width)
 
 
 def test_headway_report_takes_a_sweep(sweep: Sweep, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ export function App({ payload }: { payload: Payload }) {
     <Page
       title={payload.title}
       made={payload.made}
-      skip={["verdict", "the verdict"]}
+      skip={["why", "where the cores went"]}
       about={
         <>
           <span>{duration(payload.wall_ns)}</span>
@@ -34,7 +34,7 @@ export function App({ payload }: { payload: Payload }) {
         </>
       }
     >
-      {payload.why && <Why payload={payload} span={span} onSpan={setSpan} links={links} />}
+      <Why payload={payload} span={span} onSpan={setSpan} links={links} />
       <Verdict payload={payload} />
       <Notices notices={payload.notices} />
       <Timeline payload={payload} span={span} onSpan={setSpan} />

@@ -2,28 +2,27 @@ import { describe, expect, it } from "vitest";
 import { neckFirst } from "../src/why/bottle";
 import { threadText } from "../src/why/losses";
 import { phaseText } from "../src/why/over_time";
-import { binsOf, coresIn, partsOf, usedBy, within } from "../src/why/parts";
+import { binsOf, coresIn, partsOf, within } from "../src/why/parts";
 import type { Account, Bottle, Loss, WhyView } from "../src/why/payload";
 
 const account = {
-  ...{ start_ns: 100, end_ns: 350, cores: 2, core_ns: 500, stolen_ns: 30, other_processes_ns: null, lost_ns: 210 },
-  used_ns: { app: 200, gc: 40, jit: 0, vm: 15, headway: 5 },
-  by_cause: [
-    ["io", 150],
-    ["lock_contention", 60],
+  ...{ start_ns: 100, end_ns: 350, cores: 2, core_ns: 500, used_ns: 260, stolen_ns: 30, lost_ns: 210 },
+  parts: [
+    ["used_app", "application", 200],
+    ["used_not_told_apart", "the program", 60],
+    ["stolen", "stolen by the host", 30],
+    ["io", "I/O", 150],
+    ["lock_contention", "lock contention", 60],
   ],
 } as unknown as Account;
 const view = { account, bin_ns: 100, bins: { io: [1, 2, 3], stolen: [5, 0] } } as unknown as WhyView;
 
 describe("the parts of an account", () => {
-  it("add up to its core time, used ones first, then causes in their order", () => {
-    const parts = partsOf(account, { io: "I/O", lock_contention: "lock contention" });
-    expect(parts.map(({ key }) => key)).toEqual([
-      ...["used_app", "used_gc", "used_vm", "used_headway", "stolen", "io", "lock_contention"],
-    ]);
+  it("are told apart: used, stolen, or lost to a cause", () => {
+    const parts = partsOf(account);
     expect(parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(500);
     expect(parts.filter(({ isLost }) => isLost).map(({ title }) => title)).toEqual(["I/O", "lock contention"]);
-    expect(usedBy(account)).toBe(260);
+    expect(parts[1]).toEqual({ key: "used_not_told_apart", title: "the program", ns: 60, isLost: false });
   });
 });
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.analyses.why_types import TITLES, USED
+from headway.analyses.why_types import TITLES, TOGETHER, USED
 
 if TYPE_CHECKING:
     from headway.analyses.why_types import Account
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 BASE = "used_app"
 STOLEN, OTHERS, LEFT_OVER = "stolen", "other_processes", "left_over"
 PART_TITLES = {
-    "used_app": "application",
+    BASE: "application",
     "used_gc": "GC",
     "used_jit": "JIT",
     "used_vm": "JVM",
     "used_headway": "headway",
+    f"used_{TOGETHER}": "the program",
     STOLEN: "stolen by the host",
     OTHERS: "other processes",
     LEFT_OVER: "not accounted for",
@@ -48,7 +49,8 @@ class Part:
 class SpeedupStack:
     """Parts from the bottom upwards: the application, the JVM, others, then losses, the largest first. They add up to `cores`.
 
-    `base` is the height of the first part: the mean number of cores that worked for the application.
+    `base` is the height of the first part: the mean number of cores that worked for the
+    application (for the program, where that is not told apart).
     """
 
     cores: float
@@ -62,13 +64,15 @@ def speedup_stack(account: Account) -> SpeedupStack:
     causes: dict[str, int] = {}
     for loss in account.lost:
         causes[loss.cause] = causes.get(loss.cause, 0) + loss.core_ns
-    sizes = {f"used_{kind}": account.used_ns.get(kind, 0) for kind in USED}
+    kinds = (TOGETHER,) if TOGETHER in account.used_ns else USED
+    sizes = {f"used_{kind}": account.used_ns.get(kind, 0) for kind in kinds}
     sizes |= {STOLEN: account.stolen_ns or 0, OTHERS: account.other_processes_ns or 0}
     sizes |= dict(sorted(causes.items(), key=lambda item: (-item[1], item[0])))
     sizes[LEFT_OVER] = account.core_ns - sum(sizes.values())
-    parts, bottom = [], 0.0
+    parts: list[Part] = []
+    bottom = 0.0
     for name, core_ns in sizes.items():
-        if core_ns == 0 and name != BASE:
+        if core_ns == 0 and parts:
             continue
         height = core_ns / max(account.wall_ns, 1)
         parts.append(Part(name, PART_TITLES.get(name) or TITLES.get(name, name), bottom, height, core_ns))

@@ -19,6 +19,8 @@ interface Props {
 
 const isKind = (kind: string): kind is Kind => (KINDS as readonly string[]).includes(kind);
 
+const colourOf = (kind: string) => (isKind(kind) ? `var(--${kind})` : "var(--muted)");
+
 const nameOf = (bottle: Bottle) =>
   bottle.threads === 1 ? bottle.name : `${integer(bottle.threads)} other threads together`;
 
@@ -81,7 +83,7 @@ export function BottleGraph({ bottles, wall_ns }: Props) {
                   y={from}
                   width={2 * half(bottle.width)}
                   height={Math.max(0.5, height)}
-                  style={{ fill: `var(--${bottle.kind}, var(--muted))` }}
+                  style={{ fill: colourOf(bottle.kind) }}
                 />
                 <rect class="hit" x={0} y={from} width={room} height={Math.max(2, height)} />
                 {height > 13 && (
@@ -109,7 +111,7 @@ export function BottleGraph({ bottles, wall_ns }: Props) {
       <p class="legend">
         {[...new Set(bottles.map((bottle) => bottle.kind))].map((kind) => (
           <span class="key" key={kind}>
-            <span class="swatch" style={{ background: `var(--${kind}, var(--muted))` }} />
+            <span class="swatch" style={{ background: colourOf(kind) }} />
             {isKind(kind) ? KIND_NAMES[kind] : kind}
           </span>
         ))}

@@ -4,8 +4,10 @@ import { Duration, Integer, Percent } from "../parts/figure";
 import { Swatch } from "./paint";
 import type { Account, Loss, WhyView } from "./payload";
 
-/** The lines that a person needs; the rest unfolds. */
+/** The lines that a person needs: so many at most, and none below this share of the core time. The rest unfolds. */
 const FIRST = 10;
+const SMALL = 0.001;
+const WORTH_SAYING = 1.005;
 
 export interface Links {
   /** Shows a lock in the view of locks; null: it is not there. */
@@ -23,15 +25,18 @@ interface Props {
 export function Losses({ account, view, links }: Props) {
   const { losses, more } = account;
   if (losses.length === 0) return <p class="missing">No core time was lost.</p>;
+  const first = Math.max(1, Math.min(FIRST, losses.filter((loss) => loss.share >= SMALL).length));
   const row = (loss: Loss, i: number) => <Row key={i} loss={loss} losses={losses} view={view} links={links} />;
   return (
     <>
-      <ol class="losses">{losses.slice(0, FIRST).map(row)}</ol>
-      {losses.length > FIRST && (
+      <ol class="losses">{losses.slice(0, first).map(row)}</ol>
+      {losses.length > first && (
         <details class="alternative">
-          <summary>{losses.length - FIRST} smaller losses</summary>
-          <ol class="losses" start={FIRST + 1}>
-            {losses.slice(FIRST).map((loss, i) => row(loss, i + FIRST))}
+          <summary>
+            {losses.length - first === 1 ? "1 smaller loss" : `${losses.length - first} smaller losses`}
+          </summary>
+          <ol class="losses" start={first + 1}>
+            {losses.slice(first).map((loss, i) => row(loss, i + first))}
           </ol>
         </details>
       )}
@@ -73,7 +78,7 @@ function Row({ loss, losses, view, links }: RowProps) {
         <b title={view.meanings[loss.cause]}>{view.titles[loss.cause] ?? loss.cause}</b>
         <span class="loss-figures">
           <Duration value={loss.core_ns} /> of core time, <Percent value={loss.share} />
-          {loss.bound !== null && (
+          {loss.bound !== null && loss.bound >= WORTH_SAYING && (
             <span class="loss-bound">
               {"; without it at most "}
               <data value={String(loss.bound)}>{number3(loss.bound)}</data>

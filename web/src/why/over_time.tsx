@@ -23,7 +23,7 @@ interface Props {
 
 export function OverTime({ view, wall_ns, span, onSpan, phase, onPhase }: Props) {
   const [at, setAt] = useState<number | null>(null);
-  const parts = useMemo(() => partsOf(view.account, view.titles), [view]);
+  const parts = useMemo(() => partsOf(view.account), [view]);
   const bins = useMemo(() => binsOf(view), [view]);
   const fills = useFills(parts);
   const layers = useMemo(

@@ -1,5 +1,5 @@
 // The parts that the number of cores is made of: who used them, who else had them, and what they were lost to.
-import { type Account, USED, type WhyView } from "./payload";
+import type { Account, WhyView } from "./payload";
 
 export interface Part {
   key: string;
@@ -8,27 +8,11 @@ export interface Part {
   isLost: boolean;
 }
 
-const USED_TITLES: Record<(typeof USED)[number], string> = {
-  app: "application",
-  gc: "GC at work",
-  jit: "JIT at work",
-  vm: "VM at work",
-  headway: "headway",
-  not_told_apart: "the program",
-};
+const TAKEN = /^(used_.*|stolen|other_processes|left_over)$/;
 
 /** All parts of an account that are not nothing: used, stolen, others, then causes, largest first. They add up to its core time. */
-export function partsOf(account: Account, titles: WhyView["titles"]): Part[] {
-  const taken = USED.map((kind) => ({ key: `used_${kind}`, title: USED_TITLES[kind], ns: account.used_ns[kind] ?? 0 }));
-  const others = [
-    { key: "stolen", title: "stolen by the host", ns: account.stolen_ns ?? 0 },
-    { key: "other_processes", title: "other processes", ns: account.other_processes_ns ?? 0 },
-  ];
-  const lost = account.by_cause.map(([cause, ns]) => ({ key: cause, title: titles[cause] ?? cause, ns, isLost: true }));
-  return [...[...taken, ...others].map((part) => ({ ...part, isLost: false })), ...lost].filter(({ ns }) => ns > 0);
-}
-
-export const usedBy = (account: Account) => USED.reduce((sum, kind) => sum + (account.used_ns[kind] ?? 0), 0);
+export const partsOf = (account: Account): Part[] =>
+  account.parts.map(([key, title, ns]) => ({ key, title, ns, isLost: !TAKEN.test(key) }));
 
 /** Starts and lengths of the bins; the last one ends with the account. */
 export function binsOf(view: WhyView): { start_ns: number[]; dur_ns: number[] } {

@@ -25,9 +25,6 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** Who used the cores, in the order of the pictures; the last where it can't be told apart. */
-export const USED = ["app", "gc", "jit", "vm", "headway", "not_told_apart"] as const;
-
 export interface Loss {
   cause: string;
   core_ns: number;
@@ -47,13 +44,12 @@ export interface Account {
   end_ns: number;
   cores: number;
   core_ns: number;
-  /** By whom: those of USED, or "not_told_apart". */
-  used_ns: Record<string, number>;
+  used_ns: number;
   stolen_ns: number | null;
   other_processes_ns: number | null;
   lost_ns: number;
-  /** Core time per cause, largest first. */
-  by_cause: [string, number][];
+  /** Name, title and core time of who used them, who else had them, and of causes, largest first; together they are `core_ns`. */
+  parts: [string, string, number][];
   losses: Loss[];
   /** What `losses` leaves out. */
   more: { losses: number; core_ns: number };

@@ -7,13 +7,13 @@ import { Head } from "../parts/head";
 import { TableAlternative } from "../parts/section";
 import { Swatch, svgFill } from "./paint";
 import { type Part, partsOf } from "./parts";
-import type { Account, WhyView } from "./payload";
+import type { Account } from "./payload";
 
 const [BAR, HEIGHT, EDGE, LABEL_ROOM] = [44, 84, 10, 76];
 
-export function Stack({ account, view }: { account: Account; view: WhyView }) {
+export function Stack({ account }: { account: Account }) {
   const [holder, room] = useWidth<HTMLDivElement>();
-  const parts = partsOf(account, view.titles);
+  const parts = partsOf(account);
   const roving = useRoving(parts.length);
   const wall_ns = account.end_ns - account.start_ns;
   const x = (cores: number) => EDGE + (cores / account.cores) * (room - 2 * EDGE);

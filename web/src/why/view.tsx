@@ -10,7 +10,7 @@ import { BottleGraph } from "./bottle";
 import { type Links, Losses } from "./losses";
 import { OverTime, phaseText } from "./over_time";
 import { Hatchings } from "./paint";
-import { usedBy } from "./parts";
+import { partsOf } from "./parts";
 import { PathTables } from "./path";
 import type { Account, WhyView } from "./payload";
 import { Stack } from "./stack";
@@ -47,7 +47,7 @@ function Accounts({ view, wall_ns, span, onSpan, links }: AccountsProps) {
   return (
     <>
       <Hatchings />
-      <Sentence account={view.account} titles={view.titles} />
+      <Sentence account={view.account} />
       <OverTime {...{ view, wall_ns, span, onSpan }} phase={chosen} onPhase={setChosen} />
       <div class="of-phase" aria-live="polite">
         {phase && (
@@ -58,7 +58,7 @@ function Accounts({ view, wall_ns, span, onSpan, links }: AccountsProps) {
             </button>
           </p>
         )}
-        {phase && <Sentence account={account} titles={view.titles} />}
+        {phase && <Sentence account={account} />}
       </div>
       <h3>What they were lost to</h3>
       <p class="lead">
@@ -66,7 +66,7 @@ function Accounts({ view, wall_ns, span, onSpan, links }: AccountsProps) {
       </p>
       <Losses key={chosen ?? "all"} account={account} view={view} links={links} />
       <h3>What {coresText(account.cores)} add up to</h3>
-      <Stack account={account} view={view} />
+      <Stack account={account} />
       {view.bottles.length > 0 && (
         <>
           <h3>Bottle graph</h3>
@@ -89,27 +89,28 @@ function Accounts({ view, wall_ns, span, onSpan, links }: AccountsProps) {
 }
 
 /** "2 cores × 12.3 s = 24.6 s: 70% used, 4.0% stolen by the host, 3.0% by other processes, 23% lost (0.46 cores): ..." */
-function Sentence({ account, titles }: { account: Account; titles: WhyView["titles"] }) {
+function Sentence({ account }: { account: Account }) {
   const share = (ns: number) => <Percent value={ns / account.core_ns} />;
+  const lost = partsOf(account).filter((part) => part.isLost);
   const { stolen_ns, other_processes_ns } = account;
   return (
     <p class="headline account">
       <data value={String(account.cores)}>{coresText(account.cores)}</data> ×{" "}
       <Duration value={account.end_ns - account.start_ns} /> = <Duration value={account.core_ns} /> of core time:{" "}
-      {share(usedBy(account))} used
+      {share(account.used_ns)} used
       {stolen_ns !== null && <>, {share(stolen_ns)} stolen by the host</>}
       {other_processes_ns !== null && <>, {share(other_processes_ns)} used by other processes</>},{" "}
       <b>{share(account.lost_ns)} lost</b>
       {account.lost_ns > 0 && (
         <>
           {` (${number3(account.lost_ns / (account.end_ns - account.start_ns))} cores): `}
-          {account.by_cause.slice(0, SAID).map(([cause, ns], i) => (
-            <span key={cause}>
+          {lost.slice(0, SAID).map(({ key, title, ns }, i) => (
+            <span key={key}>
               {i > 0 && ", "}
-              {titles[cause] ?? cause} {share(ns)}
+              {title} {share(ns)}
             </span>
           ))}
-          {account.by_cause.length > SAID && " and others"}
+          {lost.length > SAID && " and others"}
         </>
       )}
       .

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway.analyses.lanes import MAX_LANES, STATES, Lane, Lanes, lanes
 from headway.analyses.overview import Overview, overview
@@ -20,6 +20,7 @@ from headway.report.html.flame_graphs import FlameView, flame_view
 from headway.report.html.flame_pack import json_bytes
 from headway.report.html.locks import LockView, lock_view
 from headway.report.html.text import cut
+from headway.report.html.why import WhyView, why_view
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -31,26 +32,32 @@ MAX_NOTICES = 40
 NAME_CHARS = 120
 CAUSE_CHARS = 40
 TEXT_CHARS = 600
+IN_THE_VIEW = ("cores", "lost_most")
 
 
 def build_payload(recording: Recording) -> dict[str, Any]:
     """Return everything the page shows of a recording, at most PAYLOAD_BYTES of UTF-8 JSON."""
     found = overview(recording)
-    locks, flames = lock_view(recording), flame_view(recording)
+    views = Views(lock_view(recording), flame_view(recording), why_view(recording, found))
     limit = MAX_LANES
     while True:
-        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), locks, flames)
+        payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), views)
         if json_bytes(payload) <= PAYLOAD_BYTES or limit == 0:
             return payload
         limit //= 2
 
 
-def _payload(
-    recording: Recording, found: Overview, states: Lanes, locks: LockView, flames: FlameView
-) -> dict[str, Any]:
+class Views(NamedTuple):
+    """Values of views, or why there are none, and notices."""
+
+    locks: LockView
+    flames: FlameView
+    why: WhyView
+
+
+def _payload(recording: Recording, found: Overview, states: Lanes, views: Views) -> dict[str, Any]:
     manifest = recording.manifest
-    lock_values, no_locks, lock_notices = locks
-    flame_values, no_flames, flame_notices = flames
+    told = [notice for view in views for notice in view[2]]
     return {
         "version": 1,
         "made": {
@@ -63,13 +70,12 @@ def _payload(
         "mode": manifest.mode,
         "wall_ns": recording.wall_ns,
         "recorded_cores": manifest.recorded_cores,
-        "findings": [{"id": f.id, "text": cut(f.text, TEXT_CHARS), "figures": f.figures} for f in found.findings],
-        "notices": _notices((*found.notices, *states.notices, *lock_notices, *flame_notices)),
+        "findings": _findings(found),
+        "notices": _notices((*found.notices, *states.notices, *told)),
         "parallelism": _parallelism(found.parallelism),
         "walltime": _walltime(found.walltime),
-        "locks": lock_values,
-        "flames": flame_values,
-        "missing": {**_missing(recording, found), "locks": no_locks, "flames": no_flames},
+        **{name: view[0] for name, view in views._asdict().items()},
+        "missing": {**_missing(recording, found), **{name: view[1] for name, view in views._asdict().items()}},
         "threads": {
             "total": len(found.threads.rows),
             "lanes": [_lane(lane) for lane in states.lanes],
@@ -78,6 +84,13 @@ def _payload(
         "phases": _phases(recording),
         "facts": facts(recording),
     }
+
+
+def _findings(found: Overview) -> list[dict[str, Any]]:
+    """Return the verdict's lines; what the view of lost cores shows above them is not said again."""
+    shown = IN_THE_VIEW if found.why is not None else ()
+    kept = [finding for finding in found.findings if finding.id not in shown]
+    return [{"id": f.id, "text": cut(f.text, TEXT_CHARS), "figures": f.figures} for f in kept]
 
 
 def _notices(notices: Sequence[Notice]) -> list[dict[str, str]]:
