@@ -9,7 +9,19 @@ namespace {
 constexpr uint8_t kWakerIrq = 4, kRunnableUnknown = 16, kStolenUnknown = 32;  // bits of SliceColumns.flags
 constexpr int64_t kFarFuture = INT64_MAX / 4;
 
-int64_t clamped(__int128 value) { return static_cast<int64_t>(std::clamp<__int128>(value, -kFarFuture, kFarFuture)); }
+// Ticks as ns, within what can be added up without an overflow.
+int64_t ns_of(int64_t ticks, int64_t tick_ns) {
+  constexpr int64_t kUsual = int64_t{1} << 46, kUsualTick = 1 << 10;
+  if (ticks < kUsual && ticks > -kUsual && tick_ns > 0 && tick_ns <= kUsualTick) return ticks * tick_ns;
+  const __int128 ns = static_cast<__int128>(ticks) * tick_ns;
+  return static_cast<int64_t>(std::clamp<__int128>(ns, -kFarFuture, kFarFuture));
+}
+
+// `part` of `whole` as a rate; 0 <= part <= whole.
+int64_t part_of(int64_t part, int64_t whole) {
+  if (part < int64_t{1} << 31) return (part << kRateBits) / whole;
+  return static_cast<int64_t>((static_cast<__int128>(part) << kRateBits) / whole);
+}
 
 AccountOptions checked(AccountOptions options) {
   options.to_ns = std::max(options.from_ns, options.to_ns);
@@ -67,7 +79,7 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
 
 bool Account::batch(const SliceColumns& slices) {
   for (size_t i = slices.rows; i-- > 0;) {
-    const auto ns = [&](__int128 ticks) { return clamped(ticks * slices.tick_ns); };
+    const auto ns = [&](int64_t ticks) { return ns_of(ticks, slices.tick_ns); };
     int64_t end = ns(slices.end_ticks[i]);
     if (end <= options_.from_ns) {
       // In order, nothing but slices from before the window follows.
@@ -89,9 +101,7 @@ bool Account::batch(const SliceColumns& slices) {
     t.start_ns = end - running;
     t.woken_ns = t.start_ns - runnable;
     t.begin_ns = t.woken_ns - ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
-    t.stolen = running > 0
-                   ? static_cast<int64_t>((static_cast<__int128>(std::min(stolen, running)) << kRateBits) / running)
-                   : 0;
+    t.stolen = running > 0 ? part_of(std::min(stolen, running), running) : 0;
     t.waker = (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i];
     t.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[i] : 0;
     settle(thread);
@@ -150,7 +160,7 @@ void Account::step_to(int64_t ns) {
     if (cut_ns == next) cut();
     if (change_ns == next) {
       changes_.step_to(next);
-      is_dirty_ = true;
+      is_dirty_ = is_used_dirty_ = true;
     }
     // What happens at `ns` itself comes after the slice that ends there: of the same thread, it takes its place.
     if (next == ns) break;

@@ -133,6 +133,7 @@ class Account {
   void end_role(uint32_t thread);
   LossRow kernel_row(uint32_t thread) const;
   // division.cpp: who gets the idle cores
+  void count_used();
   void divide();
   double take_phases(double idle);
   void give_to_waiters(double idle);
@@ -170,7 +171,9 @@ class Account {
   std::set<std::pair<int64_t, uint32_t>> joiners_;  // by when their wait began
   std::vector<uint32_t> serial_rows_;
   uint32_t unknown_row_, ready_row_, quota_row_, pause_row_, startup_row_, shutdown_row_, few_row_;
-  bool is_dirty_ = true;
+  bool is_dirty_ = true;       // the division of the idle cores is not that of the present states
+  bool is_used_dirty_ = true;  // nor are the cores in use
+  double idle_ = 0;
   Rates rates_;
   Split split_;
 };

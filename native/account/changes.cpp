@@ -60,15 +60,14 @@ void Changes::step_to(int64_t ns) {
     const SpanEdge& edge = span_edges_[next_span_];
     weight_[static_cast<int>(edge.code)] += edge.weight;
     open_[static_cast<int>(edge.code)] += edge.open;
+    open_spans_ += edge.open;
+    part_[static_cast<int>(edge.code)] =
+        std::min(1.0, static_cast<double>(weight_[static_cast<int>(edge.code)]) * kRateUnit);
   }
   for (; next_rate_ < rate_edges_.size() && rate_edges_[next_rate_].ns >= ns; ++next_rate_) {
     other_ += rate_edges_[next_rate_].other;
     headway_ += rate_edges_[next_rate_].headway;
   }
-}
-
-double Changes::weight(SpanCode code) const {
-  return std::min(1.0, static_cast<double>(weight_[static_cast<int>(code)]) * kRateUnit);
 }
 
 }  // namespace headway

@@ -43,7 +43,9 @@ class Changes {
   // Lets everything happen that happens at ns or later.
   void step_to(int64_t ns);
 
-  double weight(SpanCode code) const;
+  // All of what follows is looked up at every change of a thread.
+  double weight(SpanCode code) const { return part_[static_cast<int>(code)]; }
+  bool is_in_any() const { return open_spans_ > 0; }
   bool is_in(SpanCode code) const { return open_[static_cast<int>(code)] > 0; }
   double others() const { return static_cast<double>(other_) * kRateUnit; }
   double headway() const { return static_cast<double>(headway_) * kRateUnit; }
@@ -68,6 +70,8 @@ class Changes {
   size_t next_span_ = 0, next_rate_ = 0;
   int64_t weight_[kSpanCodes] = {};
   int64_t open_[kSpanCodes] = {};
+  int64_t open_spans_ = 0;
+  double part_[kSpanCodes] = {};  // weight_ as a part of all, at most 1
   int64_t other_ = 0, headway_ = 0;
 };
 

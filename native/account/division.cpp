@@ -11,8 +11,9 @@ constexpr int kJoinersTried = 4;
 
 }  // namespace
 
-void Account::divide() {
-  is_dirty_ = false;
+// How many cores are used, and by whom: only looked at where that changed.
+void Account::count_used() {
+  is_used_dirty_ = false;
   int64_t running = 0, stolen = 0;
   for (int kind = 0; kind < kUsedKinds; ++kind) {
     running += running_[kind];
@@ -28,14 +29,21 @@ void Account::divide() {
   const double headway = others > 0 ? changes_.headway() * (taken / others) : 0;
   rates_.used[kHeadwayKind] += headway;
   rates_.other = taken - headway;
+  idle_ = std::max(0.0, room) - taken;
+}
+
+void Account::divide() {
+  is_dirty_ = false;
+  if (is_used_dirty_) count_used();
   split_ = {};
   for (double& each : rates_.per_waiter) each = 0;
-  double idle = std::max(0.0, room) - taken;
+  double idle = idle_;
   if (!(idle > 0)) return;
   split_.unknown = idle * changes_.weight(SpanCode::kLoss);
   idle -= split_.unknown;
   split_.ready = std::min(idle, static_cast<double>(runnable_));
-  give_to_waiters(take_phases(idle - split_.ready));
+  idle -= split_.ready;
+  give_to_waiters(changes_.is_in_any() ? take_phases(idle) : idle);
 }
 
 double Account::take_phases(double idle) {

@@ -25,6 +25,7 @@ void Account::enter(uint32_t thread, Level level) {
   t.level = level;
   is_dirty_ = true;
   if (level == Level::kRunning) {
+    is_used_dirty_ = true;
     if (t.kind < kUsedKinds) {
       ++running_[t.kind];
       stolen_[t.kind] += t.stolen;
@@ -42,6 +43,7 @@ void Account::leave(uint32_t thread) {
   if (t.level == Level::kNone) return;
   is_dirty_ = true;
   if (t.level == Level::kRunning) {
+    is_used_dirty_ = true;
     if (t.kind < kUsedKinds) {
       --running_[t.kind];
       stolen_[t.kind] -= t.stolen;
