@@ -80,7 +80,7 @@ class Oracle:
             if self._may_go_to(waker, waking, thread):
                 ready = [(thread, RUNNABLE)] * (now - max(waking, first))
                 return ready + self._meanwhile(thread, waker, first, waking), thread
-        state = CUT if now < cycle.woken else INTERRUPTED if cycle.irq else OUTSIDE if cycle.waker == -2 else UNKNOWN
+        state = INTERRUPTED if cycle.irq else OUTSIDE if cycle.waker == -2 else CUT if now < cycle.woken else UNKNOWN
         return [(thread, state)] * (now - first), thread
 
     def _meanwhile(self, thread: int, waker: int, low: int, high: int) -> list[Moment]:

@@ -206,10 +206,10 @@ void CriticalPath::come_back() {
 }
 
 OnPath CriticalPath::block_state(const Cycle& cycle) const {
-  const bool is_open = (cycle.flags & kIsOpen) != 0 && cycle.woken_ns == cycle.end_ns;
-  if (now_ns_ < cycle.woken_ns || is_open) return OnPath::kCut;
   if ((cycle.flags & kWakerIrq) != 0) return OnPath::kInterrupted;
-  return cycle.waker == -2 ? OnPath::kOutside : OnPath::kUnknown;
+  if (cycle.waker == -2) return OnPath::kOutside;
+  const bool is_open = (cycle.flags & kIsOpen) != 0 && cycle.woken_ns == cycle.end_ns;
+  return now_ns_ < cycle.woken_ns || is_open ? OnPath::kCut : OnPath::kUnknown;
 }
 
 // The innermost wait of the thread that holds part of a block.

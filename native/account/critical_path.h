@@ -54,7 +54,7 @@ struct PackedSlices {
 enum class OnPath : uint8_t {
   kRunning,
   kRunnable,
-  kInterrupted,  // blocked until an interrupt came
+  kInterrupted,  // blocked until an interrupt came, be that behind the point where the path came to this thread
   kUnknown,      // blocked; who ended it is not known, or can't be followed
   kOutside,      // blocked until a thread outside the recording woke it
   kCut,          // blocked; what ended it lies behind the point where the path came to this thread

@@ -15,7 +15,9 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 import synthetic
 from headway.analyses.critical_path import critical_path
+from headway.analyses.critical_path_sums import state_of
 from headway.analyses.critical_path_types import CriticalPath, Segment
+from headway.analyses.critical_path_walk import BLOCKED, CUT, INTERRUPTED, OUTSIDE, RUNNING
 from headway.analyses.why_types import Account, Why
 from headway.errors import HeadwayError
 from headway.report.critical_path_json import critical_path_json
@@ -226,6 +228,42 @@ def test_without_an_exit_the_path_ends_in_the_thread_that_was_active_last(tmp_pa
     result = asked(path)
     assert result.thread.name == "last"
     assert told(result.segments)[-1] == (100, "last", "unknown")
+
+
+def test_without_wakers_the_path_ends_in_javas_main_thread(tmp_path: Path) -> None:
+    threads = [
+        FakeThread("app", 0, [("R", 10), ("B", 80), ("R", 10)], "java"),
+        FakeThread("app", 0, [("R", 90)], "main"),
+    ]
+    rows = [synthetic.thread_row(i, thread, WALL) for i, thread in enumerate(threads)]
+    rows[1]["java_id"] = 1
+    path = synthetic.write(tmp_path / "a.headway", threads, WALL, tables={"thread": rows}, mode="perf-switch")
+    result = asked(path)
+    assert told(result.segments) == [(90, "main", "running"), (100, "main", "ended")]
+
+
+@pytest.mark.parametrize(
+    ("on_path", "blocked_state", "blocked_in", "state"),
+    [
+        (INTERRUPTED, 1, 3, "sleep"),
+        (INTERRUPTED, 1, 2, "sleep"),
+        (CUT, 1, 2, "unknown"),
+        (INTERRUPTED, 1, 4, "io"),
+        (INTERRUPTED, 2, 9, "io"),
+        (INTERRUPTED, 2, 0, "io"),
+        (INTERRUPTED, 1, 0, "interrupt"),
+        (OUTSIDE, 1, 7, "process"),
+        (OUTSIDE, 1, 6, "io"),
+        (OUTSIDE, 1, 0, "outside"),
+        (BLOCKED, 3, 0, "stopped"),
+        (BLOCKED, 1, 1, "unknown"),
+        (RUNNING, 0, 0, "running"),
+    ],
+)
+def test_a_wait_without_a_lock_is_named_by_its_system_call_and_by_who_ended_it(
+    on_path: int, blocked_state: int, blocked_in: int, state: str
+) -> None:
+    assert state_of(on_path, blocked_state, blocked_in) == state
 
 
 def test_a_list_of_segments_is_bounded_and_its_sums_are_not_touched(tmp_path: Path) -> None:

@@ -48,6 +48,11 @@ def _table_of_states() -> Ints:
 _STATE_OF = _table_of_states()
 
 
+def state_of(on_path: int, blocked_state: int, blocked_in: int) -> str:
+    """Return the state of a piece without a known wait."""
+    return NAMES[_STATE_OF[on_path, blocked_state + 4 * blocked_in]]
+
+
 @dataclass(frozen=True, eq=False)
 class Named:
     """Pieces with their meaning: `state` is a row of NAMES, `wait` the wait that the path is there for (-1 none).

@@ -24,7 +24,7 @@ STATES: Mapping[str, str] = {
     "outside": "waiting for a thread that was not recorded",
     "starting": "born, and not seen yet",
     "ended": "after the thread's end, of a thread that was asked for",
-    "unknown": "waiting for nobody knows what, or records are missing",
+    "unknown": "waiting; for what is not known, or came later",
 }
 """Every state of the path, and what it means."""
 

@@ -151,7 +151,8 @@ def choose_end(recording: Recording, threads: Threads, span: tuple[int, int], pa
     """Choose the thread whose last moment the path explains; `span` in CLOCK_MONOTONIC ns.
 
     Of threads that the pattern is found in, or of the program's: the one that was active last. Where the program itself ended
-    with the span, that is its first thread, whose end the kernel takes for the program's.
+    with the span, that is its first thread, whose end the kernel takes for the program's; but a JVM's first thread only waits for
+    the main thread, so that is taken where the kernel did not tell who woke whom.
 
     Raises HeadwayError HW495 when the pattern is found in no thread's name.
     """
@@ -164,6 +165,9 @@ def choose_end(recording: Recording, threads: Threads, span: tuple[int, int], pa
         which = "it" if len(chosen) == 1 else f"of {len(chosen)} threads so called, the one active last"
         return End(_last_active(recording, chosen, span) or chosen[0], f"--thread {pattern.pattern}: {which}")
     root = _root(recording, threads)
+    main = _java_main(recording) if recording.mode != "ebpf" else None
+    if main is not None:
+        return End(main, "Java's main thread")
     if root is not None and recording.manifest.ended_by == "exit" and span[1] >= recording.window_ns[1]:
         return End(root, "the program's first thread: its end is the program's")
     program = [i for i, kind in enumerate(threads.kinds) if kind in ("app", "carrier")]
@@ -177,6 +181,14 @@ def _root(recording: Recording, threads: Threads) -> int | None:
     pid = recording.manifest.pid
     found = np.flatnonzero((threads.tid == pid) & (threads.pid == pid)) if pid is not None else np.zeros(0, np.int64)
     return int(found[np.argmin(threads.birth_ns[found])]) if len(found) else None
+
+
+def _java_main(recording: Recording) -> int | None:
+    """Return the main thread of the JVM that is the program itself."""
+    pid = recording.manifest.pid
+    text = "SELECT thread_id FROM thread WHERE java_id = 1 AND pid = ? ORDER BY start_ns LIMIT 1"
+    row = recording.query(text, [pid]).fetchone() if pid is not None else None
+    return int(row[0]) if row else None
 
 
 def _last_active(recording: Recording, chosen: list[int], span: tuple[int, int]) -> int | None:
