@@ -159,6 +159,26 @@ def test_without_gaps_other_processes_have_what_the_clocks_of_the_cpus_leave(tmp
     assert lost(found) == {}
 
 
+def test_gaps_tell_when_other_processes_ran_on_the_cpus_of_the_program(tmp_path: Path) -> None:
+    gaps = [
+        {"cpu": cpu, "start_ns": ORIGIN + start * MS, "dur_ns": dur * MS, "other_ns": other * MS}
+        for cpu, start, dur, other in ((1, 0, 50, 30), (1, 50, 20, 20), (7, 0, 100, 100))
+    ]
+    clock = [
+        {"ns": ORIGIN + at * MS, "event": "recorder_cpu", "cpu": -1, "value": value * MS}
+        for at, value in ((0, 0), (50, 15), (100, 15))
+    ]
+    found = account(recording(tmp_path, [thread(0)], ALONE, cpu_gap=gaps, counter=clock), cuts=(50 * MS,))
+    assert found.others == "gaps"
+    first, second = found.segments
+    assert first.other_ns == pytest.approx(15 * MS)
+    assert first.used_ns["headway"] == pytest.approx(15 * MS)
+    assert second.other_ns == pytest.approx(20 * MS)
+    assert second.used_ns["headway"] == 0
+    assert lost(found, 0)["serial_section"] == pytest.approx(20)
+    assert lost(found, 1)["serial_section"] == pytest.approx(30)
+
+
 def test_no_other_processes_are_known_where_nothing_was_read(tmp_path: Path) -> None:
     found = account(recording(tmp_path, [thread(0)], ALONE))
     assert found.others == "none"
