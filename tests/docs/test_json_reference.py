@@ -12,6 +12,7 @@ import pytest
 from docs_blocks import ROOT
 
 import made_sweep
+import synthetic
 from headway.analyses.live import live_rows
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
@@ -46,8 +47,8 @@ def ask(*arguments: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
-def test_why_prints_the_documented_keys(recording: Path) -> None:
-    said = ask("why", recording)
+def test_why_prints_the_documented_keys(tmp_path: Path) -> None:
+    said = ask("why", synthetic.write(tmp_path / "a.headway", [FakeThread(states=[("R", 100)])], 100))
     assert set(said) == documented("why")
     assert set(said["lost"][0]) == documented("why", 1)
     account = documented("why") - {"by_cause", "phases", "mode", "warnings"}

@@ -131,10 +131,10 @@ def test_run_prints_the_account_first(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stderr.split())
     account = ask(tmp_path / "x.headway")
-    places = [
-        text.index(part)
-        for part in (" core-", "used by the application", "Where the lost cores went", "active on average")
-    ]
+    parts = [" core-", "used by the application", "active on average"]
+    if account["lost_ns"] > 0.01 * account["core_ns"]:  # a busy machine may leave no core idle
+        parts.insert(2, "Where the lost cores went")
+    places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert f"{duration(account['lost_ns'])} (" in text
 
