@@ -89,7 +89,7 @@ void Decoder::begin(int64_t start_ns, int64_t end_ns, std::vector<uint8_t> kinds
   done_ = false;
 }
 
-bool Decoder::next(size_t rows, SliceColumns* slices) {
+bool Decoder::next(size_t rows, SliceBatch* slices) {
   slices_ = {};
   if (!done_) {
     slices_.reserve(rows);

@@ -39,7 +39,7 @@ class Decoder {
   void begin(int64_t start_ns, int64_t end_ns, std::vector<uint8_t> kinds, int64_t bin_ns, int64_t tick_ns,
              size_t max_activity_rows);
   // Decodes until about `rows` slices are there, or the end. Returns false when there is nothing left to come.
-  bool next(size_t rows, SliceColumns* slices);
+  bool next(size_t rows, SliceBatch* slices);
 
   // After the last next():
   bool is_perf() const { return is_perf_; }
@@ -63,7 +63,7 @@ class Decoder {
   bool is_perf_ = false;
   int64_t end_ns_ = 0;
   bool done_ = true;
-  SliceColumns slices_;
+  SliceBatch slices_;
   std::unique_ptr<Merge> merge_;
   std::unique_ptr<Sweep> sweep_;
   std::unique_ptr<Transitions> transitions_;

@@ -23,7 +23,7 @@ BlockedState blocked_state_of(uint16_t state) {
 }  // namespace
 
 Machine::Machine(const Lifecycle& lifecycle, const std::vector<uint8_t>& kinds, int64_t start_ns, int64_t end_ns,
-                 int64_t tick_ns, bool is_perf, Transitions* transitions, SliceColumns* slices)
+                 int64_t tick_ns, bool is_perf, Transitions* transitions, SliceBatch* slices)
     : lifecycle_(lifecycle),
       kinds_(kinds),
       start_ns_(start_ns),

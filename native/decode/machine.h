@@ -65,7 +65,7 @@ class Machine {
   // `is_perf`: no wakings and no executed time in the records. kinds[thread] as in Sweep.
   // Slices are written in ticks of tick_ns; accounts and transitions are exact.
   Machine(const Lifecycle& lifecycle, const std::vector<uint8_t>& kinds, int64_t start_ns, int64_t end_ns,
-          int64_t tick_ns, bool is_perf, Transitions* transitions, SliceColumns* slices);
+          int64_t tick_ns, bool is_perf, Transitions* transitions, SliceBatch* slices);
 
   // Tells of each waking of a sleeping thread as well; nullptr: nobody.
   void tell_wakings(KernelWakers* wakers) { wakers_ = wakers; }
@@ -142,7 +142,7 @@ class Machine {
   const bool is_perf_;
   const uint8_t unknown_stolen_;  // flag of a running part without executed time
   Transitions* transitions_;
-  SliceColumns* slices_;
+  SliceBatch* slices_;
   KernelWakers* wakers_ = nullptr;
   std::vector<Thread> threads_;
   std::vector<ThreadAccount> accounts_;

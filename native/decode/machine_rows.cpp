@@ -78,7 +78,7 @@ void Machine::write_row(uint32_t id, const int64_t (&times_ns)[4], int64_t stole
   if (has_waking && t.waking.irq) flags |= kWakerIrq;
   if (is_open) flags |= kIsOpen;
   if (!t.runnable_known) flags |= kRunnableUnknown;
-  SliceColumns& out = *slices_;
+  SliceBatch& out = *slices_;
   out.thread_id.push_back(static_cast<int32_t>(id));
   out.end_ticks.push_back(ticks[3]);
   out.running_ticks.push_back(ticks[3] - ticks[2]);

@@ -16,7 +16,7 @@ enum SliceFlags : uint8_t {
   kStolenUnknown = 32,
 };
 
-struct SliceColumns {
+struct SliceBatch {
   std::vector<int32_t> thread_id;
   std::vector<int64_t> end_ticks;  // start + running
   std::vector<int64_t> running_ticks;

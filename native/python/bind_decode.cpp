@@ -73,7 +73,7 @@ nb::list agents(const Decoder& decoder) {
 }
 
 nb::object slices_or_none(Decoder& decoder, size_t rows) {
-  SliceColumns s;
+  SliceBatch s;
   {
     nb::gil_scoped_release unlocked;
     while (decoder.next(rows, &s) && s.size() == 0) {

@@ -21,7 +21,7 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
   begin_locks(&decoder, start_ns, end_ns);
   decoder.begin(start_ns, end_ns, kinds, 1 + (end_ns - start_ns) / 5, 1, 64);
   int64_t running = 0, runnable = 0, last_end = INT64_MIN;
-  SliceColumns slices;
+  SliceBatch slices;
   for (bool more = true; more;) {
     more = decoder.next(7, &slices);
     for (size_t i = 0; i < slices.size(); ++i) {
