@@ -229,6 +229,25 @@ def test_without_locks_what_is_merged_is_told_with_the_command_that_refines_it(t
     assert "--locks" in notice["remedy"]
 
 
+def test_a_recording_of_before_says_what_it_lacks(run: Run, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    threads = [
+        FakeThread("app", 0, [("R", 100), ("B", 800), ("R", 100)], "main"),
+        FakeThread("app", 0, [("R", WALL)], "w"),
+    ]
+    path = synthetic.write(tmp_path / "a.headway", threads, WALL)
+    assert "HW485" not in [notice["id"] for notice in ask(run, path)["warnings"]]
+    file = path / "slice.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["blocked_in"]), file)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["tables"]["slice"]["bytes"] = file.stat().st_size
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    said = ask(run, path)
+    assert said["by_cause"] == {causes.BLOCKED: 800}
+    assert "HW485" in [notice["id"] for notice in said["warnings"]]
+
+
 def test_mode_agent_gives_the_sums_that_are_known(run: Run, tmp_path: Path) -> None:
     facts: dict[str, Any] = {"mode": "agent", "rusage": {"user_ns": 700, "system_ns": 100}}
     facts |= {"busy_ns": {"0": 600, "1": 500}, "steal_ns": {"0": 50, "1": 0}}
