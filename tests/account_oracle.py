@@ -149,13 +149,13 @@ class Oracle:
     def kernel(self, thread: int, row: Slice) -> tuple[int, int]:
         """Return (cause, thread) of a wait that only the kernel knows."""
         waker = -1 if row.irq else row.waker
+        if 0 <= waker < self.threads and self.kind(waker) == 4:  # a signal of headway's sampler
+            waker = -1
         if row.blocked_in == 3 or (row.blocked_in == 2 and waker < 0):
             return CODE["sleep"], thread
         if row.blocked_in in (4, 5, 6, 7, 9):
             return CODE["io"], thread
         if row.blocked_in == 8 or not 0 <= waker < self.threads:
-            return CODE["blocked"], thread
-        if self.kind(waker) == 4:  # a signal of headway's sampler
             return CODE["blocked"], thread
         return PAUSES.get(self.kind(waker), CODE["waiting_for_threads"]), waker
 

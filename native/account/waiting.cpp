@@ -102,6 +102,9 @@ void Account::wait_in_kernel(uint32_t thread) {
 LossRow Account::kernel_row(uint32_t thread) const {
   const Thread& t = threads_[thread];
   const auto own = static_cast<int32_t>(thread);
+  // A signal of headway's sampler ends a wait in the kernel, but it is not what the thread waits for.
+  const bool is_known = t.waker >= 0 && static_cast<size_t>(t.waker) < threads_.size();
+  const bool is_signal = is_known && threads_[static_cast<size_t>(t.waker)].kind == kHeadwayKind;
   switch (t.blocked_in) {
     case kNanosleep:
       return {-1, own, Cause::kSleep};
@@ -114,12 +117,12 @@ LossRow Account::kernel_row(uint32_t thread) const {
     case kAnotherCall:
       return {-1, own, Cause::kBlocked};
     case kTimedFutex:
-      if (t.waker < 0) return {-1, own, Cause::kSleep};
+      if (t.waker < 0 || is_signal) return {-1, own, Cause::kSleep};
       break;
     default:
       break;
   }
-  if (t.waker < 0 || static_cast<size_t>(t.waker) >= threads_.size()) return {-1, own, Cause::kBlocked};
+  if (!is_known || is_signal) return {-1, own, Cause::kBlocked};
   switch (threads_[static_cast<size_t>(t.waker)].kind) {
     case kGcKind:
       return {-1, t.waker, Cause::kGc};
@@ -127,8 +130,6 @@ LossRow Account::kernel_row(uint32_t thread) const {
       return {-1, t.waker, Cause::kJit};
     case kVmKind:
       return {-1, t.waker, Cause::kSafepoint};
-    case kHeadwayKind:  // a signal of the sampler's, that is not what it waits for
-      return {-1, own, Cause::kBlocked};
     default:
       return {-1, t.waker, Cause::kOthersWait};
   }
