@@ -313,6 +313,13 @@ def test_a_program_without_a_jvm_has_no_samples_and_says_so(tmp_path: Path) -> N
     assert "HW215" in notice_ids(tmp_path / "r.headway")
 
 
+def test_an_event_that_there_is_not_is_refused_before_the_program_starts(tmp_path: Path) -> None:
+    done = headway("record", "--sample", "bogus", "-o", tmp_path / "r.headway", "--", "touch", tmp_path / "started")
+    assert done.returncode == 1
+    assert done.stderr.startswith("HW068: ")
+    assert not list(tmp_path.iterdir())
+
+
 def test_samples_need_the_agent_and_events_that_there_are(tmp_path: Path) -> None:
     for words in (
         ["--no-agent", "--sample", "cpu"],

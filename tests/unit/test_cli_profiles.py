@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,6 +234,22 @@ def test_blocked_time_without_stacks_says_how_to_have_them(run: Run, tmp_path: P
     assert [each["id"] for each in found["warnings"]] == ["HW445"]
 
 
+def test_samples_that_were_asked_for_and_are_gone_are_missed_aloud(run: Run, tmp_path: Path) -> None:
+    path = synthetic.write(
+        tmp_path / "a.headway",
+        [FakeThread("app", 0, [("R", 10), ("B", 90)])],
+        100,
+        sampling={"events": ["cpu"], "interval": {"cpu": 10_000_000}},
+        notices=[{"id": "HW212", "message": "the samples of JVM 7 end at 0.0 s", "remedy": ""}],
+    )
+    found = top(run, path)
+    assert found["event"] == "off-cpu"
+    (said,) = (each for each in found["warnings"] if each["id"] == "HW447")
+    assert "the samples of JVM 7 end at 0.0 s" in said["message"]
+    code, out, err = run("top", path, "--event", "cpu")
+    assert (code, out, err.split(":")[0]) == (1, "", "HW447")
+
+
 # --- flame and export --------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +261,26 @@ def test_flame_writes_a_page_and_never_over_another_unless_told_to(run: Run, rec
     code, _, err = run("flame", recording, "-o", target)
     assert (code, err.split(":")[0]) == (1, "HW500")
     assert run("flame", recording, "-o", target, "--force")[0] == 0
+
+
+def test_a_dash_is_the_standard_output(recording: Path, tmp_path: Path) -> None:
+    for words in (["flame"], ["report"], *(["export", "--format", form] for form in ("collapsed", "pprof", "csv"))):
+        shown = subprocess.run(
+            [sys.executable, "-m", "headway", *words, recording, "-o", "-"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+        )
+        written = subprocess.run(
+            [sys.executable, "-m", "headway", *words, recording, "-o", "file"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+        )
+        assert written.stdout == b"file\n"
+        assert shown.stdout == (tmp_path / "file").read_bytes() != b""
+        (tmp_path / "file").unlink()
+    assert not list(tmp_path.iterdir())
 
 
 def test_flame_compares_two_recordings_of_one_event(run: Run, recording: Path, locked: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.errors import HeadwayError
 from headway.record import sampling
 from headway.record.sample_files import Samples, Stacks, _without_own, read_sample_file
 from headway.record.sample_tables import _last_before
@@ -51,18 +52,37 @@ def test_an_interval_is_a_time_or_bytes_or_a_number_of_events(text: str, name: s
 
 @pytest.mark.parametrize(
     "text", ["", "cpu,", "cpu,cpu", "cpu:", "cpu:10", "cpu:10 ms", "cpu:1us", "alloc:10ms", "wall:1k", "cycles:0", "lock",
-             "a.b", "cpu;x", "cpu:99999999999999999999s", "x,file=/etc/passwd"],
+             "a.b", "cpu;x", "cpu:99999999999999999999s", "cpu,file=/etc/passwd"],
 )  # fmt: skip
 def test_what_is_no_event_or_no_interval_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parse(text)
 
 
+@pytest.mark.parametrize("name", ["bogus", "cycle", "cpu,bogus:5", "nothing/here/", "sched:sched_swich"])
+def test_an_event_that_there_is_not_is_refused(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sched" / "sched_switch").mkdir(parents=True)
+    monkeypatch.setattr(sampling, "_TRACING", (tmp_path,))
+    monkeypatch.setattr(sampling, "_DEVICES", tmp_path)
+    with pytest.raises(HeadwayError) as error:
+        parse(name)
+    assert error.value.notice.id == "HW068"
+
+
+@pytest.mark.parametrize("name", ["ref-cycles", "r1a8", "kprobe:do_sys_openat2", "sched:sched_switch", "mem:malloc"])
+def test_an_event_that_there_may_be_is_left_to_the_sampler(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sched" / "sched_switch").mkdir(parents=True)
+    monkeypatch.setattr(sampling, "_TRACING", (tmp_path,))
+    assert parse(name).events[0].name == name
+
+
 @given(st.text(max_size=30))
 def test_any_text_is_parsed_or_refused_with_a_reason(text: str) -> None:
     try:
         options = parse(text)
-    except ValueError:
+    except (ValueError, HeadwayError):
         return
     # Nothing but the events themselves gets into async-profiler's arguments.
     words = options.arguments.split(",")

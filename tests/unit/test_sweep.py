@@ -70,6 +70,8 @@ def test_a_program_that_is_not_there_is_told_before_anything_runs(tmp_path: Path
 
 
 def test_regions_have_a_name_and_a_pattern() -> None:
+    (spaced,) = parse_regions(["the tally=KMeans.tally"], "--region")
+    assert (spaced.name, spaced.pattern) == ("the tally", "KMeans.tally")
     found = parse_regions([r"kmeans=KMeans\.(assign|tally)", "Plain.method", "eq=a=b"], "--region")
     assert found == (
         SweepRegion("kmeans", r"KMeans\.(assign|tally)"),

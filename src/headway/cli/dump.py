@@ -54,6 +54,7 @@ def command(
                     from headway.report.terminal.lock_text import live_text
 
                     out.write(live_text(now, rows).encode(errors="backslashreplace"))
-            click.echo(f"{path}: {len(rows)} objects")
+            if str(path) != "-":
+                click.echo(f"{path}: {len(rows)} objects")
             return 0
     return 130

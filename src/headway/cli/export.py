@@ -44,7 +44,13 @@ Examples:
     help="csv: which table (headway query --schema lists them); 'all' makes a zip of every one. Default: thread_state.",
 )
 @selection_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.SUFFIX, here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Default: NAME.SUFFIX, here. - is the standard output.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(
     recording_path: Path, form: str, table: str | None, output: Path | None, force: bool, **chosen: Unpack[Selection]
@@ -64,11 +70,11 @@ def command(
     suffix = ".zip" if table == export.ALL_TABLES else _SUFFIX[form]
     target = output if output is not None else Path(f"{recording.path.resolve().stem}{suffix}")
     if form == "perfetto":
-        click.echo(export.export_perfetto(recording, target, overwrite=force))
+        options.print_written(export.export_perfetto(recording, target, overwrite=force))
     elif form == "csv":
-        click.echo(export.export_csv(recording, target, table=table or "thread_state", overwrite=force))
+        options.print_written(export.export_csv(recording, target, table=table or "thread_state", overwrite=force))
     else:
-        click.echo(_stacks(recording, form, target, chosen, force))
+        options.print_written(_stacks(recording, form, target, chosen, force))
 
 
 def _stacks(recording: Recording, form: str, target: Path, chosen: Selection, force: bool) -> Path:

@@ -34,7 +34,13 @@ Examples:
     metavar="OTHER",
     help="Colour by what changed since this recording: the same event, threads and region of it.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.flame.html, here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Default: NAME.flame.html, here. - is the standard output.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(
     recording_path: Path, other_path: Path | None, output: Path | None, force: bool, **chosen: Unpack[Selection]
@@ -62,7 +68,7 @@ def command(
         written = render_flame(
             diff(before, found), target, recording=recording, label=label, versus=versus, overwrite=force
         )
-    click.echo(written)
+    options.print_written(written)
 
 
 def _label(found: Profile, chosen: Selection) -> str:

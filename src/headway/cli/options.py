@@ -112,6 +112,12 @@ def resolve_window(start: TimePoint | None, end: TimePoint | None, wall_ns: int)
     return first, last
 
 
+def print_written(path: Path) -> None:
+    """Say which file was written; nothing where that was the standard output."""
+    if str(path) != "-":
+        click.echo(path)
+
+
 def print_json(value: Any) -> None:
     """Write a value as JSON on standard output, keys in the order given; infinities and NaN are refused."""
     click.echo(json.dumps(value, indent=1, allow_nan=False))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
 from headway.cli.options import TimeType, resolve_window
+from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
     from headway.analyses.profile_types import Profile
     from headway.store import Recording
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w-]*)=(?P<pattern>.+)", re.DOTALL)
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w-]*(?: [\w-]+)*)=(?P<pattern>.+)", re.DOTALL)
 
 
 class Selection(TypedDict):
@@ -105,6 +107,29 @@ def selected(recording: Recording, chosen: Selection, *, busiest: bool = False, 
 
     window = resolve_window(chosen["start"], chosen["end"], activity.wall_ns(recording))
     region = region_pattern(chosen["region"], recording.path)
-    event = chosen["event"] or next(iter(recorded_events(recording)), "cpu")
+    recorded = recorded_events(recording)
+    missing = _missing(recording, recorded)
+    event = chosen["event"] or next(iter(recorded), "cpu")
+    if missing is not None and event in missing["events"].split(","):
+        raise HeadwayError("HW447", **missing)
     only = {busiest_thread(recording, window)} if busiest else None
-    return profile(recording, event, thread=chosen["thread"], region=region, window=window, only=only, **how)
+    found = profile(recording, event, thread=chosen["thread"], region=region, window=window, only=only, **how)
+    if missing is None or chosen["event"]:
+        return found
+    return replace(found, notices=(*found.notices, Notice.of("HW447", **missing)))
+
+
+_OF_SAMPLERS = ("HW205", "HW211", "HW212", "HW214", "HW215", "HW216")
+
+
+def _missing(recording: Recording, recorded: Collection[str]) -> dict[str, Any] | None:
+    """Return what HW447 says of the events that were to be sampled and are not there; None when all are."""
+    from headway.store.manifest import read_manifest_json
+
+    asked = (read_manifest_json(recording.path).get("sampling") or {}).get("events", [])
+    events = [event for event in asked if event not in recorded]
+    if not events:
+        return None
+    told = [notice.message for notice in recording.notices if notice.id in _OF_SAMPLERS]
+    reason = "; ".join(told) or "none of its JVMs took one"
+    return {"path": recording.path, "events": ",".join(events), "reason": reason}

@@ -18,7 +18,13 @@ Examples:
 """
 )
 @options.recording_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.html, here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Default: NAME.html, here. - is the standard output.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(recording_path: Path, output: Path | None, force: bool) -> None:
     """Write the findings as one HTML file that opens by double click."""
@@ -28,6 +34,6 @@ def command(recording_path: Path, output: Path | None, force: bool) -> None:
 
     target = output if output is not None else Path(f"{recording_path.resolve().stem}.html")
     if is_sweep(recording_path):
-        click.echo(render_sweep(read_sweep(recording_path), target, overwrite=force))
+        options.print_written(render_sweep(read_sweep(recording_path), target, overwrite=force))
     else:
-        click.echo(render_html(open_recording(recording_path), target, overwrite=force))
+        options.print_written(render_html(open_recording(recording_path), target, overwrite=force))

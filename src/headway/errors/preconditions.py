@@ -282,6 +282,14 @@ ROWS: tuple[Message, ...] = (
         "headway flame BEFORE.headway --event {before} --diff AFTER.headway",
     ),
     Message(
+        "HW447",
+        "samples that were asked for, and are not there",
+        "{path} was to have samples of {events}, and has none: {reason}",
+        "The sampler ends its file when the recording or the JVM ends, and every 10 s in between. What a killed JVM had sampled "
+        "since, a JVM that was too short, and a sampler that could not begin leave nothing to read.",
+        "headway record --sample {events} -o NAME.headway -- CMD   (again, to its end)",
+    ),
+    Message(
         "HW450",
         "no thread states in an imported recording",
         "{path} was imported from {source}, which does not know when threads ran{known}",

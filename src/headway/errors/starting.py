@@ -297,6 +297,22 @@ ROWS: tuple[Message, ...] = (
         "headway doctor   (cpu, alloc and wall need no counters)",
     ),
     Message(
+        "HW068",
+        "an event that there is not",
+        "--sample {event}: there is no such event; nothing was started",
+        "Events are {known}; raw ones of the processor (r1a8), those of a device (cpu/mem-loads/) and tracepoints "
+        "(sched:sched_switch) as `perf list` shows them; mem:, kprobe: and uprobe: with what async-profiler takes after them.",
+        "headway record --sample {near} ...",
+    ),
+    Message(
+        "HW069",
+        "root may not look into the process",
+        "process {pid} can't be looked into, even by root: {reason}",
+        "It is kept from being traced: it belongs to another user namespace or container, or this one lacks CAP_SYS_PTRACE. "
+        "Whether it is a JVM can't be told then.",
+        "run headway where that process runs; pgrep -a java   (lists the JVMs)",
+    ),
+    Message(
         "HW080",
         "a sweep's command that can't be used",
         "{option} '{command}': {reason}",

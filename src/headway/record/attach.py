@@ -144,10 +144,15 @@ def attach(
         if isinstance(error, ProcessLookupError):
             raise HeadwayError("HW020", pid=pid) from None
         if isinstance(error, PermissionError):
-            raise HeadwayError("HW021", pid=pid, reason=error.strerror) from error
+            raise denied(pid, error) from error
         if isinstance(error, OSError):
             raise HeadwayError("HW026", pid=pid, reason=error.strerror) from error
         raise
+
+
+def denied(pid: int, error: OSError) -> HeadwayError:
+    """Return what to say of a process that the system does not show: more rights help a user, but not root."""
+    return HeadwayError("HW069" if os.geteuid() == 0 else "HW021", pid=pid, reason=error.strerror)
 
 
 def _examine(pid: int) -> JvmFacts:
@@ -156,7 +161,7 @@ def _examine(pid: int) -> JvmFacts:
     except ProcessLookupError:
         raise HeadwayError("HW020", pid=pid) from None
     except PermissionError as error:
-        raise HeadwayError("HW021", pid=pid, reason=error.strerror) from error
+        raise denied(pid, error) from error
     if facts is None:
         raise HeadwayError("HW022", pid=pid)
     if os.geteuid() not in (0, facts.uid):

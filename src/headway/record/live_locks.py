@@ -23,7 +23,7 @@ from headway.errors import HeadwayError
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
 from headway.record import agent_file, processes
-from headway.record.attach import attach
+from headway.record.attach import attach, denied
 from headway.record.held import silence_left_behind
 from headway.record.jvm_options import LockOptions, agent_library
 from headway.record.plan import running_process
@@ -261,7 +261,7 @@ def _mapped_table(pid: int) -> TableFile | None:
         with open(f"/proc/{pid}/maps", "rb") as maps:
             lines = [line for line in maps if re.search(rb"/locks-\d+(\.\d+)?\.table( \(deleted\))?\n", line)]
     except PermissionError as error:
-        raise HeadwayError("HW021", pid=pid, reason=error.strerror) from error
+        raise denied(pid, error) from error
     except OSError:
         return None
     owner = processes.owner(pid)

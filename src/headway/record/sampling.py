@@ -6,6 +6,7 @@ always passed on in full: a sample's weight is the interval, and no file should 
 
 from __future__ import annotations
 
+import difflib
 import errno
 import fcntl
 import os
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.errors import Notice
+from headway.errors import HeadwayError, Notice
 
 Unit = Literal["ns", "bytes", "events"]
 LIBRARY = "libheadway_async_profiler.so"
@@ -40,6 +41,10 @@ _HARDWARE: Mapping[str, int] = {
 """Events that need a performance monitoring unit, and how many of them a sample stands for by default."""
 _SOFTWARE: Mapping[str, int] = {"page-faults": 100, "context-switches": 10}
 _OTHERS_INTERVAL = 1000
+_OF_PERF = ("ref-cycles", "cpu-clock", "task-clock")
+_RAW = re.compile(r"r[0-9a-fA-F]+")
+_PROBES = ("mem", "trace", "kprobe", "uprobe")
+"""What async-profiler takes before a colon that is no group of tracepoints."""
 _NOT_HERE = {
     "lock": "locks have exact records of their own: --locks",
     "nativemem": "native memory is not sampled",
@@ -127,7 +132,10 @@ def _unit(name: str) -> Unit:
 
 
 def parse(text: str) -> SampleOptions:
-    """Return what `cpu,alloc:1m,wall:20ms` asks for. Raises ValueError with what is wrong."""
+    """Return what `cpu,alloc:1m,wall:20ms` asks for.
+
+    Raises ValueError with what is wrong, and HeadwayError HW068 for an event that there is not.
+    """
     events: dict[str, SampledEvent] = {}
     for word in text.split(","):
         name, interval = _split(word.strip())
@@ -139,8 +147,35 @@ def parse(text: str) -> SampleOptions:
             )
         if name in events:
             raise ValueError(f"{name} is asked for twice")
+        if not is_known(name):
+            raise HeadwayError("HW068", event=name, known=", ".join(KNOWN), near=_nearest(name))
         events[name] = SampledEvent(name, _default(name) if interval is None else _count(name, interval))
     return SampleOptions(tuple(sorted(events.values(), key=lambda event: not event.is_of_cpu)))
+
+
+KNOWN = ("cpu", "alloc", "wall", *_HARDWARE, *_SOFTWARE, *_OF_PERF)
+_DEVICES = Path("/sys/bus/event_source/devices")
+_TRACING = (Path("/sys/kernel/tracing/events"), Path("/sys/kernel/debug/tracing/events"))
+
+
+def is_known(name: str) -> bool:
+    """Return whether there may be such an event: False only where it is certain that there is not."""
+    if name in KNOWN or _RAW.fullmatch(name):
+        return True
+    if "/" in name:  # an event of a device: cpu/mem-loads/
+        return not _DEVICES.is_dir() or (_DEVICES / name.split("/")[0]).exists()
+    group, colon, point = name.partition(":")
+    if not colon:
+        return False
+    if group in _PROBES:
+        return True
+    seen = [each for each in _TRACING if os.access(each / "sched", os.R_OK | os.X_OK)]
+    return not seen or any((each / group / point).exists() for each in seen)
+
+
+def _nearest(name: str) -> str:
+    found = difflib.get_close_matches(name, KNOWN, 1)
+    return found[0] if found else "cpu"
 
 
 def _split(word: str) -> tuple[str, str | None]:

@@ -23,7 +23,7 @@ from headway.store.manifest import StoredNotice
 from headway.store.sweep import Program, Sweep, SweepRegion, SweepRun
 
 _PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{([A-Za-z_]\w*)\}")
-_NAMED = re.compile(r"([\w.@()-]+)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([\w.@()-]+(?: [\w.@()-]+)*)=(.+)", re.DOTALL)
 REST = "(rest)"
 """What results call all that lies in no region: no region may be called so."""
 

@@ -1,23 +1,33 @@
-"""Files that appear whole or not at all, and never over what was there without being told to."""
+"""Files that appear whole or not at all, and never over what was there without being told to; - is the standard output."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from headway.errors import HeadwayError
 
+STDOUT = "-"
+
 
 @contextlib.contextmanager
 def new_file(path: Path | str, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
 
+    For `-` it yields the standard output, which has what came before a failure.
+
     Raises HeadwayError HW500 when `path` exists and `overwrite` is not set, or is a directory, and HW501 when it can't
     be written (no such directory, no permission, disk full, ...).
     """
+    if str(path) == STDOUT:
+        sys.stdout.flush()
+        with open(os.dup(sys.stdout.fileno()), "wb") as out:  # a copy: writers may close what they get
+            yield out
+        return
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         kind = "a directory" if target.is_dir() else "not an ordinary file"
