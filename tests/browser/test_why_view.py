@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,13 +17,15 @@ from opened_report import AXE, Opened, eventually, exact_values, open_table
 from playwright.sync_api import Browser, Page, expect
 
 from headway.analyses.bottle import bottle_graph
-from headway.report.html import build_payload
+from headway.report.html import build_payload, render_html
 from headway.report.html.page import write_page
 from headway.report.html.why import why_values
 from headway.store import open_recording
 from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
 from made_why_page import BIN_NS, BINNED, BINS, MARKUP, account, made_why
+from recording_cli import headway
 from synthetic import FakeThread
+from workloads import JAVAS, java_command
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
@@ -62,9 +65,7 @@ def sentence(page: Page) -> list[float]:
 # --- the same figures as the command --------------------------------------------------------------------------------
 
 
-def test_the_first_view_says_what_the_command_says(opened: Opened, recording_path: Path) -> None:
-    page, expected = opened.page, command_json("why", recording_path)
-    assert page.locator("h1, h2").all_inner_texts()[1] == "Where the cores went"
+def assert_as_the_command_says(page: Page, expected: Any) -> None:
     core_ns, used = expected["core_ns"], sum(ns or 0 for ns in expected["used"].values())
     taken = [ns for ns in (expected["stolen_ns"], expected["other_processes_ns"]) if ns is not None]
     causes = sorted(expected["by_cause"].values(), reverse=True)[:3]
@@ -77,6 +78,11 @@ def test_the_first_view_says_what_the_command_says(opened: Opened, recording_pat
     for (cause, figures), loss in zip(shown, ranked, strict=False):
         assert (cause, figures[:2]) == (loss["cause"], [loss["core_ns"], loss["share"]])
         assert figures[2:] in ([], [loss["bound_speedup"]])
+
+
+def test_the_first_view_says_what_the_command_says(opened: Opened, recording_path: Path) -> None:
+    assert opened.page.locator("h1, h2").all_inner_texts()[1] == "Where the cores went"
+    assert_as_the_command_says(opened.page, command_json("why", recording_path))
 
 
 def test_the_stack_and_the_bins_add_up_to_all_cores(opened: Opened, recording_path: Path) -> None:
@@ -274,5 +280,25 @@ def test_a_loss_leads_to_its_lock_and_to_its_method(browser: Browser, tmp_path: 
     expect(page.locator("#flames .count")).to_contain_text("1 place matches: 100%")
     serial = page.locator("#why li[data-cause='serial_section']")
     expect(serial.get_by_role("button")).to_have_count(0)  # no graph has its method
+    assert opened.complaints == []
+    page.close()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+def test_the_report_of_a_real_program_says_what_the_command_says(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "phases.headway"
+    program = java_command(JAVAS["jdk17"], "Phases", 150)
+    done = headway("record", "-o", path, "--locks", "--sample", "cpu", "--", *program)
+    assert done.returncode == 0, done.stderr
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened = Opened(page, render_html(open_recording(path), tmp_path / "phases.html"))
+    assert_as_the_command_says(page, command_json("why", path))
+    phases = command_json("why", path)["phases"]
+    assert page.locator("#why .phases button").count() == (len(phases) if len(phases) > 1 else 0)
+    expect(page.locator("#flames .flame-choice")).to_contain_text("code that kept cores idle")
+    length = page.locator("#why table[data-table='path by state'] data")
+    on_path = [int(value) for value in length.evaluate_all("all => all.map(d => d.value)")[::2]]
+    assert sum(on_path) == open_recording(path).wall_ns
     assert opened.complaints == []
     page.close()

@@ -94,5 +94,7 @@ def events(recording: Recording) -> Sequence[str]:
     found = [
         event for event in recorded_events(recording) if event not in ("off-cpu", "lock") or recording.has("stack")
     ]
+    if "cpu" in found and recording.has("slice"):
+        found.append("blame")  # made of both
     known = list(LABELS)
     return sorted(found, key=lambda event: (known.index(event) if event in known else len(known), event))[:MAX_GRAPHS]
