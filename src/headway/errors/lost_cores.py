@@ -54,7 +54,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW486",
         "cores of a CPU quota",
-        "a quota of {quota:g} CPUs, on {cpus}: the account is of {cores} cores, as many as the quota allows or were used at once",
+        "a CPU quota of {quota:g} on {cpus} CPUs: the account is of {cores} cores, as many as it allows or were used at once",
         "A quota is spent within a period (100 ms): threads may run on more CPUs for a part of it and are throttled after that. "
         "A fraction of a core counts as one. The time throttled is the cause cpu_quota.",
         "",
