@@ -96,11 +96,14 @@ bool Account::batch(const SliceColumns& slices) {
     const uint8_t flags = slices.flags[i];
     const int64_t running = ns(std::max<int64_t>(slices.running_ticks[i], 0));
     const int64_t runnable = (flags & kRunnableUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.runnable_ticks[i], 0));
+    const int64_t blocked = ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
+    // Most of what lies behind the window is of no interest: not even the last slice of its thread, going backwards.
+    if (end - running - runnable - blocked >= now_ns_ && t.level == Level::kNone) continue;
     const int64_t stolen = (flags & kStolenUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.stolen_ticks[i], 0));
     leave(thread);
     t.start_ns = end - running;
     t.woken_ns = t.start_ns - runnable;
-    t.begin_ns = t.woken_ns - ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
+    t.begin_ns = t.woken_ns - blocked;
     t.stolen = running > 0 ? part_of(std::min(stolen, running), running) : 0;
     t.waker = (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i];
     t.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[i] : 0;

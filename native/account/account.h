@@ -133,6 +133,7 @@ class Account {
   void end_role(uint32_t thread);
   LossRow kernel_row(uint32_t thread) const;
   // division.cpp: who gets the idle cores
+  void count_running(const Thread& t, int change);
   void count_used();
   void divide();
   double take_phases(double idle);
@@ -160,6 +161,8 @@ class Account {
 
   int64_t running_[kUsedKinds] = {};
   int64_t stolen_[kUsedKinds] = {};
+  int64_t running_all_ = 0, stolen_all_ = 0;
+  double used_[kUsedKinds] = {};  // without the recorder beside the program
   int64_t strangers_ = 0;
   int64_t runnable_ = 0;
   int64_t waiting_[kWaits] = {};

@@ -11,23 +11,32 @@ constexpr int kJoinersTried = 4;
 
 }  // namespace
 
-// How many cores are used, and by whom: only looked at where that changed.
+// One thread of a kind more (or less) runs.
+void Account::count_running(const Thread& t, int change) {
+  is_used_dirty_ = true;
+  if (t.kind >= kUsedKinds) {
+    strangers_ += change;
+    return;
+  }
+  running_all_ += change;
+  stolen_all_ += change * t.stolen;
+  running_[t.kind] += change;
+  stolen_[t.kind] += change * t.stolen;
+  used_[t.kind] = static_cast<double>(running_[t.kind]) - static_cast<double>(stolen_[t.kind]) * kRateUnit;
+  rates_.used[t.kind] = used_[t.kind];
+}
+
+// How many cores are left: only looked at where that changed.
 void Account::count_used() {
   is_used_dirty_ = false;
-  int64_t running = 0, stolen = 0;
-  for (int kind = 0; kind < kUsedKinds; ++kind) {
-    running += running_[kind];
-    stolen += stolen_[kind];
-    rates_.used[kind] = static_cast<double>(running_[kind]) - static_cast<double>(stolen_[kind]) * kRateUnit;
-  }
-  rates_.stolen = static_cast<double>(stolen) * kRateUnit;
-  const double room = options_.cores - static_cast<double>(running);
+  rates_.stolen = static_cast<double>(stolen_all_) * kRateUnit;
+  const double room = options_.cores - static_cast<double>(running_all_);
   rates_.excess = std::max(0.0, -room);
   // Others are in the way only as far as there are cores beside those that the program runs on.
   const double others = changes_.others() + static_cast<double>(strangers_);
   const double taken = std::min(others, std::max(0.0, room));
   const double headway = others > 0 ? changes_.headway() * (taken / others) : 0;
-  rates_.used[kHeadwayKind] += headway;
+  rates_.used[kHeadwayKind] = used_[kHeadwayKind] + headway;
   rates_.other = taken - headway;
   idle_ = std::max(0.0, room) - taken;
 }

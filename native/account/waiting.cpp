@@ -25,13 +25,7 @@ void Account::enter(uint32_t thread, Level level) {
   t.level = level;
   is_dirty_ = true;
   if (level == Level::kRunning) {
-    is_used_dirty_ = true;
-    if (t.kind < kUsedKinds) {
-      ++running_[t.kind];
-      stolen_[t.kind] += t.stolen;
-    } else {
-      ++strangers_;
-    }
+    count_running(t, 1);
   } else if (level == Level::kRunnable && t.kind < kHeadwayKind) {
     ++runnable_;
   }
@@ -43,13 +37,7 @@ void Account::leave(uint32_t thread) {
   if (t.level == Level::kNone) return;
   is_dirty_ = true;
   if (t.level == Level::kRunning) {
-    is_used_dirty_ = true;
-    if (t.kind < kUsedKinds) {
-      --running_[t.kind];
-      stolen_[t.kind] -= t.stolen;
-    } else {
-      --strangers_;
-    }
+    count_running(t, -1);
   } else if (t.level == Level::kRunnable && t.kind < kHeadwayKind) {
     --runnable_;
   }

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses import why_beside
+from headway.analyses import why_beside, why_halves
 from headway.analyses.activity import has_scheduling, no_scheduling, wall_ns
 from headway.analyses.why_cores import known_cpus
 from headway.analyses.why_types import CAUSES, USED
@@ -127,25 +127,14 @@ def sweep(
     origin = recording.window_ns[0]
     bin_ns = max(1, -(-(end - begin) // max(bins, 1)))
     others = why_beside.others(recording, (origin + begin, origin + end))
-    instants, who = probes if probes is not None else (np.zeros(0, np.int64), np.zeros(0, np.int32))
-    from headway import _native  # type: ignore[attr-defined]
-
-    account = _native.Account(
-        from_ns=origin + begin,
-        to_ns=origin + end,
-        cores=float(cores),
-        bin_ns=bin_ns,
-        cuts=[origin + int(cut) for cut in cuts],
-        kinds=kinds_of(recording),
-        is_background=background(recording, waits),
-        waits=_waits(waits, origin),
-        spans=why_beside.spans(recording, len(recording.manifest.affinity) or known_cpus(recording) or 1),
-        others=others.columns,
-        probe_ns=np.ascontiguousarray(instants, np.int64) + origin,
-        probe_thread=np.ascontiguousarray(who, np.int32),
-    )
-    knows_steal = _feed(recording, account)
-    found = account.finish()
+    inputs = {
+        "cores": float(cores),
+        "bin_ns": bin_ns,
+        "cuts": [origin + int(cut) for cut in cuts],
+        "others": others.columns,
+        **_inputs(recording, waits, probes),
+    }
+    found = _account(recording, (origin + begin, origin + end), inputs)
     return Sweep(
         float(cores),
         begin,
@@ -155,25 +144,56 @@ def sweep(
         np.rint(found["bins"].reshape(-1, len(BIN_NAMES))).astype(np.int64),
         found["directed"],
         found["undirected"],
-        knows_steal,
+        not found["flags"] & 32,  # packing.STOLEN_UNKNOWN
         others.known_by,
         int(found["out_of_order"]),
     )
 
 
-def _feed(recording: Recording, account: Any) -> bool:
-    """Hand all slices over, the last first, one batch being read while another is worked on; return if stolen time is known."""
+def _inputs(recording: Recording, waits: Waits, probes: tuple[Ints, NDArray[np.int32]] | None) -> dict[str, Any]:
+    """Return what the native account wants to know beside slices and other processes."""
+    instants, who = probes if probes is not None else (np.zeros(0, np.int64), np.zeros(0, np.int32))
+    origin = recording.window_ns[0]
+    return {
+        "kinds": kinds_of(recording),
+        "is_background": background(recording, waits),
+        "waits": _waits(waits, origin),
+        "spans": why_beside.spans(recording, known_cpus(recording) or 1),
+        "probe_ns": np.ascontiguousarray(instants, np.int64) + origin,
+        "probe_thread": np.ascontiguousarray(who, np.int32),
+    }
+
+
+def _account(recording: Recording, span: tuple[int, int], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return what the native account finds in a span (CLOCK_MONOTONIC ns), a long one in two halves."""
+    from headway import _native  # type: ignore[attr-defined]
+
+    def account(from_ns: int, to_ns: int) -> dict[str, Any]:
+        part = _native.Account(from_ns=from_ns, to_ns=to_ns, **inputs)
+        flags = _feed(recording, part)
+        return {**part.finish(), "flags": flags}
+
+    begin, end = span
+    slices = recording.manifest.tables["slice"].rows if recording.has("slice") else 0
+    half = why_halves.middle(begin, end, inputs["bin_ns"])
+    is_long = slices * (end - begin) > why_halves.SLICES * recording.wall_ns and begin < half
+    parts = [(begin, half), (half, end)] if is_long else [span]
+    return why_halves.found_in(parts, account, inputs["cuts"])
+
+
+def _feed(recording: Recording, account: Any) -> int:
+    """Hand the slices over, the last first, one batch being read while another is worked on; return all flags they have."""
     batches = recording.stored_backwards("slice")
-    unknown = 0
+    flags = 0
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(_next, batches)
         while (columns := coming.result()) is not None:
             coming = reader.submit(_next, batches)
-            unknown |= int(np.bitwise_or.reduce(columns["flags"], initial=0))
+            flags |= int(np.bitwise_or.reduce(columns["flags"], initial=0))
             if not account.batch(**columns):
                 coming.result()
                 break
-    return not unknown & 32  # packing.STOLEN_UNKNOWN
+    return flags
 
 
 def _next(batches: Iterator[Any]) -> dict[str, Any] | None:
