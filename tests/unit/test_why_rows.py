@@ -24,11 +24,20 @@ def rows(*losses: tuple[int, int, int, float], total: int = 1000) -> list[Row]:
 
 
 def test_losses_of_one_object_are_one_at_the_thread_that_cost_most() -> None:
-    assert rows((1, 7, 3, 10), (1, 7, 4, 30), (1, 8, 3, 20)) == [Row(1, 7, 4, 40), Row(1, 8, 3, 20)]
+    found = rows((1, 7, 3, 10), (1, 7, 4, 30), (1, 8, 3, 20))
+    assert found == [Row(1, 7, 4, 40, threads=(4, 3)), Row(1, 8, 3, 20, threads=(3,))]
 
 
 def test_losses_without_an_object_are_told_apart_by_thread() -> None:
-    assert rows((0, -1, 3, 10), (0, -1, 4, 30), (0, -1, 3, 5)) == [Row(0, -1, 4, 30), Row(0, -1, 3, 15)]
+    found = rows((0, -1, 3, 10), (0, -1, 4, 30), (0, -1, 3, 5))
+    assert found == [Row(0, -1, 4, 30, threads=(4,)), Row(0, -1, 3, 15, threads=(3,))]
+
+
+def test_threads_that_are_the_same_to_the_reader_are_one_loss() -> None:
+    columns = (np.zeros(3, np.int64), np.full(3, -1), np.array([3, 4, 5]), np.array([10.0, 35.0, 20.0]))
+    names = {3: "worker", 4: "main", 5: "worker"}
+    found = rows_of(*columns, 1000, names.__getitem__)
+    assert [(row.thread, row.core_ns, row.threads) for row in found] == [(4, 35, (4,)), (5, 30, (5, 3))]
 
 
 @pytest.mark.parametrize("seed", range(5))

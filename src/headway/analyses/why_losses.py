@@ -38,6 +38,8 @@ NAMES = tuple(CAUSES)
 PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}
 STILL = (*PHASES, causes.UNKNOWN)
 """Causes while which the program does not run."""
+CALLS = {causes.SLEEP: (2, 3), causes.IO: (4, 5, 6, 7, 9)}
+"""slice.blocked_in; a futex with a timeout is sleep where nobody woke the thread."""
 MADE = (causes.STARVED, causes.FULL)
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence."""
@@ -68,7 +70,8 @@ class Losses:
         cause, key, thread, lost = (
             np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
         )
-        rows = rows_of(cause, key, thread, lost.astype(float), core_ns)
+        rows = rows_of(cause, key, thread, lost.astype(float), core_ns, self.places.thread)
+        stood = self._stood(rows, window)
         waited = there(self.waits, [row.key for row in rows], window)
         running = sum(row.core_ns for row in rows if NAMES[row.cause] not in STILL)
         found = []
@@ -77,7 +80,7 @@ class Losses:
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             is_told = is_whole and share >= EXPLAINED and not row.is_rest
             text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
-            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running)
+            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running, stood)
             found.append(Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures))
         return tuple(found)
 
@@ -94,13 +97,21 @@ class Losses:
     # --- how long it was there ---------------------------------------------------------------------------------------
 
     def _bound(
-        self, row: Row, waited: There | None, window: tuple[int, int], ground: Ground, running_ns: int
+        self,
+        row: Row,
+        waited: There | None,
+        window: tuple[int, int],
+        ground: Ground,
+        running_ns: int,
+        stood: Mapping[Row, int],
     ) -> float | None:
         cause = NAMES[row.cause]
         of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
-        return bound(cause, self._presence(row, waited, window, of_lost), ground)
+        return bound(cause, self._presence(row, waited, window, of_lost, stood.get(row, 0)), ground)
 
-    def _presence(self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float) -> Presence:
+    def _presence(
+        self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float, stood: int
+    ) -> Presence:
         cause = NAMES[row.cause]
         wall = window[1] - window[0]
         maker = self._ran.get(row.thread, 0) if cause in MADE else 0
@@ -110,8 +121,31 @@ class Losses:
         if cause in PHASES:
             told = self._phases(PHASES[cause], window)
             return Presence(row.core_ns, told or min(row.core_ns, wall), of_lost=of_lost)
-        blocked = self._blocked(row.thread) if cause in (causes.SLEEP, causes.IO) else 0
-        return Presence(row.core_ns, min(blocked or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
+        return Presence(row.core_ns, min(stood or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
+
+    def _stood(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[Row, int]:
+        """Return for losses to sleep and I/O that no wait tells of how long one of their threads was blocked so."""
+        mine = [row for row in rows if NAMES[row.cause] in CALLS and row.key < 0 and not row.is_rest]
+        wanted = sorted({thread for row in mine for thread in row.threads})
+        if not wanted or not self.recording.has("slice"):
+            return {}
+        low, high = (self.recording.window_ns[0] + each for each in window)
+        woken = "start_ns - COALESCE(runnable_ns, 0)"
+        found = self.recording.query(
+            f"SELECT thread_id, blocked_in, waker_id < 0 AS alone, {woken} - blocked_ns AS since, {woken} AS until FROM slice"
+            f" WHERE thread_id IN ({', '.join(map(str, wanted))}) AND blocked_in > 1 AND {woken} > $1"
+            f" AND {woken} - blocked_ns < $2",
+            (low, high),
+        ).fetchnumpy()
+        column = {name: np.asarray(values).astype(np.int64) for name, values in found.items()}
+        start, end = np.maximum(column["since"], low), np.minimum(column["until"], high)
+        is_sleep = (column["blocked_in"] == 3) | ((column["blocked_in"] == 2) & (column["alone"] > 0))
+        is_io = np.isin(column["blocked_in"], CALLS[causes.IO])
+        told = {}
+        for row in mine:
+            use = np.isin(column["thread_id"], row.threads) & (is_sleep if NAMES[row.cause] == causes.SLEEP else is_io)
+            told[row] = Spans.of(start[use], end[use]).total
+        return told
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
         """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
@@ -132,8 +166,3 @@ class Losses:
     def _ran(self) -> Mapping[int, int]:
         """Return how long each thread ran in all."""
         return dict(self.recording.query("SELECT thread_id, coalesce(running_ns, 0) FROM thread").fetchall())
-
-    def _blocked(self, thread: int) -> int:
-        """Return how long a thread was blocked in all."""
-        rows = self.recording.query("SELECT blocked_ns FROM thread WHERE thread_id = $1", (thread,)).fetchall()
-        return sum(int(row[0] or 0) for row in rows)

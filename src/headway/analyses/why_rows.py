@@ -2,7 +2,8 @@
 
 Question   which rows does a person see, and what do their bounds stand on?
 Method     the sweep charges core time to (cause, object, thread). Rows of one object are one loss, at the thread that most of it
-           was charged to; what has no object is told apart by thread. The largest get a place, evidence and a bound; the rest of
+           was charged to; what has no object is told apart by
+           the thread's name. The largest get a place, evidence and a bound; the rest of
            a cause is one row without a place, so that the sums stay what they are. How long a loss was there is the union of
            the waits for its object, whether or not cores were idle; without waits it is known only from below.
 Assumes    and errs as why_waits and why_bounds do.
@@ -10,6 +11,7 @@ Assumes    and errs as why_waits and why_bounds do.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ import numpy as np
 from headway.analyses.spans import Spans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,25 +32,40 @@ NAMED = 60
 """Losses that get a place of their own; no smaller than LEAST of the core time, but for the first FIRST of each cause."""
 LEAST = 0.0005
 FIRST = 1
+SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A loss: `cause` is a place in CAUSES. `key`, `thread`: -1 for none; `is_rest`: all that is left of the cause."""
+    """A loss: `cause` is a place in CAUSES. `key`, `thread`: -1 for none; `is_rest`: all that is left of the cause.
+
+    `threads` are the threads that the loss was charged to, those with most of it first, at most SHOWN.
+    """
 
     cause: int
     key: int
     thread: int
     core_ns: int
     is_rest: bool = False
+    threads: tuple[int, ...] = ()
 
 
-def rows_of(cause: Ints, key: Ints, thread: Ints, core_ns: NDArray[np.float64], total_ns: int) -> list[Row]:
-    """Put what was charged together, largest first; the sum over all is that of core_ns, to the ns."""
-    groups: dict[tuple[int, int, int], dict[int, float]] = {}
+def rows_of(
+    cause: Ints,
+    key: Ints,
+    thread: Ints,
+    core_ns: NDArray[np.float64],
+    total_ns: int,
+    same: Callable[[int], Hashable] = int,
+) -> list[Row]:
+    """Put what was charged together, largest first; the sum over all is that of core_ns, to the ns.
+
+    `same`: what threads must have in common to be one (programs start threads of one name again and again).
+    """
+    groups: dict[tuple[int, int, Hashable], dict[int, float]] = {}
     columns = zip(cause.tolist(), key.tolist(), thread.tolist(), core_ns.tolist(), strict=True)
     for one_cause, one_key, one_thread, ns in columns:
-        group = (one_cause, one_key, one_thread if one_key < 0 else -1)
+        group = (one_cause, one_key, same(one_thread) if one_key < 0 else -1)
         threads = groups.setdefault(group, {})
         threads[one_thread] = threads.get(one_thread, 0.0) + ns
     sums = sorted(((sum(each.values()), group, each) for group, each in groups.items()), key=lambda row: -row[0])
@@ -59,7 +76,8 @@ def rows_of(cause: Ints, key: Ints, thread: Ints, core_ns: NDArray[np.float64], 
         is_first = seen.get(one_cause, 0) < FIRST
         if is_first or (ns >= LEAST * total_ns and len(named) < NAMED):
             seen[one_cause] = seen.get(one_cause, 0) + 1
-            named.append((ns, Row(one_cause, one_key, max(threads, key=lambda each: threads[each]), 0)))
+            most = tuple(sorted(threads, key=lambda each: -threads[each])[:SHOWN])
+            named.append((ns, Row(one_cause, one_key, most[0], 0, threads=most)))
         else:
             rest[one_cause] = rest.get(one_cause, 0.0) + ns
     named += [(ns, Row(one_cause, -1, -1, 0, is_rest=True)) for one_cause, ns in rest.items()]
@@ -70,7 +88,7 @@ def _whole(rows: Sequence[tuple[float, Row]]) -> list[Row]:
     """Round to whole ns so that the sum is rounded once; largest first, rows of nothing are left out."""
     ends = np.rint(np.cumsum([ns for ns, _ in rows])).astype(np.int64) if rows else np.zeros(0, np.int64)
     sizes = np.diff(ends, prepend=0).tolist()
-    found = [Row(row.cause, row.key, row.thread, ns, row.is_rest) for ns, (_, row) in zip(sizes, rows, strict=True)]
+    found = [dataclasses.replace(row, core_ns=ns) for ns, (_, row) in zip(sizes, rows, strict=True)]
     return sorted((row for row in found if row.core_ns > 0), key=lambda row: -row.core_ns)
 
 
