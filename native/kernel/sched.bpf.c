@@ -1,6 +1,6 @@
 // The kernel side of the collector: one record per context switch and waking that touches a recorded thread group, and
 // per birth, exec, rename and exit of its threads. A waking of others costs an array look-up, a switch between others
-// also a look at the clock and at the CPU's ring, and a record each ten milliseconds.
+// also a look at the CPU's ring, one to or from the idle task at the clock, and a record each ten milliseconds.
 //
 // Each tracepoint has two programs with one body: tp_btf, whose loads through typed pointers cost nothing, and raw_tp,
 // which reads through bpf_probe_read_kernel and takes over where the kernel refuses tp_btf. The structs below are the
@@ -272,9 +272,13 @@ ALWAYS_INLINE hw_u16 blocked_in(struct task_struct *prev, const bool typed) {
 
 // A switch that is none of ours, for the account of what others did.
 static __noinline int others_switched(hw_u32 prev_tid, hw_u32 next_tid) {
-  hw_u64 now = bpf_ktime_get_ns();
   struct hw_ring *ring = ring_of(bpf_get_smp_processor_id());
   if (!ring) return 0;
+  if (prev_tid && next_tid) {  // one goes on where the other was: what is counted from does not change
+    ring->other_on_cpu = next_tid;
+    return 0;
+  }
+  hw_u64 now = bpf_ktime_get_ns();
   if (prev_tid && now > ring->others_at_ns) ring->others_ns += now - ring->others_at_ns;
   ring->others_at_ns = now;
   ring->other_on_cpu = next_tid;
@@ -290,8 +294,7 @@ static __noinline int others_switched(hw_u32 prev_tid, hw_u32 next_tid) {
   SET_HEAD(&out.record, now, HW_SWITCH, 0);
   out.record.flags = HW_SW_OTHERS;
   out.record.prev_exec_ns = take_others(ring, false, now);
-  put(ring, out.words, sizeof(out) / 8, now);
-  return 0;
+  return put(ring, out.words, sizeof(out) / 8, now);  // a result that is always the same clang would leave out
 }
 
 ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
