@@ -49,12 +49,6 @@ void Changes::add_others(const OtherColumns& others, int64_t from_ns, int64_t to
   }
 }
 
-int64_t Changes::next_ns() const {
-  const int64_t span = next_span_ < span_edges_.size() ? span_edges_[next_span_].ns : INT64_MIN;
-  const int64_t rate = next_rate_ < rate_edges_.size() ? rate_edges_[next_rate_].ns : INT64_MIN;
-  return std::max(span, rate);
-}
-
 void Changes::step_to(int64_t ns) {
   for (; next_span_ < span_edges_.size() && span_edges_[next_span_].ns >= ns; ++next_span_) {
     const SpanEdge& edge = span_edges_[next_span_];

@@ -1,6 +1,7 @@
 // What changes beside the threads: phases of the JVM, and what others use of the cores.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -74,5 +75,11 @@ class Changes {
   double part_[kSpanCodes] = {};  // weight_ as a part of all, at most 1
   int64_t other_ = 0, headway_ = 0;
 };
+
+inline int64_t Changes::next_ns() const {
+  const int64_t span = next_span_ < span_edges_.size() ? span_edges_[next_span_].ns : INT64_MIN;
+  const int64_t rate = next_rate_ < rate_edges_.size() ? rate_edges_[next_rate_].ns : INT64_MIN;
+  return std::max(span, rate);
+}
 
 }  // namespace headway

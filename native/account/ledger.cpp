@@ -35,22 +35,6 @@ Ledger::Ledger(const LossRows* names, double cores, int64_t from_ns, int64_t to_
   bin_start_ns_ = from_ns + static_cast<int64_t>(bin_) * bin_ns_;
 }
 
-void Ledger::count(Waits waits, Cause cause, int change) {
-  const double now = owed(waits);
-  Counted& counted = counted_[static_cast<int>(waits)][static_cast<int>(cause)];
-  cell_.lost[static_cast<int>(cause)] += static_cast<double>(counted.waiters) * (now - counted.owed);
-  counted.owed = now;
-  counted.waiters += change;
-}
-
-void Ledger::pass(const Rates& rates, double dur) {
-  for (int i = 0; i < kUsedKinds; ++i) cell_.used[i] += rates.used[i] * dur;
-  cell_.stolen += rates.stolen * dur;
-  cell_.other += rates.other * dur;
-  excess_ += rates.excess * dur;
-  for (int i = 0; i < kWaits; ++i) owed_[i] += rates.per_waiter[i] * dur;
-}
-
 void Ledger::charge_causes() {
   for (int waits = 0; waits < kWaits; ++waits) {
     for (int cause = 0; cause < kCauses; ++cause) count(static_cast<Waits>(waits), static_cast<Cause>(cause), 0);

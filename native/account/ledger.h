@@ -102,4 +102,22 @@ class Ledger {
   std::vector<Segment> segments_;  // the last one first
 };
 
+// At every change of a thread:
+
+inline void Ledger::count(Waits waits, Cause cause, int change) {
+  const double now = owed(waits);
+  Counted& counted = counted_[static_cast<int>(waits)][static_cast<int>(cause)];
+  cell_.lost[static_cast<int>(cause)] += static_cast<double>(counted.waiters) * (now - counted.owed);
+  counted.owed = now;
+  counted.waiters += change;
+}
+
+inline void Ledger::pass(const Rates& rates, double dur) {
+  for (int i = 0; i < kUsedKinds; ++i) cell_.used[i] += rates.used[i] * dur;
+  cell_.stolen += rates.stolen * dur;
+  cell_.other += rates.other * dur;
+  excess_ += rates.excess * dur;
+  for (int i = 0; i < kWaits; ++i) owed_[i] += rates.per_waiter[i] * dur;
+}
+
 }  // namespace headway
