@@ -36,7 +36,7 @@ class Measured:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     path = tmp_path_factory.mktemp("paths") / "a.headway"
     program = [JAVA_17, "-cp", workloads_jar(), "headway.workloads.PathCases", 200]
-    done = headway("record", "--locks", "--sample", "cpu:2ms", "-o", path, "--", *program)
+    done = headway("record", "--locks", "--sample", "cpu:2ms", "--mode", "ebpf", "-o", path, "--", *program)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return Measured(open_recording(path), {line["event"]: line for line in lines})
