@@ -180,9 +180,10 @@ class Comparison:
     core_ns: int
 
     def share(self, cause: str) -> float:
-        """Return how much of the known loss is at the right cause and place; 1 where noise is as large as the loss."""
-        surely = self.case.known_ns[cause] - self.noise_ns
-        return min(1.0, self.placed_ns[cause] / surely) if surely > 0 else 1.0
+        """Return how much of the known loss is at the right cause and place, or may be missing because of noise."""
+        known = self.case.known_ns[cause]
+        missing = known - self.noise_ns - self.placed_ns[cause]
+        return 1 - max(0, missing) / known if known else 1.0
 
     def excess(self, cause: str) -> float:
         """Return how much more than what the program knows the account gives to a cause, as a share of that."""

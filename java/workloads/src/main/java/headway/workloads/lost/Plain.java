@@ -7,7 +7,7 @@ import java.util.concurrent.CountDownLatch;
 
 /** Programs at the edge: threads that never block; one thread only; thousands of threads that all wait for one. */
 final class Plain {
-    private static final int CROWD = 10_000;
+    private static final int CROWD = 5_000;
 
     private Plain() {}
 

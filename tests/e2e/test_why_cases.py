@@ -1,0 +1,92 @@
+"""`headway why` gives lost core time to the cause and the place that the program itself measured, in the same run."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lost_programs
+from headway.analyses import why
+from headway.report.why_json import why_json
+from headway.store import Recording, open_recording
+from lost_programs import CAUSES, PRECISE, TARGET, Comparison, Played
+from recording_cli import JAVA_17, headway
+from workloads import workloads_jar
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+
+ONE_CAUSE = [*CAUSES, "alone"]
+TWO_CAUSES = ["serial+sleep", "lock+barrier", "join+io", "monitor+serial"]
+NO_CAUSE = ["busy"]
+ROUNDS = 6
+
+
+@dataclass
+class Recorded:
+    """A recording of several cases, and what the program said of each."""
+
+    recording: Recording
+    cases: dict[str, Played]
+    accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def account(self, name: str) -> dict[str, Any]:
+        """Return the account of the time in which a case played."""
+        if name not in self.accounts:
+            window = lost_programs.window(self.recording, self.cases[name])
+            self.accounts[name] = why_json(why.why(self.recording, window=window))
+        return self.accounts[name]
+
+    def compared(self, name: str) -> Comparison:
+        """Compare that with what the program knows."""
+        case = self.cases[name]
+        return lost_programs.compare(case, self.account(name), lost_programs.ready(self.recording, case))
+
+
+def record(directory: Path, cases: list[str], size: float, rounds: int) -> Recorded:
+    """Record some cases, one after another in one JVM."""
+    workloads_jar()
+    output = directory / "lost.headway"
+    with lost_programs.late_server() as port:
+        done = headway(*lost_programs.command_of(output, JAVA_17, cases, size, rounds, port))
+    assert done.returncode == 0, done.stderr
+    return Recorded(open_recording(output), lost_programs.played(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Recorded]:
+    return functools.cache(
+        lambda: record(tmp_path_factory.mktemp("lost"), [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE], 0.8, ROUNDS)
+    )
+
+
+@pytest.mark.parametrize("name", [*ONE_CAUSE, *TWO_CAUSES])
+def test_lost_cores_are_given_to_the_cause_and_place_that_the_program_knows(
+    name: str, recorded: Callable[[], Recorded]
+) -> None:
+    compared = recorded().compared(name)
+    for cause in compared.case.known_ns:
+        if cause in lost_programs.meant(name):
+            assert compared.share(cause) >= TARGET, (cause, compared)
+            assert compared.excess(cause) <= PRECISE, (cause, compared)
+    assert compared.wrong() <= PRECISE, compared
+
+
+@pytest.mark.parametrize("name", TWO_CAUSES)
+def test_of_two_causes_the_larger_one_comes_first(name: str, recorded: Callable[[], Recorded]) -> None:
+    compared = recorded().compared(name)
+    assert compared.order_is_right(), compared
+
+
+@pytest.mark.parametrize("name", [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE])
+def test_all_cores_are_accounted_for(name: str, recorded: Callable[[], Recorded]) -> None:
+    account = recorded().account(name)
+    parts = sum(ns or 0 for ns in account["used"].values()) + account["lost_ns"]
+    parts += (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
+    assert account["invariant_error"] <= 0.001
+    assert abs(account["core_ns"] - parts) <= 0.001 * account["core_ns"] + 10

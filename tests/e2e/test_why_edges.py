@@ -1,0 +1,158 @@
+"""`headway why` at the edges: no blocking, only sleeping, thousands of threads, a CPU quota, several JVMs, the JVM's start."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lost_programs
+from headway.store import open_recording
+from lost_programs import PRECISE, TARGET, Comparison
+from recording_cli import JAVA_17, headway, javas
+from workloads import workloads_jar
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+
+CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
+
+
+def play(directory: Path, case: str, *options: str, size: float = 0.8, rounds: int = 3, **run: Any) -> tuple[Path, str]:
+    """Record one case and return the recording and what the program said."""
+    output = directory / f"{case}.headway"
+    workloads_jar()
+    record, *rest = lost_programs.command_of(output, JAVA_17, [case], size, rounds, 0)
+    done = headway(record, *options, *rest, **run)
+    assert done.returncode == 0, done.stderr
+    return output, done.stdout
+
+
+def account(recording: Path, *words: object) -> dict[str, Any]:
+    """Return what `headway why` says; the identity is checked on the way."""
+    done = headway("why", recording, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert said["invariant_error"] <= 0.001
+    return said
+
+
+def lost(of: dict[str, Any], *causes: str) -> int:
+    """Return the core time lost to some causes."""
+    return sum(row["core_ns"] for row in of["lost"] if row["cause"] in causes)
+
+
+def during(recording: Path, output: str, case: str) -> dict[str, Any]:
+    """Return the account of the time in which a case played."""
+    begin, end = lost_programs.window(open_recording(recording), lost_programs.played(output)[case])
+    return account(recording, "--from", f"{begin}ns", "--to", f"{end}ns")
+
+
+def compared(of: dict[str, Any], recording: Path, output: str, case: str) -> Comparison:
+    """Compare an account with what the program knows."""
+    played = lost_programs.played(output)[case]
+    return lost_programs.compare(played, of, lost_programs.ready(open_recording(recording), played))
+
+
+def noise(of: dict[str, Any], recording: Path, output: str, case: str) -> int:
+    """Return what the program could not know of the cores it left idle."""
+    return compared(of, recording, output, case).noise_ns
+
+
+def test_a_program_that_only_sleeps_loses_all_its_cores_to_sleep(tmp_path: Path) -> None:
+    recording, said = play(tmp_path, "sleep", size=1.0)
+    found = compared(during(recording, said, "sleep"), recording, said, "sleep")
+    assert found.share("sleep") >= TARGET, found
+    assert found.excess("sleep") <= PRECISE, found
+    assert found.wrong() <= PRECISE, found
+
+
+def test_a_program_that_never_blocks_loses_nothing_to_waiting(tmp_path: Path) -> None:
+    recording, said = play(tmp_path, "busy")
+    of = during(recording, said, "busy")
+    most = lost_programs.played(said)["busy"].unnamed_ns + noise(of, recording, said, "busy")
+    assert of["lost_ns"] <= most + PRECISE * of["core_ns"]
+
+
+def test_ten_thousand_threads_are_accounted_for(tmp_path: Path) -> None:
+    recording, said = play(tmp_path, "crowd", rounds=1)
+    of = during(recording, said, "crowd")
+    (threads,) = open_recording(recording).query("SELECT count(*) FROM thread WHERE name LIKE 'crowd-%'").fetchall()[0]
+    assert threads == 10_000, "5,000 in each of two rounds"
+    assert lost(of, "unknown") <= PRECISE * of["core_ns"]
+
+
+def test_before_main_cores_are_lost_to_the_start_of_the_jvm(tmp_path: Path) -> None:
+    recording, said = play(tmp_path, "alone", rounds=1)
+    began = json.loads(said.splitlines()[0])
+    start, _ = open_recording(recording).window_ns
+    of = account(recording, "--to", f"{began['ns'] - start}ns")
+    own = of["lost_ns"] - lost(of, "scheduler")  # late, but ready: the machine's doing
+    assert lost(of, "jvm_start") >= TARGET * own
+
+
+@contextmanager
+def cpu_group(quota_us: int, period_us: int) -> Iterator[Path]:
+    """Make a cgroup with a CPU quota, and remove it; skip the test where cgroups of version 1 can't be made."""
+    group = CPU_GROUPS / f"headway-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "cpu.cfs_period_us").write_text(str(period_us))
+        (group / "cpu.cfs_quota_us").write_text(str(quota_us))
+    except OSError as error:
+        pytest.skip(f"no CPU quota can be set here (needs {CPU_GROUPS}, cgroup version 1): {error}")
+    try:
+        yield group
+    finally:
+        group.rmdir()
+
+
+def throttled_ns(group: Path) -> int:
+    """Return how long the kernel kept threads of a group off their CPUs, summed over CPUs."""
+    stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
+    return int(stat["throttled_time"])
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_what_a_quota_keeps_from_running_is_lost_to_the_quota(tmp_path: Path) -> None:
+    with cpu_group(100_000, 100_000) as group:
+
+        def enter() -> None:
+            (group / "cgroup.procs").write_text("0")
+
+        recording, said = play(tmp_path, "busy", rounds=20, preexec_fn=enter)
+        throttled = throttled_ns(group)
+    assert throttled > 0
+    of = account(recording)
+    during_it = noise(of, recording, said, "busy")
+    assert TARGET * (throttled - during_it) <= lost(of, "cpu_quota") <= (1 + PRECISE) * throttled
+
+
+def test_two_jvms_in_one_recording_each_have_their_causes(tmp_path: Path) -> None:
+    output = tmp_path / "two.headway"
+    words = " ".join(lost_programs.command(["sleep"], 1.0, 3))
+    words = words.replace("java ", f"{JAVA_17} ", 1)
+    workloads_jar()
+    done = headway("record", "--locks", "-o", output, "--", "sh", "-c", f"{words} & {words} & wait")
+    assert done.returncode == 0, done.stderr
+    of = account(output)
+    pids = {row["place"]["pid"] for row in of["lost"] if row["cause"] == "sleep"} - {None}
+    if lost(of, "sleep") > (of["stolen_ns"] or 0) + (of["other_processes_ns"] or 0):  # else others had the cores
+        assert len(pids) == 2, of["lost"]
+
+
+def test_virtual_threads_without_a_carrier_lose_cores_to_the_carriers(tmp_path: Path) -> None:
+    java_25 = javas()[1]
+    workloads_jar()
+    output = tmp_path / "carriers.headway"
+    _, *rest = lost_programs.command(["carriers"], 0.8, 6)
+    cores = len(os.sched_getaffinity(0))
+    jvm = (f"-Djdk.virtualThreadScheduler.parallelism={cores}", f"-Djdk.virtualThreadScheduler.maxPoolSize={cores}")
+    done = headway("record", "--locks", "--virtual-threads", "-o", output, "--", java_25, *jvm, *rest)
+    assert done.returncode == 0, done.stderr
+    found = compared(during(output, done.stdout, "carriers"), output, done.stdout, "carriers")
+    assert found.share("carriers") >= TARGET, found
