@@ -113,6 +113,12 @@ def test_a_window_has_the_blame_of_its_own_time(tmp_path: Path) -> None:
     assert by_method(recording, window=window)["a.A.work"] <= 30 * MS
 
 
+def test_a_window_without_samples_blames_no_code(tmp_path: Path) -> None:
+    recording = made(tmp_path, [(MAIN, 90, 30, 1)])
+    found = profile(recording, "blame", window=(0, 60 * MS))
+    assert (found.total, found.unwalked, found.samples) == (60 * MS, 60 * MS, 0)
+
+
 def test_threads_and_regions_select_as_in_any_profile(tmp_path: Path) -> None:
     recording = made(tmp_path, [(MAIN, 10, 10, 0), (MAIN, 50, 30, 1), (OTHER, 90, 30, 0)])
     assert by_method(recording, region=re.compile("work")) == {"a.A.work": 30 * MS}

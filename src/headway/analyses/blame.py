@@ -128,11 +128,11 @@ def _shared_out(own: Ints, wanted: Floats, pool: Ints, lost: Ints) -> tuple[Ints
     np.add.at(has, of_row, lost.astype(np.float64))
     wants = np.bincount(of_sample, weights=wanted, minlength=len(pools))
     given = np.minimum(has, wants)
-    got = wanted * np.divide(given, wants, out=np.zeros_like(wants), where=wants > 0)[of_sample]
+    got = wanted * np.divide(given, wants, out=np.zeros(len(pools)), where=wants > 0)[of_sample]
     got_ns = _whole(of_sample, got)
     taken = np.zeros(len(pools))
     np.add.at(taken, of_sample, got_ns.astype(np.float64))
-    kept = lost * np.divide(has - taken, has, out=np.zeros_like(has), where=has > 0)[of_row]
+    kept = lost * np.divide(has - taken, has, out=np.zeros(len(pools)), where=has > 0)[of_row]
     left = _whole(of_row, np.maximum(kept, 0.0))
     return got_ns, left
 
