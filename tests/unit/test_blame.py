@@ -40,7 +40,9 @@ def slices(*rows: tuple[int, int, int, int]) -> pa.Table:
 def made(path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: bool = True) -> Recording:
     """Two cores for 100 ms. MAIN runs all the time, OTHER from 60 on; samples are (thread, ms, weight in ms, stack)."""
     methods = ["start", "work"]
-    threads = [{"pid": 10, "tid": 10 + i, "start_ns": 60 * MS * i, "name": name} for i, name in enumerate(("main", "other"))]
+    threads = [
+        {"pid": 10, "tid": 10 + i, "start_ns": 60 * MS * i, "name": name} for i, name in enumerate(("main", "other"))
+    ]
     rest = {"kind": "app", "from_snapshot": False, "running_ns": 50 * MS}
     tables: dict[str, Any] = {
         "thread": [{"thread_id": i, "comm": each["name"], **each, **rest} for i, each in enumerate(threads)],
