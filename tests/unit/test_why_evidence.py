@@ -213,18 +213,35 @@ def test_sleeps_and_io_are_counted_where_the_kernel_says_so_and_placed_by_wall_s
     slices = [row | {"blocked_in": next(calls)} for row in synthetic.slices_of(0, made[0])]
     samples = [
         (0, 10, 1, (f"{APP}.main", f"{APP}.pause", "java.lang.Thread.sleep")),
-        (0, 42, 1, (f"{APP}.main", f"{APP}.ask", "java.net.Socket.read")),
         (0, 60, 1, (f"{APP}.main", f"{APP}.pause", "java.lang.Thread.sleep")),
-        (0, 3, 9, (f"{APP}.main", f"{APP}.work")),
     ]
     tables = {**made_samples.tables({"wall": samples}), "slice": slices}
     places, evidence = explained(open_recording(synthetic.write(tmp_path / "r", made, WALL, tables=tables)))
     assert places.of("sleep", -1, 0, WINDOW).method == f"{APP}.pause"
-    assert places.of("io", -1, 0, WINDOW).method == f"{APP}.ask"
     assert evidence.of("sleep", -1, 0, WINDOW)[1] == {"times": 2, "blocked_ns": 50, "mean_ns": 25}
     assert evidence.of("io", -1, 0, WINDOW)[1] == {"times": 2, "blocked_ns": 25, "mean_ns": 12}
     assert evidence.of("io", -1, 0, (42, WALL))[1] == {"times": 2, "blocked_ns": 23, "mean_ns": 12}
     assert evidence.of("sleep", -1, 0, (0, 30))[0] == ("'t0' slept 1 time, 25.0 ns in all, 25.0 ns on average",)
+
+
+def test_a_sleep_that_a_sample_interrupted_is_one_sleep_with_the_code_of_the_sample(tmp_path: Path) -> None:
+    ms = 1_000_000
+    made = threads(
+        [("R", ms), ("B", 20 * ms), ("R", 5000), ("B", 10 * ms), ("R", ms), ("B", 7 * ms), ("R", ms)], [("R", ms)]
+    )
+    made[1].kind = "headway"
+    rows = synthetic.slices_of(0, made[0])
+    for row, waker in zip(rows, (-1, 1, -1, -1), strict=True):
+        row |= {"blocked_in": 2 if row["blocked_ns"] else 0, "waker_id": waker}
+    samples = [(0, 21 * ms + 2000, 1, (f"{APP}.main", f"{APP}.pause", "java.lang.Thread.sleep"))]
+    zeros = {f"{what}_{kind}": 0 for what in ("active", "running") for kind in synthetic.KINDS}
+    activity = [{"bin_start_ns": ORIGIN, "dur_ns": 50 * ms, "stolen_ns": 0} | zeros]
+    tables = {**made_samples.tables({"wall": samples}), "slice": rows}
+    path = synthetic.write(tmp_path / "r", made, 50 * ms, activity=activity, tables=tables)
+    places, evidence = explained(open_recording(path))
+    assert places.of("sleep", -1, 0, (0, 50 * ms)).method == f"{APP}.pause"
+    figures = evidence.of("sleep", -1, 0, (0, 50 * ms))[1]
+    assert figures == {"times": 2, "blocked_ns": 37 * ms + 5000, "mean_ns": round((37 * ms + 5000) / 2)}
 
 
 def test_pauses_are_counted_with_their_causes_and_the_longest(tmp_path: Path) -> None:

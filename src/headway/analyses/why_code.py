@@ -7,6 +7,7 @@ Method     the samples of one thread inside the stretches; of each stack the inn
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,18 +21,22 @@ from headway.analyses.why_types import SLEEP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.analyses.why_waits import Waits
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
     Where = tuple[str | None, int | None]
 
 _RUNNING = "event IN ('cpu', 'cycles') OR (event = 'wall' AND state = 'running')"
-_WALL = "event = 'wall'"
+_WALL = "event = 'wall' AND state IS DISTINCT FROM 'running'"
 _JAVA = ("java", "interpreted", "inlined", "c1")
-IN_SLEEP = "(s.blocked_in = 3 OR (s.blocked_in = 2 AND s.waker_id < 0))"
+_SAMPLER = "SELECT thread_id FROM thread WHERE kind = 'headway'"
+IN_SLEEP = f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND (s.waker_id < 0 OR s.waker_id IN ({_SAMPLER}))))"
 IN_IO = "s.blocked_in IN (4, 5, 6, 7, 9)"
 """What slice.blocked_in says of sleeps (Thread.sleep is a futex with a timeout that nobody wakes) and of I/O."""
 _MOST_SAMPLES = 50_000
+_NEAR_NS = 1_000_000
+"""A wall sample is taken by a signal, for which a sleeping thread wakes up: it lies right beside the time asleep."""
 
 
 class Code:
@@ -57,18 +62,30 @@ class Code:
         by_itself = inside[self.active(time[inside]) <= 1]
         return self._hottest(stack[by_itself], weight[by_itself])
 
-    def blocked(self, thread: int, cause: str, window: tuple[int, int], waits: tuple[Ints, Ints]) -> Where:
-        """Return where a thread slept or waited for I/O while the kernel says so, and not in one of its waits in the JVM."""
-        time, stack, weight = self._samples(thread, _WALL)
-        inside = _inside(time, *self.asleep(thread, cause, window, waits))
-        return self._hottest(stack[inside], weight[inside])
+    def blocked(self, threads: Sequence[int], cause: str, window: tuple[int, int], waits: Waits) -> Where:
+        """Return where some threads slept or waited for I/O while the kernel says so, and not in a wait that the JVM told."""
+        stacks, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for thread, start, end in self.asleep(threads, cause, window, waits):
+            time, stack, weight = self._samples(thread, _WALL)
+            inside = _inside(time, start - _NEAR_NS, end + _NEAR_NS)
+            stacks.append(stack[inside])
+            weights.append(weight[inside])
+        return self._hottest(np.concatenate(stacks), np.concatenate(weights))
 
-    def asleep(self, thread: int, cause: str, window: tuple[int, int], waits: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-        """Return when (start, end) a thread slept or waited for I/O within a window, apart from its waits in the JVM."""
-        start, end = self._in_calls(thread, IN_SLEEP if cause == SLEEP else IN_IO)
+    def asleep(
+        self, threads: Sequence[int], cause: str, window: tuple[int, int], waits: Waits
+    ) -> list[tuple[int, Ints, Ints]]:
+        """Return when threads (thread, starts, ends) slept or waited for I/O within a window, apart from waits in the JVM."""
+        found = []
+        thread, start, end = self._in_calls(threads, IN_SLEEP if cause == SLEEP else IN_IO)
         start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
-        use = np.setdiff1d(np.flatnonzero(end > start), _inside((start + end) // 2, *waits))
-        return start[use], end[use]
+        for one in distinct(thread).tolist():
+            mine = np.flatnonzero((thread == one) & (end > start))
+            known = waits.thread == one
+            waited = _inside((start[mine] + end[mine]) // 2, waits.start[known], waits.end[known])
+            mine = np.delete(mine, waited)
+            found.append((int(one), start[mine], end[mine]))
+        return found
 
     def active(self, times: Ints) -> Ints:
         """Return how many application threads were running or ready to run at some moments, in order. One pass over slices."""
@@ -100,16 +117,22 @@ class Code:
     def _knows_calls(self) -> bool:
         return "blocked_in" in column_names(self.recording, "slice")
 
-    def _in_calls(self, thread: int, calls: str) -> tuple[Ints, Ints]:
+    def _in_calls(self, threads: Sequence[int], calls: str) -> tuple[Ints, Ints, Ints]:
         none = np.zeros(0, dtype=np.int64)
-        if thread < 0 or not self.recording.has("slice") or not self._knows_calls:
-            return none, none
+        if not threads or not self.recording.has("slice") or not self._knows_calls:
+            return none, none, none
         found = self.recording.query(
-            "SELECT s.start_ns - COALESCE(s.runnable_ns, 0) AS woken, s.blocked_ns FROM slice s"
-            f" WHERE s.thread_id = {thread} AND s.blocked_ns > 0 AND {calls}"
+            "SELECT CAST(s.thread_id AS BIGINT) AS thread, s.start_ns - COALESCE(s.runnable_ns, 0) AS woken, s.blocked_ns,"
+            f" s.waker_id IN ({_SAMPLER}) AS sampled FROM slice s WHERE s.thread_id IN ({', '.join(map(str, threads))})"
+            f" AND s.blocked_ns > 0 AND {calls} ORDER BY 1, 2"
         ).fetchnumpy()
-        end = whole(found["woken"]) - self.recording.window_ns[0]
-        return end - whole(found["blocked_ns"]), end
+        thread, end = whole(found["thread"]), whole(found["woken"]) - self.recording.window_ns[0]
+        start = end - whole(found["blocked_ns"])
+        # What a sample cut in two is one sleep.
+        sampled = np.asarray(found["sampled"]).astype(bool)[:-1]
+        goes_on = sampled & (start[1:] - end[:-1] <= _NEAR_NS) & (thread[1:] == thread[:-1])
+        first, last = np.append(True, ~goes_on)[: len(start)], np.append(~goes_on, True)[: len(end)]
+        return thread[first], start[first], end[last]
 
     def _hottest(self, stack: Ints, weight: Ints) -> Where:
         if not len(stack):

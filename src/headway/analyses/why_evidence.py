@@ -211,8 +211,9 @@ class Evidence:
         text, figures = self._waited(self._rows(cause, key, window), window)
         if text:
             return text, figures
-        start, end = self.places.code.asleep(thread, cause, window, self.places.waits_of(thread))
-        count, total = len(start), int((end - start).sum())
+        found = self.places.code.asleep(self.places.namesakes(thread), cause, window, self.waits)
+        count = sum(len(start) for _, start, _ in found)
+        total = sum(int((end - start).sum()) for _, start, end in found)
         if not count:
             return [], {}
         name = self.places.thread(thread)[0]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Where = tuple[str | None, int | None]
 
+MOST_NAMESAKES = 1000
 NOWHERE: tuple[None, None] = (None, None)
 CODES = {cause: code for code, cause in enumerate(CAUSES)}
 
@@ -73,13 +74,17 @@ class Places:
         if key >= 0:
             return self.site(self.pieces(cause, key, window))
         if cause in (causes.SLEEP, causes.IO):
-            return self.code.blocked(thread, cause, window, self.waits_of(thread))
+            return self.code.blocked(self.namesakes(thread), cause, window, self.waits)
         return NOWHERE
 
-    def waits_of(self, thread: int) -> tuple[Ints, Ints]:
-        """Return when a thread waited, as starts and ends."""
-        mine = self.waits.thread == thread
-        return self.waits.start[mine], self.waits.end[mine]
+    def namesakes(self, thread: int) -> list[int]:
+        """Return the threads of one name and JVM, which programs start again and again: they are one loss; at most some."""
+        wanted = self._threads.get(thread)
+        if wanted is None:
+            return []
+        return [thread, *(one for one, each in self._threads.items() if each == wanted and one != thread)][
+            :MOST_NAMESAKES
+        ]
 
     def _spans(self, rows: Ints, window: tuple[int, int]) -> tuple[Ints, Ints]:
         return np.maximum(self.waits.start[rows], window[0]), np.minimum(self.waits.end[rows], window[1])
