@@ -131,12 +131,8 @@ class Spool:
     def switches(self) -> np.ndarray:
         """All switches of recorded threads in time order, with the CPU as a further field."""
         every = self._with_cpu(SWITCH)
-        return every[every["flags"] & (PREV_OURS | NEXT_OURS) != 0]
-
-    def others(self) -> np.ndarray:
-        """What tells of threads that are not recorded: `prev_exec_ns` is how long they ran on this CPU."""
-        every = self._with_cpu(SWITCH)
-        return every[(every["flags"] & OTHERS != 0) & (every["flags"] & PREV_OURS == 0)]
+        of_ours: np.ndarray = every[every["flags"] & (PREV_OURS | NEXT_OURS) != 0]
+        return of_ours
 
     def wakings(self) -> np.ndarray:
         """All wakings in time order."""

@@ -108,7 +108,7 @@ def test_samples_get_no_more_than_was_lost_and_what_they_leave_has_its_cause(tmp
 
 
 def test_a_window_has_the_blame_of_its_own_time(tmp_path: Path) -> None:
-    recording = made(tmp_path, [(MAIN, ms, 10, ms >= 40) for ms in range(10, 110, 10)][:-1])
+    recording = made(tmp_path, [(MAIN, ms, 10, int(ms >= 40)) for ms in range(10, 110, 10)][:-1])
     window = (30 * MS, 80 * MS)
     found = profile(recording, "blame", window=window)
     assert found.total == lost_ns(recording, window) == 30 * MS
