@@ -38,8 +38,9 @@ NAMES = tuple(CAUSES)
 PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}
 STILL = (*PHASES, causes.UNKNOWN)
 """Causes while which the program does not run."""
-CALLS = {causes.SLEEP: (2, 3), causes.IO: (4, 5, 6, 7, 9)}
-"""slice.blocked_in; a futex with a timeout is sleep where nobody woke the thread."""
+CALLS = (causes.SLEEP, causes.IO)
+IO_CALLS = (4, 5, 6, 7, 9)
+"""Of slice.blocked_in. Sleep is 3, and a futex with a timeout (2) where nobody woke the thread."""
 MADE = (causes.STARVED, causes.FULL)
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence."""
@@ -56,6 +57,7 @@ class Losses:
         self.waits = waits
         self.places = Places(recording, waits)
         self.evidence = Evidence(self.places)
+        self._still: dict[tuple[str, int], tuple[Ints, Ints]] | None = None
 
     def of(
         self,
@@ -124,27 +126,43 @@ class Losses:
         return Presence(row.core_ns, min(stood or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
 
     def _stood(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[Row, int]:
-        """Return for losses to sleep and I/O that no wait tells of how long one of their threads was blocked so."""
+        """Return for losses to sleep and I/O that no wait tells of how long one of their threads was blocked so.
+
+        Looked up once, for the first account: threads of its phases are among its own, but for a few.
+        """
         mine = [row for row in rows if NAMES[row.cause] in CALLS and row.key < 0 and not row.is_rest]
-        wanted = sorted({thread for row in mine for thread in row.threads})
-        if not wanted or not self.recording.has("slice"):
-            return {}
-        low, high = (self.recording.window_ns[0] + each for each in window)
-        woken = "start_ns - COALESCE(runnable_ns, 0)"
-        found = self.recording.query(
-            f"SELECT thread_id, blocked_in, waker_id < 0 AS alone, {woken} - blocked_ns AS since, {woken} AS until FROM slice"
-            f" WHERE thread_id IN ({', '.join(map(str, wanted))}) AND blocked_in > 1 AND {woken} > $1"
-            f" AND {woken} - blocked_ns < $2",
-            (low, high),
-        ).fetchnumpy()
-        column = {name: np.asarray(values).astype(np.int64) for name, values in found.items()}
-        start, end = np.maximum(column["since"], low), np.minimum(column["until"], high)
-        is_sleep = (column["blocked_in"] == 3) | ((column["blocked_in"] == 2) & (column["alone"] > 0))
-        is_io = np.isin(column["blocked_in"], CALLS[causes.IO])
+        if self._still is None:
+            wanted = sorted({thread for row in mine for thread in row.threads})
+            self._still = self._in_calls(wanted, window) if wanted and self.recording.has("slice") else {}
         told = {}
         for row in mine:
-            use = np.isin(column["thread_id"], row.threads) & (is_sleep if NAMES[row.cause] == causes.SLEEP else is_io)
-            told[row] = Spans.of(start[use], end[use]).total
+            spans = [
+                self._still[name] for name in ((NAMES[row.cause], each) for each in row.threads) if name in self._still
+            ]
+            if spans:
+                start, end = (np.concatenate([each[side] for each in spans]) for side in (0, 1))
+                told[row] = Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
+        return told
+
+    def _in_calls(self, threads: Sequence[int], window: tuple[int, int]) -> dict[tuple[str, int], tuple[Ints, Ints]]:
+        """Return when threads slept and when they did I/O, by cause and thread."""
+        origin = self.recording.window_ns[0]
+        woken = f"start_ns - COALESCE(runnable_ns, 0) - {origin}"
+        is_sleep = "blocked_in = 3 OR (blocked_in = 2 AND waker_id < 0)"
+        is_io = f"blocked_in IN ({', '.join(map(str, IO_CALLS))})"
+        found = self.recording.query(
+            f"SELECT thread_id, {is_sleep} AS is_sleep, {woken} - blocked_ns AS since, {woken} AS until FROM slice"
+            f" WHERE thread_id IN ({', '.join(map(str, threads))}) AND ({is_sleep} OR {is_io}) AND {woken} > $1"
+            f" AND {woken} - blocked_ns < $2",
+            window,
+        ).fetchnumpy()
+        column = {name: np.asarray(values).astype(np.int64) for name, values in found.items()}
+        told = {}
+        for thread in threads:
+            for cause, is_this in ((causes.SLEEP, 1), (causes.IO, 0)):
+                use = (column["thread_id"] == thread) & (column["is_sleep"] == is_this)
+                if use.any():
+                    told[cause, thread] = column["since"][use], column["until"][use]
         return told
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
