@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from headway.analyses import why
+from headway.analyses.why_types import IMBALANCE, LOCK, SCHEDULER, SERIAL, Why
 from headway.store.sweep import Sweep, read_sweep
 from recording_cli import JAVA_17, headway
 from workloads import workloads_jar
@@ -136,6 +138,37 @@ def told_by(of: Sweep) -> dict[str, Any]:
 def test_the_published_limit_is_named_first(name: str, answered: Callable[[str], Answer]) -> None:
     _, said = answered(name)
     assert is_right(CASES[name], said["verdict"]), said
+
+
+LOST_TO = {SEQUENTIAL: SERIAL, LOCKS: LOCK, BALANCE: IMBALANCE}
+WITH_LOSS = [name for name, case in CASES.items() if case.limit in LOST_TO]
+
+
+def account(of: Sweep) -> Why:
+    """Return where the cores went in the recorded parallel run, from its marker on."""
+    own = told_by(of)
+    (run,) = of.select("parallel", 2, recorded=True)
+    recording = of.open(run)
+    begin_ns = recording.window_ns[0]
+    return why.why(recording, window=(own["begin_ns"] - begin_ns, own["end_ns"] - begin_ns))
+
+
+@pytest.mark.parametrize("name", WITH_LOSS)
+def test_one_recording_s_account_has_the_same_limit_first(name: str, answered: Callable[[str], Answer]) -> None:
+    found, _ = answered(name)
+    said = account(found)
+    # Who had a core in the program's place, and who was ready and late, is no cause of the program's own.
+    own = [(cause, ns) for cause, ns in said.by_cause if cause != SCHEDULER]
+    others_ns = (said.account.other_processes_ns or 0) + (said.account.stolen_ns or 0)
+    if sum(ns for _, ns in own) > others_ns:
+        assert own[0][0] == LOST_TO[CASES[name].limit], said.by_cause
+
+
+def test_cores_that_spin_are_used_and_not_lost(answered: Callable[[str], Answer]) -> None:
+    found, _ = answered("spinning barrier")
+    said = account(found)
+    lost = dict(said.by_cause)
+    assert (lost.get(IMBALANCE, 0) + lost.get(LOCK, 0)) / said.account.core_ns < 0.02, said.by_cause
 
 
 def test_lock_time_is_what_the_program_measured_around_its_lock(answered: Callable[[str], Answer]) -> None:
