@@ -5,6 +5,8 @@ longer file is the same chunks again and again, as a long recording has them. Ea
 CPU: CPU time of all its threads, the interpreter's start and imports apart, and the peak of its memory. `jfr print --json`
 writes to /dev/null. Targets: 50 MB per CPU second; 20 times the speed of `jfr print --json` by CPU time and by wall time; at
 most 1 GiB of memory, however long the file.
+
+With `--once` a file of --mb (thousands, say) is imported once instead, and every event must be there as often as its chunks are.
 """
 
 from __future__ import annotations
@@ -105,14 +107,57 @@ def profiler_file(path: Path) -> bool:
     return path.exists()
 
 
+LATER_NS = 100_000_000_000
+"""By so much each repetition is later: a jump of the wall clock after which the reader takes the chunk's own time."""
+
+
+def repeats_in(path: Path, size_mb: float) -> int:
+    return max(1, round(size_mb * MB / path.stat().st_size))
+
+
 def repeated(path: Path, size_mb: float) -> Path:
-    """The same chunks until the file has that size."""
-    data = path.read_bytes()
+    """The same chunks until the file has that size, later each time."""
+    data = bytearray(path.read_bytes())
+    starts, at = [], 0
+    while at < len(data):
+        starts.append(at)
+        at += int.from_bytes(data[at + 8 : at + 16], "big")
     longer = path.with_name(f"{path.stem}-{size_mb:g}mb.jfr")
     with open(longer, "wb") as out:
-        for _ in range(max(1, round(size_mb * MB / len(data)))):
+        for _ in range(repeats_in(path, size_mb)):
             out.write(data)
+            for start in starts:
+                later = int.from_bytes(data[start + 32 : start + 40], "big") + LATER_NS
+                data[start + 32 : start + 40] = later.to_bytes(8, "big")
     return longer
+
+
+def rows_of(directory: Path) -> dict[str, int]:
+    """Rows of the tables that hold one row per event of the file."""
+    tables = json.loads((directory / "manifest.json").read_text())["tables"]
+    return {
+        name: each["rows"] for name, each in tables.items() if name.startswith("jfr_") or name in ("sample", "block")
+    }
+
+
+def once(name: str, path: Path, size_mb: float) -> dict[str, Any]:
+    """Import one long file; say what it took and whether every row came."""
+    measured("import", path)
+    long = repeated(path, size_mb)
+    found = measured("import", long)
+    expected = {
+        table: rows * repeats_in(path, size_mb) for table, rows in rows_of(path.with_suffix(".headway")).items()
+    }
+    got = rows_of(long.with_suffix(".headway"))
+    return {
+        "file": name,
+        "mb": long.stat().st_size / MB,
+        "rows": found["rows"],
+        "import_mb_per_s": found["mb_per_s"],
+        "wall_s": found["wall_ns"] / 1e9,
+        "long_peak_mib": found["peak_kib"] / 1024,
+        "wrong": {table: (got.get(table), rows) for table, rows in expected.items() if got.get(table) != rows},
+    }
 
 
 def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
@@ -142,11 +187,27 @@ def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
     }
 
 
+def report_once(arguments: argparse.Namespace, path: Path) -> int:
+    (jdk_file if arguments.once == "jdk" else profiler_file)(path)
+    row = once({"jdk": "JDK 17", "profiler": "async-profiler"}[arguments.once], path, arguments.mb)
+    print(
+        f"{row['file']}: {row['mb']:.0f} MB, {row['rows']} rows in {row['wall_s']:.0f} s, {row['import_mb_per_s']:.0f} MB "
+        f"per CPU second, peak {row['long_peak_mib']:.0f} MiB; "
+        + (f"wrong: {row['wrong']}" if row["wrong"] else "every row is there")
+    )
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"jfr_import_once": [row]}, indent=1))
+    return 0 if not row["wrong"] and row["long_peak_mib"] <= MOST_MIB else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("KIND", "FILE"), help=argparse.SUPPRESS)
     parser.add_argument("--mb", type=float, default=100.0, help="length of the file")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument(
+        "--once", choices=("jdk", "profiler"), help="import one file of that kind and length, and check it"
+    )
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     arguments = parser.parse_args()
     if arguments.one:
@@ -155,6 +216,8 @@ def main() -> int:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         jdk, profiler = Path(folder) / "jdk.jfr", Path(folder) / "profiler.jfr"
+        if arguments.once:
+            return report_once(arguments, jdk if arguments.once == "jdk" else profiler)
         jdk_file(jdk)
         found.append(compare("JDK 17", jdk, arguments.mb, arguments.runs))
         if profiler_file(profiler):

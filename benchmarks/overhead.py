@@ -19,6 +19,7 @@ import numpy as np
 
 import driven
 import harness
+import in_pairs
 import programs
 import results
 
@@ -105,22 +106,10 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
 
 def main() -> int:
     """Measure and print; return 0 if the targets are reached."""
-    parser = harness.arguments(__doc__)
-    results.arguments(parser)
-    parser.add_argument("--pairs", type=int, help="recorded blocks per program (12; 5 with --quick)")
-    parser.add_argument("--runs", type=int, default=4, help="in a block (4)")
-    parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (20; 10 with --quick)")
+    parser = in_pairs.arguments(__doc__, "recorded")
     parser.add_argument("--c1", action="store_true", help="only the JVM's first compiler")
     options = parser.parse_args()
-    options.warm_up = options.warm_up or (10.0 if options.quick else 20.0)
-    options.pairs = options.pairs or (5 if options.quick else 12)
-    name_of_it = "overhead --c1" if options.c1 else "overhead"
-    measured = results.Results(name_of_it, options)
-    for name in results.chosen(options, programs.available()):
-        harness.progress(f"overhead: {name}, {options.pairs} pairs")
-        measured.add(name, measure(name, options))
-    figures, verdicts = summarise(measured.sessions)
-    return harness.finish(options, name_of_it, {**figures, "sessions": measured.sessions}, verdicts)
+    return in_pairs.carry_out("overhead --c1" if options.c1 else "overhead", options, measure, summarise)
 
 
 if __name__ == "__main__":

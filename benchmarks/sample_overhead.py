@@ -15,6 +15,7 @@ from typing import Any
 
 import driven
 import harness
+import in_pairs
 import programs
 import results
 
@@ -82,21 +83,10 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
 
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
-    parser = harness.arguments(__doc__)
-    results.arguments(parser)
-    parser.add_argument("--pairs", type=int, help="sampled blocks per program (12; 5 with --quick)")
-    parser.add_argument("--runs", type=int, default=4, help="in a block (4)")
-    parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (20; 10 with --quick)")
+    parser = in_pairs.arguments(__doc__, "sampled")
     parser.add_argument("--events", default="cpu", help="what to sample, as --sample takes it (cpu: 100 Hz)")
     options = parser.parse_args()
-    options.warm_up = options.warm_up or (10.0 if options.quick else 20.0)
-    options.pairs = options.pairs or (5 if options.quick else 12)
-    measured = results.Results("sample_overhead", options)
-    for name in results.chosen(options, programs.available()):
-        harness.progress(f"sample overhead: {name}, {options.pairs} pairs")
-        measured.add(name, measure(name, options))
-    figures, verdicts = summarise(measured.sessions)
-    return harness.finish(options, "sample_overhead", {**figures, "sessions": measured.sessions}, verdicts)
+    return in_pairs.carry_out("sample_overhead", options, measure, summarise)
 
 
 if __name__ == "__main__":
