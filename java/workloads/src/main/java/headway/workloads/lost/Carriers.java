@@ -19,6 +19,7 @@ final class Carriers implements Case {
     private static volatile long stillMillis;
 
     private final Setting setting;
+    private volatile long noneReady;
     private final Method start;
     private final URL[] here = {Carriers.class.getProtectionDomain().getCodeSource().getLocation()};
 
@@ -46,6 +47,7 @@ final class Carriers implements Case {
     public void round() {
         int all = setting.threads() * PER_CARRIER;
         AtomicInteger ready = new AtomicInteger(all);
+        noneReady = Long.MAX_VALUE;
         CountDownLatch go = new CountDownLatch(1);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < all; i++) {
@@ -66,14 +68,19 @@ final class Carriers implements Case {
 
     /** While others are ready, the carriers are what is missing; the last ones just sleep. */
     private void stopAndGo(int ready) {
-        Label label = Label.of(ready > 0 && !setting.isRemoved() ? "carriers" : "sleep");
         long begin = System.nanoTime();
+        if (ready == 0 || setting.isRemoved()) {
+            noneReady = begin;
+        }
         if (setting.isRemoved()) {
             Work.sleep(stillMillis);
         } else {
             initialise();
         }
-        setting.ledger().waited(label, begin, System.nanoTime());
+        long end = System.nanoTime();
+        long since = Math.min(Math.max(begin, noneReady), end);
+        setting.ledger().waited(Label.of("carriers"), begin, since);
+        setting.ledger().waited(Label.of("sleep"), since, end);
         // A virtual thread has no CPU clock of its own: a fixed amount of work instead.
         Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER / 2));
     }
