@@ -268,6 +268,31 @@ def test_regions_that_match_nothing_or_everything_are_told(tmp_path: Path) -> No
     assert not taken_apart(forked(), tmp_path, IN_WORK).notices
 
 
+@pytest.mark.parametrize(("turn", "is_told"), [(10, True), (20, True), (50, False)])
+def test_a_region_that_alternates_faster_than_samples_come_is_told(tmp_path: Path, turn: int, is_told: bool) -> None:
+    inside = (*MAIN, "org.example.App.work")
+    samples = [each for at in range(0, 2000, turn) for each in every(0, at, at + turn, (MAIN, inside)[at // turn % 2])]
+    threads = [FakeThread("app", 0, [("R", 2000)], "main")]
+    made = MadeRun(threads, [], wall=2000, stacks=STACKS, samples={"cpu": samples})
+    found = taken_apart(made, tmp_path, IN_WORK)
+    assert [notice.id for notice in found.notices] == (["HW496"] if is_told else [])
+    assert abs(found.primitives[0].cpu_ns - 1000) <= turn
+
+
+def test_a_short_region_whose_begin_and_end_workers_show_is_not_told(tmp_path: Path) -> None:
+    # Forty instances of 10, a sample each: the workers' idle times between them are exact.
+    work = [state for _ in range(40) for state in (("R", 10), ("B", 10))]
+    main = [state for _ in range(40) for state in (("B", 10), ("R", 10))]
+    samples = [
+        each for at in range(0, 800, 20) for each in every(1, at, at + 10, WORK) + every(0, at + 10, at + 20, MAIN)
+    ]
+    threads = [FakeThread("app", 0, main, "main"), FakeThread("app", 0, work, "worker")]
+    made = MadeRun(threads, [], wall=800, stacks=STACKS, samples={"cpu": samples})
+    found = taken_apart(made, tmp_path, IN_WORK)
+    assert not found.notices
+    assert (found.primitives[0].instances, found.primitives[0].wall_ns) == (40, 400)
+
+
 def test_without_samples_the_time_with_more_than_one_active_thread_stands_for_the_region(tmp_path: Path) -> None:
     made = forked()
     made.samples = {}

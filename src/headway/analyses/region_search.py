@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.05
 _MOST_REGIONS = 8
 _RECORDINGS = 3
-_CHECKED = ("HW490", "HW491", "HW492")
+_CHECKED = ("HW490", "HW491", "HW492", "HW496")
 _POOLS = (
     ("parallel stream", re.compile(r"java\.util\.stream\.")),
     ("fork/join", re.compile(r"java\.util\.concurrent\.ForkJoin")),
@@ -83,7 +83,7 @@ def with_regions(sweep: Sweep) -> Sweep:
 
 
 def with_checks(sweep: Sweep) -> Sweep:
-    """Return a sweep with what is to be said of its regions among its messages (HW490 to HW492), of one run per program.
+    """Return a sweep with what is to be said of its regions among its messages (HW490 to HW492, HW496), of one run per program.
 
     Raises what `open_recording` and `regions_of` raise.
     """

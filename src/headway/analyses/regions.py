@@ -21,6 +21,7 @@ import numpy as np
 
 from headway.analyses.region_instances import instances
 from headway.analyses.region_labels import Samples, Stacks, load_samples, load_stacks
+from headway.analyses.region_pace import hasty
 from headway.analyses.region_threads import ThreadTime, ThreadTimes, load_threads, lock_evidence
 from headway.analyses.spans import Measure, Spans
 from headway.analyses.speedup_types import REST, RegionPrimitives
@@ -81,7 +82,7 @@ def regions_of(recording: Recording, regions: Sequence[SweepRegion], window: tup
     rows = tuple(parts.of(name, spans) for name, spans in zip((*named, REST), found.spans, strict=True))
     names = tuple(thread.name for thread in times.threads if thread.thread_id in found.workers)
     busiest = max((int(thread.cpu.within(within).sum()) for thread in times.threads), default=None)
-    notices = _notices(recording, regions, samples, within)
+    notices = _notices(recording, regions, samples, within) + _pace(recording, regions, samples, found.workers)
     return Regions(rows, notices, tuple(found.spans), names, busiest)
 
 
@@ -103,6 +104,17 @@ def _notices(
         elif share >= _EVERYTHING:
             found.append(Notice.of("HW491", name=region.name, pattern=region.pattern, path=recording.path, share=share))
     return tuple(found)
+
+
+def _pace(
+    recording: Recording, regions: Sequence[SweepRegion], samples: Samples | None, workers: frozenset[int]
+) -> tuple[Notice, ...]:
+    """Return HW496 for the region that comes and goes fastest, if samples can't tell its instances."""
+    found = hasty(samples, workers, len(regions)) if samples is not None else {}
+    if not found:
+        return ()
+    region = min(found, key=lambda each: found[each])
+    return (Notice.of("HW496", name=regions[region].name, samples=found[region], path=recording.path),)
 
 
 class _Parts:

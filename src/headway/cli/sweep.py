@@ -162,7 +162,7 @@ def _note_regions(path: Path) -> None:
             say(Notice(notice.id, notice.message, notice.remedy))
 
 
-_OF_REGIONS = ("HW490", "HW491", "HW492", "HW493")
+_OF_REGIONS = ("HW490", "HW491", "HW492", "HW493", "HW496")
 
 
 def _check_sample(text: str) -> None:

@@ -342,4 +342,13 @@ ROWS: tuple[Message, ...] = (
         "found anywhere in a thread's name.",
         "headway threads {path}",
     ),
+    Message(
+        "HW496",
+        "a region that comes and goes faster than samples",
+        "region {name} comes and goes faster than samples tell: its stretches in {path} are {samples:.1f} samples long",
+        "Where no worker shows when a region goes on (a sequential program, or workers with several regions), its begin and end "
+        "are known to half a sampling interval. Its time over the whole run is right on average; its single instances, their "
+        "number and their balance are not.",
+        "headway sweep --sample cpu:1ms ...   (or one --region for what alternates)",
+    ),
 )
