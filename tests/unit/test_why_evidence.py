@@ -142,6 +142,27 @@ def test_a_barrier_is_told_by_its_trips_though_those_who_wake_pass_on_the_waking
     assert (figures["meetings"], figures["last_times"]) == (2, 1)
 
 
+def test_who_is_through_a_phaser_and_waits_again_before_the_others_are_woken_waits_for_the_next_trip(
+    tmp_path: Path,
+) -> None:
+    made = Made(
+        threads([("R", 90)], [("R", 90)], [("R", 90)]),
+        [
+            Wait(1, 0, 0, 30, waker=0, waking=28, stack=0),
+            Wait(2, 1, 5, 50, waker=0, waking=48, stack=0),
+            Wait(
+                1, 2, 35, 70, waker=2, waking=68, stack=0
+            ),  # has begun before the second one of the first trip was woken
+            Wait(0, 3, 52, 74, waker=1, waking=73, stack=0),  # by one that was let go itself
+        ],
+        wall=WALL,
+        classes=["java.util.concurrent.Phaser$QNode"] * 4,
+        stacks=[(*LATCH[:2], ("java.util.concurrent.Phaser", "arriveAndAwaitAdvance"), (APP, "step"))],
+    )
+    places, _ = explained(open_recording(made.write(tmp_path / "r")))
+    assert places.waits.target.tolist() == [0, 0, 2, 2]
+
+
 def test_a_consumer_starves_for_the_producer_even_where_another_consumer_woke_it(tmp_path: Path) -> None:
     made = Made(
         threads([("R", 90)], [("B", 30), ("R", 10)], [("B", 50), ("R", 10)]),

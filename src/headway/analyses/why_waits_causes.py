@@ -178,13 +178,17 @@ def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = N
         return blocks.waker[rows]
     found = np.full(len(rows), -1, dtype=np.int64)
     let_go: dict[tuple[int, int], tuple[int, int, int]] = {}
+    woke: dict[tuple[int, int], int] = {}
     order = np.argsort(blocks.waking[rows], kind="stable")
     facts = (key, blocks.thread, blocks.waker, blocks.began, blocks.waking, blocks.full)
     columns = (order, *(each[rows][order] for each in facts))
     for at, place, thread, waker, began, waking, gone in zip(*(column.tolist() for column in columns), strict=True):
         when, who, since = let_go.get((place, waker), (-1, -1, 0))
         if began >= when or (at_once_ns is not None and waking - since > at_once_ns):
-            when, who = waking, waker
+            # Whom it woke first told when all could go on: who was quick may wait for the next time when it wakes the others.
+            first = woke.get((place, waker), -1)
+            when, who = first if began < first else waking, waker
+            woke[place, waker] = when
         let_go[place, thread] = when, who, gone
         found[at] = who
     return found

@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -162,7 +163,8 @@ public final class WaitedFor {
         for (int round = 0; round < rounds; round++) {
             Future<?> future = pool.submit(() -> {
                 worker.set(Thread.currentThread().getId());
-                Work.await(() -> isBlocked(me));
+                // Not at the pool's own queue.
+                Work.await(() -> LockSupport.getBlocker(me) instanceof Future && isBlocked(me));
             });
             Work.await(() -> worker.get() != 0);
             waitFor(worker.get(), () -> get(future));
