@@ -14,7 +14,7 @@ import pytest
 import lost_programs
 from headway.store import open_recording
 from lost_programs import PRECISE, TARGET, Comparison
-from recording_cli import JAVA_17, headway, javas
+from recording_cli import JAVA_17, headway
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
@@ -148,16 +148,3 @@ def test_two_jvms_in_one_recording_each_have_their_causes(tmp_path: Path) -> Non
     pids = {row["place"]["pid"] for row in of["lost"] if row["cause"] == "sleep"} - {None}
     if lost(of, "sleep") > (of["stolen_ns"] or 0) + (of["other_processes_ns"] or 0):  # else others had the cores
         assert len(pids) == 2, of["lost"]
-
-
-def test_virtual_threads_without_a_carrier_lose_cores_to_the_carriers(tmp_path: Path) -> None:
-    java_25 = javas()[1]
-    workloads_jar()
-    output = tmp_path / "carriers.headway"
-    _, *rest = lost_programs.command(["carriers"], 0.8, 6)
-    cores = len(os.sched_getaffinity(0))
-    jvm = (f"-Djdk.virtualThreadScheduler.parallelism={cores}", f"-Djdk.virtualThreadScheduler.maxPoolSize={cores}")
-    done = headway("record", "--locks", "--virtual-threads", "-o", output, "--", java_25, *jvm, *rest)
-    assert done.returncode == 0, done.stderr
-    found = compared(during(output, done.stdout, "carriers"), output, done.stdout, "carriers")
-    assert found.share("carriers") >= TARGET, found
