@@ -1,11 +1,9 @@
-"""`headway why` at the edges: no blocking, only sleeping, thousands of threads, a CPU quota, several JVMs, the JVM's start."""
+"""`headway why` at the edges: no blocking, only sleeping, thousands of threads, several JVMs, the JVM's start."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,6 @@ from recording_cli import JAVA_17, headway
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
-
-CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
 
 
 def play(directory: Path, case: str, *options: str, size: float = 0.8, rounds: int = 3, **run: Any) -> tuple[Path, str]:
@@ -98,43 +94,6 @@ def test_before_main_cores_are_lost_to_the_start_of_the_jvm(tmp_path: Path) -> N
     of = account(output, "--from", f"{begun_ns - origin_ns}ns", "--to", f"{started_ns - origin_ns}ns")
     own = of["lost_ns"] - lost(of, "scheduler")  # late, but ready: the machine's doing
     assert lost(of, "jvm_start") >= TARGET * own
-
-
-@contextmanager
-def cpu_group(quota_us: int, period_us: int) -> Iterator[Path]:
-    """Make a cgroup with a CPU quota, and remove it; skip the test where cgroups of version 1 can't be made."""
-    group = CPU_GROUPS / f"headway-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        (group / "cpu.cfs_period_us").write_text(str(period_us))
-        (group / "cpu.cfs_quota_us").write_text(str(quota_us))
-    except OSError as error:
-        pytest.skip(f"no CPU quota can be set here (needs {CPU_GROUPS}, cgroup version 1): {error}")
-    try:
-        yield group
-    finally:
-        group.rmdir()
-
-
-def throttled_ns(group: Path) -> int:
-    """Return how long the kernel kept threads of a group off their CPUs, summed over CPUs."""
-    stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
-    return int(stat["throttled_time"])
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_what_a_quota_keeps_from_running_is_lost_to_the_quota(tmp_path: Path) -> None:
-    with cpu_group(100_000, 100_000) as group:
-
-        def enter() -> None:
-            (group / "cgroup.procs").write_text("0")
-
-        recording, said = play(tmp_path, "busy", rounds=20, preexec_fn=enter)
-        throttled = throttled_ns(group)
-    assert throttled > 0
-    of = account(recording)
-    during_it = noise(of, recording, said, "busy")
-    assert TARGET * (throttled - during_it) <= lost(of, "cpu_quota") <= (1 + PRECISE) * throttled
 
 
 def test_two_jvms_in_one_recording_each_have_their_causes(tmp_path: Path) -> None:
