@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses import why_sweep, why_waits
-from headway.analyses.blame import _shared_out, _whole
+from headway.analyses.blame import _pools, _shared_out, _whole
 from headway.analyses.profile import NO_CODE, profile
 from headway.analyses.profile_tree import flat
+from headway.analyses.why_types import BLOCKED, CAUSES, IO, LOCK, SLEEP
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
@@ -37,7 +38,7 @@ def slices(*rows: tuple[int, int, int, int]) -> pa.Table:
     )
 
 
-def made(path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: bool = True) -> Recording:
+def made(path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: bool = True, **facts: Any) -> Recording:
     """Two cores for 100 ms. MAIN runs all the time, OTHER from 60 on; samples are (thread, ms, weight in ms, stack)."""
     methods = ["start", "work"]
     threads = [
@@ -61,7 +62,7 @@ def made(path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: b
         written["activity"] = activity((60, 1), (40, 2))
     manifest = {
         **{"mode": "ebpf", "state": "complete", "affinity": [0, 1], "recorded_cores": 2, "pid": 10},
-        "window": {"start_ns": 0, "end_ns": 100 * MS},
+        **{"window": {"start_ns": 0, "end_ns": 100 * MS}, **facts},
     }
     return open_recording(write_recording(path / "a.headway", manifest, written))
 
@@ -153,6 +154,23 @@ def test_pools_are_divided_in_proportion_and_to_the_last_nanosecond() -> None:
     assert left[1:3].sum() == 4
     assert left[3] == 9
     assert got.sum() + left.sum() == lost.sum()
+
+
+@pytest.mark.parametrize("cause", [SLEEP, IO, BLOCKED])
+def test_who_kept_a_lock_and_slept_is_blamed_for_the_lock_and_no_code_for_the_sleep(cause: str) -> None:
+    names = list(CAUSES)
+    who, lost = np.array([MAIN, MAIN]), np.array([5000, 5000])
+    pool = _pools(np.array([names.index(LOCK), names.index(cause)]), who)
+    got, left = _shared_out(np.array([MAIN]), np.array([5000.0]), pool, lost)
+    assert (got.tolist(), left.tolist()) == ([5000], [0, 5000])
+
+
+def test_a_quota_that_sets_the_number_of_cores_is_said_of_blame_too(tmp_path: Path) -> None:
+    samples = [(MAIN, 10, 10, 0)]
+    assert "HW486" not in {each.id for each in profile(made(tmp_path / "all", samples), "blame").notices}
+    recording = made(tmp_path / "quota", samples, quota_cores=1.5)
+    (said,) = (each for each in profile(recording, "blame").notices if each.id == "HW486")
+    assert "1.5" in str(said)
 
 
 def test_rounding_keeps_the_sums_of_groups() -> None:

@@ -22,11 +22,12 @@ import numpy as np
 
 from headway.analyses import activity, why_cores, why_sweep, why_waits
 from headway.analyses.profile_sources import NO_THREAD, NOBODY, UNWALKED, Weights, blameless, summed
-from headway.analyses.why_types import CAUSES, FEW, GC, SERIAL, START, USED
+from headway.analyses.why_types import BLOCKED, CAUSES, FEW, GC, IO, SERIAL, SLEEP, START, USED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.errors import Notice
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -34,18 +35,21 @@ if TYPE_CHECKING:
 
 _CODE = {cause: code for code, cause in enumerate(CAUSES)}
 _UNDIRECTED = [_CODE[cause] for cause in (SERIAL, FEW, START)]
-_ALL, _COLLECTORS = -1, -2
-"""Pools of core time beside those of the single threads: what is nobody's alone, and what the collector's threads have."""
+_ALL, _COLLECTORS, _NO_CODE = -1, -2, -3
+"""Pools of core time beside those of the single threads: what is nobody's alone, what the collector's threads have, and what no
+code that ran is to blame for."""
+_OWN = [_CODE[cause] for cause in (SLEEP, IO, BLOCKED)]
+"""The thread of their rows is the one that slept or read itself: it is not what others waited for, and no sample is of that time."""
 
 
-def blamed(recording: Recording, window: tuple[int, int] | None) -> Weights:
-    """Return lost core time by thread and stack, of a window (ns from the recording's start) or of all.
+def blamed(recording: Recording, window: tuple[int, int] | None) -> tuple[Weights, list[Notice]]:
+    """Return lost core time by thread and stack, of a window (ns from the recording's start) or of all; and what to say of it.
 
     Raises HeadwayError as `why_sweep.sweep`.
     """
     span = window or (0, recording.wall_ns)
     active = activity.load(recording, window)
-    cores, _ = why_cores.available(recording, active)
+    cores, quota = why_cores.available(recording, active)
     ns, thread, stack, weight = _samples(recording, span)
     found = why_sweep.sweep(
         recording,
@@ -69,7 +73,7 @@ def blamed(recording: Recording, window: tuple[int, int] | None) -> Weights:
     # Virtual threads have numbers of their own that the table `thread` does not know.
     named = np.where((who >= 0) & (who < len(kinds)), who, np.where(who >= 0, NO_THREAD, NOBODY))
     keep = np.concatenate([blame > 0, left > 0])
-    return summed(
+    weights = summed(
         *(
             np.concatenate(both)[keep]
             for both in (
@@ -80,6 +84,7 @@ def blamed(recording: Recording, window: tuple[int, int] | None) -> Weights:
             )
         )
     )
+    return weights, [quota] if quota else []
 
 
 def _samples(recording: Recording, span: tuple[int, int]) -> tuple[Ints, Ints, Ints, Ints]:
@@ -110,8 +115,8 @@ def _running_per_executed(recording: Recording, span: tuple[int, int], threads: 
 
 
 def _pools(cause: Ints, who: Ints) -> Ints:
-    """Return the pool of each row of the account: a thread_id, _ALL, or _COLLECTORS; -3 for rows that blame nobody."""
-    pool = np.where(who >= 0, who, -3)
+    """Return the pool of each row of the account: a thread_id, _ALL, _COLLECTORS or _NO_CODE."""
+    pool = np.where((who >= 0) & ~np.isin(cause, _OWN), who, _NO_CODE)
     pool[np.isin(cause, _UNDIRECTED)] = _ALL
     pool[cause == _CODE[GC]] = _COLLECTORS
     return pool

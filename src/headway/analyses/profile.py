@@ -93,13 +93,13 @@ def profile(
     if not events_of(event) <= set(events):
         raise HeadwayError("HW440", path=recording.path, event=event, recorded=_list(events), how=_how(event))
     kinds = kinds or (PROGRAM_KINDS if event == OFF_CPU else ALL_KINDS)
-    weights = _weights(recording, event, events, None if span == (0, recording.wall_ns) else span, kinds)
+    weights, told = _weights(recording, event, events, None if span == (0, recording.wall_ns) else span, kinds)
     if not len(weights.weight):
         raise HeadwayError("HW443", path=recording.path, event=event, start=span[0] / 1e9, end=span[1] / 1e9)
     weights, threads = _of_threads(recording, event, weights, thread, only, kinds)
     stacks = load_stacks(recording, np.append(weights.stack, LIGHTER), by_line)
     found, notices = _of_region(recording, weights, stacks, region, event)
-    return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), notices)
+    return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), [*told, *notices])
 
 
 def busiest_thread(recording: Recording, window: tuple[int, int] | None = None) -> int:
@@ -136,15 +136,15 @@ def _window(recording: Recording, window: tuple[int, int] | None) -> tuple[int, 
 
 def _weights(
     recording: Recording, event: str, events: Collection[str], window: tuple[int, int] | None, kinds: tuple[str, ...]
-) -> Weights:
+) -> tuple[Weights, list[Notice]]:
     if event == OFF_CPU:
-        return off_cpu(recording, window, kinds)
+        return off_cpu(recording, window, kinds), []
     if event == BLAME:
         return blamed(recording, window)
     if event == LOCK and lock_data.has_locks(recording):
-        return contended(recording, window)
+        return contended(recording, window), []
     assert event in events
-    return sampled(recording, event, window)
+    return sampled(recording, event, window), []
 
 
 def events_of(event: str) -> set[str]:
