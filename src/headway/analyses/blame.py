@@ -39,7 +39,7 @@ _ALL, _COLLECTORS, _NO_CODE = -1, -2, -3
 """Pools of core time beside those of the single threads: what is nobody's alone, what the collector's threads have, and what no
 code that ran is to blame for."""
 _OWN = [_CODE[cause] for cause in (SLEEP, IO, BLOCKED)]
-"""The thread of their rows is the one that slept or read itself: it is not what others waited for, and no sample is of that time."""
+"""The thread of their rows is the one that slept or read itself: no sample of it is of that time."""
 
 
 def blamed(recording: Recording, window: tuple[int, int] | None) -> tuple[Weights, list[Notice]]:

@@ -83,7 +83,7 @@ def _answer(
     waits = why_waits.load(recording, span)
     cuts = [each.start_ns for each in stretches[1:]]
     sweep = why_sweep.sweep(recording, waits, cores=float(cores), window=span, cuts=cuts)
-    losses = Losses(recording, waits)
+    losses = Losses(recording, waits, span)
     may_exceed = cores != why_cores.known_cpus(recording)
     whole = _account(losses, sweep.segments, active, sweep, may_exceed)
     parts = [whole]

@@ -20,6 +20,7 @@ from headway.analyses.why_bounds import Ground, Presence, bound
 from headway.analyses.why_evidence import Evidence
 from headway.analyses.why_places import Places
 from headway.analyses.why_rows import Row, rows_of, there
+from headway.analyses.why_times import Times
 from headway.analyses.why_types import CAUSES, Loss, Place
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown"
 STILL = (*PHASES, causes.UNKNOWN)
 """Causes while which the program does not run."""
 CALLS = (causes.SLEEP, causes.IO)
-IO_CALLS = (4, 5, 6, 7, 9)
-"""Of slice.blocked_in. Sleep is 3, and a futex with a timeout (2) where nobody woke the thread."""
 MADE = (causes.STARVED, causes.FULL)
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence."""
@@ -51,13 +50,13 @@ OF_A_PHASE = 3
 class Losses:
     """Makes the losses of accounts of one recording."""
 
-    def __init__(self, recording: Recording, waits: Waits) -> None:
-        """Nothing is loaded until it is needed."""
+    def __init__(self, recording: Recording, waits: Waits, span: tuple[int, int]) -> None:
+        """Nothing is loaded until it is needed. All accounts lie within the span."""
         self.recording = recording
         self.waits = waits
         self.places = Places(recording, waits)
         self.evidence = Evidence(self.places)
-        self._still: dict[tuple[str, int], tuple[Ints, Ints]] | None = None
+        self.times = Times(recording, span)
 
     def of(
         self,
@@ -73,8 +72,8 @@ class Losses:
             np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
         )
         rows = rows_of(cause, key, thread, lost.astype(float), core_ns, self.places.thread)
-        stood = self._stood(rows, window)
         waited = there(self.waits, [row.key for row in rows], window)
+        ran = self._makers_ran(rows, window)
         running = sum(row.core_ns for row in rows if NAMES[row.cause] not in STILL)
         found = []
         for number, row in enumerate(rows):
@@ -82,7 +81,7 @@ class Losses:
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             is_told = is_whole and share >= EXPLAINED and not row.is_rest
             text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
-            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running, stood)
+            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running, ran)
             found.append(Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures))
         return tuple(found)
 
@@ -105,65 +104,37 @@ class Losses:
         window: tuple[int, int],
         ground: Ground,
         running_ns: int,
-        stood: Mapping[Row, int],
+        ran: Mapping[int, int],
     ) -> float | None:
         cause = NAMES[row.cause]
         of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
-        return bound(cause, self._presence(row, waited, window, of_lost, stood.get(row, 0)), ground)
+        maker = self._maker(row, ground, ran) if cause in MADE else 0
+        return bound(cause, self._presence(row, waited, window, of_lost, maker), ground)
 
     def _presence(
-        self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float, stood: int
+        self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float, maker: int
     ) -> Presence:
         cause = NAMES[row.cause]
         wall = window[1] - window[0]
-        maker = self._ran.get(row.thread, 0) if cause in MADE else 0
         if waited is not None:
             threads = waited.peak + 1 if waited.peak else 0
             return Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_lost)
         if cause in PHASES:
             told = self._phases(PHASES[cause], window)
             return Presence(row.core_ns, told or min(row.core_ns, wall), of_lost=of_lost)
+        stood = self.times.in_calls(cause, row.threads, window) if cause in CALLS and row.key < 0 else 0
         return Presence(row.core_ns, min(stood or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
 
-    def _stood(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[Row, int]:
-        """Return for losses to sleep and I/O that no wait tells of how long one of their threads was blocked so.
+    def _makers_ran(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[int, int]:
+        """Return how long the threads that the other side of a queue waited for ran within the window."""
+        makers = {each for row in rows if NAMES[row.cause] in MADE for each in row.threads if each >= 0}
+        return self.times.ran(makers, window)
 
-        Looked up once, for the first account: threads of its phases are among its own, but for a few.
-        """
-        mine = [row for row in rows if NAMES[row.cause] in CALLS and row.key < 0 and not row.is_rest]
-        if self._still is None:
-            wanted = sorted({thread for row in mine for thread in row.threads})
-            self._still = self._in_calls(wanted, window) if wanted and self.recording.has("slice") else {}
-        told = {}
-        for row in mine:
-            spans = [
-                self._still[name] for name in ((NAMES[row.cause], each) for each in row.threads) if name in self._still
-            ]
-            if spans:
-                start, end = (np.concatenate([each[side] for each in spans]) for side in (0, 1))
-                told[row] = Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
-        return told
-
-    def _in_calls(self, threads: Sequence[int], window: tuple[int, int]) -> dict[tuple[str, int], tuple[Ints, Ints]]:
-        """Return when threads slept and when they did I/O, by cause and thread."""
-        origin = self.recording.window_ns[0]
-        woken = f"start_ns - COALESCE(runnable_ns, 0) - {origin}"
-        is_sleep = "blocked_in = 3 OR (blocked_in = 2 AND waker_id < 0)"
-        is_io = f"blocked_in IN ({', '.join(map(str, IO_CALLS))})"
-        found = self.recording.query(
-            f"SELECT thread_id, {is_sleep} AS is_sleep, {woken} - blocked_ns AS since, {woken} AS until FROM slice"
-            f" WHERE thread_id IN ({', '.join(map(str, threads))}) AND ({is_sleep} OR {is_io}) AND {woken} > $1"
-            f" AND {woken} - blocked_ns < $2",
-            window,
-        ).fetchnumpy()
-        column = {name: np.asarray(values).astype(np.int64) for name, values in found.items()}
-        told = {}
-        for thread in threads:
-            for cause, is_this in ((causes.SLEEP, 1), (causes.IO, 0)):
-                use = (column["thread_id"] == thread) & (column["is_sleep"] == is_this)
-                if use.any():
-                    told[cause, thread] = column["since"][use], column["until"][use]
-        return told
+    def _maker(self, row: Row, ground: Ground, ran: Mapping[int, int]) -> int:
+        """Return the work of the slow side of a queue. All work may be its, where that is not known: of virtual threads, say."""
+        if not 0 <= row.thread < self.waits.platform_threads:
+            return ground.work_ns
+        return sum(ran.get(thread, 0) for thread in row.threads)
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
         """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
@@ -179,8 +150,3 @@ class Losses:
             start = np.array([row[1] for row in rows if row[0] == kind], dtype=np.int64) - origin
             found[kind] = start, start + np.array([row[2] for row in rows if row[0] == kind], dtype=np.int64)
         return found
-
-    @cached_property
-    def _ran(self) -> Mapping[int, int]:
-        """Return how long each thread ran in all."""
-        return dict(self.recording.query("SELECT thread_id, coalesce(running_ns, 0) FROM thread").fetchall())

@@ -1,0 +1,79 @@
+"""How long did threads run, sleep and do I/O within a window? What the kernel says, for the bounds of losses.
+
+Method     running time is what the account counts as used: without what the host stole, which is spread evenly over its running
+           interval. Sleeps and I/O of threads are read once for the whole span; windows in it only cut them.
+Wrong when what a thread did was recorded without its system calls: then it did neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.lock_data import whole
+from headway.analyses.spans import Spans
+from headway.analyses.why_code import IN_IO, IN_SLEEP, column_names
+from headway.analyses.why_types import IO, SLEEP
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+
+class Times:
+    """Looks times up in the slices of one recording, within a span (ns from its start)."""
+
+    def __init__(self, recording: Recording, span: tuple[int, int]) -> None:
+        """Nothing is loaded until it is needed."""
+        self.recording = recording
+        self.span = span
+        self._calls: dict[tuple[str, int], tuple[Ints, Ints]] = {}
+        self._read: set[int] = set()
+
+    def ran(self, threads: Collection[int], window: tuple[int, int]) -> Mapping[int, int]:
+        """Return how long threads ran within a window."""
+        if not threads or not self.recording.has("slice"):
+            return {}
+        low, high = (self.recording.window_ns[0] + each for each in window)
+        inside = f"LEAST(start_ns + running_ns, {high}) - GREATEST(start_ns, {low})"
+        rows = self.recording.query(
+            f"SELECT thread_id, SUM(({inside}) * (1 - COALESCE(stolen_ns, 0) / running_ns)) FROM slice"
+            f" WHERE thread_id IN ({_list(threads)}) AND start_ns < {high} AND start_ns + running_ns > {low} GROUP BY 1"
+        ).fetchall()
+        return {thread: round(ns) for thread, ns in rows}
+
+    def in_calls(self, cause: str, threads: Collection[int], window: tuple[int, int]) -> int:
+        """Return how long at least one of some threads slept or did I/O (`cause`) within a window."""
+        self._read_calls(set(threads) - self._read)
+        found = [self._calls[cause, thread] for thread in threads if (cause, thread) in self._calls]
+        if not found:
+            return 0
+        start, end = (np.concatenate([each[side] for each in found]) for side in (0, 1))
+        return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
+
+    def _read_calls(self, threads: set[int]) -> None:
+        self._read |= threads
+        if not threads or not self.recording.has("slice"):
+            return
+        if "blocked_in" not in column_names(self.recording, "slice"):
+            return
+        woken = f"s.start_ns - COALESCE(s.runnable_ns, 0) - {self.recording.window_ns[0]}"
+        found = self.recording.query(
+            f"SELECT CAST(s.thread_id AS BIGINT) * 2 + {IN_SLEEP}::INT AS who, {woken} AS until, s.blocked_ns FROM slice s"
+            f" WHERE s.thread_id IN ({_list(threads)}) AND ({IN_SLEEP} OR {IN_IO}) AND s.blocked_ns > 0"
+            f" AND {woken} > {self.span[0]} AND {woken} - s.blocked_ns < {self.span[1]} ORDER BY who"
+        ).fetchnumpy()
+        who, until, blocked = (whole(found[name]) for name in ("who", "until", "blocked_ns"))
+        first = np.flatnonzero(np.diff(who, prepend=-1))
+        for one, a, b in zip(who[first].tolist(), first.tolist(), [*first[1:].tolist(), len(who)], strict=True):
+            self._calls[SLEEP if one % 2 else IO, one // 2] = until[a:b] - blocked[a:b], until[a:b]
+
+
+def _list(threads: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(threads)))
