@@ -49,6 +49,8 @@ CAUSES = {
 """The programs with one cause, and its name."""
 TARGET = 0.95
 PRECISE = 0.05
+CLEAR = 0.5
+"""A comparison says something only where less than this part of what is known is noise: beyond it a wrong account passes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +197,28 @@ class Comparison:
         beyond = self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns - self.unready_ns
         return max(0.0, beyond / (sum(self.case.known_ns.values()) or self.core_ns))
 
-    def order_is_right(self) -> bool:
-        """Return whether causes that differ by more than the noise come in the right order."""
-        known = sorted(self.case.known_ns.items(), key=lambda each: -each[1])
-        noise = self.noise_ns + self.case.unnamed_ns
-        return all(
-            self.found_ns[first] > self.found_ns[second]
-            for (first, more), (second, less) in pairwise(known)
-            if more - noise > less * (1 + PRECISE)
+    def undecided(self) -> str | None:
+        """Return why neither a right nor a wrong account could be told by this run; None where it can."""
+        known = {cause: ns for cause, ns in self.case.known_ns.items() if cause in meant(self.case.name)}
+        if not known:
+            return f"{self.case.name}: the program lost nothing to the cause that it is made for"
+        least, forgiven = min(known.values()), self.noise_ns + self.unready_ns
+        if forgiven < CLEAR * least:
+            return None
+        return (
+            f"{self.case.name}: others used, the host took, or threads waited for {forgiven / 1e6:.0f} core-ms; "
+            f"that is not below half of the {least / 1e6:.0f} core-ms whose cause is known"
         )
+
+    def in_order(self) -> bool | None:
+        """Return whether the causes that it is made for come in the right order; None where noise is as large as the difference."""
+        known = [each for each in self.case.known_ns.items() if each[0] in meant(self.case.name)]
+        known.sort(key=lambda each: -each[1])
+        noise = self.noise_ns + self.case.unnamed_ns
+        pairs = list(pairwise(known))
+        if not pairs or any(more - noise <= less * (1 + PRECISE) for (_, more), (_, less) in pairs):
+            return None
+        return all(self.found_ns[first] > self.found_ns[second] for (first, _), (second, _) in pairs)
 
 
 def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
@@ -213,7 +228,8 @@ def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
     beside = ("jit", "headway") if "gc_pause" in case.known_ns else ("gc", "jit", "vm", "headway")
     noise = sum(used[kind] for kind in beside) + (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
     known = case.known_ns
-    late = 0 if "scheduler" in known else ready.woken_ns
+    # Where waiting for a core is the cause itself, it is no noise.
+    late, unready = (0, 0) if "scheduler" in known else (ready.woken_ns, ready.all_ns - ready.woken_ns)
     return Comparison(
         case=case,
         found_ns={cause: _sum(account, lambda row, c=cause: row["cause"] == c) for cause in known},
@@ -225,7 +241,7 @@ def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
             for cause in known
         },
         noise_ns=noise + late + case.waiting_cpu_ns,
-        unready_ns=ready.all_ns - ready.woken_ns,
+        unready_ns=unready,
         elsewhere_ns=_sum(account, lambda row: row["cause"] not in known),
         core_ns=account["core_ns"],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,24 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 # Joins of pooled futures are in benchmarks/why_attribution.py alone: now and then one of six rounds is given to another cause.
 ONE_CAUSE = [*(name for name in CAUSES if name != "future"), "alone"]
-TWO_CAUSES = ["serial+sleep", "lock+barrier", "join+io", "monitor+serial"]
+# One of the two twice in each round: it is the larger one by more than noise.
+TWO_CAUSES = ["serial+sleep+sleep", "lock+barrier+barrier", "join+io+io", "monitor+serial+serial"]
 NO_CAUSE = ["busy"]
+SIZE = 0.8
 ROUNDS = 6
+AGAIN = 2
+"""How often a case is recorded once more, alone, when noise leaves nothing to be told."""
 
 
 @dataclass
 class Recorded:
     """A recording of several cases, and what the program said of each."""
 
+    directory: Path
     recording: Recording
     cases: dict[str, Played]
     accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    again: dict[str, list[Recorded]] = field(default_factory=dict)
 
     def account(self, name: str) -> dict[str, Any]:
         """Return the account of the time in which a case played."""
@@ -48,29 +54,46 @@ class Recorded:
         case = self.cases[name]
         return lost_programs.compare(case, self.account(name), lost_programs.ready(self.recording, case))
 
+    def comparisons(self, name: str) -> Iterator[Comparison]:
+        """Compare a case here, then in recordings of it alone, which are made when they are asked for."""
+        yield self.compared(name)
+        more = self.again.setdefault(name, [])
+        for number in range(AGAIN):
+            if number == len(more):
+                more.append(record(self.directory / f"{name}-{number}", [name]))
+            yield more[number].compared(name)
 
-def record(directory: Path, cases: list[str], size: float, rounds: int) -> Recorded:
+    def decided(self, name: str, undecided: Callable[[Comparison], str | None]) -> Comparison:
+        """Return the first comparison that says something; skip the test, and tell why, where none does."""
+        reasons = []
+        for compared in self.comparisons(name):
+            if not (reason := undecided(compared)):
+                return compared
+            reasons.append(reason)
+        pytest.skip("; ".join(reasons))
+
+
+def record(directory: Path, cases: list[str]) -> Recorded:
     """Record some cases, one after another in one JVM."""
     workloads_jar()
+    directory.mkdir(exist_ok=True)
     output = directory / "lost.headway"
     with lost_programs.late_server() as port:
-        done = headway(*lost_programs.command_of(output, JAVA_17, cases, size, rounds, port))
+        done = headway(*lost_programs.command_of(output, JAVA_17, cases, SIZE, ROUNDS, port))
     assert done.returncode == 0, done.stderr
-    return Recorded(open_recording(output), lost_programs.played(done.stdout))
+    return Recorded(directory, open_recording(output), lost_programs.played(done.stdout))
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Recorded]:
-    return functools.cache(
-        lambda: record(tmp_path_factory.mktemp("lost"), [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE], 0.8, ROUNDS)
-    )
+    return functools.cache(lambda: record(tmp_path_factory.mktemp("lost"), [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE]))
 
 
 @pytest.mark.parametrize("name", [*ONE_CAUSE, *TWO_CAUSES])
 def test_lost_cores_are_given_to_the_cause_and_place_that_the_program_knows(
     name: str, recorded: Callable[[], Recorded]
 ) -> None:
-    compared = recorded().compared(name)
+    compared = recorded().decided(name, Comparison.undecided)
     for cause in compared.case.known_ns:
         if cause in lost_programs.meant(name):
             assert compared.share(cause) >= TARGET, (cause, compared)
@@ -80,8 +103,11 @@ def test_lost_cores_are_given_to_the_cause_and_place_that_the_program_knows(
 
 @pytest.mark.parametrize("name", TWO_CAUSES)
 def test_of_two_causes_the_larger_one_comes_first(name: str, recorded: Callable[[], Recorded]) -> None:
-    compared = recorded().compared(name)
-    assert compared.order_is_right(), compared
+    def undecided(each: Comparison) -> str | None:
+        return f"{name}: {each.case.known_ns} do not differ by more than noise" if each.in_order() is None else None
+
+    compared = recorded().decided(name, undecided)
+    assert compared.in_order(), compared
 
 
 @pytest.mark.parametrize("name", [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE])
