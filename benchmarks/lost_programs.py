@@ -211,7 +211,7 @@ class Comparison:
         )
 
     def in_order(self) -> bool | None:
-        """Return whether the causes that it is made for come in the right order; None where noise is as large as the difference."""
+        """Return whether the causes that it is made for come in the right order; None where noise can swap them."""
         known = [each for each in self.case.known_ns.items() if each[0] in meant(self.case.name)]
         known.sort(key=lambda each: -each[1])
         noise = self.noise_ns + self.case.unnamed_ns
