@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from headway.analyses.why_rows import NAMED, Row, rows_of, there
+from headway.analyses.why_rows import NAMED, Row, rows_of, there, waited_for
 
 
 class SomeWaits(SimpleNamespace):
@@ -74,3 +74,21 @@ def test_how_long_threads_waited_is_counted_within_the_window_and_those_who_woul
     found = there(cast(Any, waits), [5, 6, -1], (5, 45))
     assert (found[5].wall_ns, found[5].thread_ns, found[5].peak) == (25 + 5, 15 + 20 + 5, 2)
     assert (found[6].wall_ns, found[6].thread_ns, found[6].peak) == (5, 0, 0)
+
+
+def test_how_long_at_least_one_thread_waited_because_of_a_cause_is_a_union_within_the_window() -> None:
+    waits = SomeWaits(
+        cause=np.array([3, 3, 4, 3]),
+        start=np.array([0, 10, 30, 50]),
+        end=np.array([20, 30, 50, 70]),
+        key=np.full(4, -1),
+    )
+    assert waited_for(cast(Any, waits), 3, (5, 60)) == 25 + 10
+    assert waited_for(cast(Any, waits), 5, (5, 60)) == 0
+
+
+def test_a_loss_knows_all_of_its_threads() -> None:
+    many = [(0, -1, thread, 1.0 + thread) for thread in range(200)]
+    columns = [np.array(column) for column in zip(*many, strict=True)]
+    (row,) = rows_of(columns[0], columns[1], columns[2], columns[3], 1000, lambda _: "worker")
+    assert row.threads == tuple(reversed(range(200)))

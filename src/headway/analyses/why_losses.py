@@ -3,7 +3,8 @@
 Question   what stands behind the core time that a sweep charged to each cause, object and thread?
 Method     rows are put together (why_rows), named (why_places), explained (why_evidence) and bounded (why_bounds). How long a
            loss was there: the waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such
-           records the time that its thread was blocked so; else as long as its core time, one core at a time.
+           records the time that its threads were blocked so. Its core time won't do: where fewer cores were idle than threads
+           waited, each of these has a part of a core only. So what the kernel alone tells of other waits has no bound.
 Assumes    and errs as these modules do.
 """
 
@@ -19,7 +20,7 @@ from headway.analyses.spans import Spans
 from headway.analyses.why_bounds import Ground, Presence, bound
 from headway.analyses.why_evidence import Evidence
 from headway.analyses.why_places import Places
-from headway.analyses.why_rows import Row, rows_of, there
+from headway.analyses.why_rows import Row, rows_of, there, waited_for
 from headway.analyses.why_times import Times
 from headway.analyses.why_types import CAUSES, Loss, Place
 
@@ -39,6 +40,9 @@ NAMES = tuple(CAUSES)
 PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}
 STILL = (*PHASES, causes.UNKNOWN)
 """Causes while which the program does not run."""
+OF_THE_KERNEL = (causes.OTHERS_WAIT, causes.BLOCKED, causes.JIT)
+OF_THREADS = (causes.GC, causes.SAFEPOINT)
+"""Beside pauses, these are waits for a thread of the JVM, of which the kernel alone tells."""
 CALLS = (causes.SLEEP, causes.IO)
 MADE = (causes.STARVED, causes.FULL)
 EXPLAINED = 0.005
@@ -108,22 +112,26 @@ class Losses:
     ) -> float | None:
         cause = NAMES[row.cause]
         of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
-        maker = self._maker(row, ground, ran) if cause in MADE else 0
-        return bound(cause, self._presence(row, waited, window, of_lost, maker), ground)
-
-    def _presence(
-        self, row: Row, waited: There | None, window: tuple[int, int], of_lost: float, maker: int
-    ) -> Presence:
-        cause = NAMES[row.cause]
-        wall = window[1] - window[0]
         if waited is not None:
             threads = waited.peak + 1 if waited.peak else 0
-            return Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_lost)
-        if cause in PHASES:
-            told = self._phases(PHASES[cause], window)
-            return Presence(row.core_ns, told or min(row.core_ns, wall), of_lost=of_lost)
-        stood = self.times.in_calls(cause, row.threads, window) if cause in CALLS and row.key < 0 else 0
-        return Presence(row.core_ns, min(stood or row.core_ns, wall), maker_ns=maker, of_lost=of_lost)
+            maker = self._maker(row, ground, ran) if cause in MADE else 0
+            return bound(
+                cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_lost), ground
+            )
+        length = self._length(row, window)
+        return None if length is None else bound(cause, Presence(row.core_ns, length, of_lost=of_lost), ground)
+
+    def _length(self, row: Row, window: tuple[int, int]) -> int | None:
+        """Return how long a loss without an object was there within the window at most; None where nothing tells."""
+        cause = NAMES[row.cause]
+        if cause in OF_THE_KERNEL or (cause in OF_THREADS and row.thread >= 0):
+            return None
+        if cause in CALLS:
+            return self.times.in_calls(cause, row.threads, window) or None
+        if cause == causes.CARRIERS:
+            return waited_for(self.waits, row.cause, window)
+        told = self._phases(PHASES[cause], window) if cause in PHASES else 0
+        return told or min(row.core_ns, window[1] - window[0])
 
     def _makers_ran(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[int, int]:
         """Return how long the threads that the other side of a queue waited for ran within the window."""

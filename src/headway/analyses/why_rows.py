@@ -5,7 +5,7 @@ Method     the sweep charges core time to (cause, object, thread). Rows of one o
            was charged to; what has no object is told apart by
            the thread's name. The largest get a place, evidence and a bound; the rest of
            a cause is one row without a place, so that the sums stay what they are. How long a loss was there is the union of
-           the waits for its object, whether or not cores were idle; without waits it is known only from below.
+           the waits for its object, whether or not cores were idle.
 Assumes    and errs as why_waits and why_bounds do.
 """
 
@@ -32,14 +32,13 @@ NAMED = 60
 """Losses that get a place of their own; no smaller than LEAST of the core time, but for the first FIRST of each cause."""
 LEAST = 0.0005
 FIRST = 1
-SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A loss: `cause` is a place in CAUSES. `key`, `thread`: -1 for none; `is_rest`: all that is left of the cause.
 
-    `threads` are the threads that the loss was charged to, those with most of it first, at most SHOWN.
+    `threads` are the threads that the loss was charged to, those with most of it first.
     """
 
     cause: int
@@ -76,7 +75,7 @@ def rows_of(
         is_first = seen.get(one_cause, 0) < FIRST
         if is_first or (ns >= LEAST * total_ns and len(named) < NAMED):
             seen[one_cause] = seen.get(one_cause, 0) + 1
-            most = tuple(sorted(threads, key=lambda each: -threads[each])[:SHOWN])
+            most = tuple(sorted(threads, key=lambda each: -threads[each]))
             named.append((ns, Row(one_cause, one_key, most[0], 0, threads=most)))
         else:
             rest[one_cause] = rest.get(one_cause, 0.0) + ns
@@ -114,6 +113,12 @@ def there(waits: Waits, keys: Sequence[int], window: tuple[int, int]) -> Mapping
     return {
         one: _there(start[a:b], end[a:b], directed[a:b]) for one, a, b in zip(wanted.tolist(), first, last, strict=True)
     }
+
+
+def waited_for(waits: Waits, cause: int, window: tuple[int, int]) -> int:
+    """Return how long at least one thread waited because of a cause (a place in CAUSES) within a window."""
+    mine = waits.cause == cause
+    return Spans.of(np.maximum(waits.start[mine], window[0]), np.minimum(waits.end[mine], window[1])).total
 
 
 def _there(start: Ints, end: Ints, directed: NDArray[np.bool_]) -> There:
