@@ -44,7 +44,7 @@ class Case:
     kinds: list[int]
     slices: list[Slice] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
-    background: list[bool] = field(default_factory=list)
+    background: list[int] = field(default_factory=list)
     spans: list[tuple[int, int, int, float]] = field(default_factory=list)
     others: list[tuple[int, int, int, int]] = field(default_factory=list)
     probes: list[tuple[int, int]] = field(default_factory=list)

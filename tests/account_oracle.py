@@ -15,6 +15,12 @@ from headway.analyses.why_types import CAUSES, USED
 
 CODE = {cause: code for code, cause in enumerate(CAUSES)}
 TIMERS = (CODE["sleep"], CODE["io"])
+IDLENESS = (*TIMERS, CODE["condition"], CODE["starved_consumer"])
+"""What a thread in the background waits for that nobody needs."""
+
+WATCHER = 2
+"""A background thread that joins who started it."""
+
 PAUSES = {1: CODE["gc_pause"], 2: CODE["jit"], 3: CODE["safepoint"]}
 """Why a thread was blocked that a thread of such a kind (gc, jit, vm) woke."""
 
@@ -125,15 +131,19 @@ class Oracle:
         return self.case.kinds[thread] if thread < len(self.case.kinds) else 0
 
     def is_background(self, thread: int) -> bool:
-        """Return whether a thread's sleep counts only if there is nothing else."""
-        return thread < len(self.case.background) and self.case.background[thread]
+        """Return whether a thread's idleness counts only if there is nothing else."""
+        return thread < len(self.case.background) and self.case.background[thread] > 0
+
+    def is_watcher(self, thread: int) -> bool:
+        """Return whether a thread's joins count only if nobody works."""
+        return thread < len(self.case.background) and self.case.background[thread] == WATCHER
 
     def wait(self, thread: int, row: Slice | None, ns: int) -> tuple[Row, str, int] | None:
         """Return (row, class, begin of the piece) of a blocked application thread."""
         piece = self.piece(thread, ns)
         if piece is not None:
             timer = piece.cause in TIMERS
-            directed = piece.directed and not (timer and self.is_background(thread))
+            directed = piece.directed and not (piece.cause in IDLENESS and self.is_background(thread))
             waits = "directed" if directed else "background" if timer else "idle"
             return (piece.cause, max(piece.key, -1), max(piece.target, -1)), waits, piece.start
         if row is None:
@@ -226,12 +236,13 @@ class Moment:
     def in_phases(self, idle: float) -> float:
         """Give pauses, start and end their part; return the rest."""
         left = 1.0
-        for code, cause in ((1, "gc_pause"), (2, "jvm_start"), (3, "jvm_end")):
+        for code, cause in ((1, "gc_pause"), (5, "safepoint"), (2, "jvm_start"), (3, "jvm_end")):
             part = min(left, self.oracle.weight(code, self.ns))
             left -= part
             self.sums.lost[(CODE[cause], -1, -1)] += idle * part
-            if cause == "gc_pause":
-                collectors = [t for t in self.does("running") if self.oracle.kind(t) == 1]
+            if cause in ("gc_pause", "safepoint"):
+                by = 1 if cause == "gc_pause" else 3
+                collectors = [t for t in self.does("running") if self.oracle.kind(t) == by]
                 for thread in collectors:
                     self.blame[thread][0] += idle * part / len(collectors)
             if cause == "jvm_start":
@@ -279,16 +290,22 @@ class Moment:
             self.blame[row[2]][row[0] == CODE["serial_section"]] += idle
 
     def joins(self, thread: int) -> bool:
-        """Return whether a thread looks after another one."""
+        """Return whether a thread looks after another one; a watcher does where nobody works."""
         row, waits, _ = self.waits[thread]
+        if self.active and self.oracle.is_watcher(thread):
+            return False
         return self.oracle.piece(thread, self.ns) is not None and (
             waits != "directed" and row[0] in (CODE["imbalance"], CODE["too_few_tasks"]) and row[2] >= 0
         )
 
     def joined(self, with_background: bool) -> Row | None:
         """Return what the threads wait for that have looked after another one the longest."""
-        joiners = sorted((self.waits[thread][2], thread) for thread in self.waits if self.joins(thread))
-        follows = [self.follow(self.waits[thread][0], with_background) for _, thread in joiners[:4]]
+        joiners = sorted(
+            (self.oracle.is_watcher(thread), self.waits[thread][2], thread)
+            for thread in self.waits
+            if self.joins(thread)
+        )
+        follows = [self.follow(self.waits[thread][0], with_background) for *_, thread in joiners[:4]]
         found = [row for row in follows if row is not None]
         more = [row for row in found if row[0] != CODE["too_few_tasks"]]
         return next(iter(more or found), None)
@@ -308,15 +325,15 @@ class Moment:
         return (CODE["unknown"], -1, -1)
 
     def starved(self) -> Row | None:
-        """Return the wait for a producer that is at work: of several the first one's."""
+        """Return the wait for a producer that is at work: the longest; nobody needs those in the background."""
         rows = [
-            row
-            for thread, (row, waits, _) in self.waits.items()
+            (start, thread, row)
+            for thread, (row, waits, start) in self.waits.items()
             if waits != "directed" and row[0] == CODE["starved_consumer"] and row[2] >= 0
-            and self.oracle.piece(thread, self.ns) is not None
+            and self.oracle.piece(thread, self.ns) is not None and not self.oracle.is_background(thread)
             and self.states[row[2]][0] in ("running", "runnable")
         ]  # fmt: skip
-        return min(rows, key=lambda row: row[2]) if rows else None
+        return min(rows)[2] if rows else None
 
 
 def account(case: Case) -> tuple[list[Sums], list[tuple[float, float]]]:

@@ -54,12 +54,13 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
   threads_.resize(all);
   heap_.resize(all);
   directed_on_.resize(all);
-  starved_.resize(all);
+  starved_on_.resize(all);
   serial_rows_.assign(all, UINT32_MAX);
   unknown_row_ = rows_.number({-1, -1, Cause::kUnknown});
   ready_row_ = rows_.number({-1, -1, Cause::kScheduler});
   quota_row_ = rows_.number({-1, -1, Cause::kQuota});
   pause_row_ = rows_.number({-1, -1, Cause::kGc});
+  safepoint_row_ = rows_.number({-1, -1, Cause::kSafepoint});
   startup_row_ = rows_.number({-1, -1, Cause::kStart});
   shutdown_row_ = rows_.number({-1, -1, Cause::kEnd});
   few_row_ = rows_.number({-1, -1, Cause::kFew});
@@ -68,7 +69,10 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
     t.piece = pieces_.last(thread);
     t.is_virtual = thread >= platform_;
     t.kind = t.is_virtual ? kAppKind : threads.kind[thread];
-    t.is_background = thread < threads.is_background.size() && threads.is_background[thread] != 0;
+    const auto background =
+        thread < threads.background.size() ? static_cast<Background>(threads.background[thread]) : Background::kNo;
+    t.is_background = background != Background::kNo;
+    t.is_watcher = background == Background::kWatcher;
     if (!t.is_virtual) continue;
     // No slices tell of it: it waits whenever its pieces say so.
     t.start_ns = t.woken_ns = options_.to_ns;

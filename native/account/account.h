@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,9 +32,12 @@ struct AccountOptions {
   std::vector<int64_t> cuts;  // where segments meet, in any order
 };
 
+// Who hardly runs and whom nobody needs who does. A watcher is one that joins who started it.
+enum class Background : uint8_t { kNo, kYes, kWatcher };
+
 struct AccountThreads {
   std::vector<uint8_t> kind;
-  std::vector<uint8_t> is_background;
+  std::vector<uint8_t> background;  // Background, virtual threads' as well; kNo for those that are not there
 };
 
 // Stored columns of the table `slice` (src/headway/store/packing.py), all of `rows` values.
@@ -84,6 +88,8 @@ class Account {
  private:
   enum class Level : uint8_t { kNone, kBlocked, kRunnable, kRunning };
   enum class Role : uint8_t { kNone, kJoins, kStarves };
+  using Joiner = std::tuple<bool, int64_t, uint32_t>;       // is a watcher, since when, thread
+  using Starved = std::tuple<uint32_t, int64_t, uint32_t>;  // producer, since when, consumer
   struct Thread {
     int64_t start_ns = INT64_MIN;  // of its slice: running from here on,
     int64_t woken_ns = INT64_MIN;  // runnable from here on,
@@ -94,11 +100,10 @@ class Account {
     uint32_t row = 0;              // while it waits
     int32_t waker = -1;
     uint32_t known_row = UINT32_MAX;  // the last row for a wait without a piece
-    uint32_t next_starved = 0;        // the others that wait for the same producer: thread + 1
-    uint32_t previous_starved = 0;
     uint8_t blocked_in = 0;
     uint8_t kind = kAppKind;
     bool is_background = false;
+    bool is_watcher = false;
     bool is_virtual = false;
     bool is_waiting = false;
     Waits waits = Waits::kDirected;
@@ -109,7 +114,7 @@ class Account {
   struct Split {
     double unknown = 0;
     double ready = 0;
-    double pause = 0, startup = 0, shutdown = 0;
+    double pause = 0, safepoint = 0, startup = 0, shutdown = 0;
     double rest = 0;
     uint32_t rest_row = 0;
   };
@@ -131,6 +136,9 @@ class Account {
   void end_wait(uint32_t thread);
   void begin_role(uint32_t thread, Role role);
   void end_role(uint32_t thread);
+  Joiner joiner(uint32_t thread) const;
+  Starved first_starved(uint32_t target) const;
+  void list_starved(uint32_t target, bool is_listed);
   LossRow kernel_row(uint32_t thread) const;
   // division.cpp: who gets the idle cores
   void count_running(const Thread& t, int change);
@@ -141,6 +149,7 @@ class Account {
   uint32_t rest_row();
   bool find_joined(bool with_background, uint32_t* row);
   bool follow(uint32_t thread, bool with_background, uint32_t* row);
+  bool joins(const Thread& t) const;
   void pay(double dur);
   void probe(size_t at);
 
@@ -166,14 +175,16 @@ class Account {
   int64_t strangers_ = 0;
   int64_t runnable_ = 0;
   int64_t waiting_[kWaits] = {};
-  int64_t active_ = 0;                              // application threads that run or are ready to
-  uint32_t active_xor_ = 0;                         // their numbers: of a single one, its own
-  std::vector<int64_t> directed_on_;                // threads that wait for this one
-  std::vector<uint32_t> starved_;                   // the first one that waits for work of this one: thread + 1
-  std::set<uint32_t> producers_;                    // active threads that others wait for work of
-  std::set<std::pair<int64_t, uint32_t>> joiners_;  // by when their wait began
+  int64_t active_ = 0;                // application threads that run or are ready to
+  uint32_t active_xor_ = 0;           // their numbers: of a single one, its own
+  std::vector<int64_t> directed_on_;  // threads that wait for this one
+  std::vector<uint32_t> starved_on_;  // consumers that wait for work of this one
+  std::set<Starved> starved_;         // all consumers that wait for a known producer
+  // Of each active producer the consumer that has waited longest, by since when.
+  std::set<std::pair<int64_t, uint32_t>> longest_starved_;
+  std::set<Joiner> joiners_;
   std::vector<uint32_t> serial_rows_;
-  uint32_t unknown_row_, ready_row_, quota_row_, pause_row_, startup_row_, shutdown_row_, few_row_;
+  uint32_t unknown_row_, ready_row_, quota_row_, pause_row_, safepoint_row_, startup_row_, shutdown_row_, few_row_;
   bool is_dirty_ = true;       // the division of the idle cores is not that of the present states
   bool is_used_dirty_ = true;  // nor are the cores in use
   double idle_ = 0;

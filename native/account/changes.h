@@ -12,8 +12,8 @@ namespace headway {
 constexpr int kRateBits = 32;
 constexpr double kRateUnit = 1.0 / (int64_t{1} << kRateBits);
 
-enum class SpanCode : uint8_t { kLoss, kGcPause, kStartup, kShutdown, kThrottled };
-constexpr int kSpanCodes = 5;
+enum class SpanCode : uint8_t { kLoss, kGcPause, kStartup, kShutdown, kThrottled, kSafepoint };
+constexpr int kSpanCodes = 6;
 
 // `weight` is the part of the idle cores that the span speaks for: one of two JVMs stands still, one of four CPUs has
 // losses.

@@ -63,9 +63,10 @@ double Account::take_phases(double idle) {
     return idle * part;
   };
   split_.pause = take(SpanCode::kGcPause);
+  split_.safepoint = take(SpanCode::kSafepoint);
   split_.startup = take(SpanCode::kStartup);
   split_.shutdown = take(SpanCode::kShutdown);
-  return std::max(0.0, idle - split_.pause - split_.startup - split_.shutdown);
+  return std::max(0.0, idle - split_.pause - split_.safepoint - split_.startup - split_.shutdown);
 }
 
 void Account::give_to_waiters(double idle) {
@@ -97,7 +98,7 @@ uint32_t Account::rest_row() {
   uint32_t row = 0;
   const bool is_joined = find_joined(false, &row);
   if (is_joined && rows_[row].cause != Cause::kFew) return row;
-  if (!producers_.empty()) return threads_[starved_[*producers_.begin()] - 1].row;
+  if (!longest_starved_.empty()) return threads_[longest_starved_.begin()->second].row;
   if (is_joined) return row;
   if (active_ > 1) return few_row_;
   uint32_t& alone = serial_rows_[active_xor_];
@@ -106,12 +107,13 @@ uint32_t Account::rest_row() {
 }
 
 // The threads that have waited for another one the longest know best what all wait for; that there are too few tasks is
-// said only if none of them knows more.
+// said only if none of them knows more. Watchers are asked only where nobody has anything to do: that who started them
+// works is no reason that there is not more to do.
 bool Account::find_joined(bool with_background, uint32_t* row) {
   int tried = 0;
   bool is_found = false;
-  for (const auto& [start_ns, thread] : joiners_) {
-    if (++tried > kJoinersTried) break;
+  for (const auto& [is_watcher, start_ns, thread] : joiners_) {
+    if (++tried > kJoinersTried || (is_watcher && active_ > 0)) break;
     uint32_t found = 0;
     if (!follow(thread, with_background, &found)) continue;
     const bool is_few = rows_[found].cause == Cause::kFew;
@@ -129,7 +131,7 @@ bool Account::follow(uint32_t thread, bool with_background, uint32_t* row) {
     const Thread& target = threads_[static_cast<size_t>(rows_[*row].thread)];
     if (target.level >= Level::kRunnable) return true;
     if (!target.is_waiting) return target.is_virtual;  // without a wait a virtual thread is at work, or wants to be
-    if (target.role != Role::kJoins) {
+    if (!joins(target)) {
       *row = target.row;
       return target.waits == Waits::kDirected || with_background;
     }
@@ -138,6 +140,8 @@ bool Account::follow(uint32_t thread, bool with_background, uint32_t* row) {
   *row = unknown_row_;  // they wait for each other
   return true;
 }
+
+bool Account::joins(const Thread& t) const { return t.role == Role::kJoins && !(t.is_watcher && active_ > 0); }
 
 void Account::pay(double dur) {
   ledger_.pass(rates_, dur);
@@ -148,6 +152,7 @@ void Account::pay(double dur) {
                        split_.ready * dur);
   }
   if (split_.pause > 0) ledger_.charge_now(pause_row_, Cause::kGc, split_.pause * dur);
+  if (split_.safepoint > 0) ledger_.charge_now(safepoint_row_, Cause::kSafepoint, split_.safepoint * dur);
   if (split_.startup > 0) ledger_.charge_now(startup_row_, Cause::kStart, split_.startup * dur);
   if (split_.shutdown > 0) ledger_.charge_now(shutdown_row_, Cause::kEnd, split_.shutdown * dur);
   if (split_.rest > 0) ledger_.charge_now(split_.rest_row, rows_[split_.rest_row].cause, split_.rest * dur);
@@ -172,6 +177,9 @@ void Account::probe(size_t at) {
   // In a pause the collector's threads are what the others wait for, at the start whoever is at work.
   if (t.kind == kGcKind && t.level == Level::kRunning) {
     result.directed += split_.pause / static_cast<double>(running_[kGcKind]);
+  }
+  if (t.kind == kVmKind && t.level == Level::kRunning) {
+    result.directed += split_.safepoint / static_cast<double>(running_[kVmKind]);
   }
   if (is_active) result.undirected += split_.startup / static_cast<double>(active_);
 }

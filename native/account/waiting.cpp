@@ -18,6 +18,11 @@ enum BlockedIn : uint8_t {
   kPageFault
 };
 
+// What a thread waits for that has nothing to do, or else none of its own.
+bool is_idleness(Cause cause) {
+  return cause == Cause::kSleep || cause == Cause::kIo || cause == Cause::kCondition || cause == Cause::kStarved;
+}
+
 }  // namespace
 
 void Account::enter(uint32_t thread, Level level) {
@@ -51,25 +56,21 @@ void Account::set_active(uint32_t thread, bool is_active) {
     active_ += is_active ? 1 : -1;
     active_xor_ ^= thread;
   }
-  if (starved_[thread] == 0) return;
-  if (is_active) {
-    producers_.insert(thread);
-  } else {
-    producers_.erase(thread);
-  }
+  if (starved_on_[thread] != 0) list_starved(thread, is_active);
 }
 
-// What the JVM said. Who sleeps or reads without being needed waits in the background.
+// What the JVM said. Who sleeps, reads, or waits for work or a signal without being needed waits in the background.
 void Account::wait_in_piece(uint32_t thread, const WaitPiece& piece) {
   const LossRow& row = rows_[piece.row];
   const bool is_timer = row.cause == Cause::kSleep || row.cause == Cause::kIo;
-  const bool is_directed = piece.is_directed && !(is_timer && threads_[thread].is_background);
+  const bool is_background = threads_[thread].is_background;
+  const bool is_directed = piece.is_directed && !(is_background && is_idleness(row.cause));
   Role role = Role::kNone;
   // Who joins while nobody else has finished has a cause of its own; who waits for work has no thread that it waits
   // for.
   const bool is_join = row.cause == Cause::kImbalance || row.cause == Cause::kFew;
   if (!is_directed && row.thread >= 0 && is_join) role = Role::kJoins;
-  if (!is_directed && row.thread >= 0 && row.cause == Cause::kStarved) role = Role::kStarves;
+  if (!is_directed && row.thread >= 0 && row.cause == Cause::kStarved && !is_background) role = Role::kStarves;
   const Waits idle = is_timer ? Waits::kBackground : Waits::kIdle;
   begin_wait(thread, piece.row, is_directed ? Waits::kDirected : idle, role);
 }
@@ -150,31 +151,45 @@ void Account::end_wait(uint32_t thread) {
 void Account::begin_role(uint32_t thread, Role role) {
   Thread& t = threads_[thread];
   t.role = role;
-  if (role == Role::kJoins) joiners_.insert({pieces_[t.piece - 1].start_ns, thread});
+  if (role == Role::kJoins) joiners_.insert(joiner(thread));
   if (role != Role::kStarves) return;
   const auto target = static_cast<uint32_t>(rows_[t.row].thread);
-  uint32_t& first = starved_[target];
-  if (first == 0 && threads_[target].level >= Level::kRunnable) producers_.insert(target);
-  t.previous_starved = 0;
-  t.next_starved = first;
-  if (first != 0) threads_[first - 1].previous_starved = thread + 1;
-  first = thread + 1;
+  const bool is_at_work = threads_[target].level >= Level::kRunnable;
+  if (is_at_work && starved_on_[target] != 0) list_starved(target, false);
+  starved_.insert({target, pieces_[t.piece - 1].start_ns, thread});
+  ++starved_on_[target];
+  if (is_at_work) list_starved(target, true);
 }
 
 void Account::end_role(uint32_t thread) {
   Thread& t = threads_[thread];
-  if (t.role == Role::kJoins) joiners_.erase({pieces_[t.piece - 1].start_ns, thread});
+  if (t.role == Role::kJoins) joiners_.erase(joiner(thread));
   if (t.role == Role::kStarves) {
     const auto target = static_cast<uint32_t>(rows_[t.row].thread);
-    if (t.next_starved != 0) threads_[t.next_starved - 1].previous_starved = t.previous_starved;
-    if (t.previous_starved != 0) {
-      threads_[t.previous_starved - 1].next_starved = t.next_starved;
-    } else {
-      starved_[target] = t.next_starved;
-      if (t.next_starved == 0) producers_.erase(target);
-    }
+    const bool is_at_work = threads_[target].level >= Level::kRunnable;
+    if (is_at_work) list_starved(target, false);
+    starved_.erase({target, pieces_[t.piece - 1].start_ns, thread});
+    --starved_on_[target];
+    if (is_at_work && starved_on_[target] != 0) list_starved(target, true);
   }
   t.role = Role::kNone;
+}
+
+Account::Joiner Account::joiner(uint32_t thread) const {
+  const Thread& t = threads_[thread];
+  return {t.is_watcher, pieces_[t.piece - 1].start_ns, thread};
+}
+
+// The consumer that has waited longest for a producer that has any.
+Account::Starved Account::first_starved(uint32_t target) const { return *starved_.lower_bound({target, INT64_MIN, 0}); }
+
+void Account::list_starved(uint32_t target, bool is_listed) {
+  const auto [_, start_ns, consumer] = first_starved(target);
+  if (is_listed) {
+    longest_starved_.insert({start_ns, consumer});
+  } else {
+    longest_starved_.erase({start_ns, consumer});
+  }
 }
 
 }  // namespace headway

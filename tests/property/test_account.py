@@ -38,19 +38,20 @@ SLICES = st.builds(
 
 @st.composite
 def pieces(draw: st.DrawFn) -> Piece:
-    """Draw a wait; a queue has one producer, so that it does not matter which of its consumers is asked."""
+    """Draw a wait."""
     cause = draw(
         st.sampled_from([*range(len(CAUSES)), CODE["imbalance"], CODE["imbalance"], CODE["starved_consumer"], 99])
     )
     target = draw(st.integers(-1, THREADS + 2))
-    key = target if cause == CODE["starved_consumer"] else draw(st.integers(-1, 2))
+    key = draw(st.integers(-1, 2))
     start = draw(ENDS)
     return Piece(
         draw(st.integers(-1, THREADS + 2)), start, start + draw(SMALL), cause, key, target, draw(st.booleans())
     )
 
 
-SPANS = st.tuples(ENDS, ENDS, st.integers(0, 5), st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0]))
+LIKELY = ("imbalance", "imbalance", "starved_consumer", "lock_contention", "sleep", "io", "condition")
+SPANS = st.tuples(ENDS, ENDS, st.integers(0, 6), st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0]))
 OTHERS = st.tuples(ENDS, ENDS, SMALL, SMALL)
 
 
@@ -65,7 +66,7 @@ def cases(draw: st.DrawFn, is_sorted: bool = True) -> Case:
         kinds=draw(st.lists(st.sampled_from([0, 0, 0, 0, 1, 2, 3, 4, 255]), min_size=1, max_size=THREADS)),
         slices=slices,
         pieces=draw(st.lists(pieces(), max_size=16)),
-        background=draw(st.lists(st.booleans(), max_size=THREADS)),
+        background=draw(st.lists(st.integers(0, 2), max_size=THREADS + 3)),
         spans=draw(st.lists(SPANS, max_size=3)),
         others=draw(st.lists(OTHERS, max_size=4)),
         probes=sorted(draw(st.lists(st.tuples(ENDS, WHO), max_size=8))),
@@ -91,19 +92,19 @@ def program(random: Random) -> Case:
             if random.random() < 0.3:
                 now += random.randint(0, 3)
     slices.sort(key=lambda each: each.end)
-    likely = [CODE[name] for name in ("imbalance", "imbalance", "starved_consumer", "lock_contention", "sleep", "io")]
+    likely = [CODE[name] for name in LIKELY]
     for thread in range(platform + 2):
         now = random.randint(-3, 8)
         while now < END and random.random() < 0.9:
             end = now + random.randint(1, 20)
             cause = random.choice([*likely, *likely, random.randrange(len(CAUSES))])
             target = random.randrange(-1, platform + 2)
-            key = target if cause == CODE["starved_consumer"] else random.randint(-1, 2)
+            key = random.randint(-1, 2)
             directed = random.random() < (0.2 if cause in likely[:3] else 0.7)
             waits.append(Piece(thread, now, end, cause, key, target, directed))
             now = end + random.choice([0, 0, 3, 8])
     random.shuffle(waits)
-    spans = [(begin := random.randint(0, END), begin + random.randint(0, 9), random.randint(0, 4), 0.5 * random.randint(1, 2))
+    spans = [(begin := random.randint(0, END), begin + random.randint(0, 9), random.randint(0, 5), 0.5 * random.randint(1, 2))
              for _ in range(random.choice([0, 0, 1, 2]))]  # fmt: skip
     others = [(begin := random.randint(-3, END), begin + random.randint(1, 9), random.randint(0, 9), random.randint(0, 3))
               for _ in range(random.choice([0, 0, 2]))]  # fmt: skip
@@ -111,7 +112,7 @@ def program(random: Random) -> Case:
         kinds=[random.choice([0, 0, 0, 0, 0, 1, 2, 3, 4]) for _ in range(platform)],
         slices=slices,
         pieces=waits,
-        background=[random.random() < 0.3 for _ in range(platform)],
+        background=[random.choice([0, 0, 0, 0, 1, 2]) for _ in range(platform + 2)],
         spans=spans,
         others=others,
         probes=[(ns, random.randrange(platform + 2)) for ns in range(END)],
@@ -222,3 +223,40 @@ def test_values_beyond_all_times_break_nothing(slices: list[Slice]) -> None:
     ]
     assert_identity(Case(kinds=[0, 1], slices=[*slices, *rows]))
     assert_identity(Case(kinds=[0, 1], slices=rows))
+
+
+def mains_section(*waits: Piece, background: list[int]) -> dict[str, int]:
+    """Return what is lost where thread 0 works alone for 30 of 40 on two cores, and then nobody; the others wait."""
+    platform = max(1, len(background) - 1)  # the last one is a virtual thread
+    slices = [Slice(0, 30, 30), *(Slice(who, 41, 1, 0, 41, waker=0) for who in range(1, platform))]
+    case = Case(kinds=[0] * platform, slices=slices, pieces=list(waits), background=background)
+    assert_same(case)
+    lost = native(case)["segments"][0]["lost"].round().astype(int).tolist()
+    return {cause: core_ns for cause, core_ns in zip(CAUSES, lost, strict=True) if core_ns}
+
+
+@pytest.mark.parametrize(
+    ("wait", "cause"),
+    [
+        (Piece(1, 0, 40, CODE["starved_consumer"], 3, 0), "starved_consumer"),
+        (Piece(1, 0, 40, CODE["condition"], 3, 0, True), "condition"),
+        (Piece(1, 0, 40, CODE["sleep"], -1, -1, True), "sleep"),
+    ],
+)
+def test_a_background_thread_that_waits_beside_a_serial_section_takes_nothing_of_it(wait: Piece, cause: str) -> None:
+    assert mains_section(wait, background=[0, 1, 1]) == {"serial_section": 30, cause: 20}
+    assert mains_section(wait, background=[0, 0, 0])[cause] >= 30, "a thread that is needed is a reason"
+
+
+def test_a_watcher_that_joins_who_started_it_leaves_that_one_its_serial_section() -> None:
+    watches = Piece(1, 0, 40, CODE["imbalance"], 3, 0)
+    # After its end nothing is known of main, so it is the watcher's own wait that is left.
+    assert mains_section(watches, background=[0, 2, 1]) == {"serial_section": 30, "imbalance": 20}
+    assert mains_section(watches, background=[0, 1, 1]) == {"imbalance": 50}
+
+
+@pytest.mark.parametrize("cause", ["io", "sleep", "condition"])
+def test_a_parked_virtual_thread_is_no_reason_while_somebody_works(cause: str) -> None:
+    parked = Piece(1, 0, 40, CODE[cause], -1, -1, True)
+    assert mains_section(parked, background=[0, 1]) == {"serial_section": 30, cause: 20}
+    assert mains_section(parked, background=[0, 0])[cause] == 50, "one that is needed is a reason"

@@ -79,6 +79,17 @@ def lost(found: Sweep, segment: int = 0) -> dict[str, float]:
     return {cause: core_ns / MS for cause, core_ns in zip(CAUSES, by_cause, strict=True) if core_ns}
 
 
+def waits(*pairs: tuple[int, int], cause: str = "imbalance") -> Any:
+    """Return undirected waits of threads for threads, as far as `background` looks at them."""
+    columns = {
+        "thread": np.array([pair[0] for pair in pairs], np.int32),
+        "target": np.array([pair[1] for pair in pairs], np.int32),
+        "cause": np.full(len(pairs), list(CAUSES).index(cause), np.uint8),
+        "is_directed": np.zeros(len(pairs), bool),
+    }
+    return type("Waits", (), {**columns, "__len__": lambda self: len(pairs)})()
+
+
 ALONE = slices((0, 100, 100, 0, 0))
 
 
@@ -197,13 +208,28 @@ def test_threads_that_hardly_run_are_background_unless_one_that_runs_waits_for_t
     none = why_waits.load(found)
     assert why_sweep.background(found, none).tolist() == [0, 1, 1, 1, 0]
     # 0 waits for 1, which waits for 2; 3 waits for itself only.
-    columns = {
-        "thread": np.array([0, 1, 3], np.int32),
-        "target": np.array([1, 2, 3], np.int32),
-        "start": np.zeros(3, np.int64),
-    }
-    waits: Any = type("Waits", (), {**columns, "__len__": lambda self: 3})()
-    assert why_sweep.background(found, waits).tolist() == [0, 0, 0, 1, 0]
+    assert why_sweep.background(found, waits((0, 1), (1, 2), (3, 3))).tolist() == [0, 0, 0, 1, 0]
+
+
+def test_virtual_threads_are_background_unless_one_that_runs_waits_for_them(tmp_path: Path) -> None:
+    found = recording(tmp_path, [thread(0), thread(1, running_ns=MS)], ALONE)
+    # 5 and what it waits for are needed; 3 and 4 wait for each other only, 2 is waited for in the background.
+    joins = waits((0, 5), (5, 6), (6, -1), (3, 4), (4, 3), (1, 2), (2, -1))
+    assert why_sweep.background(found, joins).tolist() == [0, 1, 1, 1, 1, 0, 0]
+
+
+def test_who_joins_an_ancestor_watches_and_who_joins_its_children_does_not(tmp_path: Path) -> None:
+    idle = {"running_ns": MS}
+    main = thread(0, **idle)
+    child, grandchild, stranger = (
+        thread(number, parent_tid=parent, start_ns=ORIGIN + number, **idle)
+        for number, parent in ((1, 0), (2, 1), (3, 77))
+    )
+    found = recording(tmp_path, [main, child, grandchild, stranger], ALONE)
+    assert why_sweep.background(found, waits((0, 1), (1, 2))).tolist() == [1, 1, 1, 1]
+    assert why_sweep.background(found, waits((2, 0), (3, 0))).tolist() == [1, 1, 2, 1]
+    locked = waits((2, 0), cause="lock_contention")
+    assert why_sweep.background(found, locked).tolist() == [1, 1, 1, 1], "a lock is no end of a thread"
 
 
 def test_probes_tell_how_many_cores_a_thread_keeps_idle(tmp_path: Path) -> None:

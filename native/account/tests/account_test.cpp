@@ -140,6 +140,58 @@ void others_and_the_recorder_take_what_the_program_leaves() {
   CHECK((losses(account) == Found{{{Cause::kSerial, -1, 0}, 50}}));
 }
 
+// Main works alone; a logger waits for what main puts into its queue, a watcher joins main, a third awaits a signal.
+// A fourth, virtual, reads from an idle connection. All of them only wait: main's is a serial section.
+void who_waits_in_the_background_is_no_reason_for_an_idle_core() {
+  Slices slices;
+  slices.add(0, 100, 100, 0, 0);
+  for (int32_t who = 1; who < 4; ++who) slices.add(who, 101, 1, 0, 101, 0, 1);
+  Waiting waits;
+  waits.add(1, 0, 100, Cause::kStarved, 5, 0, false);
+  waits.add(2, 0, 100, Cause::kImbalance, 6, 0, false);
+  waits.add(3, 0, 100, Cause::kCondition, 7, 0, true);
+  waits.add(4, 0, 100, Cause::kIo, -1, -1, true);
+  Account account({0, 100, 2, 100, {}}, {{0, 0, 0, 0}, {0, 1, 2, 1, 1}}, waits.columns(), {}, {}, {});
+  account.batch(slices.columns());
+  account.finish();
+  CHECK((losses(account) == Found{{{Cause::kSerial, -1, 0}, 100}}));
+}
+
+// The same watcher where nobody has anything to do: who started it sleeps. A main that joins a worker is none.
+void a_watcher_is_asked_only_where_nobody_works() {
+  Slices slices;
+  slices.add(0, 100, 40, 0, 60, -1, 3);
+  slices.add(1, 101, 1, 0, 101, 0, 1);
+  Waiting waits;
+  waits.add(1, 0, 100, Cause::kImbalance, 6, 0, false);
+  for (const uint8_t background : {uint8_t{1}, uint8_t{2}}) {
+    Account account({0, 100, 2, 100, {60}}, {{0, 0}, {1, background}}, waits.columns(), {}, {}, {});
+    account.batch(slices.columns());
+    account.finish();
+    CHECK((losses(account, 0) == Found{{{Cause::kSleep, -1, 0}, 120}}));
+    const bool is_watcher = background == 2;
+    CHECK((losses(account, 1) ==
+           (is_watcher ? Found{{{Cause::kSerial, -1, 0}, 40}} : Found{{{Cause::kImbalance, 6, 0}, 40}})));
+  }
+}
+
+// Consumers of two producers that both work: 3 has waited for 1 longer than 2
+// for 0.
+void of_several_consumers_the_one_that_has_waited_longest_is_asked() {
+  Slices slices;
+  slices.add(0, 100, 100, 0, 0);
+  slices.add(1, 100, 100, 0, 0);
+  slices.add(2, 101, 51, 0, 50);
+  slices.add(3, 101, 51, 0, 50);
+  Waiting waits;
+  waits.add(2, 20, 50, Cause::kStarved, 5, 0, false);
+  waits.add(3, 10, 50, Cause::kStarved, 6, 1, false);
+  Account account({20, 50, 3, 100, {}}, {{0, 0, 0, 0}, {}}, waits.columns(), {}, {}, {});
+  account.batch(slices.columns());
+  account.finish();
+  CHECK((losses(account) == Found{{{Cause::kStarved, 6, 1}, 30}}));
+}
+
 void check_sums(const Account& account, double cores, int64_t from, int64_t to) {
   double all = 0, bins = 0;
   for (const Segment& segment : account.segments()) {
@@ -196,7 +248,7 @@ void nonsense(unsigned seed) {
   }
   const double cores = static_cast<double>(draw(0, 12)) / 2;
   Account account({from, to, cores, draw(1, 300), {draw(0, 1500), draw(0, 1500), draw(0, 1500)}},
-                  {{0, 0, 0, 1, 2, 3, 4, 255}, {0, 1, 0}}, waits.columns(),
+                  {{0, 0, 0, 1, 2, 3, 4, 255}, {0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 9}}, waits.columns(),
                   {begins.size(), begins.data(), ends.data(), codes.data(), weights.data()},
                   {begins.size(), begins.data(), ends.data(), amounts.data(), amounts.data()},
                   {at.size(), at.data(), who.data()});
@@ -213,6 +265,9 @@ int main() {
   headway::who_joins_a_thread_waits_for_what_that_thread_waits_for();
   headway::what_a_quota_lends_is_paid_back_by_throttled_time();
   headway::others_and_the_recorder_take_what_the_program_leaves();
+  headway::who_waits_in_the_background_is_no_reason_for_an_idle_core();
+  headway::a_watcher_is_asked_only_where_nobody_works();
+  headway::of_several_consumers_the_one_that_has_waited_longest_is_asked();
   for (unsigned seed = 0; seed < 400; ++seed) headway::nonsense(seed);
   return 0;
 }

@@ -231,9 +231,11 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
 
 
 def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
-    """Return 1 for each thread that hardly ran in its life and that no thread waits for which did, or whom one waits for.
+    """Return 1 for each thread that hardly ran in its life and that no thread waits for which did, or whom one waits for; 2 if it
+    is a watcher, too.
 
-    So are carriers: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something.
+    So are carriers: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of virtual
+    threads (numbers from the recorded threads' on) nothing tells how much they ran: only who is needed is not one.
     """
     begin, end = recording.window_ns
     rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns FROM thread").fetchall()
@@ -247,7 +249,7 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     if not len(waits):
         return found
     size = max(size, int(waits.thread.max()) + 1, int(waits.target.max()) + 1)
-    is_background = np.zeros(size, bool)  # virtual threads wait for what is asked of them
+    is_background = np.ones(size, bool)
     is_background[: len(found)] = found > 0
     pairs = np.unique(np.stack([waits.thread, waits.target])[:, waits.target >= 0], axis=1)
     while pairs.shape[1]:
@@ -256,7 +258,33 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
             break
         is_background[needed] = False
     is_background[carriers] = True
-    return np.ascontiguousarray(is_background[: len(found)], np.uint8)
+    codes = is_background.astype(np.uint8)
+    watchers = _watchers(recording, waits)
+    codes[watchers[is_background[watchers]]] = 2  # Background::kWatcher of native/account/account.h
+    return codes
+
+
+def _watchers(recording: Recording, waits: Waits) -> Ints:
+    """Return the threads that joined, or awaited a result of, one that started them, or that started that one, and so on."""
+    rows = recording.query("SELECT thread_id, pid, tid, start_ns, parent_tid FROM thread ORDER BY start_ns").fetchall()
+    last: dict[tuple[int, int], int] = {}
+    parent: dict[int, int] = {}
+    for thread, pid, tid, _, parent_tid in rows:  # a number may be used again: the last one that began before
+        if parent_tid is not None and (pid, parent_tid) in last:
+            parent[thread] = last[pid, parent_tid]
+        last[pid, tid] = thread
+    joins = (
+        np.isin(waits.cause, [list(CAUSES).index(cause) for cause in ("imbalance", "too_few_tasks")])
+        & ~waits.is_directed
+    )
+    found = set()
+    for thread, target in np.unique(np.stack([waits.thread, waits.target])[:, joins], axis=1).T.tolist():
+        above, steps = parent.get(thread), 0
+        while above is not None and above != target and steps < len(rows):
+            above, steps = parent.get(above), steps + 1
+        if above == target:
+            found.add(thread)
+    return np.array(sorted(found), np.int64)
 
 
 def _segment(found: Mapping[str, Any], origin: int) -> Segment:
