@@ -13,19 +13,14 @@ Target: at most 30 times the sum (imports apart), at most 1 GiB.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import against_sum
 import harness
 import parallelism_query
 
@@ -55,35 +50,21 @@ def make(path: Path, switches: int) -> None:
 
 
 def compare(path: Path, rounds: int) -> dict[str, Any]:
-    """Take turns between the sum and the path, in this process, after one unmeasured turn each."""
-    import duckdb
-
+    """Take turns between the sum and the path."""
     from headway.analyses.critical_path import critical_path
     from headway.store import open_recording
-
-    file = str(path / "slice.parquet")
-
-    def total() -> None:
-        with duckdb.connect() as connection:
-            connection.execute("SELECT sum(running_ticks) FROM read_parquet($1)", [file]).fetchall()
 
     def walk() -> None:
         result = critical_path(open_recording(path))
         assert sum(ns for _, ns in result.by_state) == result.wall_ns
 
-    total()
-    walk()
-    pairs = [(parallelism_query.timed(total), parallelism_query.timed(walk)) for _ in range(rounds)]
-    ratios = sorted(path[0] / base[0] for base, path in pairs)
+    rows = against_sum.in_turns(path, {"path": walk}, rounds)
     found = critical_path(open_recording(path))
+    wall = rows["path_wall"]
     return {
-        "ratio": statistics.median(ratios),
-        "ratio_low": ratios[0],
-        "ratio_high": ratios[-1],
-        "wall_s": statistics.median(path[0] for _, path in pairs),
-        "cpu_s": statistics.median(path[1] for _, path in pairs),
-        "pieces": found.pieces,
-        "followed": found.followed,
+        **{name: wall[name] for name in ("ratio", "ratio_low", "ratio_high")},
+        **{"wall_s": wall["median_s"], "cpu_s": rows["path_cpu"]["median_s"]},
+        **{"pieces": found.pieces, "followed": found.followed},
     }
 
 
@@ -93,42 +74,15 @@ def answer_once(path: Path) -> dict[str, Any]:
     from headway.store import open_recording
 
     critical_path(open_recording(path))
-    return {"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-
-
-def in_own_process(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    return found
+    return {"peak_bytes": against_sum.peak_bytes()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--switches", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="fewer switches and rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON, too")
-    parser.add_argument("--step", choices=["make", "compare", "once"], help=argparse.SUPPRESS)
-    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.quick:
-        options.switches, options.rounds = min(options.switches, 2_000_000), 3
-    if options.step == "make":
-        make(options.path, options.switches)
+    done = against_sum.measured(__doc__, make, compare, {"once": answer_once}, rounds=5, quick_rounds=3)
+    if done is None:
         return 0
-    if options.step:
-        print(
-            json.dumps(
-                compare(options.path, options.rounds) if options.step == "compare" else answer_once(options.path)
-            )
-        )
-        return 0
-    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
-        path = f"{folder}/big.headway"
-        in_own_process("--step", "make", "--path", path, "--switches", str(options.switches))
-        result = in_own_process("--step", "compare", "--path", path, "--rounds", str(options.rounds))
-        result |= in_own_process("--step", "once", "--path", path)
-    result["switches"] = options.switches
+    options, result = done
+    result |= result.pop("once")
     result["cpu_s_per_million"] = result["cpu_s"] / options.switches * 1e6
     print(
         f"{result['switches']:,} switches, {result['pieces']:,} pieces of path, {result['followed']:,} wakings followed: "

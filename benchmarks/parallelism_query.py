@@ -12,20 +12,15 @@ Target: at most 5 times the sum (imports apart), at most 1 GiB.
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import against_sum
 import harness
 
 THREADS = 24
@@ -100,52 +95,20 @@ def make(path: Path, switches: int) -> None:
     write_recording(path, manifest, tables, overwrite=True)
 
 
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return wall and CPU seconds of a call."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - cpu
-
-
 def compare(path: Path, rounds: int) -> dict[str, Any]:
-    """Take turns between the sum and the analysis, in this process, after one unmeasured turn each."""
-    import duckdb
-
+    """Take turns between the sum and the analysis, of all and of a window."""
     from headway.analyses.parallelism import parallelism
     from headway.store import open_recording
 
-    file = str(path / "slice.parquet")
     length = open_recording(path).wall_ns
-
-    def total() -> None:
-        with duckdb.connect() as connection:
-            connection.execute("SELECT sum(running_ticks) FROM read_parquet($1)", [file]).fetchall()
-
     contenders: dict[str, Callable[[], object]] = {
-        "sum": total,
         "parallelism": lambda: parallelism(open_recording(path)),
         "window": lambda: parallelism(open_recording(path), (length // 100, length - length // 100)),
     }
-    for work in contenders.values():
-        work()
-    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, work in contenders.items():
-            runs[name].append(timed(work))
-    result: dict[str, Any] = {}
-    for name, pairs in runs.items():
-        for which, clock in enumerate(("wall", "cpu")):
-            ratios = sorted(pair[which] / base[which] for pair, base in zip(pairs, runs["sum"], strict=True))
-            result[f"{name}_{clock}"] = {
-                "median_s": statistics.median(pair[which] for pair in pairs),
-                "ratio": statistics.median(ratios),
-                "ratio_low": ratios[0],
-                "ratio_high": ratios[-1],
-            }
-    return result
+    return {**against_sum.in_turns(path, contenders, rounds), "bytes": (path / "slice.parquet").stat().st_size}
 
 
-def answer_once(path: Path, window: bool) -> dict[str, Any]:
+def answer_once(path: Path, *, window: bool = False) -> dict[str, Any]:
     """Answer once and report this process's peak memory."""
     from headway.analyses.parallelism import parallelism
     from headway.store import open_recording
@@ -153,43 +116,16 @@ def answer_once(path: Path, window: bool) -> dict[str, Any]:
     recording = open_recording(path)
     length = recording.wall_ns
     parallelism(recording, (length // 100, length - length // 100) if window else None)
-    return {"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-
-
-def in_own_process(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    return found
+    return {"peak_bytes": against_sum.peak_bytes()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--switches", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--quick", action="store_true", help="fewer switches and rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON, too")
-    parser.add_argument("--step", choices=["make", "compare", "once", "once-window"], help=argparse.SUPPRESS)
-    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.quick:
-        options.switches, options.rounds = min(options.switches, 2_000_000), 5
-    if options.step == "make":
-        make(options.path, options.switches)
+    once: dict[str, against_sum.Once] = {"once": answer_once, "once-window": partial(answer_once, window=True)}
+    done = against_sum.measured(__doc__, make, compare, once, rounds=9, quick_rounds=5)
+    if done is None:
         return 0
-    if options.step == "compare":
-        print(json.dumps(compare(options.path, options.rounds)))
-        return 0
-    if options.step:
-        print(json.dumps(answer_once(options.path, options.step == "once-window")))
-        return 0
-    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
-        path = f"{folder}/big.headway"
-        in_own_process("--step", "make", "--path", path, "--switches", str(options.switches))
-        result = in_own_process("--step", "compare", "--path", path, "--rounds", str(options.rounds))
-        for name in ("once", "once-window"):
-            result[name] = in_own_process("--step", name, "--path", path)
-        size = (Path(path) / "slice.parquet").stat().st_size
-    result |= {"switches": options.switches, "bytes_per_switch": size / options.switches}
+    options, result = done
+    result["bytes_per_switch"] = result.pop("bytes") / options.switches
     show(result)
     return harness.finish(options, "parallelism_query", result, verdicts(result))
 

@@ -12,17 +12,11 @@ Target: at most 30 times the sum (imports apart), at most 1 GiB.
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import against_sum
 import harness
 import parallelism_query
 
@@ -33,45 +27,18 @@ SHOWN = ("sum", "why", "sweep")
 
 
 def compare(path: Path, rounds: int) -> dict[str, Any]:
-    """Take turns between the sum, the answer and its sweep, in this process, after one unmeasured turn each."""
-    import duckdb
-
+    """Take turns between the sum, the answer and its sweep."""
     from headway.analyses import why_sweep, why_waits
     from headway.analyses.why import why
     from headway.store import open_recording
-
-    file = str(path / "slice.parquet")
-
-    def total() -> None:
-        with duckdb.connect() as connection:
-            connection.execute("SELECT sum(running_ticks) FROM read_parquet($1)", [file]).fetchall()
 
     def sweep() -> None:
         recording = open_recording(path)
         why_sweep.sweep(recording, why_waits.load(recording), cores=CORES)
 
-    contenders: dict[str, Callable[[], object]] = {
-        "sum": total,
-        "why": lambda: why(open_recording(path), cores=CORES),
-        "sweep": sweep,
-    }
-    for work in contenders.values():
-        work()
-    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, work in contenders.items():
-            runs[name].append(parallelism_query.timed(work))
-    result: dict[str, Any] = {}
-    for name, pairs in runs.items():
-        for which, clock in enumerate(("wall", "cpu")):
-            ratios = sorted(pair[which] / base[which] for pair, base in zip(pairs, runs["sum"], strict=True))
-            result[f"{name}_{clock}"] = {
-                "median_s": statistics.median(pair[which] for pair in pairs),
-                "ratio": statistics.median(ratios),
-                "ratio_low": ratios[0],
-                "ratio_high": ratios[-1],
-            }
-    return result
+    return dict(
+        against_sum.in_turns(path, {"why": lambda: why(open_recording(path), cores=CORES), "sweep": sweep}, rounds)
+    )
 
 
 def answer_once(path: Path) -> dict[str, Any]:
@@ -80,40 +47,15 @@ def answer_once(path: Path) -> dict[str, Any]:
     from headway.store import open_recording
 
     answer = why(open_recording(path), cores=CORES)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"peak_bytes": peak, "invariant_error": answer.account.invariant_error}
-
-
-def in_own_process(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    return found
+    return {"peak_bytes": against_sum.peak_bytes(), "invariant_error": answer.account.invariant_error}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--switches", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="fewer switches and rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON, too")
-    parser.add_argument("--step", choices=["make", "compare", "once"], help=argparse.SUPPRESS)
-    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.quick:
-        options.switches, options.rounds = min(options.switches, 2_000_000), 3
-    if options.step == "make":
-        parallelism_query.make(options.path, options.switches)
+    once = {"once": answer_once}
+    done = against_sum.measured(__doc__, parallelism_query.make, compare, once, rounds=5, quick_rounds=3)
+    if done is None:
         return 0
-    if options.step:
-        found = compare(options.path, options.rounds) if options.step == "compare" else answer_once(options.path)
-        print(json.dumps(found))
-        return 0
-    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
-        path = f"{folder}/big.headway"
-        in_own_process("--step", "make", "--path", path, "--switches", str(options.switches))
-        result = in_own_process("--step", "compare", "--path", path, "--rounds", str(options.rounds))
-        result["once"] = in_own_process("--step", "once", "--path", path)
-    result |= {"switches": options.switches}
+    options, result = done
     show(result)
     return harness.finish(options, "why_time", result, [verdict(result)])
 
