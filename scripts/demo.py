@@ -45,7 +45,9 @@ def main() -> int:
     ]
     print(f"demo: recording sunflow, a ray tracer, with {THREADS} threads\n", flush=True)
     return subprocess.run(
-        [ROOT / ".venv" / "bin" / "headway", "run", "--", *program], cwd=FOLDER, check=False
+        [ROOT / ".venv" / "bin" / "headway", "run", "--locks", "--sample", "cpu", "--", *program],
+        cwd=FOLDER,
+        check=False,
     ).returncode
 
 
