@@ -200,7 +200,7 @@ def test_a_quota_accounts_for_whole_cores_and_throttled_time_is_lost_to_it(tmp_p
     threads = [FakeThread("app", 0, [("R", 300), ("W", 200), ("R", 500)], name) for name in "ab"]
     ticks = [
         {"ns": synthetic.ORIGIN + at, "event": "cgroup_throttled", "cpu": -1, "value": value}
-        for at, value in ((0, 0), (300, 0), (500, 400), (1000, 400))
+        for at, value in ((0, 0), (490, 0), (500, 400), (1000, 400))
     ]
     facts: dict[str, Any] = {"affinity": [0, 1, 2, 3], "recorded_cores": 4, "quota_cores": 1.5}
     said = made(tmp_path, threads, tables={"counter": ticks}, **facts)

@@ -14,7 +14,8 @@ from headway.analyses.why_sweep import Sweep, sweep
 from headway.analyses.why_types import CAUSES
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording
-from headway.store.writer import write_recording
+from headway.store.tables import TABLES
+from headway.store.writer import arrow_schema, write_recording
 
 ORIGIN = 7_000_000_000
 MS = 1_000_000
@@ -52,8 +53,6 @@ def slices(*rows: tuple[int, int, int, int, int]) -> pa.Table:
 
 def recording(path: Path, threads: list[dict[str, Any]], runs: pa.Table, **tables: list[dict[str, Any]]) -> Recording:
     """Write 100 ms on two CPUs; `activity` says only that nothing else is known."""
-    from headway.store.tables import TABLES
-    from headway.store.writer import arrow_schema
 
     counts = {name.name: 0 for name in TABLES["activity"].columns} | {"bin_start_ns": ORIGIN, "dur_ns": 100 * MS}
     rows = {"thread": threads, "activity": [counts], **tables}
@@ -134,6 +133,15 @@ def test_a_gc_pause_owns_the_idle_cores_and_of_two_jvms_half_of_them(tmp_path: P
     assert lost(two) == {"gc_pause": 20, "serial_section": 80}
 
 
+def test_a_safepoint_that_a_log_tells_of_is_no_pause_of_the_collector_but_where_both_are_said(tmp_path: Path) -> None:
+    phases = [
+        {"pid": 1, "start_ns": ORIGIN + start * MS, "dur_ns": dur * MS, "kind": kind, "cause": None}
+        for kind, start, dur in (("safepoint", 0, 30), ("gc_pause", 10, 10))
+    ]
+    found = account(recording(tmp_path, [thread(0)], ALONE, jvm_phase=phases))
+    assert lost(found) == {"gc_pause": 10, "safepoint": 20, "serial_section": 70}
+
+
 def test_lost_records_of_one_of_two_cpus_make_half_of_what_is_idle_unknown(tmp_path: Path) -> None:
     loss = {"source": "sched", "cpu": 1, "start_ns": ORIGIN, "dur_ns": 50 * MS, "events": 3}
     found = account(recording(tmp_path, [thread(0)], ALONE, loss=[loss, loss | {"source": "agent", "cpu": -1}]))
@@ -142,11 +150,34 @@ def test_lost_records_of_one_of_two_cpus_make_half_of_what_is_idle_unknown(tmp_p
 
 def test_ready_threads_wait_for_the_quota_while_the_cgroup_is_throttled(tmp_path: Path) -> None:
     readings = [
-        {"ns": ORIGIN + at * MS, "event": "cgroup_throttled", "cpu": -1, "value": value}
-        for at, value in ((0, 5), (30, 5), (60, 9), (100, 9))
+        {"ns": ORIGIN + at * MS, "event": "cgroup_throttled", "cpu": -1, "value": value * MS}
+        for at, value in ((0, 5), (50, 5), (60, 45), (100, 45))
     ]
     found = account(recording(tmp_path, [thread(0)], slices((0, 100, 0, 100, 0)), counter=readings))
-    assert lost(found) == {"cpu_quota": 30, "scheduler": 70, "serial_section": 100}
+    assert lost(found) == {"cpu_quota": 40, "scheduler": 60, "serial_section": 100}
+
+
+def test_a_throttled_stretch_of_several_cpus_is_as_long_as_one_was_kept_off(tmp_path: Path) -> None:
+    readings = [
+        {"ns": ORIGIN + at * MS, "event": "cgroup_throttled", "cpu": -1, "value": value * MS}
+        for at, value in ((0, 0), (35, 0), (40, 60), (90, 60), (95, 90), (100, 130))
+    ]
+    counts = {name.name: 0 for name in TABLES["activity"].columns}
+    held = [{"bin_start_ns": ORIGIN, "dur_ns": 60 * MS, "active_app": 3}, {"bin_start_ns": ORIGIN, "dur_ns": 40 * MS}]
+    runs = slices((0, 100, 0, 100, 0), (1, 100, 0, 100, 0))
+    threads = [thread(0), thread(1)]
+    found = recording(tmp_path, threads, runs, counter=readings, activity=[counts | each for each in held])
+    # Two CPUs, both with threads kept off: 30 ms before 40; the readings at 95 and 100 tell of one stretch, a CPU each.
+    assert lost(account(found)) == {"cpu_quota": 130, "scheduler": 70}
+
+
+def test_throttled_stretches_do_not_reach_into_each_other(tmp_path: Path) -> None:
+    readings = [
+        {"ns": ORIGIN + at * MS, "event": "cgroup_throttled", "cpu": -1, "value": value * MS}
+        for at, value in ((0, 0), (35, 0), (40, 20), (90, 120), (100, 120))
+    ]
+    found = account(recording(tmp_path, [thread(0)], slices((0, 100, 0, 100, 0)), counter=readings))
+    assert lost(found) == {"cpu_quota": 70, "scheduler": 30, "serial_section": 100}
 
 
 def test_without_gaps_other_processes_have_what_the_clocks_of_the_cpus_leave(tmp_path: Path) -> None:

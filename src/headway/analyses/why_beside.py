@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Columns = dict[str, NDArray[Any]]
 
-LOST, GC_PAUSE, STARTUP, SHUTDOWN, THROTTLED = range(5)
+LOST, GC_PAUSE, STARTUP, SHUTDOWN, THROTTLED, SAFEPOINT = range(6)
 """SpanCode of native/account/changes.h."""
 
-_CODES = {"gc_pause": GC_PAUSE, "safepoint": GC_PAUSE, "startup": STARTUP, "shutdown": SHUTDOWN}
+_CODES = {"gc_pause": GC_PAUSE, "safepoint": SAFEPOINT, "startup": STARTUP, "shutdown": SHUTDOWN}
+_AT_ONCE_NS = 25_000_000
+"""CPUs of which one reading after the other tells that they were let go within this time were let go together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ def spans(recording: Recording, cpus: int) -> Columns:
             rows.append((start, start + dur, _CODES[kind], 1 / _alive(lives, pid, start)))
     for cpu, start, dur in recording.query("SELECT cpu, start_ns, dur_ns FROM loss WHERE source = 'sched'").fetchall():
         rows.append((start, start + dur, LOST, 1 / max(cpus, 1) if cpu >= 0 else 1.0))
-    rows += [(start, end, THROTTLED, 1.0) for start, end in _throttled(recording)]
+    rows += [(start, end, THROTTLED, 1.0) for start, end in _throttled(recording, cpus)]
     start, end, code, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
     return {
         "start_ns": np.array(start, np.int64),
@@ -75,11 +77,30 @@ def _counter(recording: Recording, event: str) -> tuple[Ints, Ints, Ints]:
     return ns, cpu, value
 
 
-def _throttled(recording: Recording) -> list[tuple[int, int]]:
-    """Return between which readings the cgroup's counter of throttled time grew."""
+def _throttled(recording: Recording, cpus: int) -> list[tuple[int, int]]:
+    """Return when the cgroup was throttled. The kernel adds a stretch to its counter when that is over, once per CPU with
+    threads kept off: so a reading that grew tells of the time before it, as long as the growth of one CPU.
+    """
     ns, _, value = _counter(recording, "cgroup_throttled")
     grew = np.flatnonzero(np.diff(value) > 0)
-    return list(zip(ns[grew].tolist(), ns[grew + 1].tolist(), strict=True))
+    if not len(grew):
+        return []
+    end, growth = ns[grew + 1], np.diff(value)[grew]
+    # CPUs go on one after another: a reading in between tells of a part of them only.
+    is_first = np.concatenate([[True], (ns[grew[1:]] > end[:-1]) | (np.diff(end) > _AT_ONCE_NS)])
+    last = np.append(np.flatnonzero(is_first)[1:] - 1, len(end) - 1)
+    end, length = end[last], np.add.reduceat(growth, np.flatnonzero(is_first)) / _kept_off(recording, cpus)
+    before = np.concatenate([ns[:1], end[:-1]])
+    start = np.maximum(end - length.astype(np.int64), before)
+    return list(zip(start.tolist(), end.tolist(), strict=True))
+
+
+def _kept_off(recording: Recording, cpus: int) -> float:
+    """Return on how many CPUs threads were ready while any was, on average: at least one, at most all."""
+    counts = activity.load(recording)
+    ready = np.minimum((counts.active - counts.running).sum(axis=1), max(cpus, 1))
+    time = np.where(ready > 0, counts.dur_ns, 0)
+    return max(1.0, float((ready * time).sum() / time.sum())) if time.any() else 1.0
 
 
 def others(recording: Recording, window: tuple[int, int]) -> Others:

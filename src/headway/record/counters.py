@@ -76,7 +76,7 @@ class CounterLog:
     def sample_throttled(self) -> None:
         """Append how long the quota held the program off so far, when that has grown; OSError as `sample`.
 
-        The reading before it is told as well: between the two it has grown.
+        The reading before it is told as well: between the two a throttled stretch was over, and the kernel added all of it.
         """
         ns, value = time.monotonic_ns(), max(map(_throttled_ns, self._limited), default=0)
         before, self._throttled_before = self._throttled_before, (ns, value)
