@@ -10,15 +10,13 @@ that noise is not below half of what is known is undecided: it is counted, and e
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import harness
 import lost_programs
-from headway.store import open_recording
+import lost_runs
 from lost_programs import CAUSES, PRECISE, TARGET, Comparison
 
 # One of the two twice in each round: it is the larger one by more than noise.
@@ -30,20 +28,11 @@ TWO = (
 
 def measure(names: list[str], size: float, rounds: int) -> list[tuple[Comparison, dict[str, Any]]]:
     """Record all cases in one run and compare each."""
-    with harness.recording_folder() as folder, lost_programs.late_server() as port:
-        target: Path = folder / "r.headway"
-        words = lost_programs.command_of(target, "java", names, size, rounds, port)
-        done = subprocess.run([str(harness.HEADWAY), *words], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"headway {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
-        recording = open_recording(target)
-        found = []
-        for case in lost_programs.played(done.stdout).values():
-            begin, end = lost_programs.window(recording, case)
-            account = harness.headway("why", target, "--from", f"{begin}ns", "--to", f"{end}ns")
-            ready = lost_programs.ready(recording, case)
-            found.append((lost_programs.compare(case, account, ready), account))
-        return found
+    with lost_programs.late_server() as port:
+        return [
+            (lost_programs.compare(case, account, lost_programs.ready(recording, case)), account)
+            for recording, case, account in lost_runs.accounts(names, size, rounds, port)
+        ]
 
 
 def judged(

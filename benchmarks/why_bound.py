@@ -11,12 +11,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import harness
 import lost_programs
-from headway.store import open_recording
+import lost_runs
 from lost_programs import CAUSES
 
 TWO = ("serial+lock", "serial+sleep", "lock+barrier", "join+sleep")
@@ -39,19 +38,10 @@ def plain(names: list[str], size: float, rounds: int, removed: str, port: int) -
 def bounds(names: list[str], size: float, rounds: int, port: int) -> dict[tuple[str, str], tuple[float, int]]:
     """Record cases and return, for each and each cause that it is made for, the bound and the core time lost."""
     found = {}
-    with harness.recording_folder() as folder:
-        target: Path = folder / "r.headway"
-        words = lost_programs.command_of(target, "java", names, size, rounds, port)
-        done = subprocess.run([str(harness.HEADWAY), *words], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"headway {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
-        recording = open_recording(target)
-        for name, case in lost_programs.played(done.stdout).items():
-            begin, end = lost_programs.window(recording, case)
-            account = harness.headway("why", target, "--from", f"{begin}ns", "--to", f"{end}ns")
-            for cause in lost_programs.meant(name):
-                rows = [row for row in account["lost"] if row["cause"] == cause]
-                found[name, cause] = together(rows), sum(row["core_ns"] for row in rows)
+    for _, case, account in lost_runs.accounts(names, size, rounds, port):
+        for cause in lost_programs.meant(case.name):
+            rows = [row for row in account["lost"] if row["cause"] == cause]
+            found[case.name, cause] = together(rows), sum(row["core_ns"] for row in rows)
     return found
 
 
