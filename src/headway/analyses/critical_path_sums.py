@@ -50,7 +50,7 @@ _STATE_OF = _table_of_states()
 
 def state_of(on_path: int, blocked_state: int, blocked_in: int) -> str:
     """Return the state of a piece without a known wait."""
-    return NAMES[_STATE_OF[on_path, blocked_state + 4 * blocked_in]]
+    return str(NAMES[_STATE_OF[on_path, blocked_state + 4 * blocked_in]])
 
 
 @dataclass(frozen=True, eq=False)
