@@ -16,10 +16,13 @@ from recording_cli import JAVA_17, headway
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+TRIES = 3
+"""How often a program is recorded until noise is small enough that a wrong account would be told from a right one."""
 
 
 def play(directory: Path, case: str, *options: str, size: float = 0.8, rounds: int = 3, **run: Any) -> tuple[Path, str]:
     """Record one case and return the recording and what the program said."""
+    directory.mkdir(exist_ok=True)
     output = directory / f"{case}.headway"
     workloads_jar()
     record, *rest = lost_programs.command_of(output, JAVA_17, [case], size, rounds, 0)
@@ -54,24 +57,27 @@ def compared(of: dict[str, Any], recording: Path, output: str, case: str) -> Com
     return lost_programs.compare(played, of, lost_programs.ready(open_recording(recording), played))
 
 
-def noise(of: dict[str, Any], recording: Path, output: str, case: str) -> int:
-    """Return what the program could not know of the cores it left idle."""
-    return compared(of, recording, output, case).noise_ns
-
-
 def test_a_program_that_only_sleeps_loses_all_its_cores_to_sleep(tmp_path: Path) -> None:
-    recording, said = play(tmp_path, "sleep", size=1.0)
-    found = compared(during(recording, said, "sleep"), recording, said, "sleep")
-    assert found.share("sleep") >= TARGET, found
-    assert found.excess("sleep") <= PRECISE, found
-    assert found.wrong() <= PRECISE, found
+    reasons = []
+    for number in range(TRIES):
+        recording, said = play(tmp_path / str(number), "sleep", size=1.0)
+        found = compared(during(recording, said, "sleep"), recording, said, "sleep")
+        if reason := found.undecided():
+            reasons.append(reason)
+            continue
+        assert found.share("sleep") >= TARGET, found
+        assert found.excess("sleep") <= PRECISE, found
+        assert found.wrong() <= PRECISE, found
+        return
+    pytest.skip("; ".join(reasons))
 
 
 def test_a_program_that_never_blocks_loses_nothing_to_waiting(tmp_path: Path) -> None:
     recording, said = play(tmp_path, "busy")
     of = during(recording, said, "busy")
-    most = lost_programs.played(said)["busy"].unnamed_ns + noise(of, recording, said, "busy")
-    assert of["lost_ns"] <= most + PRECISE * of["core_ns"]
+    # Its threads wait for a core only; at its rounds' ends, for each other: that is what it cannot name.
+    waited = of["lost_ns"] - lost(of, "scheduler")
+    assert waited <= lost_programs.played(said)["busy"].unnamed_ns + PRECISE * of["core_ns"], of["lost"]
 
 
 def test_ten_thousand_threads_are_accounted_for(tmp_path: Path) -> None:
