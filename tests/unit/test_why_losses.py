@@ -80,6 +80,7 @@ def test_how_long_threads_slept_and_did_io_is_the_union_within_the_window(tmp_pa
     ]
     # A nanosleep, a timed futex that the sampler's signal interrupted, a socket, and a futex that somebody woke.
     times = Times(with_calls(tmp_path / "r", made, 100, [(3, -1), (2, 3), (6, -1), (0, -1), (2, 0)]), (0, 100))
+    assert times.in_calls("io", [3], (0, 100)) == 0
     assert times.in_calls("sleep", [0], (0, 100)) == 30
     assert times.in_calls("sleep", [0, 1, 4], (0, 100)) == 45
     assert times.in_calls("sleep", [0, 1], (30, 40)) == 10

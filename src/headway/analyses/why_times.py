@@ -71,7 +71,8 @@ class Times:
         ).fetchnumpy()
         who, until, blocked = (whole(found[name]) for name in ("who", "until", "blocked_ns"))
         first = np.flatnonzero(np.diff(who, prepend=-1))
-        for one, a, b in zip(who[first].tolist(), first.tolist(), [*first[1:].tolist(), len(who)], strict=True):
+        last = np.append(first[1:], len(who))[: len(first)]
+        for one, a, b in zip(who[first].tolist(), first.tolist(), last.tolist(), strict=True):
             self._calls[SLEEP if one % 2 else IO, one // 2] = until[a:b] - blocked[a:b], until[a:b]
 
 
