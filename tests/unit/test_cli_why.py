@@ -210,6 +210,15 @@ def test_a_quota_accounts_for_whole_cores_and_throttled_time_is_lost_to_it(tmp_p
     assert "HW486" in [notice["id"] for notice in said["warnings"]]
 
 
+def test_what_ran_beyond_the_cores_is_told_even_where_a_quota_allows_it(tmp_path: Path) -> None:
+    threads = [FakeThread("app", 0, [("R", 300), ("W", 690), ("R", 10)], name) for name in "ab"]
+    brief = FakeThread("app", 10, [("R", 1)], "brief")
+    said = made(tmp_path, [*threads, brief], affinity=[0, 1, 2, 3], recorded_cores=4, quota_cores=1.5)
+    assert (said["cores"], said["invariant_error"]) == (2, 0)
+    assert said["excess_ns"] == 1
+    assert said["lost_ns"] == 2 * 690 - 1
+
+
 def test_lost_records_widen_what_is_unknown(tmp_path: Path) -> None:
     threads = [FakeThread("app", 0, [("R", WALL)], "main")]
     loss = {"source": "sched", "cpu": -1, "start_ns": synthetic.ORIGIN + 200, "dur_ns": 300, "events": 9}

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses import why_sweep, why_waits
+from headway.analyses.why import why
 from headway.analyses.why_sweep import Sweep, sweep
 from headway.analyses.why_types import CAUSES
 from headway.errors import HeadwayError
@@ -269,6 +270,13 @@ def test_probes_tell_how_many_cores_a_thread_keeps_idle(tmp_path: Path) -> None:
     )
     assert found.directed.tolist() == [0]
     assert found.undirected.tolist() == [3]
+
+
+def test_slices_out_of_order_are_told_of(tmp_path: Path) -> None:
+    runs = slices((0, 40, 40, 0, 0), (0, 100, 30, 0, 30))
+    for name, table, told in (("in", runs, 0), ("out", runs.take([1, 0]), 1)):
+        notices = why(recording(tmp_path / name, [thread(0)], table)).notices
+        assert [notice.id for notice in notices].count("HW497") == told
 
 
 def test_a_window_outside_is_refused(tmp_path: Path) -> None:

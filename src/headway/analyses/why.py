@@ -93,6 +93,7 @@ def _answer(
         Phase(number, stretch.active, part)
         for number, (stretch, part) in enumerate(zip(stretches, parts, strict=True), first)
     )
+    disorder = (Notice.of("HW497", path=recording.path, slices=sweep.out_of_order),) if sweep.out_of_order else ()
     return Why(
         account=whole,
         by_cause=_by_cause(whole),
@@ -100,7 +101,7 @@ def _answer(
         bin_ns=sweep.bin_ns,
         bins={name: sweep.bins[:, at].tolist() for at, name in enumerate(why_sweep.BIN_NAMES)},
         mode=recording.mode,
-        notices=(*recorded_notices(recording), *told, *why_coarse.notices(recording, whole)),
+        notices=(*recorded_notices(recording), *told, *disorder, *why_coarse.notices(recording, whole)),
     )
 
 
@@ -118,8 +119,9 @@ def _account(losses: Losses, segments: Sequence[Segment], active: Activity, swee
     lost = losses.of(segments, (start, end), _ground(account, active), account.core_ns, is_whole=is_whole)
     account = dataclasses.replace(account, lost=lost)
     left = account.core_ns - sum(used.values()) - (stolen or 0) - (other or 0) - account.lost_ns
-    excess = 0 if may_exceed else sum(segment.excess_ns for segment in segments)
-    return dataclasses.replace(account, invariant_error=(abs(left) + excess) / max(account.core_ns, 1))
+    excess = sum(segment.excess_ns for segment in segments)
+    error = (abs(left) + (0 if may_exceed else excess)) / max(account.core_ns, 1)
+    return dataclasses.replace(account, invariant_error=error, excess_ns=excess)
 
 
 def _ground(account: Account, active: Activity) -> Ground:

@@ -119,7 +119,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where cores x wall time went between two points. `invariant_error` is |what is left over| / core_ns."""
+    """Where cores x wall time went between two points. `invariant_error` is |what is left over| / core_ns.
+
+    `excess_ns`: threads ran on more cores than the account has; it was taken off what was lost, then off what was used.
+    """
 
     start_ns: int
     end_ns: int
@@ -129,6 +132,7 @@ class Account:
     other_processes_ns: int | None
     lost: tuple[Loss, ...]
     invariant_error: float
+    excess_ns: int = 0
 
     @property
     def wall_ns(self) -> int:

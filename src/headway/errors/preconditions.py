@@ -351,4 +351,12 @@ ROWS: tuple[Message, ...] = (
         "number and their balance are not.",
         "headway sweep --sample cpu:1ms ...   (or one --region for what alternates)",
     ),
+    Message(
+        "HW497",
+        "slices that are not in order of their ends",
+        "{path}: {slices} slices end later than those after them; the account takes each to end where the next one does",
+        "Lost cores are counted backwards from slice to slice. headway writes them in order, so something else has made or "
+        "changed the table `slice`, and parts of the account are wrong.",
+        "record once more; if it stays, report it with the manifest.json",
+    ),
 )

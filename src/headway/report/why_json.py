@@ -39,6 +39,7 @@ def account_json(account: Account) -> dict[str, Any]:
         "lost_ns": account.lost_ns,
         "lost": [_loss(loss) for loss in account.lost],
         "invariant_error": account.invariant_error,
+        "excess_ns": account.excess_ns,
     }
 
 
