@@ -251,10 +251,9 @@ def test_virtual_threads_are_background_unless_one_that_runs_waits_for_them(tmp_
 
 
 def test_who_joins_an_ancestor_watches_and_who_joins_its_children_does_not(tmp_path: Path) -> None:
-    idle = {"running_ns": MS}
-    main = thread(0, **idle)
+    main = thread(0, running_ns=MS)
     child, grandchild, stranger = (
-        thread(number, parent_tid=parent, start_ns=ORIGIN + number, **idle)
+        thread(number, parent_tid=parent, start_ns=ORIGIN + number, running_ns=MS)
         for number, parent in ((1, 0), (2, 1), (3, 77))
     )
     found = recording(tmp_path, [main, child, grandchild, stranger], ALONE)
