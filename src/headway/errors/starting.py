@@ -299,8 +299,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW068",
         "an event that there is not",
-        "--sample {event}: there is no such event; nothing was started",
-        "Events are {known}; raw ones of the processor (r1a8), those of a device (cpu/mem-loads/) and tracepoints "
+        "--sample {event}: there is no such event; nothing was started; there are {known}",
+        "Raw events of the processor (r1a8), those of a device (cpu/mem-loads/) and tracepoints "
         "(sched:sched_switch) as `perf list` shows them; mem:, kprobe: and uprobe: with what async-profiler takes after them.",
         "headway record --sample {near} ...",
     ),
