@@ -51,6 +51,11 @@ def together(rows: list[dict[str, Any]]) -> float:
     return 1 / max(1 - saved, 1 / LARGEST)
 
 
+def parts(group: list[str]) -> list[str]:
+    """Return what to remove from a group of cases, one after the other: all their causes, or each of a program's two."""
+    return group[0].split("+") if "+" in group[0] else ["yes"]
+
+
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
     parser = harness.arguments(__doc__)
@@ -61,25 +66,25 @@ def main() -> int:
     options = parser.parse_args()
     repeat = options.repeat or (3 if options.quick else 12)
     names = list(filter(None, options.only.split(","))) or [*CAUSES, *TWO]
-    first = sorted({name.split("+")[0] for name in names})
-    second = sorted({name.split("+")[1] for name in names if "+" in name})
     with_cause: Walls = defaultdict(list)
     without: dict[str, Walls] = {"first": defaultdict(list), "second": defaultdict(list)}
     said: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
-    two = [name for name in names if "+" in name]
+    # A program of two causes has a JVM of its own, with and without: what is played before it warms it up.
+    alone = [name for name in names if "+" not in name]
+    groups = [group for group in (alone, *([name] for name in names if "+" in name)) if group]
     with lost_programs.late_server() as port:
         size, rounds = options.size, options.rounds
         for number in range(repeat + 1):
             harness.progress(f"run {number + 1} of {repeat + 1}: {len(names)} cases")
-            for name, wall in plain(names, size, rounds, "no", port).items():
-                with_cause[name].append(wall)
+            for group in groups:
+                for name, wall in plain(group, size, rounds, "no", port).items():
+                    with_cause[name].append(wall)
             if number == repeat:
                 break
-            for name, wall in plain(names, size, rounds, ",".join(first), port).items():
-                without["first"][name].append(wall)
-            if two:
-                for name, wall in plain(two, size, rounds, ",".join(second), port).items():
-                    without["second"][name].append(wall)
+            for group in groups:
+                for which, removed in zip(("first", "second"), parts(group), strict=False):
+                    for name, wall in plain(group, size, rounds, removed, port).items():
+                        without[which][name].append(wall)
             for key, value in bounds(names, size, rounds, port).items():
                 said[key].append(value)
     return report(options, names, with_cause, without, said)
