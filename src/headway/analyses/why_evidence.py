@@ -282,7 +282,7 @@ class Evidence:
         if not self.places.recording.has("slice"):
             return [], {}
         found = self.kernel.ready(window)
-        text = [f"Threads were ready to run, and did not, for {duration(found['ready_ns'])} in all."]
+        text = [f"Threads waited {duration(found['ready_ns'])} for a core in all, whether one was free or not."]
         if found["long_waits"]:
             text.append(
                 f"{_many(found['long_waits'], 'wait')} for a core took more than {duration(LONG_NS)}, the longest"
