@@ -177,6 +177,9 @@ def test_two_jvms_in_one_recording_have_one_account_and_places_that_tell_them_ap
     path = record(tmp_path / "a.headway", "--", "sh", "-c", f"{both} & wait")
     said = ask(path)
     assert abs(total(said) - said["core_ns"]) <= TOLERANCE * said["core_ns"]
+    tables = in_sql(path)  # of both: an account of one of them would be half of it
+    for kind in ("app", "jit", "vm"):
+        assert said["used"][kind] == pytest.approx(tables[kind], abs=TOLERANCE * said["core_ns"]), kind
     threads = set(open_recording(path).query("SELECT pid, name FROM thread").fetchall())
     assert len({pid for pid, name in threads if name == "VM Thread"}) == 2
     named = {(row["place"]["pid"], row["place"]["thread"]) for row in said["lost"] if row["place"]["thread"]}
