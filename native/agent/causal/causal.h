@@ -1,0 +1,83 @@
+// Causal profiling inside the JVM: what its parts ask of each other. Virtual speedups after Coz (Curtsinger and Berger,
+// SOSP 2015), blocked samples after BCOZ (OSDI 2024); docs/decisions/0008-causal.md says where we differ.
+//
+//   points        counts visits of progress points (instrumented bytecode)             points.cpp, class_insert.*
+//   sampling      who runs or sleeps in which line, now                                 sampling.cpp, stack_reader.*, lines.*
+//   ledger        what every thread owes and has paid                                   ledger.*, settle.cpp
+//   blocking      when threads wait, wake others, begin and end                         blocking.cpp, and the hooks
+//   experiments   which line is made how much faster, for how long; what came of it     experiments.cpp, planner.*, notes.*
+//
+// Everything marked [signal] is called in signal handlers: no locks, no memory, no JNI.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headway::agent::causal {
+
+struct Account;  // of one platform thread of the program: ledger.h
+
+// --- on and off (experiments.cpp) -----------------------------------------------------------------------------------
+// True from begin_causal until the recording ends.
+bool is_on() noexcept;  // [signal]
+// Live phase. Parses agent().options.causal, instruments, starts sampling and the thread that runs experiments.
+void begin_causal(JNIEnv* jni) noexcept;
+// No more delays, timers disarmed, last notes written. Any thread; also when the JVM dies.
+void end_causal() noexcept;
+
+// --- threads (blocking.cpp) -----------------------------------------------------------------------------------------
+// The calling thread's account; null: a thread of the JVM, of headway, or seen too late. Never allocates after
+// thread_begins.
+Account* this_account() noexcept;  // [signal]
+void thread_begins(JNIEnv* jni, jthread thread) noexcept;  // on the thread itself: opens its account, arms its timer
+void thread_ends(JNIEnv* jni, jthread thread) noexcept;    // on the thread itself: pays first, so that who joins it need not
+
+// --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
+enum class Ending { kWoken, kTimedOut };  // by a thread of this JVM; by time, a file, a socket
+void wait_begins(JNIEnv* jni, jthread thread) noexcept;  // pays what it owes, then what accrues is open until:
+void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept;  // woken: excused; else owed
+// The calling thread is about to wake another one: it pays first.
+void before_waking() noexcept;
+// The same, and the thread `java_id` (which waits, or is about to) was woken by a thread of the program.
+void waking(uint32_t java_id) noexcept;
+
+// --- samples (sampling.cpp) -----------------------------------------------------------------------------------------
+// `agent().options.causal` holds the period. What can't be had is said by problem().
+bool start_sampling(JNIEnv* jni) noexcept;
+void stop_sampling() noexcept;
+void arm_timer(Account& account, uint32_t tid) noexcept;
+void disarm_timer(Account& account) noexcept;
+// A class was prepared: its methods' line tables are kept if the scope includes it. JVMTI's ClassPrepare.
+void note_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;
+
+struct Sample {
+  uint32_t line;      // innermost frame in scope, by lines.h; 0: none in scope, 1: the stack could not be read
+  uint32_t method;    // of that line, by lines.h
+  int64_t weight_ns;  // what it stands for: CPU time since the thread's last sample, or time asleep
+  bool is_blocked;    // asleep (Thread.sleep, I/O, a timed wait that ended by its time), not running
+};
+
+// --- experiments (experiments.cpp) ----------------------------------------------------------------------------------
+// Counts the sample; if it is in the line that is being made faster, all others owe. The caller settles afterwards.
+void take_sample(Account& account, const Sample& sample) noexcept;  // [signal]
+void collection_ended(int64_t pause_ns) noexcept;                   // on the VM thread
+// One line of NDJSON into causal-<pid>.jsonl; any thread but never in a signal handler. `fields` without braces.
+void note(std::string_view type, std::string_view fields) noexcept;
+void problem(std::string_view id, std::string_view text) noexcept;  // id: of src/headway/errors, "HW6.."
+
+// --- progress points (points.cpp) -----------------------------------------------------------------------------------
+bool arm_points(JNIEnv* jni) noexcept;                                                      // those of the options
+void instrument_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;             // JVMTI's ClassPrepare
+struct Visits {
+  uint64_t count = 0;
+  int64_t clock_ns = 0;  // latency points only: sum over visits of (time of the visit - delays inserted so far)
+};
+uint32_t point_count() noexcept;
+Visits visits(uint32_t point) noexcept;  // exact: all threads' counters summed
+
+}  // namespace headway::agent::causal
