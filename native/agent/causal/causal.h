@@ -2,10 +2,11 @@
 // SOSP 2015), blocked samples after BCOZ (OSDI 2024); docs/decisions/0008-causal.md says where we differ.
 //
 //   points        counts visits of progress points (instrumented bytecode)             points.cpp, class_insert.*
-//   sampling      who runs or sleeps in which line, now                                 sampling.cpp, stack_reader.*, lines.*
-//   ledger        what every thread owes and has paid                                   ledger.*, settle.cpp
+//   sampling      who runs or sleeps in which line, now                                 sampling.cpp, stack_reader.*,
+//   lines.* ledger        what every thread owes and has paid                                   ledger.*, settle.cpp
 //   blocking      when threads wait, wake others, begin and end                         blocking.cpp, and the hooks
-//   experiments   which line is made how much faster, for how long; what came of it     experiments.cpp, planner.*, notes.*
+//   experiments   which line is made how much faster, for how long; what came of it     experiments.cpp, planner.*,
+//   notes.*
 //
 // Everything marked [signal] is called in signal handlers: no locks, no memory, no JNI.
 #pragma once
@@ -33,12 +34,32 @@ void end_causal() noexcept;
 // --- threads (blocking.cpp) -----------------------------------------------------------------------------------------
 // The calling thread's account; null: a thread of the JVM, of headway, or seen too late. Never allocates after
 // thread_begins.
-Account* this_account() noexcept;  // [signal]
+Account* this_account() noexcept;                          // [signal]
 void thread_begins(JNIEnv* jni, jthread thread) noexcept;  // on the thread itself: opens its account, arms its timer
-void thread_ends(JNIEnv* jni, jthread thread) noexcept;    // on the thread itself: pays first, so that who joins it need not
+void thread_ends(JNIEnv* jni,
+                 jthread thread) noexcept;  // on the thread itself: pays first, so that who joins it need not
+
+// --- the ledger, as experiments use it (settle.cpp)
+// ----------------------------------------------------------------------- A new epoch: nobody owes anything, whatever
+// was owed is forgiven, who is paying stops. `spin`: payments burn CPU.
+void begin_epoch(bool spin) noexcept;
+// [signal] The calling thread ran (or slept) so long in the line that is made faster: all others owe it. Counted as
+// paid for `account`; the caller settles afterwards.
+void cause_delay(Account& account, int64_t delay_ns) noexcept;
+int64_t epoch_delay_ns() noexcept;  // [signal] G of this epoch
+struct Payments {
+  uint64_t late = 0;  // put off to the next sample, because the thread could not be held up where it was
+  int64_t spin_ns = 0;
+  int64_t slept_ns = 0;
+  int64_t overslept_ns = 0;
+  uint32_t threads = 0;  // accounts opened so far
+};
+Payments payments() noexcept;
+// OS thread ids of (some of) the live threads with an account; the number written.
+uint32_t program_threads(uint32_t* tids, uint32_t room) noexcept;
 
 // --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
-enum class Ending { kWoken, kTimedOut };  // by a thread of this JVM; by time, a file, a socket
+enum class Ending { kWoken, kTimedOut };                 // by a thread of this JVM; by time, a file, a socket
 void wait_begins(JNIEnv* jni, jthread thread) noexcept;  // pays what it owes, then what accrues is open until:
 void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept;  // woken: excused; else owed
 // The calling thread is about to wake another one: it pays first.
@@ -55,29 +76,70 @@ void disarm_timer(Account& account) noexcept;
 // A class was prepared: its methods' line tables are kept if the scope includes it. JVMTI's ClassPrepare.
 void note_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;
 
+bool timers_are_perf() noexcept;
+struct SamplingHealth {
+  uint64_t samples = 0;
+  uint64_t faults = 0;        // of reading a stack, caught
+  uint64_t refused[32] = {};  // [i]: AsyncGetCallTrace said -i
+  uint32_t threads_without_timer = 0;
+  int64_t out_of_scope_ns = 0;
+  int64_t unread_ns = 0;
+};
+SamplingHealth sampling_health() noexcept;
+// Up to eight methods that most samples without a line in scope were in, as JSON strings with commas between them.
+std::string out_of_scope_methods() noexcept;
+
+// Lines have small dense ids from 2 on, below kMostLines; the same for methods (lines.cpp).
+constexpr uint32_t kMostLines = 1 << 18;
+struct LineFacts {
+  std::string class_name;  // "com.acme.Order$1", UTF-8
+  std::string method;
+  std::string file;
+  int32_t line = -1;
+  uint32_t method_id = 0;
+};
+uint32_t line_limit() noexcept;                                                       // one past the greatest id
+bool line_facts(uint32_t line, LineFacts& facts) noexcept;                            // not in a signal handler
+uint32_t find_line(std::string_view class_name, int32_t line) noexcept;               // 0: no such class so far
+uint32_t find_method(std::string_view class_name, std::string_view method) noexcept;  // by lines.h; 0 likewise
+// [signal] The method that is being made faster with all that it calls; 0: none (experiments.cpp).
+uint32_t target_method() noexcept;
+
 struct Sample {
   uint32_t line;      // innermost frame in scope, by lines.h; 0: none in scope, 1: the stack could not be read
   uint32_t method;    // of that line, by lines.h
   int64_t weight_ns;  // what it stands for: CPU time since the thread's last sample, or time asleep
   bool is_blocked;    // asleep (Thread.sleep, I/O, a timed wait that ended by its time), not running
+  bool in_target_method = false;  // target_method() is among its frames
 };
 
 // --- experiments (experiments.cpp) ----------------------------------------------------------------------------------
 // Counts the sample; if it is in the line that is being made faster, all others owe. The caller settles afterwards.
 void take_sample(Account& account, const Sample& sample) noexcept;  // [signal]
 void collection_ended(int64_t pause_ns) noexcept;                   // on the VM thread
+// Delays inserted since begin_causal, of all epochs and of pauses made shorter: what a latency clock leaves out.
+int64_t inserted_ns() noexcept;  // [signal]
+// JSON: a string in quotation marks, escaped, out of modified UTF-8 (notes.cpp).
+std::string json_text(std::string_view text) noexcept;
 // One line of NDJSON into causal-<pid>.jsonl; any thread but never in a signal handler. `fields` without braces.
 void note(std::string_view type, std::string_view fields) noexcept;
 void problem(std::string_view id, std::string_view text) noexcept;  // id: of src/headway/errors, "HW6.."
 
 // --- progress points (points.cpp) -----------------------------------------------------------------------------------
-bool arm_points(JNIEnv* jni) noexcept;                                                      // those of the options
-void instrument_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;             // JVMTI's ClassPrepare
+bool arm_points(JNIEnv* jni) noexcept;                                            // those of the options
+void instrument_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;  // JVMTI's ClassPrepare
 struct Visits {
   uint64_t count = 0;
   int64_t clock_ns = 0;  // latency points only: sum over visits of (time of the visit - delays inserted so far)
 };
 uint32_t point_count() noexcept;
+// Latency pairs: the points of one, `first` where it begins.
+struct LatencyPair {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+};
+uint32_t latency_count() noexcept;
+LatencyPair latency_pair(uint32_t pair) noexcept;
 Visits visits(uint32_t point) noexcept;  // exact: all threads' counters summed
 
 }  // namespace headway::agent::causal
