@@ -10,38 +10,10 @@ three rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from headway.store import causal_tables, views
+from headway.store.table_types import Column, Table
 
-from headway.store import views
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: `type` is a DuckDB type name; `meaning` carries the unit."""
-
-    name: str
-    type: str
-    meaning: str
-    nullable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table or view (`sql` set). `needs` lists the physical tables a view reads.
-
-    `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row.
-    `unpack_without`: {column: SQL} for columns that files of before lack, each named in `unpack` as well.
-    """
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-    sql: str | None = None
-    needs: tuple[str, ...] = ()
-    unpack: str | None = None
-    unpack_without: Mapping[str, str] = field(default_factory=dict)
-
+__all__ = ["TABLES", "Column", "Table"]
 
 THREAD = Table(
     "thread",
@@ -343,5 +315,6 @@ TABLES: dict[str, Table] = {
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, CPU_GAP, LOSS),
         *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE, REGION_COUNTER),
+        *causal_tables.ALL,
     )
 }
