@@ -1,6 +1,6 @@
 // headway's JVMTI agent: thread lives and JVM phases, into DIR/agent-<pid>.spool.
 //
-//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1][,sampler=LIBRARY,sample=ARGUMENTS]
+//   -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1][,sampler=LIBRARY,sample=ARGUMENTS][,causal=SPEC]
 //   launched attach protocol, `load`: spool=DIR[,vthreads=1][,locks=1]                             attached to a
 //   running JVM attach protocol, `load`: stop=1                                                       ends an attached
 //   recording
@@ -74,7 +74,7 @@ void hand_on_to_children(const Options& options) {
   if (path.find_first_of(" \t\n") != std::string::npos) path = '"' + path + '"';
   std::string value = "-agentpath:" + path + "=spool=" + percent_encode(options.spool);
   if (options.vthreads) value += ",vthreads=1";
-  value += lock_options(options) + sample_options(options);
+  value += lock_options(options) + sample_options(options) + causal_options(options);
   if (options.processors > 0) value += " -XX:ActiveProcessorCount=" + std::to_string(options.processors);
   const char* before = getenv("JAVA_TOOL_OPTIONS");
   if (before != nullptr && *before != '\0') value = std::string(before) + ' ' + value;

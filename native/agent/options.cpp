@@ -68,6 +68,10 @@ std::string sample_options(const Options& options) {
   return ",sampler=" + percent_encode(options.sampler) + ",sample=" + percent_encode(options.sample);
 }
 
+std::string causal_options(const Options& options) {
+  return options.causal.empty() ? std::string() : ",causal=" + percent_encode(options.causal);
+}
+
 Options parse_options(std::string_view text) {
   Options options;
   while (!text.empty()) {
@@ -88,6 +92,7 @@ Options parse_options(std::string_view text) {
     if (key == "park_threshold") options.park_threshold = to_int(value);
     if (key == "forget_dead") options.forget_dead = on;
     if (key == "sampler") options.sampler = percent_decode(value);
+    if (key == "causal") options.causal = percent_decode(value);
     if (key == "sample") options.sample = percent_decode(value);
   }
   return options;

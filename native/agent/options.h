@@ -18,6 +18,7 @@ struct Options {
   int park_threshold = 0;    // with `locks`: so many parks of a blocker are only counted, before times are taken
   std::string sampler;       // library of async-profiler; empty: no stack samples
   std::string sample;        // its arguments, e.g. "event=ctimer,interval=10000000,and,wall=50000000"
+  std::string causal;        // what a causal recording is to do (causal/options.h); empty: none
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 
@@ -29,6 +30,9 @@ std::string lock_options(const Options& options);
 
 // The same of stack samples.
 std::string sample_options(const Options& options);
+
+// The same of causal profiling.
+std::string causal_options(const Options& options);
 
 // Escapes a value for the option string; everything but letters, digits and "/._-~+:@" becomes %XX.
 std::string percent_encode(std::string_view value);

@@ -31,6 +31,14 @@ void options_of_samples_are_read_and_handed_on() {
   CHECK_EQUAL(sample_options(parse_options("spool=/a,sample=wall")), "");
 }
 
+void options_of_causal_profiling_are_read_and_handed_on() {
+  const std::string text = ",causal=progress:P%3Da.B:7%3Bspeedup:5";
+  const Options options = parse_options("spool=/a" + text);
+  CHECK_EQUAL(options.causal, "progress:P=a.B:7;speedup:5");
+  CHECK_EQUAL(causal_options(options), text);
+  CHECK_EQUAL(causal_options(parse_options("spool=/a")), "");
+}
+
 void unknown_options_and_nonsense_are_skipped() {
   const Options options = parse_options("later=thing,,=,spool=/x,processors=many,vthreads");
   CHECK_EQUAL(options.spool, "/x");
@@ -57,6 +65,7 @@ int main() {
   every_option_is_read();
   options_of_locks_are_read_and_handed_on();
   options_of_samples_are_read_and_handed_on();
+  options_of_causal_profiling_are_read_and_handed_on();
   unknown_options_and_nonsense_are_skipped();
   a_path_with_any_byte_survives_the_round_trip();
   a_stray_percent_sign_is_itself();
