@@ -30,6 +30,12 @@ CASES = {
     "a join of four on four cores, one does all": (
         causes.IMBALANCE, Presence(core_ns=3 * 80, wall_ns=80), Ground(80, 4, work_ns=80), 4.0,
     ),
+    "a serial half, then a sleep of all as long as both halves": (
+        causes.SERIAL,
+        Presence(core_ns=50, wall_ns=50, of_room=Ground(150, 2, 100, nobody_ns=150).share_of_room(50, 200)),
+        Ground(150, 2, work_ns=100, room_ns=25, nobody_ns=150),
+        150 / 125,
+    ),
     "two tasks on four cores": (
         causes.FEW, Presence(core_ns=2 * 100, wall_ns=100), Ground(100, 4, work_ns=200, room_ns=50), 2.0,
     ),
@@ -54,9 +60,15 @@ def test_a_bound_is_not_below_the_gain_and_not_far_above(name: str) -> None:
 
 
 def test_a_serial_section_that_the_compiler_filled_the_other_core_of_is_bounded_by_its_own_length() -> None:
-    idle_half_of_the_time = Presence(core_ns=25, wall_ns=25, of_lost=1.0)
+    idle_half_of_the_time = Presence(core_ns=25, wall_ns=25, of_room=1.0)
     found = bound(causes.SERIAL, idle_half_of_the_time, Ground(100, 2, work_ns=125, room_ns=25))
     assert found == pytest.approx(100 / 75)
+
+
+def test_what_threads_wait_for_free_cores_where_a_serial_section_ends_goes_with_it() -> None:
+    placed_late = Presence(core_ns=50, wall_ns=50)
+    found = bound(causes.SERIAL, placed_late, Ground(110, 2, work_ns=150, room_ns=25, placing_ns=20))
+    assert found == pytest.approx(110 / 75), "50 of 100 alone, then 10 until the second thread has its core"
 
 
 def test_no_bound_is_below_one_or_said_of_what_is_not_known() -> None:

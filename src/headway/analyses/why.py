@@ -135,8 +135,9 @@ def _ground(account: Account, active: Activity) -> Ground:
         wall_ns=account.wall_ns,
         cores=account.cores,
         work_ns=sum(ns for kind, ns in used.items() if kind != "headway"),
-        collected_ns=used["gc"],
+        collected_ns=used["gc"] + used["vm"],
         room_ns=round(float((room * length).sum())),
+        nobody_ns=round(float(length[app == 0].sum()) * account.cores),
     )
 
 

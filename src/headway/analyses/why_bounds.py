@@ -7,7 +7,8 @@ Method     T' >= max(T - saved, work / cores). A chain of dependent work gets sh
 
            waits    D: they vanish (locks, conditions, sleep, I/O, pauses, start ...)
            serial   the integral of 1 - active/cores, D (1 - 1/cores) for one thread: its work is spread over all cores;
-                    the same for too few tasks, and for imbalance at joins
+                    the same for too few tasks, and for imbalance at joins. What threads waited to be put on free cores goes
+                    with it: they are placed where a stretch of few threads begins and ends
            barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part
            queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
            GC       D, and what the collector computed beside the program
@@ -32,8 +33,10 @@ NOT_SAID = frozenset({causes.UNKNOWN})
 class Ground:
     """What the bounds of an account stand on: its wall time, its cores, and the core time in which the program worked.
 
-    `collected_ns` is the part that the collector's threads took; `room_ns` the integral of 1 - active/cores over the times with
-    at least one active application thread, but fewer than cores: what spreading the work evenly could save.
+    `collected_ns` is the part that the collector's threads took, and the JVM's own, which collect where there are none.
+    `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
+    cores: what spreading the work evenly could save. `nobody_ns` is the core time while no application thread was active,
+    `placing_ns` what was lost while threads were ready and cores free.
     """
 
     wall_ns: int
@@ -41,6 +44,12 @@ class Ground:
     work_ns: int
     collected_ns: int = 0
     room_ns: int = 0
+    nobody_ns: int = 0
+    placing_ns: int = 0
+
+    def share_of_room(self, core_ns: int, lost_ns: int) -> float:
+        """Return which part of what was lost beside active threads is `core_ns`, of `lost_ns` lost in all, at most."""
+        return core_ns / max(core_ns, lost_ns - self.nobody_ns, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,8 @@ class Presence:
     """How long one cause at one place was there.
 
     `wall_ns` is the time D with at least one thread in it; for barriers `thread_ns` is the sum over threads, `threads` how many
-    take part (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_lost` the place's share of all
-    that was lost while the program ran.
+    take part (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the place's share of what was
+    lost beside active threads.
     """
 
     core_ns: int
@@ -57,7 +66,7 @@ class Presence:
     thread_ns: int = 0
     threads: int = 0
     maker_ns: int = 0
-    of_lost: float = 0.0
+    of_room: float = 0.0
 
 
 def bound(cause: str, there: Presence, ground: Ground) -> float | None:
@@ -83,7 +92,7 @@ def _saved(cause: str, there: Presence, ground: Ground) -> float:
         return max(spread, there.core_ns / min(there.threads, ground.cores), there.thread_ns / there.threads)
     if cause in (causes.SERIAL, causes.FEW, causes.IMBALANCE):
         # Compilers and other processes use cores that were idle otherwise: the program's own idleness is in room_ns.
-        return max(spread, ground.room_ns * there.of_lost)
+        return max(spread, ground.room_ns * there.of_room) + ground.placing_ns / ground.cores
     if cause == causes.GC:
         in_pauses = max(0.0, ground.cores * there.wall_ns - there.core_ns)
         return present + max(0.0, ground.collected_ns - in_pauses)

@@ -10,6 +10,7 @@ Assumes    and errs as these modules do.
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,16 @@ class Losses:
         rows = rows_of(cause, key, thread, lost.astype(float), core_ns, self.places.thread)
         waited = there(self.waits, [row.key for row in rows], window)
         ran = self._makers_ran(rows, window)
-        running = sum(row.core_ns for row in rows if NAMES[row.cause] not in STILL)
+        lost_ns = sum(row.core_ns for row in rows)
+        placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
+        ground = dataclasses.replace(ground, placing_ns=placing_ns)
         found = []
         for number, row in enumerate(rows):
             share = row.core_ns / max(core_ns, 1)
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             is_told = is_whole and share >= EXPLAINED and not row.is_rest
             text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
-            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, running, ran)
+            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, lost_ns, ran)
             found.append(Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures))
         return tuple(found)
 
@@ -107,19 +110,19 @@ class Losses:
         waited: There | None,
         window: tuple[int, int],
         ground: Ground,
-        running_ns: int,
+        lost_ns: int,
         ran: Mapping[int, int],
     ) -> float | None:
         cause = NAMES[row.cause]
-        of_lost = row.core_ns / running_ns if running_ns and cause not in STILL else 0.0
+        of_room = 0.0 if cause in STILL else ground.share_of_room(row.core_ns, lost_ns)
         if waited is not None:
             threads = waited.peak + 1 if waited.peak else 0
             maker = self._maker(row, ground, ran) if cause in MADE else 0
             return bound(
-                cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_lost), ground
+                cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room), ground
             )
         length = self._length(row, window)
-        return None if length is None else bound(cause, Presence(row.core_ns, length, of_lost=of_lost), ground)
+        return None if length is None else bound(cause, Presence(row.core_ns, length, of_room=of_room), ground)
 
     def _length(self, row: Row, window: tuple[int, int]) -> int | None:
         """Return how long a loss without an object was there within the window at most; None where nothing tells."""
