@@ -20,9 +20,9 @@ Measure = Literal["throughput", "latency", "run"]
 """Visits of a progress point per time; the mean time from a latency pair's begin to its end; the whole run (`--end-to-end`)."""
 
 Shape = Literal["gain", "flattens", "slower", "none", "unknown", "untested"]
-"""gain: the faster the line, the faster the program. flattens: so up to `flat_from_pct`, then no more. slower: a faster line makes
-the program slower (contention). none: known to give less than `RELEVANT_PCT`. unknown: too few experiments (`needs_s` more).
-untested: sampled, but no experiment was made on it."""
+"""gain: the faster the line, the faster the program. flattens: so up to `flat_from_pct`, then no more. slower: a faster line
+makes the program slower (contention). none: known to give less than `RELEVANT_PCT`. unknown: too few experiments (`needs_s`
+more). untested: sampled, but no experiment was made on it."""
 
 RELEVANT_PCT = 5.0
 """Less than so much program speedup from a line made free counts as no effect."""
