@@ -58,6 +58,13 @@ Payments payments() noexcept;
 // OS thread ids of (some of) the live threads with an account; the number written.
 uint32_t program_threads(uint32_t* tids, uint32_t room) noexcept;
 
+// Parks, monitors and waits are told of from now on: hooks, events and the capabilities they need. Before
+// start_sampling; accounts of the threads that live already are opened by thread_begins on each of them, or here for
+// all.
+bool start_blocking(JNIEnv* jni) noexcept;
+// Any thread, also when the JVM dies (jni: may be null). Who is paying stops, nobody owes anything any more.
+void stop_blocking(JNIEnv* jni) noexcept;
+
 // --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
 enum class Ending { kWoken, kTimedOut };                 // by a thread of this JVM; by time, a file, a socket
 void wait_begins(JNIEnv* jni, jthread thread) noexcept;  // pays what it owes, then what accrues is open until:
