@@ -1,0 +1,107 @@
+#include "agent/causal/planner.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr int64_t kFirstNs = 200'000'000;
+constexpr int64_t kLeastNs = 50'000'000;
+constexpr int64_t kMostNs = 5'000'000'000;
+constexpr uint64_t kFarTooMany = 64;  // times the visits that are enough
+constexpr int kPairsInTurn = 4;
+constexpr double kStarving = 0.01;    // of all samples: lines with less get no turn
+constexpr double kLeastShare = 0.04;  // of the turns, before all shares are made to sum to 1
+constexpr int kSpeedups = 20;         // 5, 10 .. 100 %
+constexpr std::array<int, 4> kFirstSpeedups = {50, 100, 25, 75};
+constexpr uint32_t kFirstTurns = 2;  // how often each of those comes before the others do
+constexpr int kStride = 13;          // has no factor in common with kSpeedups, and is near the golden ratio of it
+
+uint64_t scramble(uint64_t value) {  // splitmix64
+  value += 0x9E3779B97F4A7C15ULL;
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9ULL;
+  value = (value ^ value >> 27) * 0x94D049BB133111EBULL;
+  return value ^ value >> 31;
+}
+
+}  // namespace
+
+Planner::Planner(const PlannerOptions& options)
+    : options_(options), dur_ns_(options.fixed_ns > 0 ? options.fixed_ns : kFirstNs), pending_ns_(dur_ns_) {}
+
+Planner::Line& Planner::line(uint32_t id) {
+  const auto found = std::ranges::find(lines_, id, &Line::line);
+  if (found != lines_.end()) return *found;
+  return lines_.emplace_back(Line{id, 0, 0, 0});
+}
+
+// Every line earns its share of a turn; who has earned most has the turn, and pays for it.
+uint32_t Planner::choose(std::span<const Candidate> recent) {
+  if (options_.fixed_line != 0) return options_.fixed_line;
+  int64_t total_ns = 0;
+  for (const Candidate& one : recent) total_ns += one.weight_ns;
+  if (total_ns <= 0) return 0;
+  double shares = 0;
+  for (Line& one : lines_) one.share = 0;
+  for (const Candidate& one : recent) {
+    const double share = static_cast<double>(one.weight_ns) / static_cast<double>(total_ns);
+    if (share < kStarving) continue;
+    line(one.line).share = std::max(share, kLeastShare);
+    shares += std::max(share, kLeastShare);
+  }
+  if (shares <= 0) {  // a flat profile: whatever is hottest
+    const auto hottest = std::ranges::max_element(recent, {}, &Candidate::weight_ns);
+    line(hottest->line).share = shares = 1;
+  }
+  Line* best = nullptr;
+  for (Line& one : lines_) {
+    if (one.share <= 0) continue;  // keeps what it has earned for when it is back
+    one.credit += one.share / shares;
+    if (best == nullptr || one.credit > best->credit) best = &one;
+  }
+  best->credit -= 1;
+  return best->line;
+}
+
+int Planner::next_speedup(Line& line) const {
+  const uint64_t offset = scramble(options_.seed ^ scramble(line.line));
+  const uint32_t index = line.speedups++;
+  if (index < kFirstTurns * kFirstSpeedups.size()) {
+    return kFirstSpeedups[(index + offset) % kFirstSpeedups.size()];
+  }
+  const auto place = static_cast<int>((offset + uint64_t{index} * kStride) % kSpeedups);
+  return 5 * (place + 1);
+}
+
+Plan Planner::next(std::span<const Candidate> recent) {
+  if (is_baseline_) {
+    is_baseline_ = false;
+    const int speedup = options_.fixed_speedup_pct >= 0 ? options_.fixed_speedup_pct : next_speedup(line(present_));
+    return {present_, speedup, dur_ns_, false};
+  }
+  dur_ns_ = pending_ns_;
+  if (left_ == 0 || (options_.fixed_line != 0 && present_ != options_.fixed_line)) {
+    present_ = choose(recent);
+    left_ = kPairsInTurn;
+  }
+  if (present_ == 0) {
+    left_ = 0;
+    return {0, 0, dur_ns_, true};
+  }
+  --left_;
+  is_baseline_ = true;
+  return {present_, 0, dur_ns_, true};
+}
+
+// Only baselines count, at which the program runs at its own speed; both of a pair have the same length.
+void Planner::finished(const Plan& plan, uint64_t visits) {
+  if (options_.fixed_ns > 0 || plan.line == 0 || !plan.begins_pair) return;
+  const auto enough = static_cast<uint64_t>(options_.min_visits);
+  int64_t next_ns = plan.dur_ns;
+  if (visits < enough) next_ns = plan.dur_ns * 2;
+  if (visits > enough * kFarTooMany) next_ns = plan.dur_ns / 2;
+  pending_ns_ = std::clamp(next_ns, kLeastNs, kMostNs);
+}
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,73 @@
+// Which line is made how much faster next, and for how long. Knows nothing of the JVM nor of clocks.
+//
+//   - Experiments alternate: one at 0 %, one at a speedup, both with the same line, so that each speedup has a
+//   neighbour
+//     in time to be compared with (programs warm up, collect, and share their machine).
+//   - A line gets some such pairs in a row, its turn. Turns go in proportion to the time that lines lately took; a line
+//     of 1 % or more has a least share, so that none starves.
+//   - A line's first speedups are few and far apart, so that its slope is known early; then each of 5, 10 .. 100 %
+//   comes
+//     equally often, in an order in which neighbours are far apart.
+//   - An experiment lasts until a progress point is likely to have been visited often enough.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace headway::agent::causal {
+
+struct Candidate {
+  uint32_t line = 0;
+  int64_t weight_ns = 0;  // running and asleep, lately
+};
+
+struct Plan {
+  uint32_t line = 0;  // 0: none yet, only time passes
+  int speedup_pct = 0;
+  int64_t dur_ns = 0;
+  bool begins_pair = false;
+};
+
+struct PlannerOptions {
+  uint64_t seed = 1;
+  int min_visits = 20;
+  int64_t fixed_ns = 0;        // 0: adapts
+  uint32_t fixed_line = 0;     // 0: chosen
+  int fixed_speedup_pct = -1;  // -1: chosen
+};
+
+class Planner {
+ public:
+  explicit Planner(const PlannerOptions& options);
+
+  // The line that was asked for has been seen now.
+  void fix_line(uint32_t line) { options_.fixed_line = line; }
+
+  Plan next(std::span<const Candidate> recent);
+
+  // What came of the last plan: visits of the progress point that was visited most.
+  void finished(const Plan& plan, uint64_t visits);
+
+ private:
+  struct Line {
+    uint32_t line;
+    double credit;      // turns that it should have had, less those that it had
+    double share;       // of the next turn
+    uint32_t speedups;  // tried so far
+  };
+
+  Line& line(uint32_t id);
+  uint32_t choose(std::span<const Candidate> recent);
+  int next_speedup(Line& line) const;
+
+  PlannerOptions options_;
+  std::vector<Line> lines_;
+  int64_t dur_ns_;            // of the present pair
+  int64_t pending_ns_;        // of the next
+  uint32_t present_ = 0;      // whose turn it is
+  int left_ = 0;              // pairs of its turn
+  bool is_baseline_ = false;  // the last plan was one
+};
+
+}  // namespace headway::agent::causal

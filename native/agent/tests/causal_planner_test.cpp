@@ -1,0 +1,134 @@
+#include "agent/causal/planner.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "check.h"
+
+using namespace headway::agent::causal;
+
+namespace {
+
+constexpr uint64_t kEnough = 100;
+
+// `count` plans, each of them successful.
+std::vector<Plan> plans(Planner& planner, const std::vector<Candidate>& recent, int count) {
+  std::vector<Plan> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(planner.next(recent));
+    planner.finished(all.back(), kEnough);
+  }
+  return all;
+}
+
+void baselines_alternate_with_speedups_of_the_same_line_and_length() {
+  Planner planner({.seed = 7});
+  const auto all = plans(planner, {{5, 700}, {6, 300}}, 400);
+  for (size_t i = 0; i < all.size(); i += 2) {
+    CHECK(all[i].begins_pair && !all[i + 1].begins_pair);
+    CHECK_EQUAL(all[i].speedup_pct, 0);
+    CHECK(all[i + 1].speedup_pct >= 5 && all[i + 1].speedup_pct <= 100 && all[i + 1].speedup_pct % 5 == 0);
+    CHECK_EQUAL(all[i].line, all[i + 1].line);
+    CHECK_EQUAL(all[i].dur_ns, all[i + 1].dur_ns);
+  }
+}
+
+void turns_go_in_proportion_to_time_and_none_of_one_percent_starves() {
+  Planner planner({.seed = 7});
+  std::map<uint32_t, int> turns;
+  const std::vector<Candidate> recent = {{5, 600}, {6, 300}, {7, 80}, {8, 20}, {9, 1}};
+  for (const Plan& plan : plans(planner, recent, 8 * 1000)) ++turns[plan.line];
+  CHECK(turns[5] > turns[6] * 19 / 10 && turns[5] < turns[6] * 21 / 10);
+  CHECK(turns[8] >= 8 * 1000 / 40);
+  CHECK_EQUAL(turns[9], 0);  // a thousandth
+}
+
+void every_line_of_one_percent_has_its_turn_soon() {
+  Planner planner({.seed = 3});
+  std::vector<Candidate> recent = {{1000, 100'000}};
+  for (uint32_t line = 2; line < 42; ++line) recent.push_back({line, 2'000});
+  std::set<uint32_t> seen;
+  for (const Plan& plan : plans(planner, recent, 8 * 100)) seen.insert(plan.line);
+  CHECK_EQUAL(seen.size(), recent.size());
+}
+
+void first_speedups_are_few_then_each_comes_equally_often() {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Planner planner({.seed = seed});
+    std::vector<int> speedups;
+    for (const Plan& plan : plans(planner, {{5, 1}}, 2 * 88)) {
+      if (!plan.begins_pair) speedups.push_back(plan.speedup_pct);
+    }
+    CHECK_EQUAL(std::set<int>(speedups.begin(), speedups.begin() + 8).size(), 4U);
+    std::map<int, int> later;
+    for (size_t i = 8; i < speedups.size(); ++i) ++later[speedups[i]];
+    CHECK_EQUAL(later.size(), 20U);
+    for (const auto& [speedup, times] : later) CHECK_EQUAL(times, 4);
+  }
+}
+
+void a_seed_gives_the_same_plans_and_another_seed_others() {
+  const std::vector<Candidate> recent = {{5, 2}, {6, 1}};
+  const auto speedups = [&](uint64_t seed) {
+    Planner planner({.seed = seed});
+    std::vector<int> all;
+    for (const Plan& plan : plans(planner, recent, 60)) all.push_back(plan.speedup_pct);
+    return all;
+  };
+  CHECK(speedups(1) == speedups(1));
+  CHECK(speedups(1) != speedups(2) || speedups(1) != speedups(3));
+}
+
+int64_t length_after(int pairs, uint64_t visits_per_s) {
+  Planner planner({.seed = 1});
+  for (int i = 0; i < 2 * pairs; ++i) {
+    const Plan plan = planner.next(std::vector<Candidate>{{5, 1}});
+    planner.finished(plan, visits_per_s * static_cast<uint64_t>(plan.dur_ns / 1'000'000) / 1000);
+  }
+  return planner.next(std::vector<Candidate>{{5, 1}}).dur_ns;
+}
+
+void experiments_last_until_there_are_visits_enough() {
+  CHECK(length_after(10, 50) * 50 / 1'000'000'000 >= 20);
+  CHECK_EQUAL(length_after(10, 1), 5'000'000'000);
+  CHECK_EQUAL(length_after(20, 10'000'000), 50'000'000);
+  CHECK_EQUAL(length_after(10, 1000), 200'000'000);
+}
+
+void what_is_fixed_stays_so() {
+  Planner planner({.fixed_ns = 7, .fixed_line = 4, .fixed_speedup_pct = 0});
+  for (const Plan& plan : plans(planner, {{5, 1}}, 20)) {
+    CHECK_EQUAL(plan.line, 4U);
+    CHECK_EQUAL(plan.speedup_pct, 0);
+    CHECK_EQUAL(plan.dur_ns, 7);
+  }
+}
+
+void without_samples_there_is_no_line_and_later_there_is() {
+  Planner planner({.seed = 1});
+  CHECK_EQUAL(planner.next({}).line, 0U);
+  CHECK_EQUAL(planner.next(std::vector<Candidate>{{5, 0}}).line, 0U);
+  CHECK_EQUAL(planner.next(std::vector<Candidate>{{5, 1}}).line, 5U);
+}
+
+void a_flat_profile_still_gets_experiments() {
+  Planner planner({.seed = 1});
+  std::vector<Candidate> recent;
+  for (uint32_t line = 2; line < 402; ++line) recent.push_back({line, 10});
+  CHECK(planner.next(recent).line != 0);
+}
+
+}  // namespace
+
+int main() {
+  baselines_alternate_with_speedups_of_the_same_line_and_length();
+  turns_go_in_proportion_to_time_and_none_of_one_percent_starves();
+  every_line_of_one_percent_has_its_turn_soon();
+  first_speedups_are_few_then_each_comes_equally_often();
+  a_seed_gives_the_same_plans_and_another_seed_others();
+  experiments_last_until_there_are_visits_enough();
+  what_is_fixed_stays_so();
+  without_samples_there_is_no_line_and_later_there_is();
+  a_flat_profile_still_gets_experiments();
+}
