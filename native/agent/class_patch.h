@@ -44,8 +44,4 @@ struct Patch {
 Patch redirect_calls(std::span<const uint8_t> class_file, std::span<const CallSite> sites,
                      std::string_view hook_class) noexcept;
 
-// The length of the instruction at `at` of a method's code, operands and padding included; 0 where there is none, or
-// where it does not end within the code.
-size_t instruction_length(std::span<const uint8_t> code, size_t at) noexcept;
-
 }  // namespace headway::agent

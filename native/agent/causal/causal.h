@@ -47,6 +47,8 @@ void begin_epoch(bool spin) noexcept;
 // paid for `account`; the caller settles afterwards.
 void cause_delay(Account& account, int64_t delay_ns) noexcept;
 int64_t epoch_delay_ns() noexcept;  // [signal] G of this epoch
+// G itself: inserted bytecode reads it by its address, and settles (before_waking) only when it has moved since.
+const std::atomic<int64_t>& epoch_delay_word() noexcept;
 struct Payments {
   uint64_t late = 0;  // put off to the next sample, because the thread could not be held up where it was
   int64_t spin_ns = 0;
@@ -147,6 +149,17 @@ struct LatencyPair {
 };
 uint32_t latency_count() noexcept;
 LatencyPair latency_pair(uint32_t pair) noexcept;
-Visits visits(uint32_t point) noexcept;  // exact: all threads' counters summed
+Visits visits(uint32_t point) noexcept;  // exact: all threads' counters summed. clock_ns wraps: subtract as uint64_t
+// About each second, on the agent's own thread: notes on points that nothing fits, the candidates of --suggest.
+void look_after_points(JNIEnv* jni) noexcept;
+// Gives the classes their own bytes back; live phase, outside callbacks. Counts stay readable.
+void disarm_points(JNIEnv* jni) noexcept;
+// True: JVMTI's ClassFileLoadHook is on for us, and stays so (classes get their calls while they are loaded).
+bool points_want_class_files() noexcept;
+// Part of that event. True: the class has got new bytes.
+bool insert_points(const char* name, jclass redefined, jint length, const unsigned char* bytes, jint* new_length,
+                   unsigned char** new_bytes) noexcept;
+// Part of ClassPrepare, first of all: our hook class, of no interest to others.
+bool prepare_point_class(JNIEnv* jni, jclass type) noexcept;
 
 }  // namespace headway::agent::causal

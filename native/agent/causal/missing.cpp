@@ -13,6 +13,10 @@ HW_MISSING void stop_blocking(JNIEnv*) noexcept {}
 HW_MISSING void begin_epoch(bool) noexcept {}
 HW_MISSING void cause_delay(Account&, int64_t) noexcept {}
 HW_MISSING int64_t epoch_delay_ns() noexcept { return 0; }
+HW_MISSING const std::atomic<int64_t>& epoch_delay_word() noexcept {
+  static const std::atomic<int64_t> none{0};
+  return none;
+}
 HW_MISSING Payments payments() noexcept { return {}; }
 HW_MISSING uint32_t program_threads(uint32_t*, uint32_t) noexcept { return 0; }
 HW_MISSING bool start_sampling(JNIEnv*) noexcept { return false; }
@@ -31,5 +35,12 @@ HW_MISSING uint32_t point_count() noexcept { return 0; }
 HW_MISSING uint32_t latency_count() noexcept { return 0; }
 HW_MISSING LatencyPair latency_pair(uint32_t) noexcept { return {}; }
 HW_MISSING Visits visits(uint32_t) noexcept { return {}; }
+HW_MISSING void look_after_points(JNIEnv*) noexcept {}
+HW_MISSING void disarm_points(JNIEnv*) noexcept {}
+HW_MISSING bool points_want_class_files() noexcept { return false; }
+HW_MISSING bool prepare_point_class(JNIEnv*, jclass) noexcept { return false; }
+HW_MISSING bool insert_points(const char*, jclass, jint, const unsigned char*, jint*, unsigned char**) noexcept {
+  return false;
+}
 
 }  // namespace headway::agent::causal

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/class_file.h"
 #include "agent/hook_sites.h"
 #include "check.h"
 
