@@ -82,6 +82,13 @@ bool start_sampling(JNIEnv* jni) noexcept;
 void stop_sampling() noexcept;
 void arm_timer(Account& account, uint32_t tid) noexcept;
 void disarm_timer(Account& account) noexcept;
+// On the thread itself, when a wait of more than a millisecond ended by its time: a blocked sample of its whole length.
+void timed_wait_ended(JNIEnv* jni, Account& account, int64_t waited_ns) noexcept;
+// What sampling asks of the ledger, all [signal]:
+// After each sample, on the thread itself: pays, or puts it off where the thread must not be held up now.
+void settle_sample(Account& account, bool may_pay) noexcept;
+bool is_waiting(const Account& account) noexcept;  // in a wait that the hooks know of
+int64_t spun_ns(const Account& account) noexcept;  // CPU time that payments have burnt, all in all
 // A class was prepared: its methods' line tables are kept if the scope includes it. JVMTI's ClassPrepare.
 void note_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;
 

@@ -19,6 +19,12 @@ HW_MISSING const std::atomic<int64_t>& epoch_delay_word() noexcept {
 }
 HW_MISSING Payments payments() noexcept { return {}; }
 HW_MISSING uint32_t program_threads(uint32_t*, uint32_t) noexcept { return 0; }
+HW_MISSING void settle_sample(Account&, bool) noexcept {}
+HW_MISSING bool is_waiting(const Account&) noexcept { return false; }
+HW_MISSING int64_t spun_ns(const Account&) noexcept { return 0; }
+HW_MISSING void arm_timer(Account&, uint32_t) noexcept {}
+HW_MISSING void disarm_timer(Account&) noexcept {}
+HW_MISSING void timed_wait_ended(JNIEnv*, Account&, int64_t) noexcept {}
 HW_MISSING bool start_sampling(JNIEnv*) noexcept { return false; }
 HW_MISSING void stop_sampling() noexcept {}
 HW_MISSING void note_class(JNIEnv*, jclass, std::string_view) noexcept {}
