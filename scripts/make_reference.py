@@ -24,6 +24,7 @@ AREAS = {
     "3": "Recordings and their files",
     "4": "Analyses and their preconditions",
     "5": "Reports and exports",
+    "6": "Causal profiling",
 }
 
 

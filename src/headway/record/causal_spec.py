@@ -1,0 +1,157 @@
+"""What `headway causal` asks of the agent: progress points, scope, targets; and its form in the agent's option `causal=`.
+
+SPEC is `key:value` pairs with semicolons between, each value percent-encoded; the whole is encoded once more as a value of the
+option string.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from headway.record.jvm_options import encode_value
+
+Mode = Literal["experiments", "end-to-end", "suggest"]
+
+_NAME = re.compile(r"[\w$-]+")
+_CLASS = r"[\w$]+(?:\.[\w$]+)*"
+_LINE = re.compile(rf"{_CLASS}:[1-9]\d{{0,8}}")
+_METHOD = re.compile(rf"{_CLASS}\.(?:[\w$]+|<init>|<clinit>)(?:\([\w$/;\[]*\)?[\w$/;\[]*)?")
+_GLOB = re.compile(r"[\w$.*?]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A progress point by its name. `where` is CLASS.METHOD or CLASS:LINE; empty: a call in the program's own code."""
+
+    name: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A pair of points between which time is counted."""
+
+    name: str
+    begin: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class CausalOptions:
+    """One causal recording. `speedup_pct` None: the agent chooses lines and speedups, in experiments beside each other.
+
+    `target` is as the agent takes it (`line=C:42`, `method=C.m`, `lock=C`, `gc`), empty for lines chosen by samples.
+    `repeat` is how often the command is run; end-to-end that is the number of runs in all.
+    """
+
+    mode: Mode = "experiments"
+    progress: tuple[Point, ...] = ()
+    latency: tuple[Latency, ...] = ()
+    scope: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    target: str = ""
+    speedup_pct: int | None = None
+    period_us: int | None = None
+    warmup_ms: int | None = None
+    repeat: int = 1
+    sources: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """Return the agent's SPEC, not yet encoded as a value of its option string."""
+        pairs = [("progress", f"{point.name}={point.where}") for point in self.progress if point.where]
+        pairs += [("latency", f"{pair.name}={pair.begin},{pair.end}") for pair in self.latency]
+        pairs += [("scope", pattern) for pattern in self.scope]
+        if self.target:
+            pairs.append(("target", self.target))
+        speedup = self.speedup_pct if self.mode == "end-to-end" else None
+        numbers = {"speedup": speedup, "period_us": self.period_us, "warmup_ms": self.warmup_ms}
+        if self.mode == "suggest":
+            numbers["suggest"] = 1
+        pairs += [(key, str(value)) for key, value in numbers.items() if value is not None]
+        return ";".join(f"{key}:{encode_value(value)}" for key, value in pairs)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the manifest keeps under `causal`."""
+        return {
+            "mode": self.mode,
+            "progress": [{"name": point.name, "where": point.where} for point in self.progress],
+            "latency": [{"name": pair.name, "begin": pair.begin, "end": pair.end} for pair in self.latency],
+            "scope": list(self.scope),
+            "targets": list(self.targets),
+            "target": self.target,
+            "speedup_pct": self.speedup_pct,
+            "period_us": self.period_us,
+            "warmup_ms": self.warmup_ms,
+            "sources": list(self.sources),
+        }
+
+    def with_points_of(self, known: dict[str, Any]) -> CausalOptions:
+        """Return these options with the points and the scope of an earlier recording, where none are given."""
+        if self.progress or self.latency or self.mode != "end-to-end":
+            return self
+        progress = tuple(Point(str(each["name"]), str(each["where"])) for each in known.get("progress", ()))
+        latency = tuple(
+            Latency(str(each["name"]), str(each["begin"]), str(each["end"])) for each in known.get("latency", ())
+        )
+        scope = self.scope or tuple(map(str, known.get("scope", ())))
+        return replace(self, progress=progress, latency=latency, scope=scope)
+
+
+def differences(known: dict[str, Any], options: CausalOptions) -> list[str]:
+    """Return in what two recordings of one command differ so that their runs can't be added up; [] for nothing."""
+    wanted = options.as_json()
+    kinds = {"progress": "progress points", "latency": "latency points", "scope": "scope"}
+    found = [what for key, what in kinds.items() if (known.get(key) or []) != wanted[key]]
+    if (known.get("mode") == "suggest") != (wanted["mode"] == "suggest"):
+        found.append("--suggest")
+    return found
+
+
+def parse_point(text: str) -> Point:
+    """Return what `--progress TEXT` names. Raises ValueError with what is wrong."""
+    name, equals, where = text.partition("=")
+    if not equals:
+        name, where = text, text
+    where = where.strip()
+    if not equals and _NAME.fullmatch(name):
+        return Point(name, "")
+    if not name.strip() or not (_LINE.fullmatch(where) or _METHOD.fullmatch(where)):
+        raise ValueError(
+            f"{text!r} is no progress point: write com.acme.Server.handle, Orders=com.acme.Order:42, or the name by which "
+            "the program itself counts (headway's API)"
+        )
+    return Point(name.strip(), where)
+
+
+def parse_latency(text: str) -> Latency:
+    """Return what `--latency [NAME=]BEGIN,END` names. Raises ValueError with what is wrong."""
+    name, equals, ends = text.partition("=")
+    if not equals:
+        name, ends = text, text
+    begin, comma, end = (part.strip() for part in ends.partition(","))
+    if not comma or not all(_LINE.fullmatch(each) or _METHOD.fullmatch(each) for each in (begin, end)):
+        raise ValueError(f"{text!r} is no pair: write com.acme.Req.begin,com.acme.Req.end (methods or CLASS:LINE)")
+    return Latency(name.strip(), begin, end)
+
+
+def parse_scope(text: str) -> str:
+    """Return a pattern of class names. Raises ValueError with what is wrong."""
+    if _GLOB.fullmatch(text.strip()) is None:
+        raise ValueError(f"{text!r} is no pattern of class names: write com.acme.*, or a class")
+    return text.strip()
+
+
+def parse_target(text: str) -> str:
+    """Return a target in the agent's form of what people write (`line:C:42`). Raises ValueError with what is wrong."""
+    kind, colon, where = text.strip().partition(":")
+    if text.strip() == "gc":
+        return "gc"
+    fits = {"line": _LINE, "method": _METHOD, "lock": re.compile(_CLASS)}.get(kind)
+    if not colon or fits is None or fits.fullmatch(where) is None:
+        raise ValueError(
+            f"{text!r} is no target: write line:com.acme.Order:42, method:com.acme.Order.price, lock:com.acme.Pool or gc"
+        )
+    return f"{kind}={where}"
