@@ -1,0 +1,138 @@
+// What every thread owes and has paid: the bookkeeping of virtual speedups. Knows nothing of the JVM; times come from
+// its callers. No locks, no memory: every operation may be called in a signal handler.
+//
+// One number line for all experiments. `delay` (G) only grows; each experiment begins at a `base` that is beyond what
+// anybody can have paid before. So P < base means "of an earlier experiment", and reads as P = base: all debts and
+// credits are forgiven by one store, and Java code needs but one comparison: P >= G, then nothing is owed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace headway::agent::causal {
+
+enum class WaitEnding {
+  kWoken,     // by a thread of this JVM, just now
+  kTimedOut,  // by time, a file, a socket
+  kAsMarked,  // by a thread of this JVM if one called woken(), else by time
+};
+
+// A thread's clocks as read at one moment.
+struct Clocks {
+  int64_t wall_ns;
+  int64_t cpu_ns;
+  int64_t run_delay_ns;  // runnable without a CPU, since the thread began; < 0: not known
+};
+
+// One cache line is what others look at; the rest belongs to the thread itself (and to its signal handler).
+struct alignas(256) Account {
+  std::atomic<uint64_t> java_id;   // 0: free. First, then `paid`: Java code looks at both
+  std::atomic<int64_t> paid;       // P, on the ledger's number line
+  std::atomic<int64_t> wait_from;  // G when its wait began; 0: it does not wait
+  std::atomic<int64_t> woken_at;   // G when a thread of the program woke it; 0: none has
+  std::atomic<int64_t> woken_ns;   // and the time
+  std::atomic<uint32_t> tid;
+  std::atomic<bool> is_settling;  // pays just now: a signal handler in the middle of that must not
+
+  // --- the thread's own: since the last look at its clocks ---
+  alignas(64) Clocks looked;
+  int64_t looked_owed;  // what it owed then
+  int64_t waited_ns;    // in waits that were excused since
+  int64_t wait_from_ns;
+
+  // --- what it has paid, for weights and for the notes; written by the thread alone ---
+  std::atomic<int64_t> spun_ns;       // CPU time spent on paying (not the program's: samples leave it out)
+  std::atomic<int64_t> slept_ns;      // asked for
+  std::atomic<int64_t> overslept_ns;  // slept longer than asked for
+
+  // --- sampling's own: zeroed when the account is opened ---
+  alignas(64) std::array<std::atomic<int64_t>, 8> sampling;
+};
+
+class Ledger {
+ public:
+  static constexpr uint32_t kAccounts = 1U << 15;  // half of it is always to be had
+  static constexpr uint32_t kMostProbes = 256;
+  static constexpr int64_t kMostCredit = int64_t{1} << 36;  // ns (68 s); nobody oversleeps longer
+
+  // Maps the accounts; false: no address space.
+  bool reserve() noexcept;
+  // How many threads can run at the same time (excuse()).
+  void set_cores(int cores) noexcept { cores_.store(cores, std::memory_order_relaxed); }
+
+  // --- threads ---
+  // Of a new thread: owes nothing, because its parent paid before it started it. Null: no room (counted).
+  Account* open(uint64_t java_id, uint32_t tid) noexcept;
+  void close(Account& account) noexcept;
+  Account* find(uint32_t java_id) const noexcept;  // by the lower half of its id
+  Account* find_tid(uint32_t tid) const noexcept;  // looks at all
+  uint32_t open_accounts() const noexcept { return open_.load(std::memory_order_relaxed); }
+  uint32_t unprofiled_threads() const noexcept { return unprofiled_.load(std::memory_order_relaxed); }
+  template <typename Do>
+  void each(Do&& act) const noexcept {
+    for (uint32_t i = 0; accounts_ != nullptr && i < kAccounts && open_accounts() != 0; ++i) {
+      if (static_cast<uint32_t>(accounts_[i].java_id.load(std::memory_order_acquire)) != 0) act(accounts_[i]);
+    }
+  }
+
+  // --- experiments: begun by one thread ---
+  // Forgives all; returns the experiment's number for hit().
+  uint32_t begin_experiment() noexcept;
+  uint32_t experiment() const noexcept { return experiment_.load(std::memory_order_acquire); }
+  // What everybody owes since the experiment began, collections included.
+  int64_t delay_ns() const noexcept;
+  // The thread's line would have been `delay_ns` faster: all others owe that. False: that experiment is over.
+  bool hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
+  // All threads would have gone on earlier by that (a pause of the collector): nobody owes it.
+  void excuse_all(int64_t delay_ns) noexcept { shared_.fetch_add(delay_ns, std::memory_order_relaxed); }
+  // Whether anybody can owe anything: while not, times need not be taken.
+  bool has_delays() const noexcept {
+    const int64_t delay = delay_.load(std::memory_order_acquire);
+    return delay != base_.load(std::memory_order_acquire);
+  }
+
+  // --- paying ---
+  // < 0: credit, from having slept too long.
+  int64_t owed_ns(const Account& account) const noexcept;
+  // What it spent on paying. `experiment`: that it paid in; if that is over, it is forgotten.
+  void pay(Account& account, int64_t ns, uint32_t experiment) noexcept;
+  // Takes from its debt what others' hits added while it was runnable without a CPU, and notes the clocks.
+  void excuse(Account& account, const Clocks& now) noexcept;
+  // Notes the clocks only: what has passed since the last look was paying.
+  void look(Account& account, const Clocks& now) noexcept;
+
+  // --- waiting ---
+  // It has settled. `now_ns`: 0 while !has_delays().
+  void wait_begins(Account& account, int64_t now_ns) noexcept;
+  // By a thread of the program that has settled; only the first one of a wait counts.
+  void woken(Account& account, int64_t now_ns) noexcept;
+  void wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept;
+
+  // --- for Java code: `paid >= delay` at these addresses: nothing is owed ---
+  const std::atomic<int64_t>* delay_address() const noexcept { return &delay_; }
+  // The account of a thread, if it is not another's place, is at accounts() + java_id % kAccounts.
+  const Account* accounts() const noexcept { return accounts_; }
+
+ private:
+  void add_paid(Account& account, int64_t ns) noexcept;
+
+  alignas(64) std::atomic<int64_t> delay_{1};  // G; 0 is "none" in accounts
+  alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
+  std::atomic<uint32_t> experiment_{0};
+  std::atomic<int64_t> shared_{0};  // delay that nobody owes
+  std::atomic<int> cores_{1};
+  std::atomic<uint32_t> open_{0};
+  std::atomic<uint32_t> unprofiled_{0};
+  std::atomic<uint32_t> most_probes_{0};  // so far: find() looks no further
+  Account* accounts_ = nullptr;
+};
+
+static_assert(sizeof(Account) == 256);
+static_assert(offsetof(Account, paid) == 8, "Java code reads it there");
+
+// The one of this JVM.
+Ledger& ledger() noexcept;
+
+}  // namespace headway::agent::causal
