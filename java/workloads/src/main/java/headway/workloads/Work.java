@@ -18,6 +18,11 @@ public final class Work {
         return THREADS.getCurrentThreadCpuTime();
     }
 
+    /** Another thread's CPU time so far; -1 once it has ended. */
+    public static long cpuNanos(Thread thread) {
+        return THREADS.getThreadCpuTime(thread.getId());
+    }
+
     /** Computes, without blocking, until the calling thread has used {@code nanos} more of CPU time. */
     public static void burnCpu(long nanos) {
         long until = cpuNanos() + nanos;
