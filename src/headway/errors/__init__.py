@@ -14,14 +14,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headway.errors import causal, files, losses, lost_cores, machine, outputs, preconditions, speedups, starting
+from headway.errors import (
+    causal,
+    causal_answers,
+    files,
+    losses,
+    lost_cores,
+    machine,
+    outputs,
+    preconditions,
+    speedups,
+    starting,
+)
 from headway.errors.message import Message
 
 __all__ = ["MESSAGES", "HeadwayError", "Message", "Notice"]
 
 _ROWS = tuple(
     row
-    for block in (starting, machine, losses, files, preconditions, speedups, lost_cores, outputs, causal)
+    for block in (
+        starting,
+        machine,
+        losses,
+        files,
+        preconditions,
+        speedups,
+        lost_cores,
+        outputs,
+        causal,
+        causal_answers,
+    )
     for row in block.ROWS
 )
 MESSAGES: dict[str, Message] = {row.id: row for row in _ROWS}

@@ -1,0 +1,230 @@
+"""What does the program gain from a line, at each virtual speedup and altogether?
+
+Question   program speedup per virtual speedup with a 95 % interval, slope, shape, maximum.
+Method     per virtual speedup the ratio of effective times per visit, pooled over comparisons by Mantel and Haenszel (Statistical
+           aspects of the analysis of data, 1959; for rates: Rothman, Greenland, Lash, Modern Epidemiology): a quotient of sums,
+           so experiments of few visits or none count for what they are, and every experiment only meets its neighbours.
+           Program speedup = (1 - ratio) x the share of time in which the line runs at all (`causal_phases`), as Coz has it.
+           Intervals: every experiment's visits are drawn anew (residual bootstrap, `causal_noise`); a baseline that two
+           comparisons share is drawn once for both. Percentiles, stretched for few residuals as in `uncertainty`.
+           Slope: weighted least squares through the origin, weights 1 / variance. Shape: the same with a knee, y = b min(s, k).
+Assumes    comparisons with one virtual speedup have one true ratio.
+Wrong when that is not so (phases): then the ratio is the mean over where experiments took place, and is scaled to the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headway.analyses.causal_noise import residuals, terms
+from headway.analyses.uncertainty import stretch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.analyses.causal_data import Floats, Measured
+    from headway.analyses.causal_noise import Noise
+    from headway.analyses.causal_pairs import Pairs
+
+RESAMPLES = 1000
+_SEED = 20151004
+_KNEE = 6.63
+"""Chi-square (1 degree) that a knee must win: one in a hundred straight lines is called bent."""
+_NO_NOISE = 1e-6
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A line's effect in fractions: `speedups` (virtual, ascending) and `gains` (program); `drawn` are gains of resamples.
+
+    `drawn` is None where nothing is known of the noise. `stretch` widens percentiles for few residuals.
+    """
+
+    speedups: Floats
+    gains: Floats
+    drawn: Floats | None
+    degrees: float
+    stretch: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Fractions per fraction; `p_value` of no effect."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """The fitted curve's maximum, at which virtual speedup, and whether it is flat beyond (`is_bent`)."""
+
+    value: float
+    low: float | None
+    high: float | None
+    at: float
+    is_bent: bool
+
+
+def ratios(pairs: Pairs, measured: Measured, speedup_pct: NDArray[np.int64]) -> tuple[list[int], Floats]:
+    """Return the virtual speedups that have visits on both sides, ascending, and their ratios of times per visit."""
+    import numpy as np
+
+    each = terms(pairs, measured.visits, measured.time_ns)
+    found = {
+        speedup: (each.over[rows].sum(), each.under[rows].sum())
+        for speedup in np.unique(speedup_pct[pairs.treated]).tolist()
+        for rows in [speedup_pct[pairs.treated] == speedup]
+    }
+    kept = {speedup: over / under for speedup, (over, under) in found.items() if over > 0 and under > 0}
+    return list(kept), np.array(list(kept.values()))
+
+
+def own_residuals(
+    pairs: Pairs, measured: Measured, rates: Floats, speedup_pct: NDArray[np.int64], fitted: tuple[list[int], Floats]
+) -> Floats:
+    """Return a line's residuals about its own ratios."""
+    import numpy as np
+
+    parts = [
+        residuals(pairs.of(speedup_pct[pairs.treated] == speedup), measured, rates, ratio)
+        for speedup, ratio in zip(fitted[0], fitted[1].tolist(), strict=True)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def fit(
+    pairs: Pairs,
+    measured: Measured,
+    rates: Floats,
+    speedup_pct: NDArray[np.int64],
+    fitted: tuple[list[int], Floats],
+    noise: Noise | None,
+    seed: int,
+) -> Fit:
+    """Return program speedups and their resamples, not yet scaled to the share of time in which the line runs."""
+    import numpy as np
+
+    speedups, found = fitted
+    gains = 1 - found
+    at = np.array(speedups) / 100
+    if noise is None or not len(speedups):
+        return Fit(at, gains, None, 0, 1)
+    ratio_of = dict(zip(speedups, found.tolist(), strict=True))
+    ratio = np.array([ratio_of.get(int(each), 1.0) for each in speedup_pct])
+    used, inside = pairs.compact()
+    expected = rates[used] * measured.time_ns[used] / ratio[used]
+    random = np.random.default_rng((_SEED, seed))
+    draws = noise.residuals[random.integers(0, len(noise.residuals), size=(RESAMPLES, len(used)))]
+    each = terms(inside, measured.visits[used] + np.sqrt(expected) * draws, measured.time_ns[used])
+    drawn = np.empty((RESAMPLES, len(speedups)))
+    for column, speedup in enumerate(speedups):
+        rows = speedup_pct[pairs.treated] == speedup
+        over, under = each.over[:, rows].sum(axis=1), each.under[:, rows].sum(axis=1)
+        drawn[:, column] = 1 - np.maximum(over, 0) / np.maximum(under, _TINY)
+    return Fit(at, gains, drawn, noise.degrees, stretch(max(2, round(noise.degrees) + 1)))
+
+
+def scaled(fit: Fit, share: float, relative_error: float, seed: int) -> Fit:
+    """Return the fit for the whole program: the line runs in `share` of its time."""
+    import numpy as np
+
+    if share == 1 and not relative_error:
+        return fit
+    drawn = None
+    if fit.drawn is not None:
+        shares = share * (1 + relative_error * np.random.default_rng((_SEED, seed, 1)).standard_normal(len(fit.drawn)))
+        drawn = fit.drawn * np.clip(shares, 0, 1)[:, None]
+    return Fit(fit.speedups, fit.gains * share, drawn, fit.degrees, fit.stretch)
+
+
+def bounds(value: float, drawn: Floats, wide: float) -> tuple[float, float]:
+    """Return the 95 % interval about `value` from its resamples."""
+    import numpy as np
+
+    low, high = np.percentile(drawn, (2.5, 97.5)).tolist()
+    return value - max(0.0, value - low) * wide, value + max(0.0, high - value) * wide
+
+
+def slope(fit: Fit) -> Slope | None:
+    """Return the slope of the straight line through the origin; None without points."""
+    import numpy as np
+
+    if not len(fit.speedups):
+        return None
+    weights = _weights(fit)
+    pull = weights * fit.speedups / (weights * fit.speedups**2).sum()
+    value = float((pull * fit.gains).sum())
+    if fit.drawn is None:
+        return Slope(value, None, None, None)
+    drawn = fit.drawn @ pull
+    low, high = bounds(value, drawn, fit.stretch)
+    error = max(float(np.std(drawn)), _NO_NOISE)
+    return Slope(value, low, high, _two_sided(abs(value) / error, fit.degrees))
+
+
+def knee(fit: Fit) -> Knee | None:
+    """Return the maximum of the curve that rises straight and is flat from a knee on; None without points."""
+    import numpy as np
+
+    if not len(fit.speedups):
+        return None
+    weights, speedups = _weights(fit), fit.speedups
+    forms = np.minimum(speedups[None, :], speedups[:, None])  # one row per knee, the last one is straight
+    norm = (weights * forms**2).sum(axis=1)
+
+    def best(gains: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Return per row of gains the best knee, its maximum, and each knee's chi-square."""
+        rise = gains @ (weights * forms).T / norm
+        misfit = (weights * (gains[:, None, :] - rise[:, :, None] * forms[None]) ** 2).sum(axis=2)
+        chosen = np.argmin(misfit, axis=1)
+        each = np.arange(len(gains))
+        return chosen, rise[each, chosen] * speedups[chosen], misfit
+
+    chosen, maxima, misfit = best(fit.gains[None, :])
+    at, value = int(chosen[0]), float(maxima[0])
+    is_bent = (
+        value > 0 and fit.drawn is not None and bool(misfit[0, -1] - misfit[0, at] > _KNEE) and at < len(speedups) - 1
+    )
+    if not is_bent:
+        at = len(speedups) - 1
+        value = float(fit.gains @ (weights * forms[at]) / norm[at] * speedups[at])
+    if fit.drawn is None:
+        return Knee(value, None, None, float(speedups[at]), False)
+    # Resamples are as noisy as what was measured, once more: their spread counts, not where they lie.
+    drawn = best(fit.drawn)[1] if is_bent else fit.drawn @ (weights * forms[at]) / norm[at] * speedups[at]
+    low, high = bounds(value, drawn - np.median(drawn) + value, fit.stretch)
+    return Knee(value, low, high, float(speedups[at]), is_bent)
+
+
+def _weights(fit: Fit) -> Floats:
+    import numpy as np
+
+    if fit.drawn is None:
+        return np.ones(len(fit.speedups))
+    return np.asarray(1 / np.maximum(fit.drawn.var(axis=0), _NO_NOISE**2))
+
+
+def _two_sided(t: float, degrees: float) -> float:
+    """Return how often Student's t is beyond `t` either way (Wallace's approximation by the normal distribution)."""
+    degrees = max(degrees, 1.0)
+    z = math.sqrt(degrees * math.log1p(t * t / degrees)) * (8 * degrees + 1) / (8 * degrees + 3)
+    return math.erfc(z / math.sqrt(2))
+
+
+def significant(p_values: list[float | None], level: float = 0.05) -> list[bool]:
+    """Return which effects are there, if on average at most `level` of those named may be chance.
+
+    Benjamini and Hochberg, Controlling the False Discovery Rate, 1995: with hundreds of lines tried, one in twenty would look
+    like a finding by chance alone.
+    """
+    known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    last = max((rank for rank, (p, _) in enumerate(known, 1) if p <= level * rank / len(known)), default=0)
+    found = {at for _, at in known[:last]}
+    return [at in found for at in range(len(p_values))]

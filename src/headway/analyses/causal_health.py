@@ -1,0 +1,109 @@
+"""What weakens the results of a causal recording: each fact over its threshold is a notice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.analyses.causal_text import seconds_text
+from headway.analyses.units import percent
+from headway.errors import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.analyses.causal_data import Data
+    from headway.analyses.causal_types import Line
+
+UNREAD = 0.05
+LATE = 0.05
+OVERSLEPT = 0.1
+OUT_OF_SCOPE = 0.5
+WAITED = 0.25
+"""Time that threads waited for cores, per time of the experiments."""
+GC_SHARE = 0.05
+GC_RATIO = 1.5
+FEW_VISITS = 5.0
+_NAMES = 3
+
+
+def health_notices(data: Data, path: str) -> list[Notice]:
+    """Return what is wrong with sampling and delays."""
+    health, notices = data.health, []
+    sampled = sum(facts["cpu_ns"] + facts["blocked_ns"] for facts in data.lines.values())
+    unread, outside = health.get("unread_ns", 0), health.get("out_of_scope_ns", 0)
+    total = max(sampled + unread + outside, 1)
+    if unread > UNREAD * total:
+        notices.append(Notice.of("HW623", share=percent(unread / total), path=path))
+    if outside > OUT_OF_SCOPE * total:
+        notices.append(Notice.of("HW632", share=percent(outside / total)))
+    late, samples = health.get("late_payments", 0), max(health.get("samples", 0), 1)
+    if late > LATE * samples:
+        notices.append(Notice.of("HW624", share=percent(late / samples)))
+    slept, overslept = max(health.get("slept_ns", 0), 1), health.get("overslept_ns", 0)
+    if overslept > OVERSLEPT * slept:
+        notices.append(Notice.of("HW625", share=percent(overslept / slept)))
+    without, threads = health.get("threads_without_timer", 0), health.get("threads", 0)
+    if without > 0:
+        notices.append(Notice.of("HW626", count=without, threads=max(threads, without)))
+    lasted = int(data.columns["dur_ns"].sum())
+    waited = int(data.columns["waited_ns"].sum())
+    if waited > WAITED * max(lasted, 1):
+        notices.append(Notice.of("HW627", ratio=waited / max(lasted, 1)))
+    if health.get("faults", 0) > 0:
+        notices.append(Notice.of("HW634", count=health["faults"]))
+    return notices
+
+
+def experiment_notices(data: Data, use: NDArray[np.bool_], dropped: NDArray[np.bool_]) -> list[Notice]:
+    """Return what is wrong with the experiments."""
+    notices = []
+    if dropped.any():
+        columns = data.columns
+        until = (columns["start_ns"] + columns["dur_ns"])[dropped].max() - columns["start_ns"][dropped].min()
+        notices.append(Notice.of("HW629", count=int(dropped.sum()), seconds=seconds_text(until / 1e9).replace(" ", "")))
+    for measured in data.measures:
+        visits = measured.visits[use]
+        if not len(visits) or measured.measure == "run":
+            continue
+        if visits.sum() == 0:
+            notices.append(Notice.of("HW631", name=measured.name))
+        elif visits.mean() < FEW_VISITS:
+            notices.append(Notice.of("HW633", name=measured.name, visits=float(visits.mean())))
+    collected = _collected(data, use)
+    if collected is not None:
+        notices.append(collected)
+    return notices
+
+
+def _collected(data: Data, use: NDArray[np.bool_]) -> Notice | None:
+    """Return a notice if pauses take another share of the baselines than of the other experiments, per visit."""
+    columns = data.columns
+    base = use & (columns["speedup_pct"] == 0)
+    other = use & ~base
+    work = [m.visits for m in data.measures if m.measure == "throughput"] or [columns["effective_ns"].astype(float)]
+    visits = [float(work[0][rows].sum()) for rows in (base, other)]
+    gc_ns = [float(columns["gc_ns"][rows].sum()) for rows in (base, other)]
+    lasted = [max(float(columns["effective_ns"][rows].sum()), 1.0) for rows in (base, other)]
+    if min(visits) <= 0 or max(gc_ns[at] / lasted[at] for at in (0, 1)) < GC_SHARE:
+        return None
+    rates = sorted(gc_ns[at] / visits[at] for at in (0, 1))
+    if rates[0] > 0 and rates[1] / rates[0] < GC_RATIO:
+        return None
+    return Notice.of("HW628", base=percent(gc_ns[0] / lasted[0]), treated=percent(gc_ns[1] / lasted[1]))
+
+
+def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
+    """Return what is to be said of single lines: phases, too few experiments."""
+    notices = []
+    phased = [line for line in lines if line.curves and line.phase_share < 1]
+    for line in phased[:_NAMES]:
+        notices.append(Notice.of("HW630", names=line.line, share=percent(line.phase_share)))
+    weak = [line for line in lines if line.shape == "unknown"]
+    times = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
+    if times:
+        names = ", ".join(line.line for line in weak[:_NAMES]) + (", ..." if len(weak) > _NAMES else "")
+        notices.append(Notice.of("HW622", lines=len(weak), names=names, needs=seconds_text(min(times)), path=path))
+    return notices

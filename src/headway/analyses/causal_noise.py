@@ -1,0 +1,118 @@
+"""How much do experiments differ for no reason?
+
+Question   the dispersion of visits per experiment about their local mean, as a factor on that of independent visits (1: Poisson;
+           below: steadier, as loops are; above: bursts, garbage collection, a host that takes CPUs).
+Method     quasi-Poisson residuals. A comparison of experiment t with its neighbours b has d = V_b E_t/(E_t+E_b) -
+           r V_t E_b/(E_t+E_b), with visits V, times E and the ratio r of the fit; its variance is the dispersion times
+           q = L E_t E_b (E_t + r E_b) / (E_t+E_b)^2, L the local rate of visits. Baselines compared among themselves (r = 1) give
+           most residuals; a line's own experiments count beside them, and alone where they differ by more than chance would
+           have it (delays may make a program less steady).
+Assumes    residuals of all comparisons are alike after division by sqrt(q).
+Wrong when noise lasts longer than an experiment: it is then in several comparisons at once, and less is known than it seems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.analyses.causal_data import Floats, Measured
+    from headway.analyses.causal_pairs import Pairs
+
+_LOCAL = 2
+"""Baselines on either side that make the local rate."""
+_INDEPENDENT = 0.6
+"""Neighbouring comparisons of baselines share two of three experiments: so many of them are worth one by itself."""
+_LEAST = 3
+_LOUDER = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Residuals to draw from, with mean 0 and the dispersion as their mean square; `degrees` of freedom behind it."""
+
+    residuals: Floats
+    degrees: float
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A comparison each: `over` / `under`, summed over comparisons, is the ratio of times per visit."""
+
+    over: Floats
+    under: Floats
+    treated_ns: Floats
+    beside_ns: Floats
+
+
+def terms(pairs: Pairs, visits: Floats, time_ns: Floats) -> Terms:
+    """Return the terms of the Mantel-Haenszel estimator; `visits` may have leading axes (resamples)."""
+    import numpy as np
+
+    treated_ns, beside_ns = time_ns[pairs.treated], pairs.beside(time_ns)
+    total = np.maximum(treated_ns + beside_ns, 1)
+    return Terms(
+        over=pairs.beside(visits) * (treated_ns / total),
+        under=visits[..., pairs.treated] * (beside_ns / total),
+        treated_ns=treated_ns,
+        beside_ns=beside_ns,
+    )
+
+
+def local_rates(measured: Measured, known: Pairs, runs: NDArray[np.int64]) -> Floats:
+    """Return per experiment the visits per time of the baselines about it."""
+    import numpy as np
+
+    rates = np.zeros(len(runs))
+    for run in np.unique(runs).tolist():
+        rows = np.flatnonzero(runs == run)
+        inside = np.isin(rows, np.concatenate([known.treated, known.before, known.after]))
+        base = rows[inside]
+        if not len(base):
+            continue
+        sums = [np.concatenate([[0.0], np.cumsum(values[base])]) for values in (measured.visits, measured.time_ns)]
+        at = np.searchsorted(base, rows)
+        low, high = np.maximum(at - _LOCAL, 0), np.minimum(at + _LOCAL + 1, len(base))
+        visits, time_ns = (each[high] - each[low] for each in sums)
+        rates[rows] = np.divide(visits, time_ns, out=np.zeros(len(rows)), where=time_ns > 0)
+    return rates
+
+
+def residuals(pairs: Pairs, measured: Measured, rates: Floats, ratio: Floats | float) -> Floats:
+    """Return the comparisons' standardised residuals about `ratio`; those where nothing was expected are left out."""
+    import numpy as np
+
+    each = terms(pairs, measured.visits, measured.time_ns)
+    scale = rates[pairs.treated] * each.treated_ns * each.beside_ns * (each.treated_ns + ratio * each.beside_ns)
+    variance = scale / np.maximum(each.treated_ns + each.beside_ns, 1) ** 2
+    differences = each.over - ratio * each.under
+    return np.asarray((differences / np.sqrt(np.where(variance > 0, variance, 1)))[variance > 0])
+
+
+def noise_of(known: Floats, own: Floats, fitted: int) -> Noise | None:
+    """Return what to draw from: baselines' residuals and a line's own, about `fitted` estimates. None: too few."""
+    import numpy as np
+
+    base = Noise(known - known.mean(), len(known) * _INDEPENDENT) if len(known) >= _LEAST else None
+    degrees = len(own) - fitted
+    # A residual about a fit is too small by what the fit took of it.
+    mine = Noise(own * (len(own) / degrees) ** 0.5, degrees) if degrees >= _LEAST else None
+    if base is None or mine is None:
+        return base or mine
+    quiet, loud = float(np.mean(base.residuals**2)), float(np.mean(mine.residuals**2))
+    chance = (2 / base.degrees + 2 / mine.degrees) ** 0.5
+    if loud > quiet * np.exp(_LOUDER * chance):
+        return mine
+    pooled = (quiet * base.degrees + loud * mine.degrees) / (base.degrees + mine.degrees)
+    together = np.concatenate([_scaled(base.residuals, pooled), _scaled(mine.residuals, pooled)])
+    return Noise(together, base.degrees + mine.degrees)
+
+
+def _scaled(values: Floats, mean_square: float) -> Floats:
+    """Return residuals of another mean square: one shape, one dispersion."""
+    own = float((values**2).mean())
+    return values * (mean_square / own) ** 0.5 if own > 0 else values

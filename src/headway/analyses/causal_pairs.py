@@ -1,0 +1,147 @@
+"""Which experiments are compared with which?
+
+Question   for each experiment with a virtual speedup: the experiments at 0 % beside it in time.
+Method     the nearest one at 0 % before it and the nearest after it, of the same run: what drifts slowly (compilation, the heap,
+           what the host takes) is the same in both, and a steady drift cancels. Whole runs (end-to-end) are compared with the
+           runs beside them in the same way. As a measure of noise, every experiment at 0 % is also compared with its own two
+           neighbours, as if it had a speedup: the answer there is known to be none.
+Assumes    experiments at 0 % alternate with the others.
+Wrong when what changes is faster than an experiment: that is noise, and widens intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headway.analyses.causal_data import END_TO_END
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.analyses.causal_data import Data, Floats, Measured
+
+WARM_UP_NS = 20_000_000_000
+"""Later than this into a run nothing is warm-up."""
+WARM_UP_SHARE = 0.25
+_LEAST_BASELINES = 8
+_CLEAR = 4.0
+_NOTABLE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Rows of `Data`: experiment `treated[k]`, and the ones beside it at 0 %, `before[k]` and `after[k]` (-1: none).
+
+    `treated` may be at 0 % itself (comparisons of baselines).
+    """
+
+    treated: NDArray[np.intp]
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+
+    def of(self, rows: NDArray[np.bool_]) -> Pairs:
+        """Return some of them."""
+        return Pairs(self.treated[rows], self.before[rows], self.after[rows])
+
+    def compact(self) -> tuple[NDArray[np.intp], Pairs]:
+        """Return the experiments that these comparisons take, ascending, and the comparisons as rows of those alone."""
+        import numpy as np
+
+        used = np.unique(np.concatenate([self.treated, self.before, self.after]))
+        used = used[used >= 0]
+        rows = [
+            np.where(each >= 0, np.searchsorted(used, each), -1) for each in (self.treated, self.before, self.after)
+        ]
+        return used, Pairs(*rows)
+
+    def beside(self, values: Floats) -> Floats:
+        """Return the sum of both neighbours' values; the last axis of `values` runs over experiments."""
+        import numpy as np
+
+        padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
+        return np.asarray(padded[..., self.before] + padded[..., self.after])
+
+
+def usable(data: Data) -> NDArray[np.bool_]:
+    """Return which experiments count: whole ones that lasted (cut off by the end of a run, they saw its end, too)."""
+    import numpy as np
+
+    return np.asarray(data.columns["is_complete"].astype(bool) & (data.columns["effective_ns"] > 0))
+
+
+def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
+    """Return the comparisons of experiments, and those of baselines among themselves."""
+    import numpy as np
+
+    rows = np.flatnonzero(use)
+    base = data.columns["speedup_pct"][rows] == 0
+    together = data.columns["run"][rows] if data.mode != END_TO_END else np.zeros(len(rows), dtype=np.int64)
+    before, after = _nearest(rows, base, together)
+    both = (before >= 0) & (after >= 0)
+    compared, known = ~base & ((before >= 0) | (after >= 0)), base & both
+    return Pairs(rows, before, after).of(compared), Pairs(rows, before, after).of(known)
+
+
+def _nearest(
+    rows: NDArray[np.intp], base: NDArray[np.bool_], together: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return for every experiment the baselines next to it in its run (itself apart), -1 where there is none."""
+    import numpy as np
+
+    before, after = np.full(len(rows), -1, dtype=np.intp), np.full(len(rows), -1, dtype=np.intp)
+    for into, way in ((before, range(len(rows))), (after, range(len(rows) - 1, -1, -1))):
+        last, run = -1, None
+        for at in way:
+            if together[at] != run:
+                last, run = -1, together[at]
+            into[at] = last
+            if base[at]:
+                last = rows[at]
+    return before, after
+
+
+def warm_up(data: Data, measured: Measured, use: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which experiments ran while the program was still getting faster.
+
+    MSER (White, An Effective Truncation Heuristic for Bias Reduction in Simulation Output, 1997) on the visits per time of the
+    baselines: cut where the standard error of the rest is smallest. Kept only if the head is clearly slower than the rest, early,
+    and not as long as could be looked for: that would be a phase of the program.
+    """
+    import numpy as np
+
+    dropped = np.zeros(data.count, dtype=bool)
+    if data.mode == END_TO_END:
+        return dropped
+    columns = data.columns
+    for run in data.runs.tolist():
+        mine = (columns["run"] == run) & use
+        rows = np.flatnonzero(mine & (columns["speedup_pct"] == 0))
+        cut = _cut(measured.visits[rows], measured.time_ns[rows])
+        if cut is None or not len(rows):
+            continue
+        begin = columns["start_ns"][np.flatnonzero(mine)[0]]
+        until = columns["start_ns"][rows[cut]]
+        if until - begin <= WARM_UP_NS:
+            dropped |= mine & (columns["start_ns"] < until)
+    return dropped
+
+
+def _cut(visits: Floats, time_ns: Floats) -> int | None:
+    """Return how many baselines at the begin are warm-up; None: none."""
+    import numpy as np
+
+    count = len(visits)
+    most = int(count * WARM_UP_SHARE)
+    if count < _LEAST_BASELINES or visits.sum() <= 0 or (time_ns <= 0).any():
+        return None
+    rate = np.log((visits + 0.5) / time_ns)
+    error = [rate[cut:].var() / (count - cut) for cut in range(most + 1)]
+    cut = int(np.argmin(error))
+    if cut == 0 or cut == most:
+        return None
+    head, rest = rate[:cut], rate[cut:]
+    slower = rest.mean() - head.mean()
+    spread = rest.std(ddof=1) * (1 / cut + 1 / len(rest)) ** 0.5
+    return cut if slower > _NOTABLE and slower > _CLEAR * spread else None

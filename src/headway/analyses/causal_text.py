@@ -1,0 +1,93 @@
+"""Results of causal experiments in words: the same for the terminal, the report and the JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.causal_types import RELEVANT_PCT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headway.analyses.causal_types import Curve, Line
+
+HOT_PCT = 10.0
+"""Lines of at least so much of the flat profile look worth optimising."""
+_DAY_S = 86400.0
+
+
+def target_name(facts: Mapping[str, Any]) -> str:
+    """Return how a line (a row of causal_line) is called: Order.java:42, Order.total, lock Order, GC pauses."""
+    short = str(facts["class_name"]).rsplit(".", 1)[-1]
+    kind = facts["kind"]
+    if kind == "gc":
+        return "GC pauses"
+    if kind == "lock":
+        return f"lock {short}"
+    if kind == "method":
+        return f"{short}.{facts['method']}"
+    file = str(facts["file"] or "") or short.split("$")[0]
+    return f"{file}:{facts['line_number']}" if facts["line_number"] else f"{short}.{facts['method']}"
+
+
+def looks_hot(line: Line) -> bool:
+    """Return whether a flat profile would send a person here, for nothing."""
+    return line.shape == "none" and max(line.samples_pct, line.blocked_pct) >= HOT_PCT
+
+
+def percent_text(value: float) -> str:
+    """Return 12.3 % with its sign, no digits that mean nothing."""
+    return f"{value:+.0f} %" if abs(value) >= 9.95 else f"{value:+.1f} %"
+
+
+def range_text(low: float | None, high: float | None) -> str:
+    """Return the ends of an interval."""
+    return "interval unknown" if low is None or high is None else f"{percent_text(low)} to {percent_text(high)}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time to wait: 40 s, 12 min, 3 h, more than a day."""
+    if seconds >= _DAY_S:
+        return "more than a day"
+    if seconds >= 2 * 3600:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{max(seconds, 1):.0f} s"
+
+
+def curve_text(line: Line, curve: Curve) -> str:
+    """Return one sentence about a curve."""
+    what = f"{line.line} ({line.method})" if line.kind == "line" and line.method else line.line
+    if curve.shape == "unknown":
+        return f"{what}: not known yet"
+    if curve.shape == "none":
+        return f"{what}: gives less than {RELEVANT_PCT:.0f} %, however fast it gets"
+    if curve.maximum_pct is None or curve.maximum_at_pct is None:
+        return what
+    interval = range_text(curve.maximum_low_pct, curve.maximum_high_pct)
+    gained = {"latency": "latency", "run": "run time"}.get(curve.measure, "time per visit")
+    if curve.shape == "slower":
+        return f"{what}: {curve.maximum_at_pct} % faster makes the program slower: {gained} {percent_text(-curve.maximum_pct)}"
+    beyond = f"; making it faster than by {curve.flat_from_pct} % brings no more" if curve.flat_from_pct else ""
+    return (
+        f"{what}: {curve.maximum_at_pct} % faster makes the program {percent_text(curve.maximum_pct)[1:]} faster "
+        f"({interval}){beyond}"
+    )
+
+
+def verdict(lines: Sequence[Line], mode: str) -> str:
+    """Return the one sentence that a person needs first."""
+    if mode == "suggest":
+        return "Progress points that could be used: pick one that is visited steadily, hundreds of times a second."
+    if not any(line.curves for line in lines):
+        return "No line has a result: no experiment was made that can be compared."
+    best = next((line for line in lines if line.significant and line.shape in ("gain", "flattens")), None)
+    if best is not None and best.curve is not None:
+        return f"Work on {curve_text(best, best.curve)}."
+    slower = next((line for line in lines if line.shape == "slower"), None)
+    if slower is not None and slower.curve is not None:
+        return f"No line is known to gain anything. {curve_text(slower, slower.curve)}."
+    if any(line.shape == "unknown" for line in lines):
+        return "No line is known to gain anything yet: the recording is too short for what it measures."
+    return (
+        f"No line gives {RELEVANT_PCT:.0f} % of program speedup: nothing measured here is worth optimising by itself."
+    )

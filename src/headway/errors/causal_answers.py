@@ -1,0 +1,123 @@
+"""HW62x, HW63x: results of causal profiling."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW620",
+        "a line without results",
+        "{path} has no results for {line}; it has {near}",
+        "Lines are named FILE:LINE, CLASS:LINE or CLASS.METHOD, and have results if they were sampled inside the scope.",
+        "headway causal {path}",
+    ),
+    Message(
+        "HW621",
+        "no experiment that counts",
+        "{path}: {experiments} experiments, none of which can be compared: {reason}",
+        "A result needs whole experiments with a virtual speedup, and at 0 % beside them, with visits of a progress point.",
+        "record longer: headway causal --time 60s ... -o {path}   (runs add up)",
+    ),
+    Message(
+        "HW622",
+        "results that are not known well enough",
+        "{lines} lines have too few experiments to be findings ({names}); the quickest needs about {needs} more",
+        "An interval that holds zero and a gain worth having says nothing yet. The time is what the spread between experiments"
+        " asks for, if recording goes on as it was; more progress points per second help as well.",
+        "headway causal ... -o {path}   (runs of the same command add up)",
+    ),
+    Message(
+        "HW623",
+        "stacks that could not be read",
+        "{share} of the sampled time has a stack that could not be read",
+        "The JVM can't always walk a stack from a signal handler. Such samples count for no line, so lines that are hit then are"
+        " made less fast than the experiment says, and their results come out too small, by up to this share.",
+        "headway query {path} \"SELECT key, value FROM causal_health WHERE key LIKE 'refused%'\"",
+    ),
+    Message(
+        "HW624",
+        "delays that came late",
+        "{share} of the samples found a thread that could not be delayed just then",
+        "A thread in the JVM's own code is never delayed: it pays at its next sample. Where that is often so, others get on"
+        " meanwhile, and results come out too small.",
+        "a longer --period, or a scope without the calls into native code",
+    ),
+    Message(
+        "HW625",
+        "delays that took too long",
+        "threads slept {share} longer than they had to",
+        "Sleeping ends late on a machine that is busy, or whose host is. What was too long is credited to the thread, but it"
+        " stood still while others ran: results are noisier, and may be too small.",
+        "close what else runs on the machine, then headway causal again",
+    ),
+    Message(
+        "HW626",
+        "threads without a timer",
+        "{count} of {threads} threads have no timer: they are neither sampled nor delayed",
+        "A thread that is never delayed gets ahead of those that are, as if it were faster: results are too large where it"
+        " competes with the line, and its own lines are missing.",
+        "headway doctor",
+    ),
+    Message(
+        "HW627",
+        "more threads than cores",
+        "threads waited for a core {ratio:.1f} times as long as the experiments lasted",
+        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. What the scheduler does"
+        " with the program's real threads differs from that in detail: take gains of a few percent with care.",
+        "headway causal on a machine with more cores, or with fewer threads",
+    ),
+    Message(
+        "HW628",
+        "garbage collection differs between experiments",
+        "pauses of the collector took {treated} of the experiments with a virtual speedup and {base} of those at 0 %",
+        "A visit costs as much collection in both, in the long run. Too few pauses fell into the recording to even that out, and"
+        " each of them is as long as many visits.",
+        "record longer, or with a larger heap (-Xmx) or a collector of short pauses (-XX:+UseZGC)",
+    ),
+    Message(
+        "HW629",
+        "experiments during warm-up",
+        "{count} experiments of the first {seconds} are left out: the program was still getting faster",
+        "What is hot while code is being compiled is not what is hot later.",
+        "headway causal --warmup {seconds} ...",
+    ),
+    Message(
+        "HW630",
+        "lines that run in a part of the time",
+        "results of {names} are scaled down: the line runs in {share} of the time only",
+        "Experiments take place while the line runs. What they find holds for that phase; shown is what it means for the whole"
+        " run.",
+        "the report's points without scaling: divide by phase_share of --json",
+    ),
+    Message(
+        "HW631",
+        "a progress point without visits in experiments",
+        "progress point {name} was not visited in any experiment",
+        "Without visits nothing can be measured.",
+        "headway causal --suggest -- CMD",
+    ),
+    Message(
+        "HW632",
+        "time outside the scope",
+        "{share} of the sampled time has no frame inside the scope",
+        "Samples count for the innermost frame in scope. Threads whose stacks hold none, such as those of libraries, have no"
+        " lines to be made faster.",
+        "headway causal --scope 'com.acme.*' ...   (all packages whose code you can change)",
+    ),
+    Message(
+        "HW633",
+        "few visits per experiment",
+        "progress point {name} is visited {visits:.1f} times per experiment",
+        "Experiments can't be told apart by a handful of visits. A progress point nearer to the work, or longer experiments, give"
+        " results sooner.",
+        "headway causal --suggest -- CMD",
+    ),
+    Message(
+        "HW634",
+        "reading a stack failed hard",
+        "{count} times reading a stack touched memory that is not there; the sample was given up, the program went on",
+        "The JVM's stack walker is not made for signal handlers. headway guards it; each of these would have been a crash.",
+        "headway causal without it: none needed. With many of them, another JDK.",
+    ),
+)

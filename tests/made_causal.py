@@ -1,0 +1,175 @@
+"""Causal recordings made from a model whose answer is exact, plus noise of a known kind.
+
+A program has one progress point. At 0 % a visit takes `visit_ns`; a line made faster by s takes `effect(s)` of that off. Visits
+in an experiment are drawn about time / visit_ns with variance `dispersion` times the mean: 1 is Poisson, below is steadier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.analyses.causal_data import Data, Measured
+from headway.analyses.causal_types import ProgressPoint
+
+Effect = Callable[[float], float]
+"""Virtual speedup (fraction) to program speedup (fraction)."""
+
+
+def serial(share: float) -> Effect:
+    """Return the effect of a line that is `share` of a serial program."""
+    return lambda speedup: share * speedup
+
+
+def parallel(share: float, most: float) -> Effect:
+    """Return the effect of a line beside another one, which takes over after a gain of `most`."""
+    return lambda speedup: min(share * speedup, most)
+
+
+def harmful(loss: float) -> Effect:
+    """Return the effect of a line that makes contention worse."""
+    return lambda speedup: -loss * speedup
+
+
+@dataclass(frozen=True)
+class Made:
+    """A program and a recording of it. `phase`: name of line -> (begin, end) as shares of the run in which alone it runs."""
+
+    effects: dict[str, Effect]
+    pairs: int = 200
+    experiment_ns: int = 250_000_000
+    visit_ns: float = 1_000_000.0
+    dispersion: float = 1.0
+    drift: float = 0.0
+    """Logarithm of how much slower visits become from the begin to the end."""
+    wobble: float = 0.0
+    """Amplitude of a slow wave in the logarithm of the visits' time."""
+    warm_up: int = 0
+    """So many experiments at the begin are slower, 3 times at first."""
+    speedups: Sequence[int] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    seed: int = 1
+    phase: dict[str, tuple[float, float]] = field(default_factory=dict)
+    cpu_share: float = 0.3
+    is_fixed_visits: bool = False
+    """Visits are the mean, rounded no further: no noise at all."""
+
+
+def columns(made: Made) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
+    """Return the columns of `experiment` and the visits."""
+    random = np.random.default_rng(made.seed)
+    names = list(made.effects)
+    count = 2 * made.pairs + 1
+    speedup = np.zeros(count, dtype=np.int64)
+    line = np.zeros(count, dtype=np.int64)
+    cpu = np.zeros(count)
+    for at in range(count):
+        runs = [name for name in names if _runs(made, name, at / count)]
+        chosen = runs[int(random.integers(len(runs)))] if runs else names[0]
+        line[at] = names.index(chosen)
+        speedup[at] = int(random.choice(made.speedups)) if at % 2 else 0
+    effect = np.array([made.effects[names[line[at]]](speedup[at] / 100) for at in range(count)])
+    effective_ns = np.full(count, float(made.experiment_ns))
+    slower = made.drift * np.arange(count) / count + made.wobble * np.sin(np.arange(count) / 40)
+    slower[: made.warm_up] += np.log(3) * np.exp(-np.arange(made.warm_up) / max(made.warm_up / 3, 1))
+    mean = effective_ns / (made.visit_ns * np.exp(slower) * (1 - effect))
+    visits = mean if made.is_fixed_visits else _drawn(random, mean, made.dispersion)
+    # The line's samples: `cpu_share` of the time at 0 %, met more often per effective time where the program is faster.
+    cpu = made.cpu_share * effective_ns / (1 - effect)
+    delay = (speedup / 100 * cpu).astype(np.int64)
+    dur = effective_ns.astype(np.int64) + delay
+    made_columns: dict[str, NDArray[Any]] = {
+        "run": np.zeros(count, dtype=np.int64),
+        "experiment": np.arange(count),
+        "line": line,
+        "speedup_pct": speedup,
+        "start_ns": 1_000_000_000 + np.concatenate([[0], np.cumsum(dur)[:-1]]),
+        "dur_ns": dur,
+        "delay_ns": delay,
+        "gc_ns": np.zeros(count, dtype=np.int64),
+        "gcs": np.zeros(count, dtype=np.int64),
+        "hits_ns": cpu.astype(np.int64),
+        "hits": (cpu / 1e6).astype(np.int64),
+        "samples": (effective_ns / 1e6).astype(np.int64),
+        "sampled_ns": effective_ns.astype(np.int64),
+        "waited_ns": np.zeros(count, dtype=np.int64),
+        "is_spin": np.zeros(count, dtype=bool),
+        "is_complete": np.ones(count, dtype=bool),
+    }
+    made_columns["effective_ns"] = dur - delay
+    return made_columns, np.asarray(visits, dtype=np.float64)
+
+
+def _runs(made: Made, name: str, at: float) -> bool:
+    begin, end = made.phase.get(name, (0.0, 1.0))
+    return begin <= at < end
+
+
+def _drawn(random: np.random.Generator, mean: NDArray[np.float64], dispersion: float) -> NDArray[np.float64]:
+    """Return whole visits with the given mean and variance dispersion * mean."""
+    if dispersion > 1:
+        return random.poisson(random.gamma(mean / (dispersion - 1), dispersion - 1)).astype(float)
+    if dispersion == 1:
+        return random.poisson(mean).astype(float)
+    steady = random.binomial(np.maximum(np.round(mean / (1 - dispersion)), 1).astype(int), 1 - dispersion)
+    return np.asarray(steady, dtype=np.float64)
+
+
+def data_of(made: Made) -> Data:
+    """Return the tables as `causal_data.read` would."""
+    table, visits = columns(made)
+    return assembled(made, table, visits)
+
+
+def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.float64]) -> Data:
+    """Return tables of these experiments."""
+    recorded_ns = int(table["dur_ns"].sum())
+    plain = table["effective_ns"] / (1 - _effects(made, table))
+    lines = {}
+    for at, name in enumerate(made.effects):
+        inside = sum(
+            time for time, where in zip(plain.tolist(), _places(table), strict=True) if _runs(made, name, where)
+        )
+        lines[at] = {
+            "kind": "line",
+            "class_name": "com.acme.App",
+            "method": name,
+            "file": "App.java",
+            "line_number": 10 + at,
+            "cpu_ns": int(made.cpu_share * inside),
+            "blocked_ns": 0,
+            "samples": int(made.cpu_share * inside / 1e6),
+        }
+    measured = Measured("done", "throughput", visits, table["effective_ns"].astype(float))
+    hits = int(visits.sum())
+    point = ProgressPoint(
+        name="done",
+        measure="throughput",
+        kind="method",
+        where="com.acme.App.done",
+        hits=hits,
+        hits_per_s=hits / recorded_ns,
+    )
+    return Data(
+        mode="experiments",
+        runs=np.unique(table["run"]),
+        recorded_ns=recorded_ns,
+        columns=table,
+        lines=lines,
+        points=(point,),
+        measures=(measured,),
+        health={},
+    )
+
+
+def _places(table: dict[str, NDArray[Any]]) -> list[float]:
+    return (np.arange(len(table["run"])) / len(table["run"])).tolist()
+
+
+def _effects(made: Made, table: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+    effects = list(made.effects.values())
+    pairs = zip(table["line"].tolist(), table["speedup_pct"].tolist(), strict=True)
+    return np.array([effects[line](speedup / 100) for line, speedup in pairs])
