@@ -1,6 +1,7 @@
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import { App } from "./app";
+import { CausalPageApp } from "./causal/page";
 import { FlamePageApp } from "./flame/page";
 import { type AnyPayload, readPayload } from "./payload";
 import { SweepPageApp } from "./speedups/page";
@@ -8,6 +9,7 @@ import "./style.css";
 
 function page(payload: AnyPayload) {
   if (!("page" in payload)) return <App payload={payload} />;
+  if (payload.page === "causal") return <CausalPageApp payload={payload} />;
   return payload.page === "flame" ? <FlamePageApp payload={payload} /> : <SweepPageApp payload={payload} />;
 }
 

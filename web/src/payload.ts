@@ -1,6 +1,7 @@
 // What Python puts into the page (src/headway/report/html/payload.py writes it; keep the two alike).
 // Times are ns from the start of the recording unless a name says otherwise. Never raw events: at most 2 MB, always.
 
+import type { CausalPage } from "./causal/payload";
 import type { FlamePage, FlameSet } from "./flame/payload";
 import type { SweepPage } from "./speedups/payload";
 import type { WhyView } from "./why/payload";
@@ -243,7 +244,7 @@ export interface Payload {
 }
 
 /** What a page may be made of: a recording, which has no `page`, or one of the others. */
-export type AnyPayload = Payload | FlamePage | SweepPage;
+export type AnyPayload = Payload | FlamePage | SweepPage | CausalPage;
 
 /** Reads the payload that Python put into the page; null when there is none (the bare app was opened). */
 export function readPayload(doc: Document): AnyPayload | null {

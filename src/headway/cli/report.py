@@ -15,9 +15,10 @@ Examples:
   headway report app.headway                  # writes app.html
   headway report app.headway -o today.html --force
   headway report kmeans.sweep                 # speedups and their limits
+  headway report causal.headway --sources src # with the lines of source that were experimented with
 """
 )
-@options.recording_argument
+@options.any_recording_argument
 @click.option(
     "-o",
     "--output",
@@ -25,15 +26,27 @@ Examples:
     metavar="FILE",
     help="Default: NAME.html, here. - is the standard output.",
 )
+@click.option(
+    "--sources",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Causal recordings: show the lines of source around each place. DIR is where the program's sources begin.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-def command(recording_path: Path, output: Path | None, force: bool) -> None:
+def command(recording_path: Path, output: Path | None, sources: Path | None, force: bool) -> None:
     """Write the findings as one HTML file that opens by double click."""
-    from headway.report.html import render_html, render_sweep
+    from headway.report.html import render_causal, render_html, render_sweep
     from headway.store import open_recording
     from headway.store.sweep import is_sweep, read_sweep
 
     target = output if output is not None else Path(f"{recording_path.resolve().stem}.html")
     if is_sweep(recording_path):
         options.print_written(render_sweep(read_sweep(recording_path), target, overwrite=force))
+        return
+    recording = open_recording(recording_path)
+    if recording.manifest.extra.get("kind") == "causal":
+        options.print_written(render_causal(recording, target, sources=sources, overwrite=force))
+    elif sources is not None:
+        raise click.UsageError("--sources is for causal recordings (headway causal)")
     else:
-        options.print_written(render_html(open_recording(recording_path), target, overwrite=force))
+        options.print_written(render_html(recording, target, overwrite=force))

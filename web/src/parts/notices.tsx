@@ -1,11 +1,13 @@
 import type { Notice } from "../payload";
 import { Section } from "./section";
 
-export function Notices({ notices }: { notices: Notice[] }) {
+const NONE = "None: no record was lost, and every check of the recording held.";
+
+export function Notices({ notices, none = NONE }: { notices: Notice[]; none?: string }) {
   if (notices.length === 0) {
     return (
       <Section id="warnings" title="Warnings">
-        <p class="missing">None: no record was lost, and every check of the recording held.</p>
+        <p class="missing">{none}</p>
       </Section>
     );
   }

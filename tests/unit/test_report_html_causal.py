@@ -1,0 +1,98 @@
+"""The payload of a causal recording's page: the answer's figures, bounded, inert, with the source where it is given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import made_causal_page as made
+from headway.report.html.causal import PAGE_BYTES, SOURCE_BYTES, build_causal
+from headway.report.html.flame_pack import json_bytes
+from headway.report.html.page import script_safe_json
+from headway.report.html.source_lines import AROUND, LINE_CHARS, Sources
+
+
+def _sources(tmp_path: Path, path: str, text: str) -> Sources:
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return Sources(tmp_path)
+
+
+def test_each_curve_stands_at_its_progress_point() -> None:
+    page = build_causal(made.answer())
+    first, second = page["lines"][:2]
+    assert [curve["shape"] for curve in first["curves"]] == ["flattens", "gain"]
+    assert [None if curve is None else curve["shape"] for curve in second["curves"]] == ["gain", None]
+    source = made.answer().lines[0].points[3]
+    assert first["curves"][0]["points"][3] == [
+        *(source.virtual_speedup_pct, source.program_speedup_pct, source.low_pct, source.high_pct),
+        *(source.visits, source.experiments, source.gc_experiments),
+    ]
+
+
+def test_thousands_of_lines_have_a_bounded_page_that_says_so() -> None:
+    many = tuple(
+        made.line(
+            f"{'Long' * 60}{i}.java:{i}", 0.02, made.curve("gain", 0.1), made.curve("gain", 0.1, point=made.LATENCY)
+        )
+        for i in range(5000)
+    )
+    page = build_causal(made.answer(many))
+    assert json_bytes(page) <= PAGE_BYTES
+    assert 40 <= len(page["lines"]) < 5000
+    assert f"{5000 - len(page['lines']):,} more lines" in " ".join(page["left_out"])
+
+
+def test_no_text_of_the_page_can_end_its_script_or_turn_its_words_around() -> None:
+    text = script_safe_json(build_causal(made.answer(), name=made.EVIL))
+    assert "<" not in text
+    assert "\u202e" not in text
+    assert "\\u202e" in json.loads(text)["lines"][4]["name"]
+
+
+def test_the_source_around_a_line_is_shown(tmp_path: Path) -> None:
+    text = "".join(f"line {i}\n" for i in range(1, 101))
+    sources = _sources(tmp_path, "main/java/a/Store.java", text)
+    page = build_causal(made.answer(), sources)
+    assert page["lines"][0]["source"] == {
+        "file": "main/java/a/Store.java",
+        "first": 42 - AROUND,
+        "target": 42,
+        "lines": [f"line {i}" for i in range(42 - AROUND, 42 + AROUND + 1)],
+    }
+    assert page["lines"][1]["source"] is None
+    assert "5 lines are in no file" in page["no_sources"]  # all but Store.java's, and GC pauses, which are in no line
+
+
+def test_two_files_of_one_name_are_told_apart_by_the_package(tmp_path: Path) -> None:
+    _sources(tmp_path, "x/b/Store.java", "wrong\n" * 50)
+    sources = _sources(tmp_path, "x/a/Store.java", "right\n" * 50)
+    assert sources.around("a.Store$1", "Store.java", 42)["lines"][0] == "right"  # type: ignore[index]
+    assert sources.around("c.Store", "Store.java", 42) is None
+
+
+def test_a_kotlin_file_need_not_lie_in_its_package(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, "kotlin/Store.kt", "fun main() {\n}\n")
+    assert sources.around("org.example.StoreKt", "Store.kt", 1)["first"] == 1  # type: ignore[index]
+
+
+def test_lines_are_counted_as_javac_counts_them_and_cut_where_long(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, "a/Store.java", "one\r\ntwo \u2028 \x0b still two\n" + "x" * 9000 + "\n")
+    found = sources.around("a.Store", "Store.java", 3)
+    assert found is not None
+    assert found["lines"][0] == "one"
+    assert found["lines"][1].startswith("two \\u2028")
+    assert len(found["lines"][2]) == LINE_CHARS
+    assert sources.around("a.Store", "Store.java", 99) is None
+
+
+def test_source_has_a_bound_of_its_own(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, "a/Store.java", ("\u00fc" * 190 + "\n") * 2000)
+    many = tuple(made.line(f"Store.java:{i + 10}", 0.1, made.curve("gain", 0.1)) for i in range(400))
+    page = build_causal(made.answer(many), sources)
+    shown = [row["source"] for row in page["lines"] if row["source"]]
+    assert 0 < len(shown) < 400
+    assert sum(json_bytes(each) for each in shown) <= SOURCE_BYTES
+    assert json_bytes(page) <= PAGE_BYTES
+    assert f"{len(page['lines']) - len(shown):,} more lines has no room" in page["no_sources"]

@@ -1,0 +1,112 @@
+// What Python puts into a causal recording's page (src/headway/report/html/causal.py writes it; keep the two alike).
+// Speedups are in per cent: virtual ones of a line, the others of the program; 0 is no change, below 0 is slower.
+import type { Notice } from "../payload";
+
+/** Virtual speedup, program speedup and its interval, visits, experiments, those of them with a pause of the collector. */
+export type PointRow = [number, number, number | null, number | null, number, number, number];
+
+export interface CurvePoint {
+  virtual_pct: number;
+  program_pct: number;
+  low_pct: number | null;
+  high_pct: number | null;
+  visits: number;
+  experiments: number;
+  gc_experiments: number;
+}
+
+export type Shape = "gain" | "flattens" | "slower" | "none" | "unknown" | "untested";
+
+/** What a line does to one progress point. */
+export interface Curve {
+  shape: Shape;
+  significant: boolean;
+  /** Per cent of program speedup per per cent of virtual speedup. */
+  slope: number | null;
+  slope_low: number | null;
+  slope_high: number | null;
+  maximum_pct: number | null;
+  maximum_low_pct: number | null;
+  maximum_high_pct: number | null;
+  maximum_at_pct: number | null;
+  flat_from_pct: number | null;
+  /** Seconds more of such recording that would tell; null: not to be had, or not needed. */
+  needs_s: number | null;
+  points: PointRow[];
+}
+
+export interface SourceLines {
+  file: string;
+  first: number;
+  target: number;
+  lines: string[];
+}
+
+export interface CausalLine {
+  /** "OrderBook.java:42", or a method, a lock, GC pauses. */
+  name: string;
+  kind: string;
+  class_name: string;
+  method: string;
+  /** Share of the program's CPU time. */
+  samples_pct: number;
+  /** Time asleep in it, as a share of the recorded time; above 100 with several threads. */
+  blocked_pct: number;
+  phase_share: number;
+  experiments: number;
+  /** By progress point, as CausalPage.progress_points; null: no experiment counted for it. */
+  curves: (Curve | null)[];
+  source: SourceLines | null;
+}
+
+export interface ProgressPoint {
+  name: string;
+  measure: "throughput" | "latency" | "run";
+  kind: string;
+  where: string;
+  hits: number;
+  hits_per_s: number;
+  latency_ns: number | null;
+}
+
+export interface CausalPage {
+  version: 1;
+  page: "causal";
+  made: { headway: string; recorded_utc: string; recording: string };
+  title: string;
+  mode: string;
+  runs: number;
+  recorded_ns: number;
+  delay_ns: number;
+  experiments: number;
+  warm_up_experiments: number;
+  gc_experiments: number;
+  verdict: string;
+  next: string;
+  progress_points: ProgressPoint[];
+  /** Ranked: those known to give most first. */
+  lines: CausalLine[];
+  /** What had no room on the page. */
+  left_out: string[];
+  /** Why no source is shown, or which lines have none; null where each has. */
+  no_sources: string | null;
+  notices: Notice[];
+}
+
+/** A line seen by one progress point: what every view draws. */
+export interface Row {
+  line: CausalLine;
+  curve: Curve | null;
+  points: CurvePoint[];
+}
+
+export function rowsOf(page: CausalPage, point: number): Row[] {
+  return page.lines.map((line) => {
+    const curve = line.curves[point] ?? null;
+    return { line, curve, points: (curve?.points ?? []).map(pointOf) };
+  });
+}
+
+const pointOf = ([virtual_pct, program_pct, low_pct, high_pct, visits, experiments, gc]: PointRow): CurvePoint => ({
+  ...{ virtual_pct, program_pct, low_pct, high_pct, visits, experiments, gc_experiments: gc },
+});
