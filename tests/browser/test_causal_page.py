@@ -26,7 +26,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "a").mkdir()
     (directory / "a/Store.java").write_text("".join(f"\tint x{i} = {i};\n" for i in range(1, 90)), encoding="utf-8")
     (directory / "a/Evil.java").write_text(f"// 1\n// 2\n// {made.EVIL}\n", encoding="utf-8")
-    payload = build_causal(ANSWER, Sources(directory), name=made.EVIL)
+    payload = build_causal(ANSWER, Sources([directory]), name=made.EVIL)
     return write_page(payload, directory / "made.html")
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pytest
+
+import made_causal
 import made_causal_page as made
+from headway.analyses.causal import causal
 from headway.report.html.causal import PAGE_BYTES, SOURCE_BYTES, build_causal
 from headway.report.html.flame_pack import json_bytes
 from headway.report.html.page import script_safe_json
 from headway.report.html.source_lines import AROUND, LINE_CHARS, Sources
+from headway.store import open_recording
+from headway.store.writer import write_recording
 
 
 def _sources(tmp_path: Path, path: str, text: str) -> Sources:
     file = tmp_path / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    return Sources(tmp_path)
+    return Sources([tmp_path])
 
 
 def test_each_curve_stands_at_its_progress_point() -> None:
@@ -96,3 +107,90 @@ def test_source_has_a_bound_of_its_own(tmp_path: Path) -> None:
     assert sum(json_bytes(each) for each in shown) <= SOURCE_BYTES
     assert json_bytes(page) <= PAGE_BYTES
     assert f"{len(page['lines']) - len(shown):,} more lines has no room" in page["no_sources"]
+
+
+# --- from a recording ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Return a causal recording on disk: `fast` makes the program faster by half of what it gets faster, `idle` by nothing."""
+    program = made_causal.Made({"fast": lambda s: 0.5 * s, "idle": lambda s: 0.0})
+    table, visits = made_causal.columns(program)
+    data = made_causal.data_of(program)
+    count = len(table["run"])
+    plain = {name: values for name, values in table.items() if name != "effective_ns"}
+    jvm = {
+        "run": [0],
+        "pid": [7],
+        "start_ns": [0],
+        "dur_ns": [data.recorded_ns],
+        "timer": ["perf"],
+        "period_ns": [1_000_000],
+    }
+    tables = {
+        "experiment": pa.table(plain),
+        "experiment_visit": pa.table(
+            {"run": table["run"], "experiment": table["experiment"], "point": [0] * count, "visits": visits.astype(int)}
+        ),
+        "causal_run": pa.table({**jvm, "mode": ["experiments"], "exit_code": [0], "cores": [4]}),
+        "causal_point": pa.table(
+            {
+                "run": [0],
+                "point": [0],
+                "name": ["done"],
+                "kind": ["method"],
+                "where": ["a.B.c"],
+                "hits": [int(visits.sum())],
+            }
+        ),
+        "causal_line": pa.Table.from_pylist([{"line": i, **facts} for i, facts in data.lines.items()]),
+    }
+    (tmp_path / "src/com/acme").mkdir(parents=True)
+    (tmp_path / "src/com/acme/App.java").write_text("".join(f"line {i};\n" for i in range(1, 20)))
+    manifest = {
+        "kind": "causal",
+        "command": ["java", "-jar", "app.jar"],
+        "causal": {"sources": [str(tmp_path / "src")]},
+    }
+    return write_recording(tmp_path / "a.headway", manifest, tables)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def _shown(page: Path) -> Any:
+    found = re.search(r'id="headway-payload">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return json.loads(found.group(1))
+
+
+def test_the_command_writes_the_page_of_a_causal_recording(run: Run, recorded: Path) -> None:
+    page = recorded.with_name("page.html")
+    code, _, err = run("report", recorded, "-o", page)
+    assert (code, err) == (0, "")
+    shown, expected = _shown(page), causal(open_recording(recorded))
+    assert (shown["page"], shown["title"]) == ("causal", "app.jar")
+    assert [row["name"] for row in shown["lines"]] == [line.line for line in expected.lines]
+    for row, line in zip(shown["lines"], expected.lines, strict=True):
+        (curve,) = row["curves"]
+        assert curve["slope"] == line.slope
+        assert [tuple(point) for point in curve["points"]] == [dataclasses.astuple(point) for point in line.points]
+    assert shown["lines"][0]["source"]["lines"][AROUND] == "line 10;"  # the recording names its sources
+    assert shown["lines"][0]["curves"][0]["slope"] == pytest.approx(0.5, abs=0.1)
+
+
+def test_sources_given_to_the_report_replace_those_of_the_recording(run: Run, recorded: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "two/App.java").write_text("other\n" * 30)
+    page = recorded.with_name("page.html")
+    run("report", recorded, "-o", page, "--sources", tmp_path / "one", "--sources", tmp_path / "two")
+    assert _shown(page)["lines"][0]["source"]["lines"][0] == "other"
+
+
+def test_sources_are_refused_for_other_recordings(run: Run, tmp_path: Path) -> None:
+    plain = write_recording(tmp_path / "b.headway", {"command": ["true"]}, {})
+    code, _, err = run("report", plain, "--sources", tmp_path)
+    assert code == 2
+    assert "--sources is for causal recordings" in err

@@ -29,11 +29,12 @@ Examples:
 @click.option(
     "--sources",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
     metavar="DIR",
-    help="Causal recordings: show the lines of source around each place. DIR is where the program's sources begin.",
+    help="Causal recordings: show the lines of source around each place. DIR is where sources begin. Any number.",
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-def command(recording_path: Path, output: Path | None, sources: Path | None, force: bool) -> None:
+def command(recording_path: Path, output: Path | None, sources: tuple[Path, ...], force: bool) -> None:
     """Write the findings as one HTML file that opens by double click."""
     from headway.report.html import render_causal, render_html, render_sweep
     from headway.store import open_recording
@@ -46,7 +47,7 @@ def command(recording_path: Path, output: Path | None, sources: Path | None, for
     recording = open_recording(recording_path)
     if recording.manifest.extra.get("kind") == "causal":
         options.print_written(render_causal(recording, target, sources=sources, overwrite=force))
-    elif sources is not None:
+    elif sources:
         raise click.UsageError("--sources is for causal recordings (headway causal)")
     else:
         options.print_written(render_html(recording, target, overwrite=force))

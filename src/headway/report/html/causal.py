@@ -37,19 +37,20 @@ _CURVE = (
 
 
 def render_causal(
-    recording: Recording, path: Path | str, *, sources: Path | str | None = None, overwrite: bool = False
+    recording: Recording, path: Path | str, *, sources: Sequence[Path | str] = (), overwrite: bool = False
 ) -> Path:
     """Write a causal recording's report to `path` and return it; the file appears whole or not at all.
 
-    sources: a directory with the program's sources; the lines around each place are shown then.
+    sources: directories with the program's sources (none: those that the recording names); lines around each place are shown.
 
     Raises HeadwayError HW500 (the file exists, unless `overwrite`), HW501 (it can't be written) or HW502 (this installation
     lacks the page), and what `causal` raises.
     """
     from headway.analyses.causal import causal
 
-    payload = build_causal(causal(recording), None if sources is None else Sources(Path(sources)))
     manifest = recording.manifest
+    directories = sources or (manifest.extra.get("causal") or {}).get("sources") or ()
+    payload = build_causal(causal(recording), Sources(directories) if directories else None)
     payload["made"] = {
         "headway": manifest.headway_version or "unknown",
         "recorded_utc": manifest.created_utc,
@@ -142,7 +143,7 @@ def _add_sources(rows: list[dict[str, Any]], lines: Sequence[Line], sources: Sou
             cut_off += 1
         else:
             row["source"], room = found, room - size
-    said = [f"{missing:,} lines are in no file of the directory of sources."] if missing else []
+    said = [f"{missing:,} lines are in no file of the sources."] if missing else []
     if cut_off:
         said.append(f"The source of {cut_off:,} more lines has no room on this page.")
     return " ".join(said) or None

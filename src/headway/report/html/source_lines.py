@@ -1,8 +1,9 @@
-"""The lines of source around a place in the program, from a directory of sources: bounded in files, lines and characters."""
+"""The lines of source around a place in the program, from directories of sources: bounded in files, lines and characters."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,52 +14,45 @@ AROUND = 5
 """Lines shown before and after the place."""
 LINE_CHARS = 200
 MAX_FILES = 200_000
-"""Files of the directory that are looked at; what lies beyond is not found."""
+"""Files of the directories that are looked at; what lies beyond is not found."""
 MAX_FILE_BYTES = 4_000_000
 _SUFFIXES = (".java", ".kt", ".kts", ".scala", ".groovy", ".clj")
 _NOT_SOURCES = {"node_modules", "target", "build", "out"}
 
 
 class Sources:
-    """The source files under a directory, found by a class's package and its file's name."""
+    """The source files under some directories, found by a class's package and its file's name."""
 
-    def __init__(self, directory: Path) -> None:
-        """List the files under `directory`; hidden directories and those of builds are left out."""
-        self._directory = directory
-        self._by_name: dict[str, list[Path]] = {}
+    def __init__(self, directories: Iterable[Path | str]) -> None:
+        """List the files under the directories; hidden ones and those of builds are left out."""
+        self._by_name: dict[str, list[tuple[Path, Path]]] = {}
         self._texts: dict[Path, list[str]] = {}
-        count = 0
-        for folder, folders, files in os.walk(directory):
-            folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _NOT_SOURCES)
-            for name in sorted(files):
-                if name.endswith(_SUFFIXES):
-                    self._by_name.setdefault(name, []).append(Path(folder) / name)
-            count += len(files)
-            if count > MAX_FILES:
-                break
+        for directory, path in _files([Path(each) for each in directories]):
+            self._by_name.setdefault(path.name, []).append((path, directory))
 
     def around(self, class_name: str, file: str, line: int) -> dict[str, Any] | None:
         """Return {file, first, target, lines} of the lines around one, or None where the file or the line is not there."""
-        path = self._find(class_name, file)
-        if path is None:
+        found = self._find(class_name, file)
+        if found is None:
             return None
+        path, directory = found
         lines = self._lines(path)
         if not 1 <= line <= len(lines):
             return None
         first = max(1, line - AROUND)
         shown = lines[first - 1 : line + AROUND]
         return {
-            "file": cut(visible(os.fspath(path.relative_to(self._directory))), LINE_CHARS),
+            "file": cut(visible(os.fspath(path.relative_to(directory))), LINE_CHARS),
             "first": first,
             "target": line,
             "lines": [cut(visible(text.expandtabs(4)), LINE_CHARS) for text in shown],
         }
 
-    def _find(self, class_name: str, file: str) -> Path | None:
+    def _find(self, class_name: str, file: str) -> tuple[Path, Path] | None:
         """Return the file in the class's package; where none lies so (Kotlin need not), the only one of that name."""
         found = self._by_name.get(file, [])
         package = tuple(class_name.split(".")[:-1])
-        inside = [each for each in found if package and each.parent.parts[-len(package) :] == package]
+        inside = [each for each in found if package and each[0].parent.parts[-len(package) :] == package]
         if len(inside) == 1:
             return inside[0]
         return found[0] if len(found) == 1 and not inside else None
@@ -67,6 +61,21 @@ class Sources:
         if path not in self._texts:
             self._texts[path] = _read(path)
         return self._texts[path]
+
+
+def _files(directories: list[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield (directory, file) for the sources under each of the directories, no file twice, MAX_FILES in all."""
+    count, seen = 0, set()
+    for directory in directories:
+        for folder, folders, files in os.walk(directory):
+            folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _NOT_SOURCES)
+            for path in sorted(Path(folder) / name for name in files if name.endswith(_SUFFIXES)):
+                if (real := os.path.realpath(path)) not in seen:
+                    seen.add(real)
+                    yield directory, path
+            count += len(files)
+            if count > MAX_FILES:
+                return
 
 
 def _read(path: Path) -> list[str]:
