@@ -25,8 +25,8 @@ public final class Backoff {
 
   public static void main(String[] args) throws Exception {
     int seconds = args.length > 0 ? Integer.parseInt(args[0]) : 20;
-    int threads = args.length > 1 ? Integer.parseInt(args[1]) : 4;
-    int warehouses = args.length > 2 ? Integer.parseInt(args[2]) : 1;
+    int threads = args.length > 1 ? Integer.parseInt(args[1]) : 3;
+    int warehouses = args.length > 2 ? Integer.parseInt(args[2]) : 4;
     String mode = args.length > 3 ? args[3] : "long";
     isShort = mode.equals("short");
     Orders.create(URL, warehouses);
@@ -37,7 +37,7 @@ public final class Backoff {
       clients[i] = new Thread(() -> client(seed, warehouses, failure), "client-" + i);
       clients[i].start();
     }
-    Thread.sleep(mode.equals("turns") ? 4000 : 0); // it warms up
+    Thread.sleep(mode.equals("turns") ? 10_000 : 0); // it warms up
     for (int left = mode.equals("turns") ? seconds : 1; left > 0; left--) {
       isShort = mode.equals("turns") ? left % 2 == 0 : isShort;
       measure(mode.equals("turns") ? 1000 : seconds * 1000L);

@@ -1,0 +1,120 @@
+"""Predicted against real program speedup, for programs whose lines can really be made faster (java/workloads, package causal).
+
+Each line is really made 25, 50, 75 and 100 % faster in one warm program, in slices between unchanged ones; and `headway causal`
+records the program as it is, with its experiments on that line, and predicts the same. A point is right if the two are within 5
+points of each other. Target: nine of ten points. Of the others it says in which direction they are off, and whether their
+intervals overlap: then it may be the noise of this measurement; they count as wrong all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import causal_programs
+import harness
+import results
+from causal_programs import CASES, Gain
+
+TARGET = 0.9
+WITHIN = 5.0
+
+
+def measure(name: str, options: Any) -> results.Session:
+    """Measure one program: what is true, and what is predicted."""
+    case = CASES[name]
+    real = causal_programs.truth(case, options.repeat)
+    points = []
+    with harness.recording_folder() as folder:
+        for number, line in enumerate(case.lines):
+            target = causal_programs.target_of(case, line)
+            words = ("--target", target)
+            said = causal_programs.record(case, folder / f"{number}.headway", options.seconds, *words)
+            curve = causal_programs.curve(said, case, line)
+            for percent in case.speedups:
+                true = real.gains[line, percent]
+                at = real.real_pct.get((line, percent), float(percent))
+                points.append(compared(line, percent, true, interpolated(curve, at)))
+    return {"points": points, "seconds": options.seconds, "repeat": options.repeat}
+
+
+def compared(line: str, percent: int, true: Gain, said: Gain | None) -> dict[str, Any]:
+    """Return what the result file keeps of one point."""
+    return {
+        "line": line,
+        "percent": percent,
+        "real": [true.percent, true.low, true.high],
+        "predicted": None if said is None else [said.percent, said.low, said.high],
+    }
+
+
+def interpolated(curve: dict[int, Gain], at: float) -> Gain | None:
+    """Return what a curve says at a virtual speedup that may lie between two of its points; (0 %, 0 %) is one of them."""
+    known = {0: Gain(0, 0, 0), **curve}
+    below = max((each for each in known if each <= at), default=None)
+    above = min((each for each in known if each >= at), default=None)
+    if below is None or above is None or above == 0:
+        return None
+    share = (at - below) / (above - below) if above > below else 0.0
+    low, high = known[below], known[above]
+    return Gain(*((1 - share) * a + share * b if share else a for a, b in zip(ends(low), ends(high), strict=True)))
+
+
+def ends(gain: Gain) -> tuple[float, float, float]:
+    """Return the figure and its interval."""
+    return gain.percent, gain.low, gain.high
+
+
+def verdict(point: dict[str, Any]) -> str:
+    """Return what is to be said of a point."""
+    if point["predicted"] is None:
+        return "no prediction"
+    off = point["predicted"][0] - point["real"][0]
+    if abs(off) <= WITHIN:
+        return "within"
+    apart = point["predicted"][1] > point["real"][2] or point["predicted"][2] < point["real"][1]
+    return f"{'above' if off > 0 else 'below'}{'' if apart else ', intervals overlap'}"
+
+
+def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
+    """Print the table; return the figures and the verdict."""
+    rows, said = [], []
+    for name in sorted(sessions):
+        for session in sessions[name]:
+            for point in session["points"]:
+                word = verdict(point)
+                said.append(word)
+                predicted = "-" if point["predicted"] is None else str(Gain(*point["predicted"]))
+                rows.append(
+                    [f"{name}: {point['line']}", str(point["percent"]), str(Gain(*point["real"])), predicted, word]
+                )
+    print(harness.table(["program: line", "faster by %", "real, %", "predicted, %", ""], rows))
+    right = said.count("within")
+    above, below = (sum(word.startswith(side) for word in said) for side in ("above", "below"))
+    text = (
+        f"{right} of {len(said)} points within {WITHIN:.0f}; {above} above, {below} below, "
+        f"{said.count('no prediction')} without one; target nine of ten"
+    )
+    figures = {"points": len(said), "within": right, "above": above, "below": below}
+    return figures, [(text, right >= TARGET * len(said))]
+
+
+def main() -> int:
+    """Measure and print; return 0 if the target is reached."""
+    parser = harness.arguments(__doc__)
+    results.arguments(parser)
+    parser.add_argument("--repeat", type=int, help="slices with each change (12; 5 with --quick)")
+    parser.add_argument("--seconds", type=float, help="recorded for each line (120; 40 with --quick)")
+    options = parser.parse_args()
+    options.repeat = options.repeat or (5 if options.quick else 12)
+    options.seconds = options.seconds or (40.0 if options.quick else 120.0)
+    measured = results.Results("causal_accuracy", options)
+    for name in results.chosen(options, tuple(CASES)):
+        harness.progress(f"causal_accuracy: {name}, {len(CASES[name].lines)} lines")
+        measured.add(name, measure(name, options))
+    figures, verdicts = summarise(measured.sessions)
+    return harness.finish(options, "causal_accuracy", {**figures, "sessions": measured.sessions}, verdicts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
