@@ -151,7 +151,7 @@ def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.flo
         kind="method",
         where="com.acme.App.done",
         hits=hits,
-        hits_per_s=hits / recorded_ns,
+        hits_per_s=hits / recorded_ns * 1e9,
     )
     return Data(
         mode="experiments",
@@ -166,7 +166,8 @@ def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.flo
 
 
 def _places(table: dict[str, NDArray[Any]]) -> list[float]:
-    return (np.arange(len(table["run"])) / len(table["run"])).tolist()
+    count = len(table["run"])
+    return [at / count for at in range(count)]
 
 
 def _effects(made: Made, table: dict[str, NDArray[Any]]) -> NDArray[np.float64]:

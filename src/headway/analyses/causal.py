@@ -46,8 +46,10 @@ _RANK: dict[Shape, int] = {"gain": 0, "flattens": 0, "slower": 1, "unknown": 2, 
 def causal(recording: Recording, *, line: str | None = None) -> Causal:
     """Return the results of a causal recording, of one line only if `line` names it (FILE:LINE, CLASS:LINE, CLASS.METHOD).
 
-    Raises HeadwayError HW620 for a line that has none.
+    Raises HeadwayError HW635 for another recording, HW620 for a line that has none.
     """
+    if not recording.manifest.is_causal:
+        raise HeadwayError("HW635", path=recording.path)
     return analyse(read(recording), str(recording.path), line)
 
 

@@ -2,10 +2,11 @@
 
 Question   the share of the run in which a line runs at all, where experiments on it can take place.
 Method     Coz (Curtsinger and Berger, SOSP 2015) chooses a line while it runs, so experiments on it all lie in the phases in
-           which it does, and what they find holds for these. If the line is sampled at the rate h there and not elsewhere, and
-           s in all, it runs for s / h of the time T: share = (s / T) / h. Speedups of the whole run are those of the phase times the
-           share. h is taken from the experiments on the line, at all virtual speedups: s_obs over the time that they
-           would have taken at 0 % (effective time / ratio), as a sped-up program meets the line more often per time.
+           which it does, and what they find holds for these. If the line is sampled at the rate h there and not elsewhere,
+           and s in all, it runs for s / h of the time T: share = (s / T) / h. Speedups of the whole run are those of the
+           phase times the share. h is taken from the experiments on the line, at all virtual speedups: s_obs over the time
+           that they would have taken at 0 % (effective time / ratio), as a sped-up program meets the line more often per
+           time.
 Assumes    the line runs at one rate in its phases. Latency pairs and whole runs need no share.
 Wrong when it runs everywhere, but at several rates. A share that is 1 but for the noise of the samples, or for a short begin and
            end, is taken as 1.

@@ -63,15 +63,15 @@ def curve_text(line: Line, curve: Curve) -> str:
         return f"{what}: gives less than {RELEVANT_PCT:.0f} %, however fast it gets"
     if curve.maximum_pct is None or curve.maximum_at_pct is None:
         return what
-    interval = range_text(curve.maximum_low_pct, curve.maximum_high_pct)
-    gained = {"latency": "latency", "run": "run time"}.get(curve.measure, "time per visit")
-    if curve.shape == "slower":
-        return f"{what}: {curve.maximum_at_pct} % faster makes the program slower: {gained} {percent_text(-curve.maximum_pct)}"
-    beyond = f"; making it faster than by {curve.flat_from_pct} % brings no more" if curve.flat_from_pct else ""
-    return (
-        f"{what}: {curve.maximum_at_pct} % faster makes the program {percent_text(curve.maximum_pct)[1:]} faster "
-        f"({interval}){beyond}"
+    cut = "made free" if curve.maximum_at_pct == 100 else f"made {curve.maximum_at_pct} % faster"
+    gained = {"latency": f"latency of {curve.progress_point}", "run": "the run"}.get(
+        curve.measure, f"a visit of {curve.progress_point}"
     )
+    interval = range_text(curve.maximum_low_pct, curve.maximum_high_pct)
+    if curve.shape == "slower":
+        return f"{what}: {cut}, {gained} takes {-curve.maximum_pct:.0f} % longer ({interval} of program speedup)"
+    beyond = "; still faster brings no more" if curve.flat_from_pct else ""
+    return f"{what}: {cut}, {gained} takes {curve.maximum_pct:.0f} % less time ({interval}){beyond}"
 
 
 def verdict(lines: Sequence[Line], mode: str) -> str:

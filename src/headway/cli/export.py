@@ -20,6 +20,7 @@ _SUFFIX = {
     "collapsed": ".collapsed",
     "pprof": ".pb.gz",
     "speedscope": ".speedscope.json",
+    "coz": ".coz",
 }
 _STACKS = ("collapsed", "pprof", "speedscope")
 
@@ -31,12 +32,13 @@ Examples:
   headway export app.headway --format csv -o states.csv
   headway export app.headway --format csv --table all -o app.zip
   headway export app.headway --format speedscope --event off-cpu
+  headway export app.headway --format coz
 """
 )
-@options.recording_argument
+@options.any_recording_argument
 @click.option("--format", "form", type=click.Choice(sorted(_SUFFIX)), required=True, help="perfetto: a trace with the "
               "kernel's scheduling events, JVM phases and counters. csv: a table. collapsed, pprof, speedscope: a profile of "
-              "one event.")  # fmt: skip
+              "one event. coz: the experiments of headway causal, for Coz's viewer.")  # fmt: skip
 @click.option(
     "--table",
     type=click.Choice([*TABLES, "all"]),
@@ -59,6 +61,7 @@ def command(
 
     --event, --thread, --region, --from and --to go with the formats of profiles.
     """
+    from headway.errors import HeadwayError
     from headway.report import export
     from headway.store import open_recording
 
@@ -67,12 +70,16 @@ def command(
     if form not in _STACKS and any(each is not None for each in chosen.values()):
         raise click.UsageError(f"--event, --thread, --region, --from and --to go with --format {', '.join(_STACKS)}")
     recording = open_recording(recording_path)
+    if recording.manifest.is_causal and form not in ("coz", "csv"):
+        raise HeadwayError("HW601", path=recording_path, command=f"export --format {form}")
     suffix = ".zip" if table == export.ALL_TABLES else _SUFFIX[form]
     target = output if output is not None else Path(f"{recording.path.resolve().stem}{suffix}")
     if form == "perfetto":
         options.print_written(export.export_perfetto(recording, target, overwrite=force))
     elif form == "csv":
         options.print_written(export.export_csv(recording, target, table=table or "thread_state", overwrite=force))
+    elif form == "coz":
+        options.print_written(export.export_coz(recording, target, overwrite=force))
     else:
         options.print_written(_stacks(recording, form, target, chosen, force))
 

@@ -88,7 +88,7 @@ ROWS: tuple[Message, ...] = (
         "results of {names} are scaled down: the line runs in {share} of the time only",
         "Experiments take place while the line runs. What they find holds for that phase; shown is what it means for the whole"
         " run.",
-        "the report's points without scaling: divide by phase_share of --json",
+        "headway causal NAME.headway --json   (divided by phase_share, a point is that of the phase)",
     ),
     Message(
         "HW631",
@@ -119,5 +119,12 @@ ROWS: tuple[Message, ...] = (
         "{count} times reading a stack touched memory that is not there; the sample was given up, the program went on",
         "The JVM's stack walker is not made for signal handlers. headway guards it; each of these would have been a crash.",
         "headway causal without it: none needed. With many of them, another JDK.",
+    ),
+    Message(
+        "HW635",
+        "no causal recording",
+        "{path} is no causal recording: it has no experiments",
+        "Experiments are made by headway causal, which records nothing else beside them.",
+        "headway causal --progress CLASS.METHOD -- CMD",
     ),
 )
