@@ -19,6 +19,7 @@
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
+#include "agent/causal/causal.h"
 #include "agent/hooks.h"
 #include "agent/old_glibc.h"
 #include "agent/sampler.h"
@@ -134,6 +135,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   const Options options = parse_options(text == nullptr ? "" : text);
   if (options.stop) {
     end_sampling();
+    causal::end_causal();
     if (agent().file.load() == nullptr) return kNotRecording;
     end_recording();
     take_locks_out();
@@ -149,6 +151,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   announce_existing_threads(jni);
   begin_locks(jni);
   begin_sampling(jni);
+  causal::begin_causal(jni);
   return kFine;
 }
 

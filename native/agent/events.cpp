@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/causal.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
 #include "agent/monitors.h"
@@ -61,10 +62,11 @@ void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
   announce_existing_threads(jni);
   begin_locks(jni);
   begin_sampling(jni);
+  causal::begin_causal(jni);
 }
 
 void startup_ends(std::string_view main_class) {
-  set_event(JVMTI_EVENT_CLASS_PREPARE, false);
+  if (agent().options.causal.empty()) set_event(JVMTI_EVENT_CLASS_PREPARE, false);
   if (startup.exchange(Startup::kDone) != Startup::kDone) write_phase(HW_PH_STARTUP, agent().load_ns, main_class);
 }
 
@@ -77,17 +79,22 @@ std::string class_name(const char* signature) {
 }
 
 void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type) {
-  if (prepare_hook_class(jni, type)) return;
+  if (causal::prepare_point_class(jni, type) || prepare_hook_class(jni, type)) return;
   const Startup state = startup.load(std::memory_order_relaxed);
-  if (state == Startup::kDone) return;
+  if (state == Startup::kDone && !causal::is_on()) return;
   jobject loader = nullptr;
   if (jvmti->GetClassLoader(type, &loader) != JVMTI_ERROR_NONE) return;
   // Of the JDK's own classes only the launcher's helper matters.
-  if (loader == nullptr && state != Startup::kBeforeLauncher) return;
+  if (loader == nullptr && state != Startup::kBeforeLauncher && !causal::is_on()) return;
   char* signature = nullptr;
   if (jvmti->GetClassSignature(type, &signature, nullptr) != JVMTI_ERROR_NONE) return;
   const std::string name = class_name(signature);
   jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+  if (causal::is_on()) {
+    causal::note_class(jni, type, name);
+    causal::instrument_class(jni, type, name);
+  }
+  if (state == Startup::kDone || (loader == nullptr && state != Startup::kBeforeLauncher)) return;
   if (loader == nullptr) {
     if (name == "sun.launcher.LauncherHelper") startup = Startup::kInLauncher;
     return;
@@ -99,11 +106,14 @@ void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type
 }
 
 void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  if (wanted()) announce_thread(jni, thread);
+  if (!wanted()) return;
+  announce_thread(jni, thread);
+  if (causal::is_on()) causal::thread_begins(jni, thread);
 }
 
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
   if (!wanted()) return;
+  if (causal::is_on()) causal::thread_ends(jni, thread);
   announce_last_name(jni, thread);
   const uint64_t java_id = java_thread_id(jni, thread);
   write_thread_end(java_id, static_cast<uint64_t>(now_ns(CLOCK_THREAD_CPUTIME_ID)));
@@ -135,11 +145,13 @@ void JNICALL on_gc_finish(jvmtiEnv*) {
   const size_t length =
       death_ns.load(std::memory_order_relaxed) == 0 ? agent().hotspot.gc_cause(cause, sizeof(cause)) : 0;
   write_phase(HW_PH_GC_PAUSE, start, {cause, length});
+  causal::collection_ended(now_ns() - start);
 }
 
 void JNICALL on_vm_death(jvmtiEnv*, JNIEnv* jni) {
   death_ns.store(now_ns(), std::memory_order_relaxed);
   end_sampling();
+  causal::end_causal(true);
   jvm_dies();
   // Threads that live on until the process ends have no end event to tell their last name.
   if (recording() != nullptr) announce_existing_threads(jni, HW_THREAD_NAME);
@@ -181,6 +193,7 @@ bool enable_events(bool live) noexcept {
   if (jvmti->SetEventCallbacks(table, sizeof(callbacks)) != JVMTI_ERROR_NONE) return false;
   if (live) {
     set_recording_events(true);
+    if (!agent().options.causal.empty()) set_event(JVMTI_EVENT_CLASS_PREPARE, true);
   } else {
     set_event(JVMTI_EVENT_VM_INIT, true);
   }
@@ -189,6 +202,7 @@ bool enable_events(bool live) noexcept {
 
 void end_recording() noexcept {
   wake_sampler();
+  causal::wake_causal();
   silence_locks();
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
   if (file == nullptr) return;

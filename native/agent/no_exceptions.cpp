@@ -28,6 +28,8 @@ namespace std {
 void __throw_length_error(const char*) { abort(); }
 void __throw_logic_error(const char*) { abort(); }
 void __throw_out_of_range_fmt(const char*, ...) { abort(); }
+void __throw_system_error(int) { abort(); }
+void __throw_bad_function_call() { abort(); }
 void __throw_bad_alloc() { abort(); }
 void __throw_bad_array_new_length() { abort(); }
 }  // namespace std

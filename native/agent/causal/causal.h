@@ -28,8 +28,10 @@ struct Account;  // of one platform thread of the program: ledger.h
 bool is_on() noexcept;  // [signal]
 // Live phase. Parses agent().options.causal, instruments, starts sampling and the thread that runs experiments.
 void begin_causal(JNIEnv* jni) noexcept;
-// No more delays, timers disarmed, last notes written. Any thread; also when the JVM dies.
-void end_causal() noexcept;
+// No more delays, timers disarmed, last notes written. Any thread; also when the JVM dies (`with_program`).
+void end_causal(bool with_program = false) noexcept;
+// Asks the thread of the experiments to do so; returns at once.
+void wake_causal() noexcept;
 
 // --- threads (blocking.cpp) -----------------------------------------------------------------------------------------
 // The calling thread's account; null: a thread of the JVM, of headway, or seen too late. Never allocates after
@@ -69,7 +71,8 @@ void stop_blocking(JNIEnv* jni) noexcept;
 
 // --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
 enum class Ending { kWoken, kTimedOut };                 // by a thread of this JVM; by time, a file, a socket
-void wait_begins(JNIEnv* jni, jthread thread) noexcept;  // pays what it owes, then what accrues is open until:
+// Pays what it owes, then what accrues is open until wait_ends. `is_timed`: it has a time limit.
+void wait_begins(JNIEnv* jni, jthread thread, bool is_timed = false) noexcept;
 void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept;  // woken: excused; else owed
 // The calling thread is about to wake another one: it pays first.
 void before_waking() noexcept;

@@ -30,7 +30,7 @@ struct LatencyPoints {
   Place end;
 };
 
-enum class TargetKind { kNone, kLine, kMethod, kLock, kCollections };
+enum class TargetKind : uint8_t { kNone, kLine, kMethod, kLock, kCollections };
 struct Target {
   TargetKind kind = TargetKind::kNone;
   Place place{};  // of kLine and kMethod; of kLock the class name only

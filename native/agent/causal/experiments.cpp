@@ -1,0 +1,492 @@
+// Experiments: for some time, one line is made faster by a percentage, by holding up all others whenever it runs; how
+// often progress points were visited meanwhile says what that would bring (docs/decisions/0008-causal.md).
+//
+// They are run by a Java thread of headway's own, which is an agent thread as that of locks and of the sampler.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/causal/causal.h"
+#include "agent/causal/core_waits.h"
+#include "agent/causal/ledger.h"
+#include "agent/causal/notes.h"
+#include "agent/causal/options.h"
+#include "agent/causal/planner.h"
+#include "agent/causal/tally.h"
+#include "agent/raw_monitor.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kTickNs = 100 * kMillisecond;  // how soon a wish to stop is noticed
+constexpr int64_t kHealthNs = 5 * kSecond;
+constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sleeps in slices of 5 ms
+constexpr jlong kPatienceMs = 5'000;
+constexpr int64_t kSwiftNs = 100'000;  // reading all points takes less, if nobody takes the core away
+constexpr int kSwiftTries = 5;
+constexpr double kCrowded = 0.10;  // share of waiting for a core from which on payments spin
+constexpr double kRoomy = 0.05;    // and down to which they go on doing so
+
+enum class State { kOff, kStarting, kOn };
+enum class Mode { kExperiments, kEndToEnd, kSuggest };
+
+// What is being made faster, in one word: a signal handler must not see half a change.
+struct Active {
+  uint32_t line = 0;
+  uint8_t speedup_pct = 0;
+  TargetKind kind = TargetKind::kNone;
+  bool is_on = false;
+};
+static_assert(sizeof(Active) <= sizeof(uint64_t));
+
+// Since the experiment began.
+struct Counts {
+  std::atomic<uint64_t> samples{0};
+  std::atomic<int64_t> sampled_ns{0};
+  std::atomic<uint64_t> hits{0};
+  std::atomic<int64_t> hits_ns{0};
+  std::atomic<uint64_t> collections{0};
+  std::atomic<int64_t> collections_ns{0};
+
+  void clear() {
+    samples = hits = collections = 0;
+    sampled_ns = hits_ns = collections_ns = 0;
+  }
+};
+
+struct Experiments {
+  jrawMonitorID monitor = nullptr;  // guards `state`; the thread sleeps in it
+  State state = State::kOff;
+  std::atomic<bool> wanted{false};
+  std::atomic<bool> is_on{false};
+  std::atomic<uint32_t> generation{0};  // counts recordings: a thread of an older one ends
+  std::atomic<bool> program_ends{false};
+  Mode mode = Mode::kExperiments;
+  std::atomic<Active> active{};
+  std::atomic<uint32_t> method{0};
+  std::atomic<uint64_t> epochs{0};  // odd: one ends just now
+  std::atomic<int64_t> past_ns{0};  // delays of the epochs that have ended
+  Counts counts;
+};
+static_assert(std::atomic<Active>::is_always_lock_free);
+constinit Experiments self;
+
+void count_hit(int64_t weight_ns) {
+  self.counts.hits.fetch_add(1, std::memory_order_relaxed);
+  self.counts.hits_ns.fetch_add(weight_ns, std::memory_order_relaxed);
+}
+
+// The line that was asked for has an id once its class is there; others than lines have one from the start.
+uint32_t asked_target() {
+  const Target& target = causal_spec().target;
+  switch (target.kind) {
+    case TargetKind::kNone:
+      return 0;
+    case TargetKind::kLine:
+      return find_line(target.place.class_name, target.place.line);
+    case TargetKind::kMethod:
+      self.method = find_method(target.place.class_name, target.place.method);
+      return self.method != 0 ? kMethodTarget : 0;
+    case TargetKind::kLock:
+      return kLockTarget;
+    case TargetKind::kCollections:
+      return kCollectionsTarget;
+  }
+  return 0;
+}
+
+bool is_hit(const Active& active, const Sample& sample) {
+  if (active.kind == TargetKind::kMethod) return sample.in_target_method;
+  const bool is_line = active.kind == TargetKind::kNone || active.kind == TargetKind::kLine;
+  return is_line && active.line == sample.line && active.line != 0;
+}
+
+// --- what is read at both ends of an experiment ----------------------------------------------------------------------
+
+struct Reading {
+  int64_t ns = 0;
+  int64_t delay_ns = 0;
+  std::vector<Visits> points;
+};
+
+// As nearly at one moment as can be.
+Reading read_points() {
+  Reading reading;
+  for (int attempt = 0; attempt < kSwiftTries; ++attempt) {
+    reading.points.clear();
+    reading.ns = now_ns();
+    reading.delay_ns = epoch_delay_ns();
+    const uint32_t count = point_count();
+    for (uint32_t point = 0; point < count; ++point) reading.points.push_back(visits(point));
+    if (now_ns() - reading.ns < kSwiftNs) break;
+  }
+  return reading;
+}
+
+Visits between(const Reading& begin, const Reading& end, size_t point) {
+  const Visits before = point < begin.points.size() ? begin.points[point] : Visits{};
+  const Visits after = end.points[point];
+  return {after.count - before.count,
+          static_cast<int64_t>(static_cast<uint64_t>(after.clock_ns) - static_cast<uint64_t>(before.clock_ns))};
+}
+
+uint64_t count_of(const Reading& reading, uint32_t point) {
+  return point < reading.points.size() ? reading.points[point].count : 0;
+}
+
+// Little's law: the time that all requests together spent between the two points of a pair, delays apart. Sums of
+// clocks wrap, their difference does not.
+std::string latency_of(uint32_t pair, const Reading& begin, const Reading& end, int64_t begin_clock_ns) {
+  const LatencyPair points = latency_pair(pair);
+  if (std::max(points.begin, points.end) >= end.points.size()) return {};
+  const Visits begun = between(begin, end, points.begin);
+  const Visits ended = between(begin, end, points.end);
+  const uint64_t in_flight = count_of(begin, points.begin) - count_of(begin, points.end);
+  const auto dur_ns = static_cast<uint64_t>(end.ns - begin.ns - (end.delay_ns - begin.delay_ns));
+  const uint64_t end_clock_ns = static_cast<uint64_t>(begin_clock_ns) + dur_ns;
+  const uint64_t in_flight_ns = in_flight * dur_ns + begun.count * end_clock_ns -
+                                static_cast<uint64_t>(begun.clock_ns) - ended.count * end_clock_ns +
+                                static_cast<uint64_t>(ended.clock_ns);
+  return '[' + std::to_string(pair) + ',' + std::to_string(begun.count) + ',' + std::to_string(ended.count) + ',' +
+         std::to_string(static_cast<int64_t>(in_flight)) + ',' + std::to_string(static_cast<int64_t>(in_flight_ns)) +
+         ']';
+}
+
+// --- one experiment --------------------------------------------------------------------------------------------------
+
+// Delays of the epoch that ends are kept for the clocks that leave all of them out.
+void change_epoch(bool spin) {
+  self.epochs.fetch_add(1);
+  self.past_ns.fetch_add(epoch_delay_ns());
+  begin_epoch(spin);
+  self.epochs.fetch_add(1);
+}
+
+class Experiment {
+ public:
+  Experiment(int number, Active active, bool spin) : number_(number), active_(active), spin_(spin) {
+    change_epoch(spin);
+    waits_.begin();
+    self.counts.clear();
+    begin_ = read_points();
+    begin_clock_ns_ = begin_.ns - inserted_ns();
+    active_.is_on = true;
+    self.active = active_;
+  }
+
+  int64_t begin_ns() const { return begin_.ns; }
+
+  // Of a run that is one experiment: the class of the line may come later than that.
+  void aim(uint32_t line) {
+    if (line == active_.line) return;
+    active_.line = line;
+    self.active = active_;
+  }
+
+  // Returns the visits of the point that was visited most.
+  uint64_t end(bool is_complete) {
+    const Reading end = read_points();
+    self.active = Active{};
+    waits_.end();
+    write(end, is_complete);
+    uint64_t most = 0;
+    for (size_t point = 0; point < end.points.size(); ++point) most = std::max(most, between(begin_, end, point).count);
+    return most;
+  }
+
+  double waited_share() const { return waits_.waited_share(); }
+
+ private:
+  void write(const Reading& end, bool is_complete) const {
+    if (active_.line != 0) introduce_line(active_.line);
+    const Counts& counts = self.counts;
+    std::string fields;
+    const auto add = [&fields](const char* key, int64_t value) {
+      if (!fields.empty()) fields += ',';
+      fields += std::string("\"") + key + "\":" + std::to_string(value);
+    };
+    add("id", number_);
+    add("target", active_.line == 0 ? -1 : static_cast<int64_t>(active_.line));
+    add("speedup_pct", active_.speedup_pct);
+    add("start_ns", begin_.ns);
+    add("dur_ns", end.ns - begin_.ns);
+    add("delay_ns", end.delay_ns - begin_.delay_ns);
+    add("gc_ns", counts.collections_ns);
+    add("gcs", static_cast<int64_t>(counts.collections.load()));
+    add("hits_ns", counts.hits_ns);
+    add("hits", static_cast<int64_t>(counts.hits.load()));
+    add("samples", static_cast<int64_t>(counts.samples.load()));
+    add("sampled_ns", counts.sampled_ns);
+    add("waited_ns", waits_.waited_ns());
+    add("spin", spin_ ? 1 : 0);
+    fields += ",\"visits\":[";
+    for (size_t point = 0; point < end.points.size(); ++point) {
+      fields += std::string(point == 0 ? "[" : ",[") + std::to_string(point) + ',' +
+                std::to_string(between(begin_, end, point).count) + ']';
+    }
+    fields += "],\"latency\":[";
+    for (uint32_t pair = 0; pair < latency_count(); ++pair) {
+      fields += (pair == 0 ? "" : ",") + latency_of(pair, begin_, end, begin_clock_ns_);
+    }
+    fields += ']';
+    add("complete", is_complete ? 1 : 0);
+    note("experiment", fields);
+  }
+
+  int number_;
+  Active active_;
+  bool spin_;
+  CoreWaits waits_;
+  Reading begin_;
+  int64_t begin_clock_ns_ = 0;
+};
+
+// --- the thread ------------------------------------------------------------------------------------------------------
+
+class Loop {
+ public:
+  Loop(JNIEnv* jni, uint32_t generation) : jni_(jni), generation_(generation), planner_(planner_options()) {}
+
+  void run(std::optional<Experiment>& whole) {
+    if (self.mode == Mode::kExperiments) {
+      for (bool goes_on = wait(now_ns() + causal_spec().warmup_ns); goes_on;) goes_on = step();
+      return;
+    }
+    while (wait(now_ns() + kTickNs)) {
+      if (whole) whole->aim(asked_target());
+    }
+    if (whole) whole->end(self.program_ends);
+  }
+
+ private:
+  static PlannerOptions planner_options() {
+    const Spec& spec = causal_spec();
+    return {.seed = spec.seed,
+            .min_visits = spec.min_visits,
+            .fixed_ns = spec.experiment_ns,
+            .fixed_line = 0,
+            .fixed_speedup_pct = spec.speedup_pct};
+  }
+
+  bool is_wanted() const {
+    return self.wanted.load() && self.generation.load() == generation_ && recording() != nullptr;
+  }
+
+  // False: the recording is to end.
+  bool wait(int64_t until_ns) {
+    for (;;) {
+      if (!is_wanted()) return false;
+      const int64_t now = now_ns();
+      tick(now);
+      if (now >= until_ns) return true;
+      const int64_t left_ns = std::min(until_ns - now, kTickNs);
+      const Locked locked(self.monitor);
+      if (is_wanted()) agent().jvmti->RawMonitorWait(self.monitor, std::max<jlong>(1, left_ns / kMillisecond));
+    }
+  }
+
+  // What is told each second, however long an experiment lasts.
+  void tick(int64_t now) {
+    if (now - told_ns_ < kSecond) return;
+    told_ns_ = now;
+    if (notes_are_given_up()) self.wanted = false;
+    note_hits();
+    note_profile(false);
+    if (jni_->PushLocalFrame(64) == JNI_OK) {
+      look_after_points(jni_);
+      jni_->PopLocalFrame(nullptr);
+    }
+    jni_->ExceptionClear();
+    if (now - healthy_ns_ < kHealthNs) return;
+    healthy_ns_ = now;
+    note_health();
+  }
+
+  bool step() {
+    const TargetKind kind = causal_spec().target.kind;
+    const uint32_t fixed = asked_target();
+    planner_.fix_line(fixed);
+    const auto recent = recent_.candidates(now_ns());
+    const Plan plan = kind != TargetKind::kNone && fixed == 0 ? Plan{} : planner_.next(recent);
+    if (plan.line == 0) return wait(now_ns() + kTickNs);  // nothing in scope has run so far
+    if (plan.begins_pair) spin_ = crowd_ > (spin_ ? kRoomy : kCrowded);
+    Experiment experiment(number_++, {plan.line, static_cast<uint8_t>(plan.speedup_pct), kind, true}, spin_);
+    const bool is_complete = wait(experiment.begin_ns() + plan.dur_ns);
+    planner_.finished(plan, experiment.end(is_complete));
+    if (!is_complete) return false;
+    if (plan.speedup_pct == 0) crowd_ = (crowd_ + experiment.waited_share()) / 2;
+    change_epoch(spin_);
+    return wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
+  }
+
+  JNIEnv* jni_;
+  uint32_t generation_;
+  Planner planner_;
+  Recent recent_;
+  int number_ = 0;
+  bool spin_ = false;
+  double crowd_ = 0;  // share of time that threads wait for a core, at 0 %
+  int64_t told_ns_ = 0;
+  int64_t healthy_ns_ = 0;
+};
+
+int cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+Mode mode_of(const Spec& spec) {
+  if (spec.suggest) return Mode::kSuggest;
+  return spec.speedup_pct != kNoSpeedup && spec.experiment_ns == 0 ? Mode::kEndToEnd : Mode::kExperiments;
+}
+
+void note_begin(const Spec& spec) {
+  constexpr const char* kModes[] = {"experiments", "end-to-end", "suggest"};
+  begin_notes("\"pid\":" + std::to_string(getpid()) + ",\"jdk\":" + std::to_string(agent().jdk_major) +
+              ",\"timer\":\"" + (timers_are_perf() ? "perf" : "posix") +
+              "\",\"period_ns\":" + std::to_string(spec.period_ns) + ",\"cores\":" + std::to_string(cores()) +
+              ",\"mode\":\"" + kModes[static_cast<int>(self.mode)] + '"');
+}
+
+// On the thread of the experiments, or when it can't be had on whoever ends the recording.
+void end_all(JNIEnv* jni) {
+  self.is_on = false;
+  self.active = Active{};
+  stop_sampling();
+  stop_blocking(jni);
+  if (!self.program_ends && jni != nullptr) disarm_points(jni);
+  note_profile(true);
+  note_hits();
+  note_health();
+  close_notes();
+  self.state = State::kOff;
+}
+
+void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
+  const auto mine = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(generation));
+  std::optional<Experiment> whole;
+  {
+    const Locked locked(self.monitor);
+    if (self.generation.load() != mine || self.state != State::kStarting) return;
+    if (self.mode == Mode::kEndToEnd) {
+      const Spec& spec = causal_spec();
+      whole.emplace(0, Active{asked_target(), static_cast<uint8_t>(spec.speedup_pct), spec.target.kind, true}, false);
+    }
+    self.state = State::kOn;
+    jvmti->RawMonitorNotifyAll(self.monitor);
+  }
+  Loop(jni, mine).run(whole);
+  const Locked locked(self.monitor);
+  if (self.generation.load() == mine && self.state == State::kOn) end_all(jni);
+  jvmti->RawMonitorNotifyAll(self.monitor);
+}
+
+bool start_thread(JNIEnv* jni) {
+  const uint32_t generation = self.generation.fetch_add(1) + 1;
+  jthread thread = new_headway_thread(jni);
+  void* argument = reinterpret_cast<void*>(static_cast<uintptr_t>(generation));
+  return thread != nullptr && agent().jvmti->RunAgentThread(thread, run_experiments, argument,
+                                                            JVMTI_THREAD_MAX_PRIORITY) == JVMTI_ERROR_NONE;
+}
+
+// Waits until the thread has left that state, for some seconds at most.
+void wait_while(State state) {
+  const int64_t end_ns = now_ns() + kPatienceMs * kMillisecond;
+  while (self.state == state && now_ns() < end_ns) agent().jvmti->RawMonitorWait(self.monitor, kPatienceMs);
+}
+
+// Under the lock. What can't be had has been said by problem().
+bool turn_on(JNIEnv* jni) {
+  clear_tally();
+  self.counts.clear();
+  self.past_ns = 0;
+  self.program_ends = false;
+  self.is_on = true;
+  self.wanted = true;
+  const Spec& spec = causal_spec();
+  for (const std::string& text : spec.problems) problem("HW609", text);
+  const bool samples = self.mode == Mode::kSuggest || (start_blocking(jni) && start_sampling(jni));
+  note_begin(spec);
+  arm_points(jni);
+  self.state = State::kStarting;
+  if (!samples || !start_thread(jni)) return false;
+  wait_while(State::kStarting);
+  return self.state == State::kOn;
+}
+
+}  // namespace
+
+bool is_on() noexcept { return self.is_on.load(std::memory_order_relaxed); }
+
+uint32_t target_method() noexcept { return self.method.load(std::memory_order_relaxed); }
+
+int64_t inserted_ns() noexcept {
+  int64_t ns = 0;
+  // Who changes the epoch may have lost its core in the middle of that: not waited for.
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const uint64_t epoch = self.epochs.load();
+    ns = self.past_ns.load() + epoch_delay_ns();
+    if (epoch % 2 == 0 && self.epochs.load() == epoch) break;
+  }
+  return ns;
+}
+
+void take_sample(Account& account, const Sample& sample) noexcept {
+  if (!is_on()) return;
+  tally(sample);
+  const Active active = self.active.load();
+  if (!active.is_on) return;
+  self.counts.samples.fetch_add(1, std::memory_order_relaxed);
+  self.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  if (!is_hit(active, sample)) return;
+  count_hit(sample.weight_ns);
+  if (active.speedup_pct > 0) cause_delay(account, sample.weight_ns * active.speedup_pct / 100);
+}
+
+void collection_ended(int64_t pause_ns) noexcept {
+  if (!is_on()) return;
+  self.counts.collections.fetch_add(1, std::memory_order_relaxed);
+  self.counts.collections_ns.fetch_add(pause_ns, std::memory_order_relaxed);
+  const Active active = self.active.load();
+  if (!active.is_on || active.kind != TargetKind::kCollections) return;
+  count_hit(pause_ns);
+  ledger().excuse_all(pause_ns * active.speedup_pct / 100);
+}
+
+void begin_causal(JNIEnv* jni) noexcept {
+  if (agent().options.causal.empty() || recording() == nullptr || jni->PushLocalFrame(64) != JNI_OK) return;
+  end_causal();  // of a recording before this one, whose recorder died
+  if (self.monitor != nullptr || agent().jvmti->CreateRawMonitor("headway causal", &self.monitor) == JVMTI_ERROR_NONE) {
+    const Locked locked(self.monitor);
+    set_causal_spec(parse_spec(agent().options.causal));
+    self.mode = mode_of(causal_spec());
+    if (self.state == State::kOff && open_notes(recording()->path()) && !turn_on(jni)) {
+      problem("HW609", "the JVM gives experiments no samples or no thread");
+      end_all(jni);
+    }
+  }
+  jni->PopLocalFrame(nullptr);
+}
+
+void wake_causal() noexcept { self.wanted = false; }
+
+void end_causal(bool with_program) noexcept {
+  self.wanted = false;
+  if (with_program) self.program_ends = true;
+  if (self.monitor == nullptr) return;
+  const Locked locked(self.monitor);
+  // On its own thread: it knows how far the experiment has come.
+  agent().jvmti->RawMonitorNotifyAll(self.monitor);
+  wait_while(State::kOn);
+}
+
+}  // namespace headway::agent::causal

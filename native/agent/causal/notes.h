@@ -1,0 +1,22 @@
+// The notes of a causal recording: causal-NAME.jsonl beside the agent's spool agent-NAME.spool, an object a line, each
+// written whole by one write(2), so that a JVM that is killed loses only what has not happened yet. On a full disk
+// notes are counted and lost, and the next one begins on a new line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headway::agent::causal {
+
+// False: there is no spool, or no room. Notes that are written before begin_notes wait for it.
+bool open_notes(const std::string& spool) noexcept;
+// The first note; then those that waited.
+void begin_notes(std::string_view fields) noexcept;
+// The last one; what comes later goes nowhere.
+void close_notes() noexcept;
+uint64_t lost_notes() noexcept;
+// The recorder is gone, and somebody removed the file.
+bool notes_are_given_up() noexcept;
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,146 @@
+#include "agent/causal/tally.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "agent/causal/notes.h"
+#include "agent/causal/options.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr uint32_t kOutOfScope = 0;  // lines that are none, by Sample::line
+constexpr uint32_t kUnread = 1;
+constexpr uint32_t kFirstLine = 2;
+constexpr double kForgetNs = 3e9;  // what is so old counts half
+
+struct Sum {
+  std::atomic<int64_t> running_ns{0};
+  std::atomic<int64_t> blocked_ns{0};
+  std::atomic<uint64_t> samples{0};
+};
+constinit Sum sums[kMostLines];  // pages that no line needs take no memory
+
+struct Told {
+  std::vector<bool> lines;  // introduced
+  uint64_t samples = 0;     // when the profile was last told
+};
+Told& told() {
+  static Told* const instance = new Told;
+  return *instance;
+}
+
+std::string number(const char* key, int64_t value) { return std::string("\"") + key + "\":" + std::to_string(value); }
+
+const char* kind_of(uint32_t line) {
+  if (line == kMethodTarget) return "method";
+  if (line == kLockTarget) return "lock";
+  return line == kCollectionsTarget ? "gc" : "line";
+}
+
+LineFacts facts_of(uint32_t line) {
+  LineFacts facts;
+  if (line < kMostLines) {
+    line_facts(line, facts);
+    return facts;
+  }
+  const Place& place = causal_spec().target.place;
+  facts.class_name = place.class_name;
+  facts.method = place.method;
+  return facts;
+}
+
+}  // namespace
+
+void clear_tally() noexcept {
+  for (uint32_t line = 0; line < std::max(line_limit(), kFirstLine); ++line) {
+    sums[line].running_ns = 0;
+    sums[line].blocked_ns = 0;
+    sums[line].samples = 0;
+  }
+  told() = {};
+}
+
+void tally(const Sample& sample) noexcept {
+  Sum& sum = sums[sample.line < kMostLines ? sample.line : kUnread];
+  (sample.is_blocked ? sum.blocked_ns : sum.running_ns).fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  sum.samples.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::vector<Candidate> Recent::candidates(int64_t now_ns) {
+  const double kept = then_ns_ == 0 ? 0 : 1 / (1 + static_cast<double>(now_ns - then_ns_) / kForgetNs);
+  then_ns_ = now_ns;
+  const uint32_t limit = line_limit();
+  weights_ns_.resize(limit);
+  seen_ns_.resize(limit);
+  std::vector<Candidate> found;
+  for (uint32_t line = kFirstLine; line < limit; ++line) {
+    const int64_t total_ns =
+        sums[line].running_ns.load(std::memory_order_relaxed) + sums[line].blocked_ns.load(std::memory_order_relaxed);
+    weights_ns_[line] = weights_ns_[line] * kept + static_cast<double>(total_ns - seen_ns_[line]);
+    seen_ns_[line] = total_ns;
+    if (weights_ns_[line] >= 1) found.push_back({line, static_cast<int64_t>(weights_ns_[line])});
+  }
+  return found;
+}
+
+void introduce_line(uint32_t line) {
+  std::vector<bool>& lines = told().lines;
+  if (line >= lines.size()) lines.resize(line + 1);
+  if (lines[line]) return;
+  lines[line] = true;
+  const LineFacts facts = facts_of(line);
+  note("line", number("id", line) + ",\"kind\":\"" + kind_of(line) + "\",\"class\":" + json_text(facts.class_name) +
+                   ",\"method\":" + json_text(facts.method) + ",\"file\":" + json_text(facts.file) + ',' +
+                   number("line", facts.line));
+}
+
+void note_profile(bool even_unchanged) {
+  uint64_t samples = 0;
+  std::string lines;
+  const uint32_t limit = line_limit();
+  for (uint32_t line = 0; line < std::max(limit, kFirstLine); ++line) {
+    const uint64_t count = sums[line].samples.load(std::memory_order_relaxed);
+    samples += count;
+    if (line < kFirstLine || count == 0) continue;
+    introduce_line(line);
+    if (!lines.empty()) lines += ',';
+    lines += '[' + std::to_string(line) + ',' + std::to_string(sums[line].running_ns.load()) + ',' +
+             std::to_string(sums[line].blocked_ns.load()) + ',' + std::to_string(count) + ']';
+  }
+  if (samples == told().samples && !even_unchanged) return;
+  told().samples = samples;
+  const auto time_ns = [](uint32_t line) { return sums[line].running_ns.load() + sums[line].blocked_ns.load(); };
+  note("profile", "\"lines\":[" + lines + "]," + number("out_of_scope_ns", time_ns(kOutOfScope)) + ',' +
+                      number("unread_ns", time_ns(kUnread)) + ",\"out_of_scope_methods\":[" + out_of_scope_methods() +
+                      ']');
+}
+
+void note_hits() {
+  std::string points;
+  for (uint32_t point = 0; point < point_count(); ++point) {
+    if (!points.empty()) points += ',';
+    points += '[' + std::to_string(point) + ',' + std::to_string(visits(point).count) + ']';
+  }
+  note("hits", "\"points\":[" + points + ']');
+}
+
+void note_health() {
+  const SamplingHealth health = sampling_health();
+  const Payments paid = payments();
+  std::string refused;
+  for (size_t code = 0; code < std::size(health.refused); ++code) {
+    if (health.refused[code] == 0) continue;
+    if (!refused.empty()) refused += ',';
+    refused += "\"-" + std::to_string(code) + "\":" + std::to_string(health.refused[code]);
+  }
+  note("health", number("samples", static_cast<int64_t>(health.samples)) + ',' +
+                     number("faults", static_cast<int64_t>(health.faults)) + ",\"refused\":{" + refused + "}," +
+                     number("late_payments", static_cast<int64_t>(paid.late)) + ',' + number("threads", paid.threads) +
+                     ',' + number("threads_without_timer", health.threads_without_timer) + ',' +
+                     number("spin_ns", paid.spin_ns) + ',' + number("slept_ns", paid.slept_ns) + ',' +
+                     number("overslept_ns", paid.overslept_ns) + ',' +
+                     number("lost_notes", static_cast<int64_t>(lost_notes())));
+}
+
+}  // namespace headway::agent::causal

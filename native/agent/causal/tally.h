@@ -1,0 +1,37 @@
+// What samples add up to, by line, and the notes that tell of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/causal/causal.h"
+#include "agent/causal/planner.h"
+
+namespace headway::agent::causal {
+
+// Targets that are no lines have ids beyond those.
+constexpr uint32_t kMethodTarget = kMostLines;
+constexpr uint32_t kLockTarget = kMostLines + 1;
+constexpr uint32_t kCollectionsTarget = kMostLines + 2;
+
+void clear_tally() noexcept;
+void tally(const Sample& sample) noexcept;  // [signal]
+
+// How much time lines take at present: an average over the last seconds, forgotten by and by.
+class Recent {
+ public:
+  std::vector<Candidate> candidates(int64_t now_ns);
+
+ private:
+  std::vector<double> weights_ns_;
+  std::vector<int64_t> seen_ns_;
+  int64_t then_ns_ = 0;
+};
+
+// The notes; on the experiments' thread only. A line is introduced before it is first spoken of.
+void introduce_line(uint32_t line);
+void note_profile(bool even_unchanged);
+void note_hits();
+void note_health();
+
+}  // namespace headway::agent::causal
