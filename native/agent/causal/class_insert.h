@@ -25,7 +25,7 @@ enum class Call : uint8_t {
 };
 
 // Where calls go.
-//   kEntry    the beginning of a method: its first instruction, also when a loop jumps back to it
+//   kEntry    the beginning of a method, once for each call (not when a loop jumps back to its first instruction)
 //   kLine     where the code of a line begins. A line may have several stretches of code in a method (a `finally` is
 //             compiled once for each way out; the head of a `for` has its increment behind the body): a second stretch
 //             counts only if it can be reached without coming by the first. So a line counts once however its calls are
@@ -64,11 +64,11 @@ struct MethodFacts {
   std::string_view name;
   std::string_view descriptor;
   uint16_t access = 0;
-  uint32_t code_bytes = 0;      // 0: no code
-  std::vector<uint16_t> lines;  // sorted, each once; empty: compiled without line numbers
-  bool has_loop = false;        // a jump backwards
-  bool locks = false;           // synchronized, or has a monitorexit
-  std::string_view forwards;    // begins by loading this class's only instance (Scala's object, Kotlin's companion)
+  uint32_t code_bytes = 0;        // 0: no code
+  std::vector<uint16_t> lines{};  // sorted, each once; empty: compiled without line numbers
+  bool has_loop = false;          // a jump backwards
+  bool locks = false;             // synchronized, or has a monitorexit
+  std::string_view forwards{};    // begins by loading this class's only instance (Scala's object, Kotlin's companion)
 };
 struct ClassFacts {
   bool ok = false;  // false: malformed

@@ -1,0 +1,452 @@
+#include "agent/causal/class_insert.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "agent/causal/moved_code.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr uint16_t kStatic = 0x0008;
+constexpr uint16_t kSynchronized = 0x0020;
+constexpr uint16_t kBridge = 0x0040;
+enum Opcodes : uint8_t {
+  kSipush = 17,
+  kGoto = 167,
+  kJsr = 168,
+  kRet = 169,
+  kIReturn = 172,
+  kReturn = 177,
+  kGetStatic = 178,
+  kInvokeStatic = 184,
+  kAThrow = 191,
+  kMonitorExit = 195,
+  kGotoW = 200,
+  kJsrW = 201
+};
+
+// --- reading ---------------------------------------------------------------------------------------------------------
+
+struct MethodAt {
+  uint16_t access = 0;
+  std::string_view name;
+  std::string_view descriptor;
+  size_t attribute_at = 0;  // of the Code attribute's length in the class file; 0: no code
+  CodeParts code{};
+};
+
+struct ClassParts {
+  ClassFile file;
+  std::string_view name;
+  std::vector<std::string_view> interfaces{};
+  std::vector<MethodAt> methods{};
+  std::string_view source_file{};
+};
+
+bool read_method(std::span<const uint8_t> bytes, const ClassFile& file, Reader& reader, MethodAt& method) {
+  method.access = reader.u2();
+  method.name = file.utf8(reader.u2());
+  method.descriptor = file.utf8(reader.u2());
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    const bool is_code = file.utf8(reader.u2()) == "Code";
+    const size_t at = reader.at();
+    const uint32_t length = reader.u4();
+    reader.skip(length);
+    if (!reader.ok()) return false;
+    if (!is_code) continue;
+    if (method.attribute_at != 0 || !read_code(bytes.subspan(at + 4, length), method.code)) return false;
+    method.attribute_at = at;
+  }
+  return reader.ok();
+}
+
+std::optional<ClassParts> read_class(std::span<const uint8_t> bytes) {
+  ClassParts parts{ClassFile(bytes), {}};
+  if (!parts.file.read_constants()) return std::nullopt;
+  Reader reader(bytes, parts.file.end_of_constants());
+  reader.skip(2);
+  parts.name = parts.file.class_name(reader.u2());
+  reader.skip(2);
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    parts.interfaces.push_back(parts.file.class_name(reader.u2()));
+  }
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    reader.skip(6);
+    skip_attributes(reader);
+  }
+  const uint16_t methods = reader.u2();
+  for (uint16_t i = 0; i < methods && reader.ok(); ++i) {
+    if (!read_method(bytes, parts.file, reader, parts.methods.emplace_back())) return std::nullopt;
+  }
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    const std::string_view name = parts.file.utf8(reader.u2());
+    const uint32_t length = reader.u4();
+    if (name == "SourceFile" && length == 2) {
+      parts.source_file = parts.file.utf8(reader.u2());
+    } else {
+      reader.skip(length);
+    }
+  }
+  if (!reader.ok() || reader.at() != bytes.size()) return std::nullopt;
+  return parts;
+}
+
+struct LineStart {
+  uint16_t at;
+  uint16_t line;
+};
+
+// In the order of addresses.
+std::vector<LineStart> line_starts(const ClassFile& file, const CodeParts& code) {
+  std::vector<LineStart> found;
+  for (const CodeParts::Attribute& attribute : code.attributes) {
+    if (file.utf8(attribute.name) != "LineNumberTable") continue;
+    Reader reader(attribute.bytes);
+    for (uint16_t left = reader.u2(); left > 0; --left) {
+      const uint16_t at = reader.u2();
+      const uint16_t line = reader.u2();
+      if (!reader.ok()) break;
+      found.push_back({at, line});
+    }
+  }
+  std::ranges::stable_sort(found, {}, &LineStart::at);
+  return found;
+}
+
+// The instructions of a method, and where control goes from each. Invalid where the code can't be read.
+class Flow {
+ public:
+  explicit Flow(const CodeParts& parts) : parts_(parts), starts_(parts.code.size(), false) {
+    std::vector<uint32_t> targets;
+    for (size_t at = 0; at < parts.code.size();) {
+      const size_t length = instruction_length(parts.code, at);
+      if (length == 0 || !jump_targets(parts.code, at, targets)) return;
+      starts_[at] = true;
+      at += length;
+    }
+    ok_ = std::ranges::all_of(targets, [this](uint32_t target) { return starts_[target]; });
+  }
+  bool ok() const { return ok_; }
+  bool is_instruction(size_t at) const { return at < starts_.size() && starts_[at]; }
+
+  // Whether execution can come from the beginning to `goal` without coming by any of `barriers`.
+  bool reaches(uint32_t goal, std::span<const uint32_t> barriers) const {
+    std::vector<bool> seen(starts_.size(), false);
+    std::vector<uint32_t> open;
+    const auto visit = [&](uint32_t at) {
+      if (at >= starts_.size() || seen[at] || std::ranges::find(barriers, at) != barriers.end()) return;
+      seen[at] = true;
+      open.push_back(at);
+    };
+    visit(0);
+    while (!open.empty()) {
+      const uint32_t at = open.back();
+      open.pop_back();
+      if (at == goal) return true;
+      visit_successors(at, visit);
+    }
+    return false;
+  }
+
+ private:
+  template <typename Visit>
+  void visit_successors(uint32_t at, Visit visit) const {
+    std::vector<uint32_t> targets;
+    jump_targets(parts_.code, at, targets);
+    for (const uint32_t target : targets) visit(target);
+    for (const Handler& handler : parts_.handlers) {
+      if (handler.start <= at && at < handler.end && is_instruction(handler.handler)) visit(handler.handler);
+    }
+    const uint8_t opcode = parts_.code[at];
+    const bool ends = opcode == kGoto || opcode == kGotoW || opcode == kAThrow || opcode == kRet ||
+                      opcode == kTableSwitch || opcode == kLookupSwitch || (opcode >= kIReturn && opcode <= kReturn);
+    // A subroutine of old compilers comes back behind its call.
+    if (!ends) visit(at + static_cast<uint32_t>(instruction_length(parts_.code, at)));
+  }
+
+  const CodeParts& parts_;
+  std::vector<bool> starts_;
+  bool ok_ = false;
+};
+
+// Of a class's only instance: "Server$" in Server's static forwarders to Scala's object Server.
+std::string_view forwards_to(const ClassParts& parts, const MethodAt& method) {
+  const std::span<const uint8_t> code = method.code.code;
+  if ((method.access & kStatic) == 0 || code.size() < 3 || code[0] != kGetStatic) return {};
+  const auto field = parts.file.member(Reader(code, 1).u2());
+  if (!field || (field->name != "MODULE$" && field->name != "Companion")) return {};
+  std::string_view type = field->descriptor;
+  if (type.size() < 2 || type.front() != 'L') return {};
+  type = type.substr(1, type.size() - 2);
+  return type.size() > parts.name.size() && type.starts_with(parts.name) && type[parts.name.size()] == '$'
+             ? type
+             : std::string_view();
+}
+
+// --- where -----------------------------------------------------------------------------------------------------------
+
+struct Spot {
+  uint32_t at;
+  bool only_from_above;
+  uint32_t insert;  // its number
+};
+
+// A bridge calls the method that it stands for; both would count.
+bool is_bridge(const ClassParts& parts, const MethodAt& method) {
+  return (method.access & kBridge) != 0 && std::ranges::any_of(parts.methods, [&](const MethodAt& other) {
+           return other.name == method.name && (other.access & kBridge) == 0;
+         });
+}
+
+bool is_entered(const ClassParts& parts, const MethodAt& method, const Insert& insert) {
+  if (insert.method.empty()) return true;
+  if (insert.method != method.name || !method.descriptor.starts_with(insert.descriptor)) return false;
+  return !insert.descriptor.empty() || (!is_bridge(parts, method) && forwards_to(parts, method).empty());
+}
+
+void find_stretches(std::span<const LineStart> lines, const Flow& flow, const Insert& insert, uint32_t number,
+                    std::vector<Spot>& spots) {
+  std::vector<uint32_t> chosen;
+  int32_t before = -1;
+  for (const LineStart& start : lines) {
+    const bool begins = start.line != before && flow.is_instruction(start.at);
+    before = start.line;
+    if (!begins || (insert.where == Where::kLine && start.line != insert.line)) continue;
+    if (std::ranges::find(chosen, start.at) != chosen.end()) continue;
+    if (insert.where == Where::kLine && !chosen.empty() && !flow.reaches(start.at, chosen)) continue;
+    chosen.push_back(start.at);
+    spots.push_back({start.at, false, number});
+  }
+}
+
+// A handler that covers itself (what releases the lock when a synchronized block fails) would run for ever if the
+// inserted call failed in it, at the end of the stack: it gets none.
+bool is_in_own_handler(const CodeParts& code, size_t at) {
+  return std::ranges::any_of(code.handlers, [at](const Handler& handler) {
+    return handler.start <= at && at < handler.end && handler.start <= handler.handler && handler.handler < handler.end;
+  });
+}
+
+void find_releases(const MethodAt& method, uint32_t number, std::vector<Spot>& spots) {
+  const std::span<const uint8_t> code = method.code.code;
+  for (size_t at = 0; at < code.size(); at += instruction_length(code, at)) {
+    const bool leaves = (method.access & kSynchronized) != 0 && code[at] >= kIReturn && code[at] <= kReturn;
+    const bool releases = code[at] == kMonitorExit && !is_in_own_handler(method.code, at);
+    if (leaves || releases) spots.push_back({static_cast<uint32_t>(at), false, number});
+  }
+}
+
+// False: the code is malformed.
+bool find_spots(const ClassParts& parts, const MethodAt& method, std::span<const Insert> inserts,
+                std::vector<Spot>& spots) {
+  const Flow flow(method.code);
+  if (!flow.ok()) return false;
+  const std::vector<LineStart> lines = line_starts(parts.file, method.code);
+  for (uint32_t number = 0; number < inserts.size(); ++number) {
+    const Insert& insert = inserts[number];
+    switch (insert.where) {
+      case Where::kEntry:
+        if (is_entered(parts, method, insert)) spots.push_back({0, true, number});
+        break;
+      case Where::kLine:
+      case Where::kStretch:
+        find_stretches(lines, flow, insert, number, spots);
+        break;
+      case Where::kRelease:
+        find_releases(method, number, spots);
+        break;
+    }
+  }
+  std::ranges::stable_sort(spots, [](const Spot& one, const Spot& other) {
+    return one.at != other.at ? one.at < other.at : one.only_from_above && !other.only_from_above;
+  });
+  return true;
+}
+
+// --- what ------------------------------------------------------------------------------------------------------------
+
+// The constants of the calls, made when they are first needed.
+class Calls {
+ public:
+  Calls(uint16_t first, std::string_view hook_class) : added_(first), hook_class_(hook_class) {}
+  const NewConstants& added() const { return added_; }
+
+  std::vector<uint8_t> bytes(const Insert& insert) {
+    std::vector<uint8_t> out;
+    Writer writer(out);
+    if (insert.call != Call::kSettle) {
+      writer.u1(kSipush);
+      writer.u2(insert.point);
+    }
+    writer.u1(kInvokeStatic);
+    writer.u2(method(insert.call));
+    while (out.size() % 4 != 0) writer.u1(0);  // nop
+    return out;
+  }
+
+ private:
+  uint16_t method(Call call) {
+    constexpr std::array<std::string_view, 3> kNames{"hit", "timed", "leaving"};
+    const auto number = static_cast<size_t>(call);
+    if (methods_[number] == 0) {
+      if (owner_ == 0) owner_ = added_.reference(kClass, added_.utf8(hook_class_));
+      const uint16_t name = added_.utf8(kNames[number]);
+      const uint16_t descriptor = added_.utf8(call == Call::kSettle ? "()V" : "(I)V");
+      methods_[number] = added_.pair(kMethodref, owner_, added_.pair(kNameAndType, name, descriptor));
+    }
+    return methods_[number];
+  }
+
+  NewConstants added_;
+  std::string_view hook_class_;
+  uint16_t owner_ = 0;
+  std::array<uint16_t, 3> methods_{};
+};
+
+std::vector<Inserted> inserted_bytes(std::span<const Spot> spots, std::span<const Insert> inserts, Calls& calls) {
+  std::vector<Inserted> found;
+  for (const Spot& spot : spots) {
+    if (found.empty() || found.back().at != spot.at || found.back().only_from_above != spot.only_from_above) {
+      found.push_back({spot.at, spot.only_from_above, {}});
+    }
+    const std::vector<uint8_t> bytes = calls.bytes(inserts[spot.insert]);
+    found.back().bytes.insert(found.back().bytes.end(), bytes.begin(), bytes.end());
+  }
+  return found;
+}
+
+struct NewCode {
+  size_t attribute_at;  // of the old attribute's length
+  std::vector<uint8_t> bytes;
+};
+
+void count_places(std::span<const Spot> spots, std::vector<uint32_t>& places) {
+  std::vector<uint32_t> seen;
+  for (const Spot& spot : spots) {
+    if (std::ranges::find(seen, spot.insert) != seen.end()) continue;
+    seen.push_back(spot.insert);
+    ++places[spot.insert];
+  }
+}
+
+// False: the class is malformed.
+bool insert_into(const ClassParts& parts, const MethodAt& method, std::span<const Insert> inserts, Calls& calls,
+                 std::vector<NewCode>& codes, Insertion& result) {
+  std::vector<Spot> spots;
+  if (!find_spots(parts, method, inserts, spots)) return false;
+  if (spots.empty()) return true;
+  NewCode code{method.attribute_at, {}};
+  switch (move_code(parts.file, method.code, inserted_bytes(spots, inserts, calls), 1, code.bytes)) {
+    case MoveOutcome::kDone:
+      codes.push_back(std::move(code));
+      count_places(spots, result.places);
+      return true;
+    case MoveOutcome::kTooBig:
+      ++result.refused;
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<uint8_t> assemble(std::span<const uint8_t> old, const ClassFile& file, const NewConstants& added,
+                              std::span<const NewCode> codes) {
+  std::vector<uint8_t> out;
+  Writer writer(out);
+  out.reserve(old.size() + old.size() / 2 + added.bytes().size());
+  size_t at = file.end_of_constants();
+  writer.bytes(old.first(at));
+  writer.put_u2(8, added.count());
+  writer.bytes(added.bytes());
+  for (const NewCode& code : codes) {
+    writer.bytes(old.subspan(at, code.attribute_at - at));
+    writer.u4(code.bytes.size());
+    writer.bytes(code.bytes);
+    at = code.attribute_at + 4 + Reader(old, code.attribute_at).u4();
+  }
+  writer.bytes(old.subspan(at));
+  return out;
+}
+
+bool has_constant(const ClassFile& file, std::string_view text) {
+  for (uint16_t i = 1; i < file.count(); ++i) {
+    if (file.utf8(i) == text) return true;
+  }
+  return false;
+}
+
+bool jumps_back(const CodeParts& code) {
+  std::vector<uint32_t> targets;
+  for (size_t at = 0; at < code.code.size();) {
+    const size_t length = instruction_length(code.code, at);
+    targets.clear();
+    if (length == 0 || !jump_targets(code.code, at, targets)) return false;
+    if (std::ranges::any_of(targets, [at](uint32_t target) { return target <= at; })) return true;
+    at += length;
+  }
+  return false;
+}
+
+bool exits_monitor(const CodeParts& code) {
+  for (size_t at = 0; at < code.code.size();) {
+    const size_t length = instruction_length(code.code, at);
+    if (length == 0) return false;
+    if (code.code[at] == kMonitorExit) return true;
+    at += length;
+  }
+  return false;
+}
+
+MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
+  MethodFacts facts{.name = method.name, .descriptor = method.descriptor, .access = method.access};
+  facts.code_bytes = static_cast<uint32_t>(method.code.code.size());
+  if (facts.code_bytes == 0) return facts;
+  for (const LineStart& start : line_starts(parts.file, method.code)) facts.lines.push_back(start.line);
+  std::ranges::sort(facts.lines);
+  const auto twice = std::ranges::unique(facts.lines);
+  facts.lines.erase(twice.begin(), twice.end());
+  facts.has_loop = jumps_back(method.code);
+  facts.locks = (method.access & kSynchronized) != 0 || exits_monitor(method.code);
+  facts.forwards = forwards_to(parts, method);
+  return facts;
+}
+
+}  // namespace
+
+Insertion insert_calls(std::span<const uint8_t> class_file, std::span<const Insert> inserts,
+                       std::string_view hook_class) noexcept {
+  Insertion result;
+  result.places.assign(inserts.size(), 0);
+  const std::optional<ClassParts> parts = read_class(class_file);
+  if (!parts) return result;
+  // Somebody has redefined the class with bytes that have our calls already.
+  if (has_constant(parts->file, hook_class)) {
+    result.outcome = InsertOutcome::kNothing;
+    return result;
+  }
+  Calls calls(parts->file.count(), hook_class);
+  std::vector<NewCode> codes;
+  for (const MethodAt& method : parts->methods) {
+    if (method.attribute_at != 0 && !insert_into(*parts, method, inserts, calls, codes, result)) return result;
+  }
+  if (calls.added().overflowed()) return result;
+  result.outcome = codes.empty() ? InsertOutcome::kNothing : InsertOutcome::kInserted;
+  if (!codes.empty()) result.bytes = assemble(class_file, parts->file, calls.added(), codes);
+  return result;
+}
+
+ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept {
+  ClassFacts facts;
+  const std::optional<ClassParts> parts = read_class(class_file);
+  if (!parts) return facts;
+  facts.ok = true;
+  facts.name = parts->name;
+  facts.source_file = parts->source_file;
+  facts.interfaces = parts->interfaces;
+  for (const MethodAt& method : parts->methods) facts.methods.push_back(method_facts(*parts, method));
+  return facts;
+}
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,60 @@
+// Instruments every method at every line, for the JVM's verifier to judge:
+//   insert_everywhere IN OUT HOOK     class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
+// Prints: classes, classes changed, methods refused for want of room.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <vector>
+
+#include "agent/causal/class_insert.h"
+#include "check.h"
+
+using namespace headway::agent::causal;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr Insert kEverywhere[] = {
+    {Where::kEntry, Call::kHit, 1, {}, {}, 0},      {Where::kEntry, Call::kTimed, 32767, {}, {}, 0},
+    {Where::kStretch, Call::kHit, 300, {}, {}, 0},  {Where::kStretch, Call::kTimed, 2, {}, {}, 0},
+    {Where::kRelease, Call::kSettle, 0, {}, {}, 0},
+};
+
+std::vector<uint8_t> read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  CHECK(in.good());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  CHECK_EQUAL(count, 4);
+  const fs::path from = arguments[1];
+  const fs::path to = arguments[2];
+  size_t classes = 0;
+  size_t changed = 0;
+  size_t refused = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
+    if (entry.path().extension() != ".class") continue;
+    std::vector<uint8_t> bytes = read(entry.path());
+    const Insertion insertion = insert_calls(bytes, kEverywhere, arguments[3]);
+    if (insertion.outcome == InsertOutcome::kMalformed) {
+      std::cerr << entry.path() << ": malformed\n";
+      return 1;
+    }
+    ++classes;
+    refused += insertion.refused;
+    if (insertion.outcome == InsertOutcome::kInserted) {
+      ++changed;
+      bytes = insertion.bytes;
+    }
+    const fs::path path = to / fs::relative(entry.path(), from);
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::cout << classes << ' ' << changed << ' ' << refused << '\n';
+}
