@@ -28,7 +28,13 @@ Examples:
   headway locks --pid 4711 --watch
 """
 )
-@click.argument("recording_path", metavar="[NAME.headway]", type=click.Path(path_type=Path), required=False)
+@click.argument(
+    "recording_path",
+    metavar="[NAME.headway]",
+    type=click.Path(path_type=Path),
+    required=False,
+    callback=options.recorded_otherwise,
+)
 @click.option("--pid", type=int, metavar="PID", help="The locks of a JVM that runs now, instead of a recording.")
 @click.option("--watch", is_flag=True, help="With --pid: again and again, until Ctrl-C.")
 @click.option(

@@ -44,6 +44,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("import", "Record", "Make a recording of a JFR file, or of other tools' files."),
     Entry("recover", "Record", "Finalise a recording whose recorder died."),
     Entry("sweep", "Record", "Run a program at several numbers of threads."),
+    Entry("causal", "Record", "Try out by experiments which line, made faster, would help."),
     Entry("why", "Understand", "Where the cores went: every lost core has a cause."),
     Entry("parallelism", "Understand", "How many threads were active, and for how long."),
     Entry("walltime", "Understand", "How long it would take on another number of cores."),

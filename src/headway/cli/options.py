@@ -134,5 +134,24 @@ def print_json_list(values: Iterable[Any]) -> None:
     click.echo("[]" if empty else "\n]")
 
 
-recording_argument = click.argument("recording_path", metavar="NAME.headway", type=click.Path(path_type=Path))
+def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse a causal recording (HW601) for a command that has nothing to show of one: a callback of its argument."""
+    if value is None or ctx.resilient_parsing:
+        return value
+    from headway.errors import HeadwayError
+    from headway.store.manifest import CAUSAL, read_manifest_json
+
+    try:
+        is_causal = read_manifest_json(value).get("kind") == CAUSAL
+    except HeadwayError:  # the command itself tells what is wrong with it
+        return value
+    if is_causal:
+        raise HeadwayError("HW601", path=value, command=ctx.info_name)
+    return value
+
+
+_PATH = click.Path(path_type=Path)
+recording_argument = click.argument("recording_path", metavar="NAME.headway", type=_PATH, callback=recorded_otherwise)
+any_recording_argument = click.argument("recording_path", metavar="NAME.headway", type=_PATH)
+"""Of a command that causal recordings are for as well."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON (its keys may grow, never change).")

@@ -57,6 +57,10 @@ def announce(directory: Path) -> None:
 
     manifest = read_manifest(directory)
     length = f"{manifest.window.dur_ns / 1e9:.1f} s" if manifest.window else "of unknown length"
+    if manifest.is_causal:
+        tell(f"headway: recorded {directory} (causal)")
+        tell(f"  next: headway causal {directory}")
+        return
     switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
     tell(f"headway: recorded {directory} ({length}{switches}, mode {manifest.mode})")
     tell(f"  next: headway why {directory}")

@@ -65,7 +65,13 @@ Examples:
   headway walltime --levels t.csv --column h2 --recorded-cores 1 --cores 2,4
 """
 )
-@click.argument("recording_path", metavar="[NAME.headway]", required=False, type=click.Path(path_type=Path))
+@click.argument(
+    "recording_path",
+    metavar="[NAME.headway]",
+    required=False,
+    type=click.Path(path_type=Path),
+    callback=options.recorded_otherwise,
+)
 @click.option("--cores", type=CoresType(), required=True, metavar="LIST", help="Numbers of cores, such as 1,2,4,8.")
 @click.option(
     "--levels",

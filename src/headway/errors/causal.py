@@ -142,13 +142,6 @@ ROWS: tuple[Message, ...] = (
         "headway causal --suggest --scope PATTERN ...; for a program that runs to its end: --end-to-end",
     ),
     Message(
-        "HW617",
-        "threads that could not be sampled",
-        "{count} of {threads} threads could not be sampled: the system gave them no timer",
-        "Each thread has a timer of its own on its CPU clock. Threads without one neither count nor pay in experiments.",
-        "ulimit -i unlimited   (as root; each timer takes a pending signal)",
-    ),
-    Message(
         "HW618",
         "damaged notes",
         "{count} lines of the agent's notes in {path} could not be read and are left out",

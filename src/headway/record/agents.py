@@ -30,6 +30,7 @@ class AttachedAgents:
         virtual_threads: bool,
         locks: LockOptions | None,
         sampler: Sampler | None = None,
+        causal: str | None = None,
     ) -> AttachedAgents:
         """Attach to every JVM among `pids`; `root` is named when there is none."""
         agents = cls()
@@ -41,7 +42,14 @@ class AttachedAgents:
         for pid in jvms:
             try:
                 result = attach(
-                    pid, library, spool, virtual_threads=virtual_threads, locks=locks, sampler=sampler, timeout_s=10
+                    pid,
+                    library,
+                    spool,
+                    virtual_threads=virtual_threads,
+                    locks=locks,
+                    sampler=sampler,
+                    causal=causal,
+                    timeout_s=10,
                 )
                 agents.results.append(result)
             except HeadwayError as error:

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from headway.errors import HeadwayError
 from headway.record import agent_file
+from headway.record.causal_notes import notes_of
 from headway.record.held import hold, release, silence_left_behind
 from headway.record.jvm_facts import JvmFacts, find_jvm, start_ticks
 from headway.record.jvm_options import LockOptions, agent_options
@@ -79,6 +80,9 @@ class AttachResult:
         table = table_of(self.spool)
         if table.exists():
             agent_file.copy(table, table_of(wanted), self.facts.uid)
+        notes = notes_of(self.spool)
+        if notes.exists():
+            agent_file.copy(notes, notes_of(wanted), self.facts.uid)
         for file in files_of(self.spool):
             name = f"sample{wanted.stem.removeprefix('agent')}"
             to = wanted.with_name(name + file.name.removeprefix(f"sample{self.spool.stem.removeprefix('agent')}"))
@@ -107,6 +111,7 @@ def attach(
     virtual_threads: bool = False,
     locks: LockOptions | None = None,
     sampler: Sampler | None = None,
+    causal: str | None = None,
     timeout_s: float = 20.0,
 ) -> AttachResult:
     """Load the agent into JVM `pid`; it writes agent-<pid in its namespace>.spool into `spool_dir`, or near it.
@@ -125,7 +130,9 @@ def attach(
             library, directory = f"{private.in_target}/{agent_path.name}", private.in_target
             if sampler is not None:
                 sampler = replace(sampler, library=Path(private.in_target, sampler.library.name))
-        options = agent_options(Path(directory), virtual_threads=virtual_threads, locks=locks, sampler=sampler)
+        options = agent_options(
+            Path(directory), virtual_threads=virtual_threads, locks=locks, sampler=sampler, causal=causal
+        )
         here = private.path if private is not None else spool_dir
         held = hold(here)
         try:

@@ -67,6 +67,8 @@ class Capture:
         self.spool = spool
         self.counters = CounterLog(spool, root_pid)
         self.disk_full = False
+        self.has_enough = False
+        """Nothing more would be learned: never so here, but of experiments."""
         self._root = root_pid
         self._collector: Collector | None = None
         self._next_sample_ns = 0

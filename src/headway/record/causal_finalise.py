@@ -149,7 +149,9 @@ class _Lines:
 def table_rows(runs: list[Run]) -> dict[str, Rows]:
     """Return the rows of every table of a causal recording."""
     names = ("causal_run", "causal_point", "causal_line", "experiment", "experiment_visit", "experiment_latency")
-    rows: dict[str, Rows] = {name: [] for name in (*names, "causal_health", "causal_near")}
+    rows: dict[str, Rows] = {}
+    for name in (*names, "causal_health", "causal_near"):
+        rows[name] = []
     lines = _Lines()
     for number, run in enumerate(runs):
         rows["causal_run"].append(_run_row(number, run))
@@ -187,8 +189,9 @@ def _point_rows(number: int, notes: Notes) -> Rows:
 
 
 def _health_rows(number: int, notes: Notes) -> Rows:
-    outside = {key: notes.profile[key] for key in ("out_of_scope_ns", "unread_ns") if key in notes.profile}
-    return [(number, key, value) for key, value in {**notes.health, **outside}.items()]
+    health: dict[str, int] = dict(notes.health)
+    health.update({key: notes.profile[key] for key in ("out_of_scope_ns", "unread_ns") if key in notes.profile})
+    return [(number, key, value) for key, value in health.items()]
 
 
 def _add_experiments(number: int, notes: Notes, lines: _Lines, rows: dict[str, Rows]) -> None:

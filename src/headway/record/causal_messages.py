@@ -8,11 +8,9 @@ from typing import Any
 from headway.errors import MESSAGES, Notice
 from headway.record.causal_notes import Notes
 
-OF_NOTES = frozenset(("HW602", "HW603", "HW604", "HW605", "HW606", "HW607", "HW608", "HW609", "HW611", "HW612")) | {
-    "HW616",
-    "HW617",
-    "HW618",
-}
+OF_NOTES = frozenset(
+    ("HW602", "HW603", "HW604", "HW605", "HW606", "HW607", "HW608", "HW609", "HW611", "HW612", "HW618")
+)
 """Messages that are made from the notes of all runs, anew each time."""
 NO_AGENT = frozenset(("HW012", "HW013", "HW014", "HW053", "HW054", "HW060"))
 """Messages that tell why there is no agent."""
@@ -85,14 +83,11 @@ def out_of_scope(all_notes: Sequence[Notes], scope: Sequence[str]) -> Iterator[N
 
 
 def problems(all_notes: Iterable[Notes]) -> Iterator[Notice]:
-    """Yield what agents could not do, and threads without a timer."""
+    """Yield what agents could not do."""
     for notes in all_notes:
         pid = notes.begin["pid"] if notes.begin is not None else "?"
         for message_id, text in notes.problems:
             yield _problem(message_id, text, pid)
-        without, threads = notes.health.get("threads_without_timer", 0), notes.health.get("threads", 0)
-        if without:
-            yield Notice.of("HW617", count=without, threads=max(threads, without))
 
 
 def _problem(message_id: str, text: str, pid: Any) -> Notice:

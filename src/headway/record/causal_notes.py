@@ -79,13 +79,15 @@ class Notes:
         """Return how often a point was visited, as far as was noted."""
         rate = self.rates.get(point)
         inside = sum(dict(each["visits"]).get(point, 0) for each in self.experiments)
-        return max(rate.count if rate is not None else 0, inside)
+        counted = rate.count if rate is not None else 0
+        return max(counted, int(inside))
 
     @property
     def sampled_ns(self) -> int:
         """Return the time that all samples stand for, those outside the scope, too."""
-        lines = sum(each[1] + each[2] for each in self.profile.get("lines", ()))
-        return int(lines + self.profile.get("out_of_scope_ns", 0) + self.profile.get("unread_ns", 0))
+        lines = sum(int(each[1] + each[2]) for each in self.profile.get("lines", ()))
+        outside = sum(int(self.profile.get(key, 0)) for key in ("out_of_scope_ns", "unread_ns"))
+        return lines + outside
 
 
 # --- one kind of line each -------------------------------------------------------------------------------------------

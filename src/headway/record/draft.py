@@ -27,6 +27,7 @@ def first_draft(plan: Plan, mode: Mode, root: int, command: Iterable[str], cpus:
     me = Process.of(os.getpid())
     affinity = sorted(cpus)
     quota = host.quota(host.cgroups(root))
+    causal = {"kind": "causal", "causal": plan.causal.as_json()} if plan.causal is not None else {}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -54,6 +55,7 @@ def first_draft(plan: Plan, mode: Mode, root: int, command: Iterable[str], cpus:
         "boot_id": boot_id(),
         "window": {"start_ns": time.monotonic_ns(), "end_ns": time.monotonic_ns()},
         "notices": [],
+        **causal,
     }
 
 

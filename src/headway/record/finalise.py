@@ -20,7 +20,7 @@ from headway.record.sample_tables import SampleTables
 from headway.record.stack_tables import write_stacks
 from headway.record.thread_table import Threads, text
 from headway.store import packing
-from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
+from headway.store.manifest import CAUSAL, Manifest, TableInfo, read_manifest_json, write_manifest
 from headway.store.packing import TICK_NS
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
@@ -49,11 +49,18 @@ def finalise(directory: Path | str, progress: Progress | None = None) -> Manifes
 
 def build(directory: Path, progress: Progress, *, state: str, to_the_last_record: bool) -> Manifest:
     """Do what `finalise` says. `to_the_last_record`: the recorder died, so the window ends where the records do."""
+    draft = read_manifest_json(directory)
+    if draft.get("kind") == CAUSAL:
+        from headway.record.causal_finalise import build_causal
+
+        progress(0.0)
+        made = build_causal(directory, state=state)
+        progress(1.0)
+        return made
     import pyarrow as pa
 
     from headway import _native  # type: ignore[attr-defined]
 
-    draft = read_manifest_json(directory)
     spool = directory / "spool"
     if not spool.is_dir():
         raise HeadwayError("HW308", path=directory, reason="there is no spool/ in it")

@@ -9,7 +9,7 @@ from pathlib import Path
 from headway.errors import HeadwayError, Notice
 from headway.record.draft import amend
 from headway.record.watch import Watch
-from headway.store.manifest import read_manifest_json
+from headway.store.manifest import CAUSAL, read_manifest_json
 
 
 def finish(directory: Path, progress: Callable[[float], None], say: Callable[[Notice], None], watch: Watch) -> None:
@@ -73,7 +73,11 @@ def _jvms_without_agent(directory: Path) -> list[Notice]:
 
     draft = read_manifest_json(directory)
     notices = draft["notices"]
-    if not draft["with_agent"] or any(notice["id"] in _NO_AGENT_AT_ALL for notice in notices):
+    if (
+        draft.get("kind") == CAUSAL
+        or not draft["with_agent"]
+        or any(notice["id"] in _NO_AGENT_AT_ALL for notice in notices)
+    ):
         return []
     threads = pq.read_table(directory / "thread.parquet", columns=["pid", "name"])
     jvms = set(threads.filter(pc.equal(threads["name"], "VM Thread"))["pid"].to_pylist())

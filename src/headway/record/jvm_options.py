@@ -68,11 +68,12 @@ def agent_options(
     processors: int = 0,
     locks: LockOptions | None = None,
     sampler: Sampler | None = None,
+    causal: str | None = None,
 ) -> str:
     """Return the agent's option string.
 
     `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount. `locks` None
-    leaves locks alone, `sampler` None takes no stack samples.
+    leaves locks alone, `sampler` None takes no stack samples, `causal` None makes no experiments (causal_spec.py).
     """
     parts = [f"spool={encode_value(str(spool_dir.resolve()))}"]
     if virtual_threads:
@@ -87,6 +88,8 @@ def agent_options(
         parts += ["forget_dead=1"] if locks.forget_dead else []
     if sampler is not None:
         parts += [f"sampler={encode_value(str(sampler.library))}", f"sample={encode_value(sampler.options.arguments)}"]
+    if causal is not None:
+        parts.append(f"causal={encode_value(causal)}")
     return ",".join(parts)
 
 
@@ -100,6 +103,7 @@ def plan_launch(
     jvm_processors: int | None = None,
     locks: LockOptions | None = None,
     sampler: Sampler | None = None,
+    causal: str | None = None,
     cwd: Path | None = None,
 ) -> LaunchPlan:
     """Return `argv` and `env` with the agent in them.
@@ -128,6 +132,7 @@ def plan_launch(
         processors=processors if direct else 0,
         locks=locks,
         sampler=sampler,
+        causal=causal,
     )
     added = [f"-agentpath:{library}={options}"] if library is not None else []
     if processors:

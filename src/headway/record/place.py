@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from headway.errors import HeadwayError
 from headway.record.processes import Process
@@ -25,6 +26,8 @@ class Place:
         """Name the directory; `force` allows to replace a recording that is there."""
         self.directory = Path(os.path.abspath(directory))
         self.spool = self.directory / "spool"
+        self.inherited: dict[str, Any] = {}
+        """What the manifest takes over from a recording that is continued."""
         self._force = force
         self._aside: Path | None = None
         self._made = False

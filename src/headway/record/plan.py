@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from headway.errors import HeadwayError
 from headway.record import host, processes
 from headway.record.capabilities import Mode
+from headway.record.causal_spec import CausalOptions
 from headway.record.jvm_options import LockOptions
 from headway.record.processes import Process
 from headway.record.sampling import SampleOptions
@@ -23,7 +24,7 @@ class Plan:
     Exactly one of `command` (started by us) and `pid` (runs already) is set. `cpus` None leaves the affinity as it is;
     `duration_s` None records to the end; `mode` None takes the best this machine allows; `locks` None leaves them alone;
     `sample` None takes no stack samples; `streams` are descriptors for the command's standard streams instead of headway's
-    own.
+    own. `causal`: experiments are made, and nothing else is recorded.
     """
 
     output: Path
@@ -40,6 +41,12 @@ class Plan:
     locks: LockOptions | None = None
     sample: SampleOptions | None = None
     streams: tuple[int, int, int] | None = None
+    causal: CausalOptions | None = None
+
+    @property
+    def causal_spec(self) -> str | None:
+        """Return the agents' option for experiments, None for none."""
+        return self.causal.spec if self.causal is not None else None
 
 
 def usable_cpus(text: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from headway.record.agents import AttachedAgents, silence_all
 from headway.record.bystander import Bystander
 from headway.record.capabilities import (
     MODES,
-    Capabilities,
     Mode,
     choose_mode,
     keep_capabilities_from_children,
@@ -30,6 +29,8 @@ from headway.record.capabilities import (
     probe,
 )
 from headway.record.capture import Capture, keeping_off
+from headway.record.causal_live import CausalCapture
+from headway.record.causal_place import CausalPlace
 from headway.record.draft import amend, first_draft
 from headway.record.finish import failures_told, finish
 from headway.record.held import hold, release
@@ -55,13 +56,14 @@ class Listener:
     """Who is told what happens: `say` gets messages, `complete` each recording as soon as its tables are there.
 
     `failed` gets why a recording has no tables although its program ran to the end: the exit code is the program's all the
-    same. `progress` gets the share of finalising that is done, 0 to 1.
+    same. `progress` gets the share of finalising that is done, 0 to 1; `status` how far experiments are, now and then.
     """
 
     say: Callable[[Notice], None] = lambda notice: None
     failed: Callable[[Notice], None] = lambda notice: None
     complete: Callable[[Path], None] = lambda directory: None
     progress: Callable[[float], None] = lambda share: None
+    status: Callable[[str], None] = lambda text: None
 
 
 @dataclass(slots=True)
@@ -93,22 +95,30 @@ def record(plan: Plan, listener: Listener, gate: SignalGate | None = None) -> in
     Raises HeadwayError HW001 to HW009, HW050, HW058, HW059 or those of `choose_mode` when nothing was recorded; for a
     process that runs already also HW052, HW056 or those of `finalise`.
     """
-    capabilities = probe()
-    mode = choose_mode(capabilities, plan.mode)
+    mode, notices = _mode(plan)
     keep_capabilities_from_children()
     if plan.pid is not None:
-        _record_process(plan, plan.pid, mode, capabilities, listener)
+        _record_process(plan, plan.pid, mode, notices, listener)
         return 0
     if plan.repeat > 1:
-        return _record_repeats(plan, mode, capabilities, listener)
+        return _record_repeats(plan, mode, notices, listener)
     with SignalGate() if gate is None else contextlib.nullcontext(gate) as held:
-        ran = _record_command(plan, plan.output, mode, capabilities, listener, held)
+        ran = _record_command(plan, plan.output, mode, notices, listener, held)
     if ran.is_untold:
         _tell_complete(listener, plan.output)
     return ran.exit_code
 
 
-def _record_repeats(plan: Plan, mode: Mode, capabilities: Capabilities, listener: Listener) -> int:
+def _mode(plan: Plan) -> tuple[Mode, list[Notice]]:
+    """Return where switches come from, and what is missing there. Beside experiments none are recorded, nor missed."""
+    if plan.causal is not None:
+        return "agent", []
+    capabilities = probe()
+    mode = choose_mode(capabilities, plan.mode)
+    return mode, mode_notices(mode, capabilities)
+
+
+def _record_repeats(plan: Plan, mode: Mode, notices: list[Notice], listener: Listener) -> int:
     """Record the command as often as planned, or until somebody interrupts; return the first exit code that is not 0."""
     code = 0
     with SignalGate() as gate:
@@ -116,7 +126,7 @@ def _record_repeats(plan: Plan, mode: Mode, capabilities: Capabilities, listener
             output = plan.output if number == 1 else plan.output / "repeats" / f"{number}.headway"
             if number == 2:
                 (plan.output / "repeats").mkdir()
-            ran = _record_command(plan, output, mode, capabilities, listener, gate)
+            ran = _record_command(plan, output, mode, notices, listener, gate)
             if ran.is_untold:
                 _tell_complete(listener, output)
             code = code or ran.exit_code
@@ -139,17 +149,17 @@ def _tell_cut(plan: Plan, done: int, reason: str, listener: Listener) -> None:
 
 
 def _record_command(
-    plan: Plan, output: Path, mode: Mode, capabilities: Capabilities, listener: Listener, gate: SignalGate
+    plan: Plan, output: Path, mode: Mode, notices: list[Notice], listener: Listener, gate: SignalGate
 ) -> _Ran:
     """Start the command, record it into `output`, finalise.
 
     Raises HeadwayError only when the command did not run: once it has, its exit code is the answer.
     """
     program = launch.find_program(plan.command[0], os.environ)
-    facts = _Facts(mode_notices(mode, capabilities))
+    facts = _Facts([*notices])
     cpus = set(plan.cpus or os.sched_getaffinity(0))
     with contextlib.ExitStack() as held:
-        with Place(output, plan.force) as place:
+        with _place(plan, output, plan.command) as place:
             held.callback(release, hold(place.spool))
             planned = _planned_launch(plan, place, facts)
             for scratch in planned.cleanup:
@@ -158,12 +168,12 @@ def _record_command(
             held.callback(bystander.dismiss)
             child = _fork(program, planned, plan, gate)
             watch = Watch(child.pidfd, gate, child.pid, bystander)
-            capture = Capture(place.spool, mode, child.pid)
+            capture = _capture(plan, place, mode, child.pid, listener)
             try:
                 held.enter_context(keeping_off(cpus))  # the child is there already, and has not moved
                 held.enter_context(lock.recording_of(_identity(child.pid)))
                 draft = first_draft(plan, mode, child.pid, plan.command, cpus)
-                write_manifest(place.directory, {**draft, "cwd": os.getcwd()})
+                write_manifest(place.directory, {**draft, "cwd": os.getcwd(), **place.inherited})
                 _start(plan, capture, place, facts)
             except BaseException:
                 child.abandon()
@@ -277,6 +287,7 @@ def _planned_launch(plan: Plan, place: Place, facts: _Facts) -> LaunchPlan:
         jvm_processors=plan.jvm_processors,
         locks=plan.locks,
         sampler=_sampler(plan, facts) if library is not None else None,
+        causal=plan.causal_spec,
     )
     facts.notices += planned.notices
     return planned
@@ -295,17 +306,18 @@ def _sampler(plan: Plan, facts: _Facts) -> Sampler | None:
 # --- a program that runs already -----------------------------------------------------------------------------------
 
 
-def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities, listener: Listener) -> None:
+def _record_process(plan: Plan, pid: int, mode: Mode, notices: list[Notice], listener: Listener) -> None:
     """Attach to a process and everything below it, record, let go, finalise. The process is never disturbed."""
     process = running_process(pid)
     lock.refuse_recorded_tree(process)
     pidfd, cpus = _hold_of(pid)
-    facts = _Facts(mode_notices(mode, capabilities))
+    facts = _Facts([*notices])
+    command = processes.command_line(pid)
     with SignalGate() as gate, lock.recording_of(process), contextlib.ExitStack() as held:
-        with Place(plan.output, plan.force) as place:
+        with _place(plan, plan.output, command) as place:
             held.enter_context(keeping_off(cpus))
-            capture = Capture(place.spool, mode, pid)
-            write_manifest(place.directory, first_draft(plan, mode, pid, processes.command_line(pid), cpus))
+            capture = _capture(plan, place, mode, pid, listener)
+            write_manifest(place.directory, {**first_draft(plan, mode, pid, command, cpus), **place.inherited})
             _start(plan, capture, place, facts)
             if not process.is_alive:
                 capture.stop()
@@ -313,7 +325,11 @@ def _record_process(plan: Plan, pid: int, mode: Mode, capabilities: Capabilities
             place.keep()
         if plan.with_agent:
             sampler = _sampler(plan, facts)
-            agents = AttachedAgents.attach_to(pid, _others(pid), place.spool, plan.virtual_threads, plan.locks, sampler)
+            agents = AttachedAgents.attach_to(
+                pid, _others(pid), place.spool, plan.virtual_threads, plan.locks, sampler, plan.causal_spec
+            )
+            if isinstance(capture, CausalCapture):
+                capture.live.folders += [result.directory for result in agents.results]
         else:
             agents = AttachedAgents(notices=[Notice.of("HW057")])
         capture.counters.begin()
@@ -342,6 +358,20 @@ def _others(pid: int) -> list[int]:
 
 
 # --- both ----------------------------------------------------------------------------------------------------------
+
+
+def _place(plan: Plan, output: Path, command: Sequence[str]) -> Place:
+    """Return where the recording goes; experiments are added to those of earlier runs."""
+    if plan.causal is None:
+        return Place(output, plan.force)
+    return CausalPlace(output, plan.force, plan.causal, command)
+
+
+def _capture(plan: Plan, place: Place, mode: Mode, pid: int, listener: Listener) -> Capture:
+    """Return what runs beside the program: it looks after experiments where there are any."""
+    if plan.causal is None:
+        return Capture(place.spool, mode, pid)
+    return CausalCapture(place.spool, pid, plan.causal, listener.say, listener.status)
 
 
 def _start(plan: Plan, capture: Capture, place: Place, facts: _Facts) -> None:
@@ -382,6 +412,8 @@ def _close(
     """Silence the agents, stop the collector, and put what is known by now into the manifest."""
     facts.end_ns = time.monotonic_ns()
     silence_all(directory / "spool")
+    if isinstance(capture, CausalCapture):
+        capture.end(facts.ended_by, is_gone=watch.gone)
     if agents is not None:
         agents.silence()
     stats = capture.stop()

@@ -14,7 +14,7 @@ from headway.record.bystander import Bystander
 from headway.record.capture import Capture
 from headway.record.signals import ENDING, Arrival, SignalGate
 
-EndedBy = Literal["exit", "duration", "interrupt", "disk-full"]
+EndedBy = Literal["exit", "duration", "interrupt", "disk-full", "enough"]
 
 
 @dataclass(slots=True)
@@ -32,7 +32,8 @@ class Watch:
     gone: bool = False
 
     def until_end(self, capture: Capture, deadline_ns: int | None) -> EndedBy:
-        """Return why the recording ends: the root ended, the time is up, somebody interrupted, or the disk is full.
+        """Return why the recording ends: the root ended, the time is up, somebody interrupted, the disk is full,
+        or there is nothing more to learn.
 
         A program we started decides itself how it takes a signal, so there the recording goes on until it has ended.
         """
@@ -41,6 +42,8 @@ class Watch:
             capture.tick(now_ns)
             if capture.disk_full:
                 return "disk-full"
+            if capture.has_enough:
+                return "enough"
             if deadline_ns is not None and now_ns >= deadline_ns:
                 return "duration"
             wait_ms = capture.due_ms(now_ns)

@@ -19,6 +19,8 @@ from headway.errors import HeadwayError
 FORMAT = "headway-recording"
 VERSION = 1
 FILE = "manifest.json"
+CAUSAL = "causal"
+"""What the key `kind` says of a causal recording; of others it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,11 @@ class Manifest:
     notices: tuple[StoredNotice, ...] = ()
     tables: Mapping[str, TableInfo] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_causal(self) -> bool:
+        """Return whether experiments were made, so that it has the tables of store/causal_tables.py and no others."""
+        return self.extra.get("kind") == CAUSAL
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], path: Path | str = "manifest.json") -> Manifest:

@@ -1,0 +1,128 @@
+"""What `headway causal` tells: warnings and progress while experiments run, and their results."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.cli import options
+from headway.cli.recording import Progress, say, tell
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from headway.analyses.causal_suggest import Suggestion
+    from headway.record.session import Listener
+    from headway.store import Recording
+
+SHOWN_SUGGESTIONS = 15
+
+
+class Told:
+    """The listener of a recording: each message once, a line of progress now and then on a terminal, then the results."""
+
+    def __init__(self, as_json: bool) -> None:
+        """`as_json`: results go to standard output as JSON."""
+        self._as_json = as_json
+        self._said: set[str] = set()
+        self._is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+        self.code = 0
+        """What the exit code is if the program's is 0: 1 when there are no results."""
+
+    @property
+    def listener(self) -> Listener:
+        """Return it in the form that recordings take."""
+        from headway.record.session import Listener
+
+        return Listener(
+            say=self._say, failed=self._say, complete=self._complete, progress=Progress(), status=self._status
+        )
+
+    def _say(self, notice: Notice) -> None:
+        if notice.message not in self._said:
+            self._said.add(notice.message)
+            say(notice)
+
+    def _status(self, text: str) -> None:
+        if self._is_terminal:
+            tell(f"headway: {text}")
+
+    def _complete(self, directory: Path) -> None:
+        """Show the results. What goes wrong here is told, not raised: the recording is complete."""
+        from headway.store import open_recording
+
+        try:
+            with contextlib.closing(open_recording(directory)) as recording:
+                for each in recording.notices:
+                    self._say(each)
+                if recording.manifest.tables["causal_run"].rows:
+                    with contextlib.suppress(BrokenPipeError):
+                        show_results(recording, as_json=self._as_json, on_error=not self._as_json)
+        except HeadwayError as error:
+            self.code = 1
+            self._say(error.notice)
+        except Exception as error:
+            self.code = 1
+            say(Notice.of("HW508", path=directory, reason=f"{type(error).__name__}: {error}"))
+        tell(f"headway: recording {directory}   (results: headway causal {directory}; headway report {directory})")
+
+
+def show_results(recording: Recording, *, line: str | None = None, as_json: bool, on_error: bool = False) -> None:
+    """Print what came of a causal recording, on standard error where `on_error`.
+
+    Raises HeadwayError as analyses.causal does.
+    """
+    from headway.report.terminal import make_console
+
+    asked = recording.manifest.extra.get("causal") or {}
+    console = make_console(sys.stderr if on_error else None)
+    if asked.get("mode") == "suggest":
+        _show_suggestions(recording, console, as_json)
+        return
+    from headway.analyses.causal import causal
+
+    result = causal(recording, line=line)
+    if as_json:
+        from headway.report.causal_json import causal_json
+
+        options.print_json(causal_json(result))
+    else:
+        from headway.report.terminal.causal import render_causal
+
+        render_causal(result, console, str(recording.path))
+
+
+def _show_suggestions(recording: Recording, console: Console, as_json: bool) -> None:
+    from headway.analyses.causal_suggest import nothing_to_suggest, suggestions
+
+    found = suggestions(recording)
+    if as_json:
+        options.print_json({"suggestions": [each.as_json() for each in found]})
+    elif not found:
+        say(nothing_to_suggest(()))
+    else:
+        _print_suggestions(found, console, recording.path)
+
+
+def _print_suggestions(found: list[Suggestion], console: Console, path: Path) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from headway.report.terminal.text import printable
+
+    console.print("Methods that may be progress points: take one that is called once per unit of work.")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("calls/s", "calls", "varies"):
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    table.add_column(Text("method"), overflow="fold")
+    for each in found[:SHOWN_SUGGESTIONS]:
+        varies = "?" if each.variation is None else f"{each.variation * 100:.0f} %"
+        cells = (f"{each.hits_per_s:,.1f}", f"{each.hits:,}", varies, printable(each.where))
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    if len(found) > SHOWN_SUGGESTIONS:
+        console.print(f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {path} --json", soft_wrap=True)
+    console.print(f"next: headway causal {found[0].option} ...", soft_wrap=True)
