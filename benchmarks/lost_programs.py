@@ -24,6 +24,8 @@ from headway.store import Recording
 
 JVM = (
     "-XX:+UseSerialGC",  # one thread collects: what a pause costs is known
+    "-XX:CompileCommand=quiet",
+    "-XX:CompileCommand=BackgroundCompilation,headway.workloads.lost.Compiled*::*,false",  # who wants it waits for it
     "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED",
     "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
 )
@@ -39,6 +41,8 @@ CAUSES = {
     "starved": "starved_consumer",
     "full": "full_producer",
     "gc": "gc_pause",
+    "safepoint": "safepoint",
+    "jit": "jit",
     "sleep": "sleep",
     "io": "io",
     "condition": "condition",
@@ -224,8 +228,10 @@ class Comparison:
 def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
     """Compare an account (as `headway why --json` gives it) of the time in which a case played."""
     used = {kind: ns or 0 for kind, ns in account["used"].items()}
-    # The collector's pause is known as it is seen from the program: one thread of the JVM works in it.
-    beside = ("jit", "headway") if "gc_pause" in case.known_ns else ("gc", "jit", "vm", "headway")
+    # What is known as it is seen from the program: one thread of the JVM works meanwhile.
+    working = {"gc_pause": ("gc", "vm"), "safepoint": ("vm",), "jit": ("jit",)}
+    at_work = {kind for cause in case.known_ns for kind in working.get(cause, ())}
+    beside = [kind for kind in ("gc", "jit", "vm", "headway") if kind not in at_work]
     noise = sum(used[kind] for kind in beside) + (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
     known = case.known_ns
     # Where waiting for a core is the cause itself, it is no noise.

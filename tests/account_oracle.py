@@ -68,6 +68,11 @@ class Sums:
         return done
 
 
+SAMPLER = 4
+"""The kind of headway's own threads: the only signals that they send are their sampler's."""
+HANDLER_NS = 2_000_000
+
+
 class Oracle:
     """The states at each instant of a case."""
 
@@ -86,6 +91,9 @@ class Oracle:
     def _effective(self) -> list[Slice]:
         """Return the slices that count, in the table's order, with ends that do not go back."""
         kept: list[Slice] = []
+        following: dict[
+            int, tuple[int | None, int]
+        ] = {}  # by thread: where the next slice's block begins, and who ended it
         before = 1 << 61
         for row in reversed(self.case.slices):
             if row.end <= self.case.window[0]:
@@ -93,9 +101,14 @@ class Oracle:
             if 0 <= row.thread < len(self.case.kinds):
                 before = min(before, row.end)
                 lengths = {name: max(getattr(row, name), 0) for name in ("running", "runnable", "blocked", "stolen")}
-                kept.append(
-                    Slice(row.thread, before, **lengths, waker=row.waker, irq=row.irq, blocked_in=row.blocked_in)
-                )
+                waker = -1 if row.irq else row.waker
+                begin, next_waker = following.get(row.thread, (None, -1))
+                is_signal = 0 <= waker < len(self.case.kinds) and self.case.kinds[waker] == SAMPLER
+                if is_signal and begin == before and lengths["running"] <= HANDLER_NS:
+                    waker = next_waker
+                start = before - lengths["running"] - lengths["runnable"] - lengths["blocked"]
+                following[row.thread] = (start if lengths["blocked"] else None, waker)
+                kept.append(Slice(row.thread, before, **lengths, waker=waker, blocked_in=row.blocked_in))
         return kept[::-1]
 
     def _flattened(self) -> dict[int, list[Piece]]:
@@ -158,8 +171,8 @@ class Oracle:
 
     def kernel(self, thread: int, row: Slice) -> tuple[int, int]:
         """Return (cause, thread) of a wait that only the kernel knows."""
-        waker = -1 if row.irq else row.waker
-        if 0 <= waker < self.threads and self.kind(waker) == 4:  # a signal of headway's sampler
+        waker = row.waker
+        if 0 <= waker < self.threads and self.kind(waker) == SAMPLER:
             waker = -1
         if row.blocked_in == 3 or (row.blocked_in == 2 and waker < 0):
             return CODE["sleep"], thread

@@ -7,10 +7,11 @@ one instant, and none that waits itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+HANDLER_NS = 2_000_000
 RUNNING, RUNNABLE, INTERRUPTED, UNKNOWN, OUTSIDE, CUT, STARTING, NO_RECORD = range(8)
 
 
@@ -46,11 +47,23 @@ Moment = tuple[int, int]
 """(thread, what it did) during one ns."""
 
 
+def _ended(cycles: Sequence[Cycle], samplers: Collection[int]) -> list[Cycle]:
+    """Return cycles whose waker is who ended the block, where a sampler's signal only cut it in two."""
+    found: list[Cycle] = []
+    for cycle in reversed(cycles):
+        after = found[-1] if found else None
+        is_cut = cycle.waker in samplers and not cycle.irq and cycle.end - cycle.start <= HANDLER_NS
+        if is_cut and after is not None and after.begin == cycle.end and after.woken > after.begin:
+            cycle = cycle._replace(waker=after.waker, irq=after.irq)
+        found.append(cycle)
+    return found[::-1]
+
+
 class Oracle:
     """Computes paths over some threads."""
 
-    def __init__(self, lives: Sequence[FakeLife]) -> None:
-        self.lives = lives
+    def __init__(self, lives: Sequence[FakeLife], samplers: Collection[int] = ()) -> None:
+        self.lives = [replace(life, cycles=_ended(life.cycles, samplers)) for life in lives]
         self.waiting: list[int] = []
         self.seen: set[tuple[int, int]] = set()
 

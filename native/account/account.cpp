@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint8_t kWakerIrq = 4, kRunnableUnknown = 16, kStolenUnknown = 32;  // bits of SliceColumns.flags
 constexpr int64_t kFarFuture = INT64_MAX / 4;
+constexpr int64_t kHandlerNs = 2'000'000;  // a signal's handler takes less CPU time: it walks a stack
 
 // Ticks as ns, within what can be added up without an overflow.
 int64_t ns_of(int64_t ticks, int64_t tick_ns) {
@@ -101,19 +102,33 @@ bool Account::batch(const SliceColumns& slices) {
     const int64_t running = ns(std::max<int64_t>(slices.running_ticks[i], 0));
     const int64_t runnable = (flags & kRunnableUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.runnable_ticks[i], 0));
     const int64_t blocked = ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
+    const int64_t woken = end - running - runnable;
+    const int32_t waker = ended_by(thread, (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i], end - running, end);
+    t.next_begin_ns = blocked > 0 ? woken - blocked : INT64_MAX;
+    t.next_waker = waker;
     // Most of what lies behind the window is of no interest: not even the last slice of its thread, going backwards.
-    if (end - running - runnable - blocked >= now_ns_ && t.level == Level::kNone) continue;
+    if (woken - blocked >= now_ns_ && t.level == Level::kNone) continue;
     const int64_t stolen = (flags & kStolenUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.stolen_ticks[i], 0));
     leave(thread);
     t.start_ns = end - running;
     t.woken_ns = t.start_ns - runnable;
     t.begin_ns = t.woken_ns - blocked;
     t.stolen = running > 0 ? part_of(std::min(stolen, running), running) : 0;
-    t.waker = (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i];
+    t.waker = waker;
     t.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[i] : 0;
     settle(thread);
   }
   return true;
+}
+
+// Who ended a block, going by the slice that it belongs to. A signal of headway's sampler ends one in the kernel only:
+// the thread runs its handler and goes on waiting for what ends the next block.
+int32_t Account::ended_by(uint32_t thread, int32_t waker, int64_t ran_from_ns, int64_t end_ns) const {
+  const Thread& next = threads_[thread];
+  const bool is_signal = waker >= 0 && static_cast<size_t>(waker) < threads_.size() &&
+                         threads_[static_cast<size_t>(waker)].kind == kHeadwayKind;
+  const bool goes_on = next.next_begin_ns == end_ns && end_ns - ran_from_ns <= kHandlerNs;
+  return is_signal && goes_on ? next.next_waker : waker;
 }
 
 // What the thread does just before now.

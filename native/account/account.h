@@ -98,6 +98,9 @@ class Account {
     int64_t stolen = 0;            // part of a core
     uint32_t piece = 0;            // the pieces up to here are still to come
     uint32_t row = 0;              // while it waits
+    int64_t next_begin_ns =
+        INT64_MAX;            // of the slice that came before this one, which is the next one in time: its block,
+    int32_t next_waker = -1;  // and who ended that
     int32_t waker = -1;
     uint32_t known_row = UINT32_MAX;  // the last row for a wait without a piece
     uint8_t blocked_in = 0;
@@ -123,6 +126,7 @@ class Account {
   void step_to(int64_t ns);
   void advance(int64_t ns);
   void arrive(uint32_t thread);
+  int32_t ended_by(uint32_t thread, int32_t waker, int64_t ran_from_ns, int64_t end_ns) const;
   void settle(uint32_t thread);
   int64_t enter_block(uint32_t thread);
   void cut();

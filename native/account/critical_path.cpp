@@ -10,6 +10,7 @@ namespace headway {
 namespace {
 
 constexpr int64_t kFarNs = int64_t{1} << 60;  // 36 years: no sound time is beyond
+constexpr int64_t kHandlerNs = 2'000'000;     // a signal's handler takes less CPU time: it walks a stack
 constexpr int kNested = 4;                    // waits of one thread that may be inside each other
 
 int64_t sound(int64_t ticks, int64_t tick_ns) {
@@ -39,8 +40,10 @@ CriticalPath::CriticalPath(PathThreads threads, PathWaits waits, int32_t thread,
       arrived_ns_(threads_.size(), INT64_MAX),
       is_waiting_(threads_.size(), 0) {
   const size_t rows = waits_.start_ns.size();
-  if (threads_.parent.size() != threads_.size() || waits_.first.size() != threads_.size() + 1 ||
-      waits_.end_ns.size() != rows || waits_.waker.size() != rows || waits_.waking_ns.size() != rows) {
+  const size_t samplers = threads_.is_sampler.size();
+  if (threads_.parent.size() != threads_.size() || (samplers != 0 && samplers != threads_.size()) ||
+      waits_.first.size() != threads_.size() + 1 || waits_.end_ns.size() != rows || waits_.waker.size() != rows ||
+      waits_.waking_ns.size() != rows) {
     throw std::invalid_argument("columns of different length");
   }
   if (waits_.first.front() != 0 || !std::is_sorted(waits_.first.begin(), waits_.first.end()) ||
@@ -73,6 +76,7 @@ void CriticalPath::remember(const PackedSlices& slices, size_t row) {
   if (thread < 0 || static_cast<size_t>(thread) >= last_.size()) return;
   const int64_t tick_ns = slices.tick_ns[row];
   Cycle& cycle = last_[static_cast<size_t>(thread)];
+  const Cycle next = cycle;
   cycle.end_ns = sound(slices.end_ticks[row], tick_ns);
   cycle.start_ns = cycle.end_ns - sound(slices.running_ticks[row], tick_ns);
   cycle.woken_ns = cycle.start_ns - sound(slices.runnable_ticks[row], tick_ns);
@@ -81,6 +85,18 @@ void CriticalPath::remember(const PackedSlices& slices, size_t row) {
   cycle.waker = slices.waker_id[row];
   cycle.flags = slices.flags[row];
   cycle.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
+  if (!is_signalled(cycle)) return;
+  // A block that a handler's run cuts in two: what ended the second part ended the first.
+  const bool goes_on = next.begin_ns == cycle.end_ns && next.woken_ns > next.begin_ns;
+  if (!goes_on || cycle.end_ns - cycle.start_ns > kHandlerNs) return;
+  cycle.waker = next.waker;
+  cycle.flags = static_cast<uint8_t>(cycle.flags | (next.flags & kWakerIrq));
+}
+
+bool CriticalPath::is_signalled(const Cycle& cycle) const {
+  if ((cycle.flags & kWakerIrq) != 0 || cycle.waker < 0) return false;
+  const auto waker = static_cast<size_t>(cycle.waker);
+  return waker < threads_.is_sampler.size() && threads_.is_sampler[waker] != 0;
 }
 
 // Goes on as far as the slices allow that end after next_end_ns.

@@ -20,7 +20,8 @@ namespace headway {
 // What the walk knows of threads beside their slices, by thread_id.
 struct PathThreads {
   std::vector<int64_t> birth_ns;
-  std::vector<int32_t> parent;  // -1: unknown
+  std::vector<int32_t> parent;      // -1: unknown
+  std::vector<uint8_t> is_sampler;  // its wakings are signals: a handler runs, and the block goes on. Empty: none is
 
   size_t size() const { return birth_ns.size(); }
 };
@@ -113,6 +114,7 @@ class CriticalPath {
   };
 
   void remember(const PackedSlices& slices, size_t row);
+  bool is_signalled(const Cycle& cycle) const;
   void advance(int64_t next_end_ns);
   bool step(int64_t next_end_ns);
   void on_cycle(const Cycle& cycle);

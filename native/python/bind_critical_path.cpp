@@ -20,10 +20,10 @@ const T* same(const Input<T>& values, size_t rows) {
   return values.data();
 }
 
-void make(CriticalPath* self, Input<int64_t> birth_ns, Input<int32_t> parent, Input<int64_t> first,
-          Input<int64_t> start_ns, Input<int64_t> end_ns, Input<int32_t> waker, Input<int64_t> waking_ns,
-          int32_t thread, int64_t from_ns, int64_t to_ns) {
-  PathThreads threads{vector_of(birth_ns), vector_of(parent)};
+void make(CriticalPath* self, Input<int64_t> birth_ns, Input<int32_t> parent, Input<uint8_t> is_sampler,
+          Input<int64_t> first, Input<int64_t> start_ns, Input<int64_t> end_ns, Input<int32_t> waker,
+          Input<int64_t> waking_ns, int32_t thread, int64_t from_ns, int64_t to_ns) {
+  PathThreads threads{vector_of(birth_ns), vector_of(parent), vector_of(is_sampler)};
   PathWaits waits{vector_of(first), vector_of(start_ns), vector_of(end_ns), vector_of(waker), vector_of(waking_ns)};
   new (self) CriticalPath(std::move(threads), std::move(waits), thread, from_ns, to_ns);
 }
@@ -67,9 +67,9 @@ nb::dict take(CriticalPath& self) {
 
 void bind_critical_path(nb::module_& m) {
   nb::class_<CriticalPath>(m, "CriticalPath", "The walk along the critical path; see native/account/critical_path.h.")
-      .def("__init__", &make, nb::arg("birth_ns"), nb::arg("parent"), nb::arg("first"), nb::arg("start_ns"),
-           nb::arg("end_ns"), nb::arg("waker"), nb::arg("waking_ns"), nb::arg("thread"), nb::arg("from_ns"),
-           nb::arg("to_ns"),
+      .def("__init__", &make, nb::arg("birth_ns"), nb::arg("parent"), nb::arg("is_sampler"), nb::arg("first"),
+           nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("waker"), nb::arg("waking_ns"), nb::arg("thread"),
+           nb::arg("from_ns"), nb::arg("to_ns"),
            "Threads by thread_id; waits in order of (thread, start_ns), and where each thread's begin.")
       .def("batch", &batch, nb::arg("tick_ns"), nb::arg("end_ticks"), nb::arg("running_ticks"),
            nb::arg("runnable_ticks"), nb::arg("blocked_ticks"), nb::arg("stolen_ticks"), nb::arg("thread_id"),

@@ -72,12 +72,15 @@ def packed(found: Sequence[FakeLife]) -> dict[str, Any]:
     }
 
 
-def native_path(found: Sequence[FakeLife], thread: int, low: int, high: int, batch: int) -> list[Moment]:
+def native_path(
+    found: Sequence[FakeLife], samplers: set[int], thread: int, low: int, high: int, batch: int
+) -> list[Moment]:
     """The walk's path, spelled out ns by ns from the end; fails unless its pieces lie end to end."""
     waits = [wait for life in found for wait in life.waits]
     walk = _native.CriticalPath(
         birth_ns=np.array([life.birth for life in found], np.int64),
         parent=np.array([life.parent for life in found], np.int32),
+        is_sampler=np.array([each in samplers for each in range(len(found))], np.uint8),
         first=np.cumsum([0] + [len(life.waits) for life in found]).astype(np.int64),
         start_ns=np.array([wait.start for wait in waits], np.int64),
         end_ns=np.array([wait.end for wait in waits], np.int64),
@@ -113,6 +116,7 @@ def test_the_walk_finds_the_path_that_the_definition_has(found: list[FakeLife], 
     low = data.draw(st.integers(0, END - 1))
     high = data.draw(st.integers(low + 1, END))
     batch = data.draw(st.integers(1, 70))
-    got = native_path(found, thread, low, high, batch)
+    samplers = data.draw(st.sets(st.integers(0, len(found) - 1), max_size=2))
+    got = native_path(found, samplers, thread, low, high, batch)
     assert len(got) == high - low
-    assert got == Oracle(found).path(thread, low, high)
+    assert got == Oracle(found, samplers).path(thread, low, high)

@@ -18,6 +18,7 @@ from headway.analyses import lock_data
 from headway.analyses.lock_rules import CONDITION, CONTENTION, RESULT, RULES, TIMER, WORK
 from headway.analyses.lock_sites import sites_of
 from headway.errors import HeadwayError
+from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,6 +226,7 @@ class Walk:
         self._path = _native.CriticalPath(
             birth_ns=threads.birth_ns,
             parent=threads.parent.astype(np.int32),
+            is_sampler=np.array([kind == Kind.HEADWAY for kind in threads.kinds], np.uint8),
             first=waits.first,
             start_ns=waits.start,
             end_ns=waits.end,

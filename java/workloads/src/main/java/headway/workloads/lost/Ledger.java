@@ -86,6 +86,12 @@ final class Ledger {
         add(System.nanoTime(), What.STOPPED, -1, label);
     }
 
+    /** The same, when it is known only afterwards. */
+    void stopped(Label label, long begin, long end) {
+        add(begin, What.STOPPED, 1, label);
+        add(end, What.STOPPED, -1, label);
+    }
+
     /** Core time lost that was measured in another way. */
     void measured(Label label, double lostNanos) {
         synchronized (events) {

@@ -32,6 +32,8 @@ public final class Lost {
             Map.entry("starved", Pipeline::starved),
             Map.entry("full", Pipeline::full),
             Map.entry("gc", Stops::gc),
+            Map.entry("safepoint", Halted::new),
+            Map.entry("jit", Compiled::new),
             Map.entry("sleep", Stops::sleep),
             Map.entry("io", Stops::io),
             Map.entry("condition", Stops::condition),
