@@ -55,8 +55,8 @@ def predicted(options: Any) -> dict[str, Any]:
     """Return what a recording says that knows nothing of the sleep."""
     with harness.recording_folder() as folder:
         target = folder / "h2.headway"
-        asked = ["causal", "--progress", PROGRESS, "--scope", SCOPE, "--time", f"{options.seconds}s", "-o", str(target)]
-        words = [str(harness.HEADWAY), *asked, "--", *command(options, options.seconds + 30, "long")]
+        asked = ["causal", "--progress", PROGRESS, "--scope", SCOPE, "-o", str(target)]
+        words = [str(harness.HEADWAY), *asked, "--", *command(options, options.seconds, "long")]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")

@@ -152,8 +152,8 @@ def per_visit(piece: dict[str, Any], key: str) -> float:
 def causal_command(case: Case, target: Path, seconds: float, *words: str) -> list[str]:
     """Return the headway command that records a case."""
     return [
-        "causal", "--progress", PROGRESS, "--scope", SCOPE, "--time", f"{seconds:g}s", *words, "-o", str(target),
-        "--", *command(case, f"seconds={seconds + 30:.0f}"),
+        "causal", "--progress", PROGRESS, "--scope", SCOPE, *words, "-o", str(target),
+        "--", *command(case, f"seconds={seconds:.0f}"),
     ]  # fmt: skip
 
 
