@@ -60,6 +60,7 @@ void write_info(std::string_view key, std::string_view value) noexcept;
 // --- threads.cpp ---
 bool find_thread_fields(JNIEnv* jni) noexcept;
 uint64_t java_thread_id(JNIEnv* jni, jthread thread) noexcept;
+bool is_virtual_thread(JNIEnv* jni, jthread thread) noexcept;
 void announce_thread(JNIEnv* jni, jthread thread) noexcept;     // the current one
 void announce_last_name(JNIEnv* jni, jthread thread) noexcept;  // of the current one, if it was renamed
 void announce_existing_threads(JNIEnv* jni, uint16_t type = HW_THREAD_START) noexcept;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/causal/blocking.h"
+#include "agent/causal/causal.h"
 #include "agent/class_patch.h"
 #include "agent/hook_sites.h"
 #include "agent/locks.h"
@@ -45,8 +47,9 @@ struct Hooks {
   std::string class_name;  // of the hook class, "jdk/internal/misc/HeadwayHook0"
   jclass hook = nullptr;   // global reference
   jfieldID on = nullptr;
+  jfieldID causal = nullptr;
   jrawMonitorID lock = nullptr;  // one thread installs, removes or looks at a time
-  bool installed = false;
+  uint8_t uses = 0;              // of HookUse; while any, the call sites are in
   int reinstalls = 0;
   int64_t seen_ns = 0;  // when our call sites were last seen in place
   const char* problem = "";
@@ -107,6 +110,18 @@ void JNICALL hook_hold_ends(JNIEnv* jni, jclass, jobject synchroniser, jint hash
   hold_ends(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread));
 }
 
+jboolean JNICALL hook_park_begins(JNIEnv*, jclass, jint alias, jboolean is_timed) {
+  return causal::park_begins(alias, is_timed == JNI_TRUE) ? JNI_TRUE : JNI_FALSE;
+}
+
+void JNICALL hook_park_ends(JNIEnv* jni, jclass, jint alias, jboolean is_timed) {
+  causal::park_ends(jni, alias, is_timed == JNI_TRUE);
+}
+
+void JNICALL hook_unparks(JNIEnv*, jclass, jint target) { causal::waking(static_cast<uint32_t>(target)); }
+
+void JNICALL hook_releases(JNIEnv*, jclass) { causal::before_waking(); }
+
 JNINativeMethod native_method(const char* name, const char* descriptor, void* function) {
   return {const_cast<char*>(name), const_cast<char*>(descriptor), function};
 }
@@ -124,6 +139,10 @@ bool bind_natives(JNIEnv* jni, jclass type) {
       native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
       native_method("holdBegins", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_begins)),
       native_method("holdEnds", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_ends)),
+      native_method("parkBegins", "(IZ)Z", reinterpret_cast<void*>(hook_park_begins)),
+      native_method("parkEnds", "(IZ)V", reinterpret_cast<void*>(hook_park_ends)),
+      native_method("unparks", "(I)V", reinterpret_cast<void*>(hook_unparks)),
+      native_method("releases", "()V", reinterpret_cast<void*>(hook_releases)),
   };
   const bool done = jni->RegisterNatives(type, methods, std::size(methods)) == JNI_OK;
   return no_exception(jni) && done;
@@ -184,7 +203,9 @@ bool initialise(JNIEnv* jni, jclass type) {
   const jlong longs_at = array_base(jni, unsafe_type, unsafe);
   jfieldID longs_field = no_exception(jni) ? jni->GetStaticFieldID(type, "longsAt", "J") : nullptr;
   hooks().on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
-  if (!no_exception(jni) || longs_at < 0 || hooks().on == nullptr) return failed("the hook class could not be set up");
+  hooks().causal = no_exception(jni) ? jni->GetStaticFieldID(type, "causal", "Z") : nullptr;
+  if (!no_exception(jni) || longs_at < 0 || hooks().on == nullptr || hooks().causal == nullptr)
+    return failed("the hook class could not be set up");
   jni->SetStaticLongField(type, longs_field, longs_at);
   return true;
 }
@@ -327,8 +348,9 @@ bool add_capabilities() {
 
 const char* hooks_problem() noexcept { return hooks().problem; }
 
-void switch_hooks(JNIEnv* jni, bool on) noexcept {
-  if (hooks().hook != nullptr) jni->SetStaticBooleanField(hooks().hook, hooks().on, on ? JNI_TRUE : JNI_FALSE);
+void switch_hooks(JNIEnv* jni, bool on, HookUse use) noexcept {
+  const jfieldID field = use == HookUse::kLocks ? hooks().on : hooks().causal;
+  if (hooks().hook != nullptr) jni->SetStaticBooleanField(hooks().hook, field, on ? JNI_TRUE : JNI_FALSE);
 }
 
 bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept {
@@ -361,10 +383,15 @@ void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobj
   }
 }
 
-bool install_hooks(JNIEnv* jni) noexcept {
+bool install_hooks(JNIEnv* jni, HookUse use) noexcept {
   const Locked locked(monitor());
   Hooks& self = hooks();
-  if (self.installed) return true;
+  const auto bit = static_cast<uint8_t>(use);
+  if (self.uses != 0) {
+    self.uses |= bit;
+    switch_hooks(jni, true, use);
+    return true;
+  }
   if (!add_capabilities() || !define_hook(jni)) return false;
   if (!find_targets(jni)) return failed("this JDK's locks are built in another way");
   self.reinstalls = 0;
@@ -372,23 +399,25 @@ bool install_hooks(JNIEnv* jni) noexcept {
     retransform(self.targets, false);
     return false;
   }
-  self.installed = true;
-  switch_hooks(jni, true);
+  self.uses = bit;
+  switch_hooks(jni, true, use);
   return true;
 }
 
-void remove_hooks(JNIEnv* jni) noexcept {
+void remove_hooks(JNIEnv* jni, HookUse use) noexcept {
   const Locked locked(monitor());
-  switch_hooks(jni, false);
-  if (!hooks().installed) return;
-  hooks().installed = false;
+  switch_hooks(jni, false, use);
+  const auto bit = static_cast<uint8_t>(use);
+  if ((hooks().uses & bit) == 0) return;
+  hooks().uses = static_cast<uint8_t>(hooks().uses & ~bit);
+  if (hooks().uses != 0) return;
   retransform(hooks().targets, false);
 }
 
 void look_after_hooks(JNIEnv*) noexcept {
   const Locked locked(monitor());
   Hooks& self = hooks();
-  if (!self.installed || self.reinstalls >= kMostReinstalls) return;
+  if (self.uses == 0 || self.reinstalls >= kMostReinstalls) return;
   const auto intact = [](const Target& target) { return !target.patched || fingerprint(target) == target.fingerprint; };
   if (std::ranges::all_of(self.targets, intact)) {
     self.seen_ns = now_ns();

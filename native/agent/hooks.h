@@ -4,12 +4,15 @@
 #include <jni.h>
 #include <jvmti.h>
 
+#include "agent/locks.h"
+
 namespace headway::agent {
 
 // Why install_hooks returned false, in a few words.
 const char* hooks_problem() noexcept;
-// The off-switch: whether the hook class records anything. Works at once, at any time, on any thread.
-void switch_hooks(JNIEnv* jni, bool on) noexcept;
+// The off-switch: whether the hook class records anything, or tells the causal profiler. Works at once, at any time, on
+// any thread.
+void switch_hooks(JNIEnv* jni, bool on, HookUse use = HookUse::kLocks) noexcept;
 // Part of the ClassPrepare event. True: the class is prepared on behalf of hooks.cpp, and of no interest to others.
 bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept;
 // JVMTI's ClassFileLoadHook; enabled only while hooks.cpp itself retransforms.

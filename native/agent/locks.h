@@ -16,6 +16,8 @@
 
 namespace headway::agent {
 
+enum class HookUse : uint8_t { kLocks = 1, kCausal = 2 };  // who wants the hooks and events; maybe both
+
 // --- blockers.cpp ----------------------------------------------------------------------------------------------------
 // A wait in progress; stays at its address until wait_ends. Opaque to its users; nullptr: not recorded.
 struct Waiting;
@@ -50,16 +52,16 @@ void end_stacks() noexcept;
 
 // --- monitors.cpp ----------------------------------------------------------------------------------------------------
 // Capabilities and callbacks for contended monitors and Object.wait; called with the others in events.cpp.
-void set_monitor_events(bool on) noexcept;
+void set_monitor_events(bool on, HookUse use = HookUse::kLocks) noexcept;
 
 // What the Java name of the hook class begins with (a digit follows): its frames are left out of stacks.
 inline constexpr std::string_view kHookClass = "jdk.internal.misc.HeadwayHook";
 
 // --- hooks.cpp -------------------------------------------------------------------------------------------------------
 // Defines the hook class (once per JVM), retransforms LockSupport and AbstractOwnableSynchronizer. Live phase only.
-bool install_hooks(JNIEnv* jni) noexcept;
-// Gives both classes back their own bytes. The hook class stays, inert.
-void remove_hooks(JNIEnv* jni) noexcept;
+bool install_hooks(JNIEnv* jni, HookUse use = HookUse::kLocks) noexcept;
+// Gives both classes back their own bytes once nobody wants the hooks. The hook class stays, inert.
+void remove_hooks(JNIEnv* jni, HookUse use = HookUse::kLocks) noexcept;
 // On the agent's own thread: has another agent's redefinition thrown our call sites out? Then puts them in again.
 void look_after_hooks(JNIEnv* jni) noexcept;
 // The identity hash of an object, as System.identityHashCode gives it, where Java code did not bring it along.

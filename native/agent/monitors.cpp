@@ -13,18 +13,16 @@
 #include "agent/monitors.h"
 
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "agent/agent.h"
+#include "agent/causal/causal.h"
 #include "agent/locks.h"
 #include "agent/thread_map.h"
 
 namespace headway::agent {
 namespace {
-
-// JNI's IsVirtualThread, by its place in the table of functions: the header we are compiled with may be older.
-constexpr size_t kIsVirtualThread = 234;
-using IsVirtualThread = jboolean(JNICALL*)(JNIEnv*, jobject);
 
 // A wait that a thread is in, and the recording it belongs to: a later one must not be told of its end.
 struct Begun {
@@ -32,14 +30,11 @@ struct Begun {
   uint64_t file_id = 0;  // of the thread's last event; 0: none yet
 };
 
+std::atomic<uint8_t> uses{0};  // of HookUse
+bool is_used(HookUse use) { return (uses.load(std::memory_order_relaxed) & static_cast<uint8_t>(use)) != 0; }
+
 thread_local Begun begun_here;
 constinit ThreadMap<Begun> begun_by_virtual_threads;
-
-bool is_virtual(JNIEnv* jni, jthread thread) {
-  if (agent().jdk_major < 21) return false;
-  void* const* functions = *reinterpret_cast<void***>(jni);
-  return reinterpret_cast<IsVirtualThread>(functions[kIsVirtualThread])(jni, thread) == JNI_TRUE;
-}
 
 // Who blocks on what; the id is 32 bits of the thread's.
 struct Event {
@@ -49,7 +44,7 @@ struct Event {
 };
 
 Event event_of(JNIEnv* jni, jthread thread) {
-  return {jni, static_cast<uint32_t>(java_thread_id(jni, thread)), is_virtual(jni, thread)};
+  return {jni, static_cast<uint32_t>(java_thread_id(jni, thread)), is_virtual_thread(jni, thread)};
 }
 
 void begin(const Event& event, const ChunkFile& file, hw_blocker_kind kind, jobject object, uint32_t flags) {
@@ -70,12 +65,13 @@ Waiting* take_begun(const Event& event, const ChunkFile& file) {
 }
 
 void on_begin(JNIEnv* jni, jthread thread, hw_blocker_kind kind, jobject object, uint32_t flags) {
-  if (const ChunkFile* file = recording()) begin(event_of(jni, thread), *file, kind, object, flags);
+  const ChunkFile* file = recording();
+  if (file != nullptr && is_used(HookUse::kLocks)) begin(event_of(jni, thread), *file, kind, object, flags);
 }
 
 void on_end(JNIEnv* jni, jthread thread, hw_blocker_kind kind, jobject object) {
   const ChunkFile* file = recording();
-  if (file == nullptr) return;
+  if (file == nullptr || !is_used(HookUse::kLocks)) return;
   const Event event = event_of(jni, thread);
   // A virtual thread's notified wait ends with both a waited and an entered event on JDK 25: there an end without a
   // begin says nothing. Elsewhere it says that the thread was blocked before the agent came.
@@ -88,19 +84,26 @@ void on_end(JNIEnv* jni, jthread thread, hw_blocker_kind kind, jobject object) {
   if (waiting != nullptr) wait_ends(jni, waiting, 0);
 }
 
+// The causal profiler is told last that a wait begins and first that it ends: what it holds a thread up for is no wait.
 void JNICALL on_contended_enter(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject object) {
   on_begin(jni, thread, HW_BK_MONITOR, object, 0);
+  if (is_used(HookUse::kCausal)) causal::wait_begins(jni, thread);
 }
 
 void JNICALL on_contended_entered(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject object) {
+  if (is_used(HookUse::kCausal)) causal::wait_ends(jni, thread, causal::Ending::kWoken);
   on_end(jni, thread, HW_BK_MONITOR, object);
 }
 
 void JNICALL on_wait(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject object, jlong timeout_ms) {
   on_begin(jni, thread, HW_BK_WAIT, object, timeout_ms > 0 ? uint32_t{HW_BL_TIMED} : 0);
+  if (is_used(HookUse::kCausal)) causal::wait_begins(jni, thread, timeout_ms > 0);
 }
 
-void JNICALL on_waited(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject object, jboolean) {
+void JNICALL on_waited(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject object, jboolean timed_out) {
+  if (is_used(HookUse::kCausal)) {
+    causal::wait_ends(jni, thread, timed_out == JNI_TRUE ? causal::Ending::kTimedOut : causal::Ending::kWoken);
+  }
   on_end(jni, thread, HW_BK_WAIT, object);
 }
 
@@ -113,13 +116,16 @@ void add_monitor_callbacks(jvmtiEventCallbacks& callbacks) noexcept {
   callbacks.MonitorWaited = on_waited;
 }
 
-void set_monitor_events(bool on) noexcept {
+void set_monitor_events(bool on, HookUse use) noexcept {
   jvmtiEnv* jvmti = agent().jvmti;
+  const auto bit = static_cast<uint8_t>(use);
+  if (!on && (uses.fetch_and(static_cast<uint8_t>(~bit)) & ~bit) != 0) return;  // others go on
   jvmtiCapabilities capabilities{};
   capabilities.can_generate_monitor_events = 1;
   if (on) {
-    begun_by_virtual_threads.clear();
+    if (use == HookUse::kLocks) begun_by_virtual_threads.clear();
     if (jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return;
+    uses.fetch_or(bit);
   }
   // The ends first, and off last: what was seen to begin is seen to end.
   constexpr std::array<jvmtiEvent, 4> kEvents = {JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAITED,

@@ -44,6 +44,10 @@ uint64_t hash(std::string_view text) {
   return value;
 }
 
+// JNI's IsVirtualThread, by its place in the table of functions: the header we are compiled with may be older.
+constexpr size_t kIsVirtualThread = 234;
+using IsVirtualThread = jboolean(JNICALL*)(JNIEnv*, jobject);
+
 thread_local uint64_t announced_name = 0;  // hash of the calling thread's name when it began; 0: not seen to begin
 
 void announce(JNIEnv* jni, jthread thread, uint32_t tid, uint32_t flags, uint16_t type = HW_THREAD_START) {
@@ -92,6 +96,12 @@ bool find_thread_fields(JNIEnv* jni) noexcept {
 uint64_t java_thread_id(JNIEnv* jni, jthread thread) noexcept {
   if (agent().thread_tid == nullptr || thread == nullptr) return 0;
   return static_cast<uint64_t>(jni->GetLongField(thread, agent().thread_tid));
+}
+
+bool is_virtual_thread(JNIEnv* jni, jthread thread) noexcept {
+  if (agent().jdk_major < 21) return false;
+  void* const* functions = *reinterpret_cast<void***>(jni);
+  return reinterpret_cast<IsVirtualThread>(functions[kIsVirtualThread])(jni, thread) == JNI_TRUE;
 }
 
 void announce_thread(JNIEnv* jni, jthread thread) noexcept { announce(jni, thread, this_thread().tid, 0); }

@@ -14,6 +14,12 @@ int64_t part_of(int64_t a, int64_t b, int64_t c) noexcept {
   return static_cast<int64_t>(static_cast<double>(a) * (static_cast<double>(b) / static_cast<double>(c)));
 }
 
+void raise(std::atomic<uint32_t>& value, uint32_t least) noexcept {
+  uint32_t now = value.load(std::memory_order_relaxed);
+  while (now < least && !value.compare_exchange_weak(now, least, std::memory_order_release)) {
+  }
+}
+
 }  // namespace
 
 Ledger& ledger() noexcept { return the_ledger; }
@@ -50,9 +56,8 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
       sum->store(0, std::memory_order_relaxed);
     }
     for (auto& word : account.sampling) word.store(0, std::memory_order_relaxed);
-    uint32_t most = most_probes_.load(std::memory_order_relaxed);
-    while (most < probe && !most_probes_.compare_exchange_weak(most, probe, std::memory_order_release)) {
-    }
+    raise(most_probes_, probe);
+    raise(used_, (low + probe) % kAccounts + 1);
     account.java_id.store(java_id, std::memory_order_release);
     open_.fetch_add(1, std::memory_order_relaxed);
     return &account;
@@ -126,7 +131,13 @@ int64_t Ledger::owed_ns(const Account& account) const noexcept {
   return delay - std::max(account.paid.load(std::memory_order_relaxed), base);
 }
 
-// The thread itself, or its signal handler in the middle of that.
+bool Ledger::is_in_debt(Account& account) noexcept {
+  if (owed_ns(account) > 0) return true;
+  if (account.paid.load(std::memory_order_relaxed) < base_.load(std::memory_order_acquire)) add_paid(account, 0);
+  return false;
+}
+
+// The thread itself, its signal handler in the middle of that, or who saw it sleep.
 void Ledger::add_paid(Account& account, int64_t ns) noexcept {
   const int64_t delay = delay_.load(std::memory_order_acquire);
   const int64_t base = base_.load(std::memory_order_acquire);
@@ -185,13 +196,13 @@ void Ledger::woken(Account& account, int64_t now_ns) noexcept {
 }
 
 // The delay may be that of a later experiment than the wait's begin: then what accrued in the earlier one is forgiven.
-void Ledger::wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept {
+bool Ledger::wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept {
   const int64_t from = account.wait_from.exchange(0, std::memory_order_acq_rel);
-  if (from == 0 || ending == WaitEnding::kTimedOut) return;
+  if (from == 0 || ending == WaitEnding::kTimedOut) return false;
   int64_t until = delay_.load(std::memory_order_acquire);
   if (ending == WaitEnding::kAsMarked) {
     until = account.woken_at.load(std::memory_order_relaxed);
-    if (until == 0) return;
+    if (until == 0) return false;
     const int64_t woken_ns = account.woken_ns.load(std::memory_order_relaxed);
     if (woken_ns != 0) now_ns = std::min(now_ns, woken_ns);
   }
@@ -199,6 +210,7 @@ void Ledger::wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noex
   const int64_t excused = std::max(until, base) - std::max(from, base);
   if (excused > 0) add_paid(account, excused);
   if (account.wait_from_ns != 0 && now_ns > account.wait_from_ns) account.waited_ns += now_ns - account.wait_from_ns;
+  return true;
 }
 
 }  // namespace headway::agent::causal

@@ -72,7 +72,8 @@ class Ledger {
   uint32_t unprofiled_threads() const noexcept { return unprofiled_.load(std::memory_order_relaxed); }
   template <typename Do>
   void each(Do&& act) const noexcept {
-    for (uint32_t i = 0; accounts_ != nullptr && i < kAccounts && open_accounts() != 0; ++i) {
+    const uint32_t end = used_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < end; ++i) {
       if (static_cast<uint32_t>(accounts_[i].java_id.load(std::memory_order_acquire)) != 0) act(accounts_[i]);
     }
   }
@@ -96,6 +97,8 @@ class Ledger {
   // --- paying ---
   // < 0: credit, from having slept too long.
   int64_t owed_ns(const Account& account) const noexcept;
+  // False: nothing to pay; then Java code sees that by itself from now on.
+  bool is_in_debt(Account& account) noexcept;
   // What it spent on paying. `experiment`: that it paid in; if that is over, it is forgotten.
   void pay(Account& account, int64_t ns, uint32_t experiment) noexcept;
   // Takes from its debt what others' hits added while it was runnable without a CPU, and notes the clocks.
@@ -108,7 +111,8 @@ class Ledger {
   void wait_begins(Account& account, int64_t now_ns) noexcept;
   // By a thread of the program that has settled; only the first one of a wait counts.
   void woken(Account& account, int64_t now_ns) noexcept;
-  void wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept;
+  // True: a thread of the program woke it.
+  bool wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept;
 
   // --- for Java code: `paid >= delay` at these addresses: nothing is owed ---
   const std::atomic<int64_t>* delay_address() const noexcept { return &delay_; }
@@ -126,6 +130,7 @@ class Ledger {
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> unprofiled_{0};
   std::atomic<uint32_t> most_probes_{0};  // so far: find() looks no further
+  std::atomic<uint32_t> used_{0};         // places below this one
   Account* accounts_ = nullptr;
 };
 

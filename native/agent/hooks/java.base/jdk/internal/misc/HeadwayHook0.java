@@ -49,8 +49,14 @@ public final class HeadwayHook0 {
   /** Where a long array's elements begin. Set by the agent: Unsafe.arrayBaseOffset returns an int in some JDKs, a long in others. */
   private static long longsAt;
 
-  /** Set by the agent. */
+  /** Set by the agent: parks, wakings and holds are recorded. */
   private static boolean on;
+
+  /**
+   * Set by the agent: the causal profiler is told of parks and wakings, and may hold the thread up in these calls. Virtual
+   * threads that leave their carrier while parked tell it nothing: no OS thread stands still.
+   */
+  private static boolean causal;
 
   private HeadwayHook0() {}
 
@@ -64,10 +70,27 @@ public final class HeadwayHook0 {
 
   private static native void holdEnds(Object synchroniser, int hash, int thread);
 
+  private static native boolean parkBegins(int virtualThread, boolean isTimed);
+
+  private static native void parkEnds(int virtualThread, boolean isTimed);
+
+  private static native void unparks(int target);
+
+  private static native void releases();
+
   // --- platform threads ---
 
   @Hidden
   public static void park(Unsafe unsafe, boolean isAbsolute, long time) {
+    if (causal) {
+      parkCausally(unsafe, isAbsolute, time, 0);
+      return;
+    }
+    parkRecorded(unsafe, isAbsolute, time);
+  }
+
+  @Hidden
+  private static void parkRecorded(Unsafe unsafe, boolean isAbsolute, long time) {
     long waiting = on ? begins(isAbsolute || time != 0 ? TIMED : 0) : 0;
     if (waiting == 0) {
       unsafe.park(isAbsolute, time);
@@ -80,9 +103,27 @@ public final class HeadwayHook0 {
     }
   }
 
+  /** What the thread is held up for comes before the park that is recorded, so that it is no part of it. */
+  @Hidden
+  private static void parkCausally(Unsafe unsafe, boolean isAbsolute, long time, int virtualThread) {
+    boolean isTimed = isAbsolute || time != 0;
+    boolean isTold = causalParkBegins(virtualThread, isTimed);
+    try {
+      if (virtualThread == 0) {
+        parkRecorded(unsafe, isAbsolute, time);
+      } else {
+        unsafe.park(isAbsolute, time);
+      }
+    } finally {
+      if (isTold) {
+        causalParkEnds(virtualThread, isTimed);
+      }
+    }
+  }
+
   @Hidden
   public static void unpark(Unsafe unsafe, Object thread) {
-    if (on) {
+    if (on | causal) {
       waking(thread);
     }
     unsafe.unpark(thread);
@@ -135,7 +176,7 @@ public final class HeadwayHook0 {
 
   @Hidden
   public static void unparkVirtual(Thread thread) {
-    if (on) {
+    if (on | causal) {
       waking(thread);
     }
     VirtualThreads.unpark(thread);
@@ -172,7 +213,7 @@ public final class HeadwayHook0 {
 
   @Hidden
   public static void unparkVirtual(JavaLangAccess access, Thread thread) {
-    if (on) {
+    if (on | causal) {
       waking(thread);
     }
     access.unparkVirtualThread(thread);
@@ -184,6 +225,10 @@ public final class HeadwayHook0 {
     if (on) {
       notePinned();
     }
+    if (causal) {
+      parkCausally(unsafe, isAbsolute, time, idOf(Thread.currentThread()));
+      return;
+    }
     unsafe.park(isAbsolute, time);
   }
 
@@ -192,6 +237,9 @@ public final class HeadwayHook0 {
   @ForceInline
   @Hidden
   public static void setOwner(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    if (causal) {
+      beforeRelease(synchroniser, thread);
+    }
     U.putReference(synchroniser, OWNER, thread);
     if (on) {
       ownerChanged(synchroniser, thread);
@@ -215,6 +263,19 @@ public final class HeadwayHook0 {
       }
     } catch (VirtualMachineError ignored) {
       // no stack, no memory: this hold is not recorded
+    }
+  }
+
+  /** The last moment at which the lock is held: who waits for it must not get it before its holder has paid. */
+  @ForceInline
+  @Hidden
+  private static void beforeRelease(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    if (thread == null && hasQueue(synchroniser)) {
+      try {
+        releases();
+      } catch (VirtualMachineError ignored) {
+        // it pays later
+      }
     }
   }
 
@@ -302,9 +363,32 @@ public final class HeadwayHook0 {
   @Hidden
   private static void waking(Object thread) {
     try {
-      wakes(idOf(thread), idOf(Thread.currentThread()));
+      if (on) {
+        wakes(idOf(thread), idOf(Thread.currentThread()));
+      }
+      if (causal) {
+        unparks(idOf(thread));
+      }
     } catch (VirtualMachineError ignored) {
       // nobody is named as the waker
+    }
+  }
+
+  @Hidden
+  private static boolean causalParkBegins(int virtualThread, boolean isTimed) {
+    try {
+      return parkBegins(virtualThread, isTimed);
+    } catch (VirtualMachineError ignored) {
+      return false;
+    }
+  }
+
+  @Hidden
+  private static void causalParkEnds(int virtualThread, boolean isTimed) {
+    try {
+      parkEnds(virtualThread, isTimed);
+    } catch (VirtualMachineError ignored) {
+      // the thread's next wait takes this one's place
     }
   }
 

@@ -1,0 +1,295 @@
+// When threads of the program wait, wake others, begin and end (docs/decisions/0008-causal.md).
+//
+// Accounts belong to OS threads. A virtual thread that leaves its carrier while it waits has none of its own: what it
+// does counts for the carrier, and what accrues while it is away is nobody's.
+#include "agent/causal/blocking.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "agent/agent.h"
+#include "agent/causal/causal.h"
+#include "agent/causal/ledger.h"
+#include "agent/causal/settle.h"
+#include "agent/hooks.h"
+#include "agent/locks.h"
+#include "agent/monitors.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr int kUnmountsOnMonitors = 24;      // JDK: a virtual thread leaves its carrier there too (JEP 491)
+constexpr int64_t kTimedWaitNs = 1'000'000;  // shorter ones are no blocked samples
+
+// Touched when the thread begins or first waits, so that a signal handler on it causes no allocation of it.
+struct Here {
+  Account* account = nullptr;
+  uint32_t sought = 0;        // in which recording; the account of a thread that lived before it is found by its number
+  int64_t timed_from_ns = 0;  // when a wait with a time limit began
+};
+thread_local Here here;
+
+std::atomic<uint32_t> recording_number{0};
+std::atomic<uint64_t> late{0};
+std::atomic<uint32_t> threads_seen{0};
+// Of threads that ended; those of living ones are in their accounts.
+std::atomic<int64_t> ended_spun_ns{0};
+std::atomic<int64_t> ended_slept_ns{0};
+std::atomic<int64_t> ended_overslept_ns{0};
+
+// Virtual threads that wait without leaving their carriers: id in the upper half, the carrier's account + 1 below. One
+// that another one overwrites counts as woken by time.
+std::array<std::atomic<uint64_t>, 256> pinned;
+
+uint32_t this_tid() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+// The time, where it matters: when nobody can owe anything it is not asked for.
+int64_t time_if_delayed() noexcept { return ledger().has_delays() ? now_ns() : 0; }
+
+// Not in a signal handler.
+Account* account_here() noexcept {
+  const uint32_t number = recording_number.load(std::memory_order_relaxed);
+  if (here.account == nullptr && here.sought != number) {
+    here.sought = number;
+    here.account = ledger().find_tid(this_tid());
+  }
+  return here.account;
+}
+
+// --- whose threads --------------------------------------------------------------------------------------------------
+
+// The JVM's own threads, and headway's, are in its own thread groups; carriers of virtual threads, which are as well,
+// run the program.
+bool is_programs(JNIEnv* jni, jthread thread) {
+  jvmtiEnv* jvmti = agent().jvmti;
+  jvmtiThreadInfo info{};
+  if (jvmti->GetThreadInfo(thread, &info) != JVMTI_ERROR_NONE) return false;
+  jvmtiThreadGroupInfo group{};
+  bool is_jvms = info.thread_group == nullptr;  // it has ended
+  if (!is_jvms && jvmti->GetThreadGroupInfo(info.thread_group, &group) == JVMTI_ERROR_NONE) {
+    const std::string_view name = group.name == nullptr ? "" : group.name;
+    is_jvms = (group.parent == nullptr && name == "system") || name == "InnocuousThreadGroup";
+    jvmti->Deallocate(reinterpret_cast<unsigned char*>(group.name));
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+  jni->DeleteLocalRef(info.thread_group);
+  jni->DeleteLocalRef(info.context_class_loader);
+  jni->DeleteLocalRef(group.parent);
+  return !is_jvms;
+}
+
+Account* open_account(JNIEnv* jni, jthread thread, uint32_t tid) {
+  const uint64_t java_id = java_thread_id(jni, thread);
+  if (java_id == 0 || tid == 0 || !is_programs(jni, thread)) return nullptr;
+  if (Account* account = ledger().find(static_cast<uint32_t>(java_id))) {  // seen among those that lived already
+    account->tid.store(tid, std::memory_order_relaxed);
+    return account;
+  }
+  threads_seen.fetch_add(1, std::memory_order_relaxed);
+  return ledger().open(java_id, tid);
+}
+
+// Those that began before the recording. 0: it ended meanwhile, or has not begun.
+void open_living(JNIEnv* jni) {
+  jint count = 0;
+  jthread* threads = nullptr;
+  if (agent().thread_eetop == nullptr) return;
+  if (agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    const jlong eetop = jni->GetLongField(threads[i], agent().thread_eetop);
+    const pid_t tid = agent().hotspot.os_thread_id(eetop);
+    const bool is_alive = jni->GetLongField(threads[i], agent().thread_eetop) == eetop && tid > 0;
+    if (is_alive) open_account(jni, threads[i], static_cast<uint32_t>(tid));
+    jni->DeleteLocalRef(threads[i]);
+  }
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(threads));
+}
+
+int cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
+}
+
+// --- waits ----------------------------------------------------------------------------------------------------------
+
+// True where the calling OS thread itself will stand still.
+bool stays(JNIEnv* jni, jthread thread) {
+  return agent().jdk_major < kUnmountsOnMonitors || !is_virtual_thread(jni, thread);
+}
+
+void begin(Account& account, bool is_timed) {
+  settle(account);
+  here.timed_from_ns = is_timed ? now_ns() : 0;
+  ledger().wait_begins(account, is_timed ? here.timed_from_ns : time_if_delayed());
+}
+
+// A wait that ended by its time: it is what a faster program would have less of, and its thread owes what accrued.
+void end(JNIEnv* jni, Account& account, WaitEnding ending) {
+  const int64_t from_ns = here.timed_from_ns;
+  if (ledger().wait_ends(account, ending, time_if_delayed())) return;
+  if (from_ns != 0 && is_on()) {
+    const int64_t waited_ns = now_ns() - from_ns;
+    if (waited_ns >= kTimedWaitNs) timed_wait_ended(jni, account, waited_ns);
+  }
+  settle(account);
+}
+
+Account* pinned_account(uint32_t java_id) {
+  const uint64_t entry = pinned[java_id % pinned.size()].load(std::memory_order_acquire);
+  if (entry >> 32 != java_id) return nullptr;
+  return const_cast<Account*>(ledger().accounts()) + (static_cast<uint32_t>(entry) - 1);
+}
+
+void add_to_ended(const Account& account) {
+  ended_spun_ns.fetch_add(account.spun_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  ended_slept_ns.fetch_add(account.slept_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  ended_overslept_ns.fetch_add(account.overslept_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// --- on and off -----------------------------------------------------------------------------------------------------
+
+bool start_blocking(JNIEnv* jni) noexcept {
+  if (!ledger().reserve()) return false;
+  ledger().set_cores(cores());
+  ledger().begin_experiment();
+  recording_number.fetch_add(1);
+  open_living(jni);
+  if (!install_hooks(jni, HookUse::kCausal)) return false;
+  set_monitor_events(true, HookUse::kCausal);
+  return true;
+}
+
+void stop_blocking(JNIEnv* jni) noexcept {
+  ledger().begin_experiment();
+  if (jni != nullptr) switch_hooks(jni, false, HookUse::kCausal);
+  set_monitor_events(false, HookUse::kCausal);
+}
+
+// --- threads --------------------------------------------------------------------------------------------------------
+
+Account* this_account() noexcept { return here.account; }
+
+void thread_begins(JNIEnv* jni, jthread thread) noexcept {
+  here = {open_account(jni, thread, this_tid()), recording_number.load(std::memory_order_relaxed), 0};
+  if (here.account == nullptr) return;
+  ledger().look(*here.account, read_clocks());
+  arm_timer(*here.account, this_tid());
+}
+
+void thread_ends(JNIEnv*, jthread) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr) return;
+  settle(*account);
+  disarm_timer(*account);
+  here.account = nullptr;
+  add_to_ended(*account);
+  ledger().close(*account);
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void wait_begins(JNIEnv* jni, jthread thread, bool is_timed) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr) return;
+  if (stays(jni, thread)) {
+    begin(*account, is_timed);
+  } else {
+    settle(*account);
+  }
+}
+
+void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr || !is_waiting(*account) || !stays(jni, thread)) return;
+  end(jni, *account, ending == Ending::kWoken ? WaitEnding::kWoken : WaitEnding::kTimedOut);
+}
+
+bool park_begins(jint alias, bool is_timed) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr) return false;
+  const auto java_id = static_cast<uint32_t>(alias);
+  if (java_id != 0) {
+    const auto place = static_cast<uint32_t>(account - ledger().accounts()) + 1;
+    pinned[java_id % pinned.size()].store(uint64_t{java_id} << 32 | place, std::memory_order_release);
+  }
+  begin(*account, is_timed);
+  return true;
+}
+
+void park_ends(JNIEnv* jni, jint alias, bool is_timed) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr) return;
+  if (!is_timed) here.timed_from_ns = 0;
+  end(jni, *account, WaitEnding::kAsMarked);
+  if (alias != 0) pinned[static_cast<uint32_t>(alias) % pinned.size()].store(0, std::memory_order_release);
+}
+
+void before_waking() noexcept {
+  if (Account* const account = account_here()) settle(*account);
+}
+
+void waking(uint32_t java_id) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr) return;  // a thread of the JVM, which pays nothing: as a timer would
+  settle(*account);
+  Account* woken = ledger().find(java_id);
+  if (woken == nullptr) woken = pinned_account(java_id);
+  if (woken != nullptr) ledger().woken(*woken, time_if_delayed());
+}
+
+// --- what experiments and samples ask -------------------------------------------------------------------------------
+
+void begin_epoch(bool spin) noexcept {
+  set_spinning(spin);
+  ledger().begin_experiment();
+}
+
+void cause_delay(Account& account, int64_t delay_ns) noexcept {
+  ledger().hit(account, delay_ns, ledger().experiment());
+}
+
+int64_t epoch_delay_ns() noexcept { return ledger().delay_ns(); }
+const std::atomic<int64_t>& epoch_delay_word() noexcept { return *ledger().delay_address(); }
+
+Payments payments() noexcept {
+  Payments sums{late.load(std::memory_order_relaxed), ended_spun_ns.load(std::memory_order_relaxed),
+                ended_slept_ns.load(std::memory_order_relaxed), ended_overslept_ns.load(std::memory_order_relaxed),
+                threads_seen.load(std::memory_order_relaxed)};
+  ledger().each([&](const Account& account) {
+    sums.spin_ns += account.spun_ns.load(std::memory_order_relaxed);
+    sums.slept_ns += account.slept_ns.load(std::memory_order_relaxed);
+    sums.overslept_ns += account.overslept_ns.load(std::memory_order_relaxed);
+  });
+  return sums;
+}
+
+uint32_t program_threads(uint32_t* tids, uint32_t room) noexcept {
+  uint32_t count = 0;
+  ledger().each([&](const Account& account) {
+    const uint32_t tid = account.tid.load(std::memory_order_relaxed);
+    if (tid != 0 && count < room) tids[count++] = tid;
+  });
+  return count;
+}
+
+void settle_sample(Account& account, bool may_pay) noexcept {
+  if (may_pay) {
+    settle(account, kSliceNs);
+  } else if (ledger().is_in_debt(account)) {
+    late.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+bool is_waiting(const Account& account) noexcept { return account.wait_from.load(std::memory_order_relaxed) != 0; }
+int64_t spun_ns(const Account& account) noexcept { return account.spun_ns.load(std::memory_order_relaxed); }
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,104 @@
+#include "agent/causal/settle.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/clock.h"
+
+namespace headway::agent::causal {
+namespace {
+
+// Linux wakes sleepers up to 50 microseconds late (the default timer slack): the last bit is spun.
+constexpr int64_t kSlackNs = 60'000;
+constexpr int64_t kShortestSleepNs = 2 * kSlackNs;
+
+std::atomic<bool> is_spinning{false};
+std::atomic<uint64_t> unknown{0};
+
+// The second number of "cpu_ns run_delay_ns timeslices". By system calls: the C library's may be interposed, and its
+// sleeps are cancellation points.
+int64_t read_run_delay() noexcept {
+  const long file = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  char text[96];
+  const long length = syscall(SYS_read, file, text, sizeof(text));
+  syscall(SYS_close, file);
+  long at = 0;
+  while (at < length && text[at] != ' ') ++at;
+  if (++at >= length) return -1;
+  int64_t value = 0;
+  for (; at < length && text[at] >= '0' && text[at] <= '9'; ++at) value = 10 * value + (text[at] - '0');
+  return value;
+}
+
+// Returns what it took.
+int64_t sleep_for(int64_t ns) noexcept {
+  const int64_t from_ns = monotonic_ns();
+  const timespec time{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, nullptr);
+  return monotonic_ns() - from_ns;
+}
+
+void add(std::atomic<int64_t>& sum, int64_t ns) noexcept { sum.fetch_add(ns, std::memory_order_relaxed); }
+
+// By CPU time: while the thread stands in a queue for a core, others have that core, and nothing is paid. What was
+// spent since `from_cpu_ns` (on reading clocks) counts.
+void spin(Account& account, int64_t owed_ns, int64_t from_cpu_ns, uint32_t experiment) noexcept {
+  int64_t spent_ns = thread_cpu_ns() - from_cpu_ns;
+  while (spent_ns < owed_ns && ledger().experiment() == experiment) spent_ns = thread_cpu_ns() - from_cpu_ns;
+  add(account.spun_ns, spent_ns);
+  ledger().pay(account, spent_ns, experiment);
+}
+
+// By the wall's clock: what it overslept is to its credit.
+void sleep(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experiment) noexcept {
+  for (;;) {
+    const int64_t left_ns = owed_ns - (monotonic_ns() - from.wall_ns);
+    if (left_ns <= 0 || ledger().experiment() != experiment) break;
+    if (left_ns < kShortestSleepNs) continue;
+    const int64_t asked_ns = std::min(left_ns - kSlackNs, kSliceNs);
+    const int64_t took_ns = sleep_for(asked_ns);
+    add(account.slept_ns, std::min(asked_ns, took_ns));
+    add(account.overslept_ns, std::max<int64_t>(took_ns - asked_ns, 0));
+  }
+  const Clocks now = read_clocks();
+  add(account.spun_ns, now.cpu_ns - from.cpu_ns);
+  ledger().pay(account, now.wall_ns - from.wall_ns, experiment);
+  // Having waited for a core after waking was part of the payment: no excuse for anything later.
+  ledger().look(account, now);
+}
+
+}  // namespace
+
+void set_spinning(bool spin) noexcept { is_spinning.store(spin, std::memory_order_relaxed); }
+uint64_t unknown_run_delays() noexcept { return unknown.load(std::memory_order_relaxed); }
+
+Clocks read_clocks() noexcept {
+  Clocks clocks{monotonic_ns(), thread_cpu_ns(), read_run_delay()};
+  if (clocks.run_delay_ns < 0) unknown.fetch_add(1, std::memory_order_relaxed);
+  return clocks;
+}
+
+void settle(Account& account, int64_t most_ns) noexcept {
+  if (!ledger().is_in_debt(account) || account.is_settling.exchange(true, std::memory_order_acquire)) return;
+  const int saved_errno = errno;
+  const uint32_t experiment = ledger().experiment();
+  const Clocks from = read_clocks();
+  ledger().excuse(account, from);
+  const int64_t owed_ns = std::min(ledger().owed_ns(account), most_ns);
+  // Reading clocks has cost more than many debts: spinning for less than nothing accounts for that.
+  if (is_spinning.load(std::memory_order_relaxed) || owed_ns < kShortestSleepNs) {
+    spin(account, owed_ns, from.cpu_ns, experiment);
+  } else {
+    sleep(account, owed_ns, from, experiment);
+  }
+  account.is_settling.store(false, std::memory_order_release);
+  errno = saved_errno;
+}
+
+}  // namespace headway::agent::causal
