@@ -10,7 +10,7 @@ class CoreWaits {
  public:
   void begin() noexcept;
   void end() noexcept;
-  // Between begin and end; of all threads, where some were looked at.
+  // Between begin and end, of the threads that were there at both; of 32 of them, where there are more.
   int64_t waited_ns() const noexcept { return waited_ns_; }
   // Of the time that threads ran or wanted to.
   double waited_share() const noexcept {

@@ -18,6 +18,7 @@
 #include "agent/causal/notes.h"
 #include "agent/causal/options.h"
 #include "agent/causal/planner.h"
+#include "agent/causal/settle.h"
 #include "agent/causal/tally.h"
 #include "agent/raw_monitor.h"
 
@@ -32,6 +33,7 @@ constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sle
 constexpr jlong kPatienceMs = 5'000;
 constexpr int64_t kSwiftNs = 100'000;  // reading all points takes less, if nobody takes the core away
 constexpr int kSwiftTries = 5;
+constexpr int kTicksOfCrowd = 5;   // between looks at that, in a run that is one experiment
 constexpr double kCrowded = 0.10;  // share of waiting for a core from which on payments spin
 constexpr double kRoomy = 0.05;    // and down to which they go on doing so
 
@@ -191,6 +193,16 @@ class Experiment {
     self.active = active_;
   }
 
+  // And how its threads pay changes with how crowded cores are. Returns the share of waiting for one, lately.
+  double look_at_cores(double crowded) {
+    waits_.end();
+    waited_ns_ += waits_.waited_ns();
+    const double share = waits_.waited_share();
+    waits_.begin();
+    if (spin_ != (share > crowded)) set_spinning(spin_ = !spin_);
+    return share;
+  }
+
   // Returns the visits of the point that was visited most.
   uint64_t end(bool is_complete) {
     const Reading end = read_points();
@@ -225,7 +237,7 @@ class Experiment {
     add("hits", static_cast<int64_t>(counts.hits.load()));
     add("samples", static_cast<int64_t>(counts.samples.load()));
     add("sampled_ns", counts.sampled_ns);
-    add("waited_ns", waits_.waited_ns());
+    add("waited_ns", waited_ns_ + waits_.waited_ns());
     add("spin", spin_ ? 1 : 0);
     fields += ",\"visits\":[";
     for (size_t point = 0; point < end.points.size(); ++point) {
@@ -245,6 +257,7 @@ class Experiment {
   Active active_;
   bool spin_;
   CoreWaits waits_;
+  int64_t waited_ns_ = 0;  // before the last look at the cores
   Reading begin_;
   int64_t begin_clock_ns_ = 0;
 };
@@ -260,8 +273,10 @@ class Loop {
       for (bool goes_on = wait(now_ns() + causal_spec().warmup_ns); goes_on;) goes_on = step();
       return;
     }
-    while (wait(now_ns() + kTickNs)) {
-      if (whole) whole->aim(asked_target());
+    for (int tick = 0; wait(now_ns() + kTickNs); ++tick) {
+      if (!whole) continue;
+      whole->aim(asked_target());
+      if (tick % kTicksOfCrowd == 0) crowd_ = whole->look_at_cores(crowd_ > kRoomy ? kRoomy : kCrowded);
     }
     if (whole) whole->end(self.program_ends);
   }
