@@ -98,6 +98,9 @@ void HotSpot::note_field(std::string_view type, std::string_view field, uint64_t
   const auto at = static_cast<int64_t>(offset);
   // JDK 25 moved _osthread from JavaThread to Thread; JavaThread begins with Thread, so either offset fits.
   if ((type == "JavaThread" || type == "Thread") && field == "_osthread") osthread_ = at;
+  if (type == "JavaThread" && field == "_thread_state") thread_state_ = at;
+  if (type == "CodeCache" && field == "_low_bound") code_low_ = reinterpret_cast<char**>(address);
+  if (type == "CodeCache" && field == "_high_bound") code_high_ = reinterpret_cast<char**>(address);
   if (type == "OSThread" && field == "_thread_id") thread_id_ = at;
   if (type == "Universe" && field == "_collectedHeap") heap_ = reinterpret_cast<char**>(address);
   if (type == "PerfMemory" && field == "_start") perf_start_ = reinterpret_cast<char**>(address);
@@ -144,6 +147,16 @@ pid_t HotSpot::os_thread_id(int64_t eetop) const noexcept {
   if (!safe_read(reinterpret_cast<const char*>(eetop) + osthread_, &os_thread, sizeof(os_thread))) return 0;
   if (os_thread == nullptr || !safe_read(os_thread + thread_id_, &tid, sizeof(tid))) return 0;
   return tid;
+}
+
+int HotSpot::thread_state(const void* java_thread) const noexcept {
+  if (java_thread == nullptr || thread_state_ < 0) return -1;
+  return load_at<int>(static_cast<const char*>(java_thread) + thread_state_);
+}
+
+bool HotSpot::is_in_code_cache(uintptr_t pc) const noexcept {
+  return code_low_ != nullptr && code_high_ != nullptr && pc >= reinterpret_cast<uintptr_t>(*code_low_) &&
+         pc < reinterpret_cast<uintptr_t>(*code_high_);
 }
 
 char* HotSpot::flag(std::string_view name) const noexcept {

@@ -28,6 +28,14 @@ class HotSpot {
   // moment: the caller reads eetop again afterwards and trusts the answer only if it has not changed.
   pid_t os_thread_id(int64_t eetop) const noexcept;
 
+  // Where a thread is, as HotSpot sees it (JavaThreadState); anything else: unknown or on the way between two.
+  static constexpr int kInNative = 4;
+  static constexpr int kInJava = 8;
+  static constexpr int kBlocked = 10;
+  int thread_state(const void* java_thread) const noexcept;  // -1: unknown
+  // Compiled code, interpreter, stubs: nothing there holds a lock of the JVM's own.
+  bool is_in_code_cache(uintptr_t pc) const noexcept;
+
   // A boolean -XX flag's value now (whoever set it), if there is such a flag.
   std::optional<bool> bool_flag(std::string_view name) const noexcept;
 
@@ -64,6 +72,9 @@ class HotSpot {
   int64_t flag_origin_ = -1;
   int64_t osthread_ = -1;
   int64_t thread_id_ = -1;
+  int64_t thread_state_ = -1;
+  char** code_low_ = nullptr;
+  char** code_high_ = nullptr;
   char** heap_ = nullptr;
   char** perf_start_ = nullptr;
   Counter cause_;

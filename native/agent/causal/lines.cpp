@@ -1,0 +1,256 @@
+#include "agent/causal/lines.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/causal/causal.h"
+#include "agent/causal/method_table.h"
+#include "agent/causal/options.h"
+#include "agent/causal/scope.h"
+#include "agent/spin.h"
+#include "agent/text.h"
+
+namespace headway::agent::causal {
+
+struct KnownClass;
+
+// Of one name: all overloads.
+struct KnownName {
+  const KnownClass* owner;
+  std::string name;
+  uint32_t id;
+};
+
+struct KnownLine {
+  const KnownClass* owner;
+  const KnownName* method;  // the first that was seen to have it
+  int32_t number;
+  std::atomic<uint32_t> id{0};  // given when it is first sampled or asked for
+};
+
+struct KnownClass {
+  std::string name;
+  std::string file;
+  std::map<int32_t, KnownLine*> lines;
+  std::map<std::string, KnownName*, std::less<>> methods;
+};
+
+// A stretch of bytecode that belongs to a line.
+struct Stretch {
+  jint start;
+  KnownLine* line;
+};
+
+struct KnownMethod {
+  const KnownName* name;
+  uint32_t count;
+  const Stretch* stretches;  // sorted by start
+};
+
+namespace {
+
+constexpr uint32_t kMostMethods = 1U << 20;
+
+struct Lines {
+  std::mutex mutex;  // guards all but what handlers read; never held across a call into the JVM
+  std::map<std::string, KnownClass*, std::less<>> classes;
+  uint32_t last_method = 0;
+  MethodTable<KnownMethod> methods;
+  std::atomic<uint32_t> next_line{kFirstLine};
+  std::atomic<uint32_t> class_count{0};
+  std::array<std::atomic<KnownLine*>, kMostLines> by_id{};
+};
+Lines& lines() {
+  static Lines* const instance = new Lines;
+  return *instance;
+}
+// What handlers reach it by: the function above may be about to make it.
+std::atomic<Lines*> published{nullptr};
+
+// [signal] 0: there are too many lines.
+uint32_t id_of(Lines& all, KnownLine& line) noexcept {
+  if (const uint32_t known = line.id.load(std::memory_order_acquire)) return known;
+  const uint32_t fresh = all.next_line.fetch_add(1, std::memory_order_relaxed);
+  if (fresh >= kMostLines) {
+    all.next_line.store(kMostLines, std::memory_order_relaxed);
+    return kNoLine;
+  }
+  uint32_t before = 0;
+  // Two threads at once: the number of the second one stays unused.
+  if (!line.id.compare_exchange_strong(before, fresh, std::memory_order_acq_rel)) return before;
+  all.by_id[fresh].store(&line, std::memory_order_release);
+  return fresh;
+}
+
+// --- one class -------------------------------------------------------------------------------------------------------
+
+// What JVMTI says about a method, copied before any lock is taken.
+struct MethodFacts {
+  jmethodID id;
+  std::string name;
+  std::vector<jvmtiLineNumberEntry> lines;
+};
+
+std::string utf8(const char* text) {
+  std::string out(std::string_view(text).size() * 3 / 2 + 4, '\0');
+  out.resize(to_utf8(text, out.data(), out.size()));
+  return out;
+}
+
+void free_jvmti(jvmtiEnv* jvmti, void* memory) {
+  if (memory != nullptr) jvmti->Deallocate(static_cast<unsigned char*>(memory));
+}
+
+MethodFacts facts_of(jvmtiEnv* jvmti, jmethodID method) {
+  MethodFacts facts{method, {}, {}};
+  char* name = nullptr;
+  if (jvmti->GetMethodName(method, &name, nullptr, nullptr) == JVMTI_ERROR_NONE) facts.name = utf8(name);
+  free_jvmti(jvmti, name);
+  jint count = 0;
+  jvmtiLineNumberEntry* entries = nullptr;
+  if (jvmti->GetLineNumberTable(method, &count, &entries) == JVMTI_ERROR_NONE) {
+    facts.lines.assign(entries, entries + count);
+    free_jvmti(jvmti, entries);
+  }
+  std::stable_sort(facts.lines.begin(), facts.lines.end(),
+                   [](const auto& a, const auto& b) { return a.start_location < b.start_location; });
+  return facts;
+}
+
+KnownName* name_of(Lines& all, KnownClass& owner, const std::string& name) {
+  KnownName*& known = owner.methods[name];
+  if (known == nullptr) {
+    if (all.last_method < kMostMethods) ++all.last_method;
+    known = new KnownName{&owner, name, all.last_method};
+  }
+  return known;
+}
+
+KnownLine* line_of(KnownClass& owner, const KnownName* method, int32_t number) {
+  // Without numbers each method is a line of its own; their keys are below all numbers.
+  const int32_t key = number > 0 ? number : -static_cast<int32_t>(method->id);
+  KnownLine*& known = owner.lines[key];
+  if (known == nullptr) known = new KnownLine{&owner, method, std::max(number, 0)};
+  return known;
+}
+
+void add_method(Lines& all, KnownClass& owner, const MethodFacts& facts) {
+  KnownName* const name = name_of(all, owner, facts.name);
+  std::vector<Stretch> stretches;
+  for (const jvmtiLineNumberEntry& entry : facts.lines) {
+    stretches.push_back({static_cast<jint>(entry.start_location), line_of(owner, name, entry.line_number)});
+  }
+  if (stretches.empty()) stretches.push_back({0, line_of(owner, name, 0)});
+  auto* const copy = new Stretch[stretches.size()];
+  std::copy(stretches.begin(), stretches.end(), copy);
+  auto* const method = new KnownMethod{name, static_cast<uint32_t>(stretches.size()), copy};
+  all.methods.put(reinterpret_cast<uintptr_t>(facts.id), method);
+}
+
+// Classes that the JVM or a library makes at run time and that stand between a line and its lambda, or a proxy and what
+// it calls: who calls them is charged.
+bool is_made_up(std::string_view name) {
+  return name.find("$$Lambda") != std::string_view::npos || name.find(".0x") != std::string_view::npos ||
+         name.find("/0x") != std::string_view::npos || name.find("$Proxy") != std::string_view::npos;
+}
+
+}  // namespace
+
+FramePlace place_of(jmethodID method, jint bci) noexcept {
+  Lines* const all = published.load(std::memory_order_acquire);
+  if (all == nullptr || method == nullptr) return {};
+  const KnownMethod* const known = all->methods.find(reinterpret_cast<uintptr_t>(method));
+  if (known == nullptr) return {};
+  const Stretch* const end = known->stretches + known->count;
+  const Stretch* at = std::upper_bound(known->stretches, end, bci,
+                                       [](jint wanted, const Stretch& stretch) { return wanted < stretch.start; });
+  if (at != known->stretches) --at;
+  return {id_of(*all, *at->line), known->name->id};
+}
+
+uint32_t method_of(jmethodID method) noexcept {
+  Lines* const all = published.load(std::memory_order_acquire);
+  if (all == nullptr || method == nullptr) return 0;
+  const KnownMethod* const known = all->methods.find(reinterpret_cast<uintptr_t>(method));
+  return known == nullptr ? 0 : known->name->id;
+}
+
+void note_class_lines(jvmtiEnv* jvmti, jclass type, std::string_view name) noexcept {
+  if (is_made_up(name) || !in_scope(causal_spec().scope, name)) return;
+  jint count = 0;
+  jmethodID* methods = nullptr;
+  // This makes the jmethodIDs, without which AsyncGetCallTrace leaves a frame's method out.
+  if (jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return;
+  std::vector<MethodFacts> facts;
+  for (jint i = 0; i < count; ++i) facts.push_back(facts_of(jvmti, methods[i]));
+  free_jvmti(jvmti, methods);
+  char* file = nullptr;
+  const bool has_file = jvmti->GetSourceFileName(type, &file) == JVMTI_ERROR_NONE;
+  Lines& all = lines();
+  {
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    KnownClass*& known = all.classes[std::string(name)];
+    if (known == nullptr) {
+      known = new KnownClass{std::string(name), has_file ? utf8(file) : std::string(), {}, {}};
+      all.class_count.fetch_add(1, std::memory_order_relaxed);
+    }
+    for (const MethodFacts& method : facts) add_method(all, *known, method);
+  }
+  free_jvmti(jvmti, file);
+  published.store(&all, std::memory_order_release);
+}
+
+void note_loaded_classes(jvmtiEnv* jvmti, JNIEnv* jni) noexcept {
+  jint count = 0;
+  jclass* classes = nullptr;
+  if (jvmti->GetLoadedClasses(&count, &classes) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    char* signature = nullptr;
+    if (jvmti->GetClassSignature(classes[i], &signature, nullptr) == JVMTI_ERROR_NONE && signature[0] == 'L') {
+      std::string name(signature + 1);
+      if (!name.empty()) name.pop_back();
+      std::replace(name.begin(), name.end(), '/', '.');
+      note_class_lines(jvmti, classes[i], name);
+    }
+    free_jvmti(jvmti, signature);
+    jni->DeleteLocalRef(classes[i]);
+  }
+  free_jvmti(jvmti, classes);
+}
+
+uint32_t classes_in_scope() noexcept { return lines().class_count.load(std::memory_order_relaxed); }
+
+uint32_t line_limit() noexcept { return std::min(lines().next_line.load(std::memory_order_acquire), kMostLines); }
+
+bool line_facts(uint32_t line, LineFacts& facts) noexcept {
+  if (line < kFirstLine || line >= kMostLines) return false;
+  const KnownLine* const known = lines().by_id[line].load(std::memory_order_acquire);
+  if (known == nullptr) return false;
+  facts = {known->owner->name, known->method->name, known->owner->file, known->number, known->method->id};
+  return true;
+}
+
+uint32_t find_line(std::string_view class_name, int32_t line) noexcept {
+  Lines& all = lines();
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto owner = all.classes.find(class_name);
+  if (owner == all.classes.end()) return 0;
+  const auto found = owner->second->lines.find(line);
+  return found == owner->second->lines.end() || line <= 0 ? 0 : id_of(all, *found->second);
+}
+
+uint32_t find_method(std::string_view class_name, std::string_view method) noexcept {
+  Lines& all = lines();
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto owner = all.classes.find(class_name);
+  if (owner == all.classes.end()) return 0;
+  const auto found = owner->second->methods.find(method);
+  return found == owner->second->methods.end() ? 0 : found->second->id;
+}
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,45 @@
+// Which line a frame is in, for signal handlers: methods of classes in scope by their jmethodID, with copies of their
+// line tables, and dense ids for lines and methods.
+//
+// A line belongs to a class by its name and has the number that the class file says: also in lambda bodies (methods
+// lambda$...), in Kotlin's inlined code (whose numbers go past the end of the file: the source map that would tell the
+// original place is not looked at, and JVMTI does not either) and in Scala's. A class without line numbers has one line
+// per method, number 0. Overloads are one method; classes of the same name from different loaders are one class.
+//
+// Nothing is ever freed: a frame may be looked up at any time. Up to JDK 25 a jmethodID is not reused when its class
+// goes away (agent/stacks.cpp says more), so a table's key stays what it was. A redefined class keeps its ids while its
+// lines move: until it is prepared anew, samples in it are attributed by its first line table.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace headway::agent::causal {
+
+constexpr uint32_t kNoLine = 0;
+constexpr uint32_t kUnreadLine = 1;
+constexpr uint32_t kFirstLine = 2;
+
+struct KnownMethod;
+
+struct FramePlace {
+  uint32_t line = kNoLine;
+  uint32_t method = 0;  // 0: out of scope
+};
+
+// [signal] Where a frame is; no line if its method is not in scope. `bci` < 0: a native method.
+FramePlace place_of(jmethodID method, jint bci) noexcept;
+// [signal] The method only, without giving its line an id.
+uint32_t method_of(jmethodID method) noexcept;
+
+// Live phase: classes that are loaded already.
+void note_loaded_classes(jvmtiEnv* jvmti, JNIEnv* jni) noexcept;
+// The same as note_class, for one.
+void note_class_lines(jvmtiEnv* jvmti, jclass type, std::string_view name) noexcept;
+uint32_t classes_in_scope() noexcept;
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,430 @@
+// The handler of sampling, and the threads that are sampled.
+//
+// The signal is SIGSTKFLT where nobody uses it, which is nearly everywhere: Linux never sends it. SIGPROF belongs to
+// other profilers and to programs that profile themselves, which may come later than we do.
+//
+// A handler finds its thread by its OS id: thread-local storage of a library that was loaded late may be allocated at
+// its first use, which a handler must not do.
+#include "agent/causal/sampling.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/causal/ledger.h"
+#include "agent/causal/lines.h"
+#include "agent/causal/options.h"
+#include "agent/clock.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr uint32_t kBuckets = 1U << 14;
+constexpr uint32_t kMostProbes = 256;
+constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
+constexpr jint kFewFrames = 16;
+constexpr jint kManyFrames = 128;
+
+struct Sampling {
+  std::mutex mutex;  // guards all but what handlers read
+  std::array<std::atomic<Sampled*>, kBuckets> buckets{};
+  std::vector<Sampled*> all;   // ever made
+  std::vector<Sampled*> free;  // of them
+  jvmtiEnv* jvmti = nullptr;   // an environment of its own, for an event that nobody else is to see
+  ptrdiff_t jni_offset = 0;    // of the JNIEnv within its JavaThread; 0: unknown
+  std::atomic<bool> is_on{false};
+  std::atomic<int> signal{0};
+  std::atomic<uint64_t> samples{0};
+  std::atomic<int64_t> out_of_scope_ns{0};
+  std::atomic<int64_t> unread_ns{0};
+  std::atomic<uint32_t> without_timer{0};
+  std::atomic<bool> is_given_up_told{false};
+};
+Sampling& sampling() {
+  static Sampling* const instance = new Sampling;
+  return *instance;
+}
+std::atomic<Sampling*> published{nullptr};  // for handlers
+
+uint32_t this_tid() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+// [signal]
+Sampled* find(uint32_t tid) noexcept {
+  Sampling* const self = published.load(std::memory_order_acquire);
+  if (self == nullptr) return nullptr;
+  Sampled* at = self->buckets[tid % kBuckets].load(std::memory_order_acquire);
+  // The way may lead astray while another thread of the bucket ends: then a sample is missed.
+  for (uint32_t i = 0; at != nullptr && i < kMostProbes; ++i) {
+    if (at->tid.load(std::memory_order_acquire) == tid) return at;
+    at = at->next.load(std::memory_order_acquire);
+  }
+  return nullptr;
+}
+
+ReaderState* find_reader(uint32_t tid) {
+  Sampled* const thread = find(tid);
+  return thread == nullptr ? nullptr : &thread->reader;
+}
+
+// --- the handler -----------------------------------------------------------------------------------------------------
+
+uintptr_t program_counter(const void* ucontext) {
+  const auto* context = static_cast<const ucontext_t*>(ucontext);
+#if defined(__x86_64__)
+  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return context->uc_mcontext.pc;
+#else
+  return 0;
+#endif
+}
+
+// Of the calling thread. GetEnv reads a thread-local variable of libjvm's, which this thread has had from its begin.
+JNIEnv* find_jni(const Sampling& self, Sampled& thread) {
+  JNIEnv* jni = thread.jni.load(std::memory_order_relaxed);
+  if (jni != nullptr) return jni;
+  void* env = nullptr;
+  if (agent().vm->GetEnv(&env, JNI_VERSION_1_8) != JNI_OK) return nullptr;
+  jni = static_cast<JNIEnv*>(env);
+  thread.jni.store(jni, std::memory_order_relaxed);
+  if (self.jni_offset != 0) {
+    thread.java_thread.store(static_cast<const char*>(env) - self.jni_offset, std::memory_order_relaxed);
+  }
+  return jni;
+}
+
+Sample sample_here(const Sampling& self, Sampled& thread, void* ucontext) {
+  const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
+  Sample sample{};
+  sample.line = place.is_read ? place.frame.line : kUnreadLine;
+  sample.method = place.frame.method;
+  sample.in_target_method = place.in_target;
+  return sample;
+}
+
+void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
+  const int64_t spun = spun_ns(*thread.account);
+  const int64_t weight_ns = cpu_ns - thread.counted_cpu_ns - (spun - thread.counted_spun_ns);
+  Sample sample = sample_here(self, thread, ucontext);
+  sample.weight_ns = std::max<int64_t>(weight_ns, 0);
+  count_sample(thread, sample);
+  // Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
+  const bool may_pay =
+      agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
+      agent().hotspot.is_in_code_cache(program_counter(ucontext));
+  settle_sample(*thread.account, may_pay);
+  thread.counted_spun_ns = spun_ns(*thread.account);
+  thread.counted_cpu_ns = thread_cpu_ns();
+}
+
+// The agent's thread found it asleep a moment ago.
+void sample_sleeping(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
+  constexpr int64_t kWakingNs = 100'000;  // CPU time that taking the signal may have used
+  const int64_t weight_ns = thread.look.weight_ns.exchange(0, std::memory_order_acquire);
+  JNIEnv* const jni = find_jni(self, thread);
+  const int state = agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed));
+  if (weight_ns == 0 || jni == nullptr || state == HotSpot::kInJava || is_waiting(*thread.account)) return;
+  if (cpu_ns - thread.look.cpu_ns > kWakingNs) return;  // it has woken up meanwhile
+  Sample sample = sample_here(self, thread, ucontext);
+  sample.is_blocked = true;
+  sample.weight_ns = weight_ns;
+  thread.look.sample = sample;
+  thread.look.is_known.store(true, std::memory_order_release);
+  count_sample(thread, sample);
+  thread.counted_cpu_ns += thread_cpu_ns() - cpu_ns;  // not the program's
+}
+
+void on_signal(int, siginfo_t* info, void* ucontext) {
+  const int error = errno;
+  Sampling* const self = published.load(std::memory_order_acquire);
+  if (self != nullptr && self->is_on.load(std::memory_order_acquire)) {
+    if (Sampled* const thread = find(this_tid()); thread != nullptr && !thread->is_inside.exchange(true)) {
+      const int64_t cpu_ns = thread_cpu_ns();
+      if (info->si_code == SI_TKILL) {
+        sample_sleeping(*self, *thread, ucontext, cpu_ns);
+      } else {
+        sample_running(*self, *thread, ucontext, cpu_ns);
+      }
+      thread->is_inside.store(false);
+    }
+  }
+  errno = error;
+}
+
+// A classic signal that nobody handles, ignores or blocks; 0: there is none. What an earlier recording took is ours.
+int choose_signal() {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  for (const int number : kSignals) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0 || sigismember(&blocked, number) == 1) continue;
+    if (action.sa_sigaction == on_signal) return number;
+    if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return number;
+  }
+  return 0;
+}
+
+// Stays for good: a signal may come after the last timer is gone, and by default it would end the process.
+bool install_handler(int number) {
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  return sigaction(number, &action, nullptr) == 0;
+}
+
+// --- threads ---------------------------------------------------------------------------------------------------------
+
+Sampled* take_place(Sampling& self) {
+  for (size_t i = self.free.size(); i-- > 0;) {
+    Sampled* const thread = self.free[i];
+    if (thread->is_inside.load()) continue;  // of an earlier recording, still paying
+    self.free.erase(self.free.begin() + static_cast<ptrdiff_t>(i));
+    return thread;
+  }
+  auto* const thread = new Sampled;
+  self.all.push_back(thread);
+  return thread;
+}
+
+void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
+  thread.account = &account;
+  thread.reader.faults = 0;
+  thread.jni.store(nullptr, std::memory_order_relaxed);
+  thread.java_thread.store(nullptr, std::memory_order_relaxed);
+  thread.counted_cpu_ns = std::max<int64_t>(cpu_ns_of(tid), 0);
+  thread.counted_spun_ns = spun_ns(account);
+  thread.is_out_of_scope.store(false, std::memory_order_relaxed);
+  thread.look.seen_ns = monotonic_ns();
+  thread.look.interval_ns = 0;
+  thread.look.cpu_ns = -1;
+  thread.look.turns = -1;
+  thread.look.same_sleep = false;
+  thread.look.weight_ns.store(0, std::memory_order_relaxed);
+  thread.look.is_known.store(false, std::memory_order_relaxed);
+}
+
+// Under the lock.
+void take_out(Sampling& self, Sampled& thread) {
+  const uint32_t tid = thread.tid.load(std::memory_order_relaxed);
+  std::atomic<Sampled*>* link = &self.buckets[tid % kBuckets];
+  while (Sampled* const at = link->load(std::memory_order_relaxed)) {
+    if (at == &thread) {
+      link->store(at->next.load(std::memory_order_relaxed), std::memory_order_release);
+      break;
+    }
+    link = &at->next;
+  }
+  thread.tid.store(0, std::memory_order_release);
+  stop_timer(thread.timer);
+  self.free.push_back(&thread);
+}
+
+Sampled* find_locked(Sampling& self, const Account& account) {
+  const auto found = std::find_if(self.all.begin(), self.all.end(), [&](const Sampled* thread) {
+    return thread->account == &account && thread->tid.load(std::memory_order_relaxed) != 0;
+  });
+  return found == self.all.end() ? nullptr : *found;
+}
+
+// --- start -----------------------------------------------------------------------------------------------------------
+
+void JNICALL ignore_class_load(jvmtiEnv*, JNIEnv*, jthread, jclass) {}
+
+// AsyncGetCallTrace answers only while somebody listens to this event, which does nothing here. (With it, HotSpot makes
+// jmethodIDs where it must.)
+bool listen_to_class_loads(Sampling& self) {
+  if (self.jvmti == nullptr) {
+    void* env = nullptr;
+    if (agent().vm->GetEnv(&env, JVMTI_VERSION_1_2) != JNI_OK) return false;
+    self.jvmti = static_cast<jvmtiEnv*>(env);
+    jvmtiEventCallbacks callbacks{};
+    callbacks.ClassLoad = ignore_class_load;
+    if (self.jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE) return false;
+    for (int capability = 0; capability < 2; ++capability) {
+      jvmtiCapabilities wanted{};
+      if (capability == 0) wanted.can_get_line_numbers = 1;
+      if (capability == 1) wanted.can_get_source_file_name = 1;
+      self.jvmti->AddCapabilities(&wanted);  // without them lines are methods, that is all
+    }
+  }
+  return self.jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_LOAD, nullptr) == JVMTI_ERROR_NONE;
+}
+
+// Where the JNIEnv is within a JavaThread, seen at the calling thread.
+ptrdiff_t find_jni_offset(JNIEnv* jni) {
+  jthread thread = nullptr;
+  if (agent().thread_eetop == nullptr || agent().jvmti->GetCurrentThread(&thread) != JVMTI_ERROR_NONE) return 0;
+  const jlong eetop = jni->GetLongField(thread, agent().thread_eetop);
+  jni->DeleteLocalRef(thread);
+  if (agent().hotspot.os_thread_id(eetop) != static_cast<pid_t>(this_tid())) return 0;
+  return reinterpret_cast<const char*>(jni) - reinterpret_cast<const char*>(eetop);
+}
+
+void refuse(std::string_view what, std::string_view reason) {
+  problem("HW609", std::string(what) + ": " + std::string(reason));
+}
+
+}  // namespace
+
+int sampling_signal() noexcept { return sampling().signal.load(); }
+bool is_sampling() noexcept { return sampling().is_on.load(); }
+bool timers_are_perf() noexcept { return perf_is_allowed(); }
+
+void count_sample(Sampled& thread, const Sample& sample) noexcept {
+  Sampling* const self = published.load(std::memory_order_acquire);
+  self->samples.fetch_add(1, std::memory_order_relaxed);
+  if (sample.line == kNoLine) self->out_of_scope_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  if (sample.line == kUnreadLine) self->unread_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  thread.is_out_of_scope.store(sample.line == kNoLine && !sample.is_blocked, std::memory_order_relaxed);
+  take_sample(*thread.account, sample);
+}
+
+void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled&, void*), void* context) noexcept {
+  Sampling& self = sampling();
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  const size_t count = self.all.size();
+  for (size_t i = 0; i < std::min<size_t>(count, most); ++i) {
+    *position = (*position + 1) % static_cast<uint32_t>(count);
+    Sampled& thread = *self.all[*position];
+    if (thread.tid.load(std::memory_order_relaxed) != 0 && !act(thread, context)) return;
+  }
+}
+
+bool start_sampling(JNIEnv* jni) noexcept {
+  Sampling& self = sampling();
+  const int number = choose_signal();
+  if (number == 0 || !install_handler(number)) {
+    refuse("no samples", "the program uses all signals that sampling could");
+    return false;
+  }
+  if (!listen_to_class_loads(self)) {
+    refuse("no samples", "the JVM tells of no class loads, without which it shows no stacks");
+    return false;
+  }
+  self.signal.store(number);
+  self.jni_offset = find_jni_offset(jni);
+  prepare_timers(number, causal_spec().period_ns);
+  if (const char* reason = prepare_reader(find_reader)) refuse("stacks can't be read", reason);
+  note_loaded_classes(self.jvmti, jni);
+  self.samples = 0;
+  self.out_of_scope_ns = 0;
+  self.unread_ns = 0;
+  self.without_timer = 0;
+  published.store(&self, std::memory_order_release);
+  self.is_on.store(true, std::memory_order_release);
+  // Threads that have an account already; later ones arm themselves.
+  ledger().each([](Account& account) { arm_timer(account, account.tid.load(std::memory_order_relaxed)); });
+  if (!start_sleepers(jni)) refuse("sleeping threads are not looked at", "no thread of headway's could be started");
+  return true;
+}
+
+void stop_sampling() noexcept {
+  Sampling& self = sampling();
+  if (!self.is_on.exchange(false)) return;
+  stop_sleepers();
+  {
+    const std::lock_guard<std::mutex> guard(self.mutex);
+    for (Sampled* thread : self.all) {
+      if (thread->tid.load(std::memory_order_relaxed) != 0) take_out(self, *thread);
+    }
+  }
+  release_reader();
+  if (self.jvmti != nullptr) {
+    self.jvmti->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_LOAD, nullptr);
+  }
+}
+
+void arm_timer(Account& account, uint32_t tid) noexcept {
+  Sampling& self = sampling();
+  if (!self.is_on.load(std::memory_order_acquire)) return;
+  CpuTimer timer = start_timer(tid);  // its first signal finds nobody yet, or comes later
+  if (timer.kind == CpuTimer::Kind::kNone) self.without_timer.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  Sampled* const before = find(tid);
+  const bool is_armed = before != nullptr && before->account == &account;
+  if (!self.is_on.load() || is_armed || cpu_ns_of(tid) < 0) {
+    stop_timer(timer);
+    return;
+  }
+  if (before != nullptr) take_out(self, *before);  // a thread that ended while it was being armed
+  Sampled* const thread = take_place(self);
+  prepare_place(*thread, account, tid);
+  thread->timer = timer;
+  std::atomic<Sampled*>& first = self.buckets[tid % kBuckets];
+  thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  thread->tid.store(tid, std::memory_order_release);
+  first.store(thread, std::memory_order_release);
+}
+
+void disarm_timer(Account& account) noexcept {
+  Sampling& self = sampling();
+  if (!self.is_on.load(std::memory_order_acquire)) return;
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  Sampled* thread = find(this_tid());
+  if (thread == nullptr || thread->account != &account) thread = find_locked(self, account);
+  if (thread != nullptr) take_out(self, *thread);
+}
+
+void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
+  if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
+}
+
+void timed_wait_ended(JNIEnv*, Account& account, int64_t waited_ns) noexcept {
+  Sampling& self = sampling();
+  if (!self.is_on.load(std::memory_order_acquire)) return;
+  Sample sample{};
+  sample.is_blocked = true;
+  sample.weight_ns = waited_ns;
+  const uint32_t target = target_method();
+  std::array<jvmtiFrameInfo, kManyFrames> frames;
+  for (const jint depth : {kFewFrames, kManyFrames}) {
+    jint count = 0;
+    const jvmtiError error = agent().jvmti->GetStackTrace(nullptr, 0, depth, frames.data(), &count);
+    if (error != JVMTI_ERROR_NONE) sample.line = kUnreadLine;
+    if (error != JVMTI_ERROR_NONE) break;
+    for (jint i = 0; i < count; ++i) {
+      const jvmtiFrameInfo& frame = frames[static_cast<size_t>(i)];
+      if (sample.method == 0) {
+        const FramePlace place = place_of(frame.method, static_cast<jint>(frame.location));
+        sample.line = place.line;
+        sample.method = place.method;
+      }
+      if (target != 0 && method_of(frame.method) == target) sample.in_target_method = true;
+    }
+    const bool is_enough = sample.method != 0 && (target == 0 || sample.in_target_method);
+    if (is_enough || count < depth) break;
+  }
+  self.samples.fetch_add(1, std::memory_order_relaxed);
+  if (sample.line == kNoLine) self.out_of_scope_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  if (sample.line == kUnreadLine) self.unread_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  take_sample(account, sample);
+}
+
+SamplingHealth sampling_health() noexcept {
+  Sampling& self = sampling();
+  const ReaderHealth reader = reader_health();
+  SamplingHealth health;
+  health.samples = self.samples.load(std::memory_order_relaxed);
+  health.faults = reader.faults;
+  std::copy(reader.refused.begin(), reader.refused.end(), health.refused);
+  health.threads_without_timer = self.without_timer.load(std::memory_order_relaxed);
+  health.out_of_scope_ns = self.out_of_scope_ns.load(std::memory_order_relaxed);
+  health.unread_ns = self.unread_ns.load(std::memory_order_relaxed);
+  if (reader.is_given_up && !self.is_given_up_told.exchange(true)) {
+    refuse("stacks are not read any more", "reading them faulted too often; the program was not affected");
+  }
+  return health;
+}
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,263 @@
+// AsyncGetCallTrace is no part of any interface, but JDK 17 to 25 export it, and most profilers use it. It checks what
+// it follows, yet it has been seen to crash (JDK-8022893, JDK-8283849 and others). So for the time it runs, SIGSEGV and
+// SIGBUS come to a handler of ours first. Unless this very thread is reading its stack just then, that handler does
+// nothing but call HotSpot's, which makes null checks and safepoint polls of these signals: one load and one jump.
+//
+// A fault inside SafeFetch, HotSpot's own way to probe memory, is HotSpot's business also while a stack is read. It is
+// told by its code: in JDK 17 it is a stub in the code cache, in later ones a function of two instructions.
+//
+// Leaving by siglongjmp is possible because AsyncGetCallTrace takes no locks and no memory. What it may leave behind is
+// Thread::_in_asgct: then that thread does not refresh two small caches of code any more, that is all.
+#include "agent/causal/stack_reader.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/agent.h"
+#include "agent/hotspot.h"
+
+namespace headway::agent::causal {
+namespace {
+
+struct CallFrame {
+  jint bci;
+  jmethodID method;
+};
+struct CallTrace {
+  JNIEnv* jni;
+  jint count;  // <= 0: a code
+  CallFrame* frames;
+};
+using GetCallTrace = void (*)(CallTrace* trace, jint depth, void* ucontext);
+
+constexpr jint kShallow = 8;
+constexpr jint kDeeper = 64;
+constexpr jint kDeepest = 512;
+constexpr uint32_t kFaultsOfThread = 3;
+constexpr uint64_t kFaultsOfAll = 20;
+constexpr std::array<int, 2> kFaultSignals = {SIGSEGV, SIGBUS};
+
+// Handlers run on the stacks of Java threads, of which little may be left: large arrays are kept elsewhere.
+struct DeepFrames {
+  std::atomic<bool> is_taken{false};
+  std::array<CallFrame, kDeepest> frames;
+};
+
+struct Reader {
+  GetCallTrace get_call_trace = nullptr;
+  ReaderState* (*find)(uint32_t tid) = nullptr;
+  std::array<struct sigaction, 2> before{};
+  std::atomic<bool> is_installed{false};
+  std::atomic<uint32_t> readers{0};  // threads that are reading
+  std::atomic<uint64_t> faults{0};
+  std::array<std::atomic<uint64_t>, 32> refused{};
+  uint32_t test_fault = 0;  // for tests: each so many-th reading faults
+  std::atomic<uint32_t> readings{0};
+  std::array<DeepFrames, 32> deep{};
+};
+constinit Reader reader;
+
+// --- the guard -------------------------------------------------------------------------------------------------------
+
+uintptr_t program_counter(const void* ucontext) {
+  const auto* context = static_cast<const ucontext_t*>(ucontext);
+#if defined(__x86_64__)
+  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return context->uc_mcontext.pc;
+#else
+  return 0;
+#endif
+}
+
+bool is_safe_fetch(const void* ucontext) {
+  const uintptr_t pc = program_counter(ucontext);
+  if (pc < 4096) return false;  // a jump to nowhere: there is no code to look at
+  if (agent().hotspot.is_in_code_cache(pc)) return true;
+#if defined(__x86_64__)
+  constexpr std::array<std::string_view, 2> kCodes = {
+      "\x8b\x07\xc3\x89\xf0\xc3",           // mov (%rdi),%eax; ret; mov %esi,%eax; ret
+      "\x48\x8b\x07\xc3\x48\x89\xf0\xc3"};  // the same with 64 bits
+#elif defined(__aarch64__)
+  using namespace std::string_view_literals;
+  constexpr std::array<std::string_view, 2> kCodes = {
+      "\x00\x00\x40\xb9\xc0\x03\x5f\xd6\xe0\x03\x01\x2a"sv,   // ldr w0,[x0]; ret; mov w0,w1
+      "\x00\x00\x40\xf9\xc0\x03\x5f\xd6\xe0\x03\x01\xaa"sv};  // the same with 64 bits
+#else
+  constexpr std::array<std::string_view, 0> kCodes{};
+#endif
+  return std::any_of(kCodes.begin(), kCodes.end(), [pc](std::string_view code) {
+    return std::memcmp(reinterpret_cast<const void*>(pc), code.data(), code.size()) == 0;
+  });
+}
+
+void pass_on(int number, siginfo_t* info, void* ucontext) {
+  const struct sigaction& next = reader.before[number == SIGSEGV ? 0 : 1];
+  if ((next.sa_flags & SA_SIGINFO) != 0) {
+    next.sa_sigaction(number, info, ucontext);
+  } else if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) {
+    next.sa_handler(number);
+  } else {
+    // As if we had not been here: it happens again, without us.
+    sigaction(number, &next, nullptr);
+  }
+}
+
+void on_fault(int number, siginfo_t* info, void* ucontext) {
+  if (reader.readers.load(std::memory_order_relaxed) != 0) {
+    ReaderState* const state = reader.find(static_cast<uint32_t>(syscall(SYS_gettid)));
+    sigjmp_buf* const escape = state == nullptr ? nullptr : state->escape.load(std::memory_order_relaxed);
+    if (escape != nullptr && !is_safe_fetch(ucontext)) {
+      state->escape.store(nullptr, std::memory_order_relaxed);
+      // The mask that held where the fault was: siglongjmp does not restore it here.
+      pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(ucontext)->uc_sigmask, nullptr);
+      siglongjmp(*escape, 1);
+    }
+  }
+  pass_on(number, info, ucontext);
+}
+
+void install_guard() {
+  if (reader.is_installed.exchange(true)) return;
+  for (size_t i = 0; i < kFaultSignals.size(); ++i) {
+    struct sigaction action {};
+    if (sigaction(kFaultSignals[i], nullptr, &action) != 0) continue;
+    if (action.sa_sigaction == on_fault) continue;  // somebody put his before ours and took it away again
+    reader.before[i] = action;
+    action.sa_sigaction = on_fault;
+    action.sa_flags |= SA_SIGINFO;  // mask and other flags stay as HotSpot wants them
+    sigaction(kFaultSignals[i], &action, nullptr);
+  }
+}
+
+// --- reading ---------------------------------------------------------------------------------------------------------
+
+// False: it faulted. Nothing here may live in a register across the fault.
+__attribute__((noinline)) bool call_guarded(ReaderState& state, CallTrace& trace, jint depth, void* ucontext) {
+  sigjmp_buf escape;
+  reader.readers.fetch_add(1, std::memory_order_relaxed);
+  const bool is_fine = sigsetjmp(escape, 0) == 0;
+  if (is_fine) {
+    state.escape.store(&escape, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    reader.get_call_trace(&trace, depth, ucontext);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  state.escape.store(nullptr, std::memory_order_relaxed);
+  reader.readers.fetch_sub(1, std::memory_order_relaxed);
+  return is_fine;
+}
+
+// For tests: leads AsyncGetCallTrace itself astray, so that it faults within libjvm.
+JNIEnv* maybe_astray(JNIEnv* jni) {
+  if (reader.test_fault == 0) return jni;
+  const uint32_t reading = reader.readings.fetch_add(1, std::memory_order_relaxed) + 1;
+  return reading % reader.test_fault == 0 ? reinterpret_cast<JNIEnv*>(uintptr_t{1} << 20) : jni;
+}
+
+// True when there is no need to look deeper.
+bool look_for_scope(const CallTrace& trace, jint from, uint32_t target, StackPlace& place) {
+  for (jint i = from; i < trace.count; ++i) {
+    const CallFrame& frame = trace.frames[i];
+    if (place.frame.method == 0) place.frame = place_of(frame.method, frame.bci);
+    if (target != 0 && method_of(frame.method) == target) place.in_target = true;
+    if (place.frame.method != 0 && (target == 0 || place.in_target)) return true;
+  }
+  return false;
+}
+
+DeepFrames* take_deep_frames() {
+  for (DeepFrames& deep : reader.deep) {
+    if (!deep.is_taken.load(std::memory_order_relaxed) && !deep.is_taken.exchange(true)) return &deep;
+  }
+  return nullptr;
+}
+
+// One reading; true when a deeper one could tell more.
+bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, uint32_t target, StackPlace& place) {
+  if (!call_guarded(state, trace, depth, ucontext)) {
+    reader.faults.fetch_add(1, std::memory_order_relaxed);
+    ++state.faults;
+    place.is_read = false;
+    return false;
+  }
+  if (trace.count <= 0) {
+    // 0: no Java frames, as in a thread that begins: read, and nothing in scope.
+    place.is_read = trace.count == 0;
+    place.refused = std::min(-trace.count, static_cast<jint>(reader.refused.size()) - 1);
+    if (place.refused != 0) {
+      reader.refused[static_cast<size_t>(place.refused)].fetch_add(1, std::memory_order_relaxed);
+    }
+    return false;
+  }
+  place.is_read = true;
+  place.frame = {};
+  return !look_for_scope(trace, 0, target, place) && trace.count >= depth;
+}
+
+}  // namespace
+
+const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept {
+  reader.get_call_trace = reinterpret_cast<GetCallTrace>(libjvm_symbol("AsyncGetCallTrace"));
+  if (reader.get_call_trace == nullptr) return "this JVM has no AsyncGetCallTrace";
+  if (agent().hotspot.bool_flag("CheckJNICalls").value_or(false)) {
+    return "it runs with -Xcheck:jni, which would print that a handler of signals was changed";
+  }
+  reader.find = find;
+  const char* test = getenv("HEADWAY_TEST_STACK_FAULT");
+  reader.test_fault = test == nullptr ? 0 : static_cast<uint32_t>(strtoul(test, nullptr, 10));
+  install_guard();
+  return nullptr;
+}
+
+void release_reader() noexcept {
+  if (!reader.is_installed.load()) return;
+  for (int i = 0; i < 100 && reader.readers.load() != 0; ++i) {
+    const timespec nap{0, 1'000'000};
+    nanosleep(&nap, nullptr);
+  }
+  if (reader.readers.load() != 0) return;
+  bool is_ours = true;
+  for (const int number : kFaultSignals) {
+    struct sigaction action {};
+    is_ours = is_ours && sigaction(number, nullptr, &action) == 0 && action.sa_sigaction == on_fault;
+  }
+  if (!is_ours) return;  // who came after us calls ours: it stays, and passes on
+  for (size_t i = 0; i < kFaultSignals.size(); ++i) sigaction(kFaultSignals[i], &reader.before[i], nullptr);
+  reader.is_installed.store(false);
+}
+
+StackPlace read_stack(ReaderState& state, JNIEnv* jni, void* ucontext, uint32_t target) noexcept {
+  StackPlace place;
+  const bool is_off = state.faults >= kFaultsOfThread || reader.faults.load(std::memory_order_relaxed) >= kFaultsOfAll;
+  if (jni == nullptr || reader.get_call_trace == nullptr || is_off) return place;
+  std::array<CallFrame, kShallow> few;
+  CallTrace trace{maybe_astray(jni), 0, few.data()};
+  if (!read_to(state, trace, kShallow, ucontext, target, place)) return place;
+  DeepFrames* const deep = take_deep_frames();
+  if (deep == nullptr) return place;  // as far as it was seen
+  trace.frames = deep->frames.data();
+  if (read_to(state, trace, kDeeper, ucontext, target, place)) {
+    read_to(state, trace, kDeepest, ucontext, target, place);
+  }
+  deep->is_taken.store(false, std::memory_order_release);
+  return place;
+}
+
+ReaderHealth reader_health() noexcept {
+  ReaderHealth health;
+  health.faults = reader.faults.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < health.refused.size(); ++i) {
+    health.refused[i] = reader.refused[i].load(std::memory_order_relaxed);
+  }
+  health.is_given_up = health.faults >= kFaultsOfAll;
+  return health;
+}
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,44 @@
+// The stack of the calling thread, read in a signal handler by HotSpot's AsyncGetCallTrace. A fault while it reads is
+// caught and counted; the program goes on as if nothing had been.
+#pragma once
+
+#include <jni.h>
+
+#include <array>
+#include <atomic>
+#include <csetjmp>
+#include <cstdint>
+
+#include "agent/causal/lines.h"
+
+namespace headway::agent::causal {
+
+// Of each thread, kept by sampling.
+struct ReaderState {
+  std::atomic<sigjmp_buf*> escape{nullptr};  // where a fault leads to, while it reads
+  uint32_t faults = 0;
+};
+
+// Finds AsyncGetCallTrace and puts the guard in front of HotSpot's handlers; returns why not, or null. `find`: the
+// state of the thread with that OS id, for the guard; may be called in a signal handler.
+const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept;
+// Takes the guard out, if nobody has put another handler in front of it.
+void release_reader() noexcept;
+
+struct StackPlace {
+  FramePlace frame;  // innermost frame in scope
+  bool is_read = false;
+  bool in_target = false;  // `target` is among its frames
+  int refused = 0;         // AsyncGetCallTrace's code, positive
+};
+// [signal]
+StackPlace read_stack(ReaderState& state, JNIEnv* jni, void* ucontext, uint32_t target) noexcept;
+
+struct ReaderHealth {
+  uint64_t faults = 0;
+  std::array<uint64_t, 32> refused{};
+  bool is_given_up = false;  // too many faults
+};
+ReaderHealth reader_health() noexcept;
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,30 @@
+// Signals to a thread for each so much of its CPU time: from perf's task clock where the kernel allows that (exact),
+// else from POSIX CPU timers (no finer than the kernel's tick: mostly 4 ms).
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace headway::agent::causal {
+
+struct CpuTimer {
+  enum class Kind : uint8_t { kNone, kPerf, kPosix };
+  Kind kind = Kind::kNone;
+  int fd = -1;
+  timer_t timer{};
+};
+
+// Finds out what this process may use. `signal`: must be a classic one, not a real-time signal: perf falls back to
+// SIGIO, which would end the process, when the queue of real-time signals is full.
+void prepare_timers(int signal, int64_t period_ns) noexcept;
+bool perf_is_allowed() noexcept;
+
+// `tid`: a thread of this process, by its OS id. Kind::kNone: there is nothing left to be had.
+CpuTimer start_timer(uint32_t tid) noexcept;
+void stop_timer(CpuTimer& timer) noexcept;
+
+// CPU time that a thread of this process has used; -1: there is none such.
+int64_t cpu_ns_of(uint32_t tid) noexcept;
+
+}  // namespace headway::agent::causal
