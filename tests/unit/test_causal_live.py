@@ -1,0 +1,175 @@
+"""What is told while experiments run: points that do not exist or are never visited, a scope that matches nothing, estimates."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import made_causal_notes as made
+from headway.errors import Notice
+from headway.record import causal_messages
+from headway.record.causal_estimate import estimates
+from headway.record.causal_live import Live
+from headway.record.causal_notes import Notes
+from made_causal_notes import Note, S
+
+WORK = made.profile(3, [[2, 2 * S, 0, 600]])
+
+
+def taken(notes: Iterable[Note]) -> Notes:
+    found = Notes()
+    for line in made.text(notes).splitlines():
+        found.take(line.encode())
+    assert found.damaged == 0
+    return found
+
+
+def near(reason: str, where: str = "com.acme.Work.unt", names: tuple[str, ...] = ("com.acme.Work.unit",)) -> Note:
+    return made.note("near", 0.2, name="work", where=where, reason=reason, near=list(names))
+
+
+def told(
+    tmp_path: Path, notes: list[Note], after_s: float, *, suggests: bool = False, scope: tuple[str, ...] = ()
+) -> list[Notice]:
+    """Return what is told of notes, `after_s` from their begin; looked at twice, as time goes by."""
+    (tmp_path / "causal-77.jsonl").write_text(made.text(notes))
+    said: list[Notice] = []
+    live = Live(tmp_path, said.append, scope)
+    for _ in range(2):
+        live.look()
+        live.warn(made.BEGIN_NS + round(after_s * S), suggests=suggests)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("reason", "where", "message_id", "word"),
+    [
+        ("no_method", "com.acme.Work.unt", "HW603", "no method unt in it; near: com.acme.Work.unit"),
+        ("no_method", "com.acme.Work.unit(I)V", "HW603", "no method unit(I)V in it"),
+        ("no_line", "com.acme.Work:41", "HW603", "no line 41 in it"),
+        ("no_line_numbers", "com.acme.Work:41", "HW604", "no line numbers"),
+        ("ambiguous", "com.acme.Work.unit", "HW605", "com.acme.Work.unit is ambiguous"),
+        ("refused", "com.acme.Work.unit", "HW612", "refused the counter in com.acme.Work.unit"),
+    ],
+)
+def test_what_is_certain_is_told_at_once_and_once(
+    tmp_path: Path, reason: str, where: str, message_id: str, word: str
+) -> None:
+    said = told(tmp_path, [made.begin(), near(reason, where)], 0.5)
+    assert [each.id for each in said] == [message_id]
+    assert word in said[0].message
+
+
+def test_a_class_may_be_loaded_late_and_is_missed_only_when_the_program_has_worked_for_some_seconds(
+    tmp_path: Path,
+) -> None:
+    notes = [made.begin(), near("no_class"), WORK]
+    assert told(tmp_path, notes, 4.9) == []
+    assert [each.id for each in told(tmp_path, notes, 5)] == ["HW602"]
+    assert told(tmp_path, [made.begin(), near("no_class")], 60) == []  # it waits for something to do
+
+
+def test_a_class_that_was_loaded_after_all_is_not_missed(tmp_path: Path) -> None:
+    notes = [made.begin(), near("no_class", "com.acme.Work.unit"), made.point(), WORK, made.hits(3, 1)]
+    assert told(tmp_path, notes, 60) == []
+
+
+def test_a_point_that_is_never_visited_is_told_after_seconds_of_work(tmp_path: Path) -> None:
+    notes = [made.begin(), made.point(), WORK, made.hits(3, 0)]
+    assert told(tmp_path, notes, 4.9) == []
+    said = told(tmp_path, notes, 5)
+    assert [each.id for each in said] == ["HW606"]
+    assert "work: com.acme.Work.unit" in said[0].message
+    assert told(tmp_path, [*notes, made.hits(4, 1)], 5) == []
+    assert told(tmp_path, [made.begin(), made.point(places=0), WORK], 5) == []  # it has no place yet
+
+
+def test_candidates_need_not_be_visited(tmp_path: Path) -> None:
+    assert told(tmp_path, [made.begin(mode="suggest"), made.point(kind="candidate"), WORK], 60, suggests=True) == []
+
+
+def test_a_scope_that_matches_nothing_is_told_with_where_the_program_works(tmp_path: Path) -> None:
+    notes = [made.begin(), made.profile(3, [], outside_ns=2 * S, methods=["org.x.A.run", "org.x.B.run"])]
+    said = told(tmp_path, notes, 5, scope=("com.acme.*",))
+    assert [each.id for each in said] == ["HW607"]
+    assert "(com.acme.*): the program works in org.x.A.run, org.x.B.run" in said[0].message
+    notes[1] = made.profile(3, [[2, 5, 0, 1]], outside_ns=2 * S)
+    assert told(tmp_path, notes, 5) == []
+
+
+def test_of_several_jvms_one_that_visits_the_point_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "causal-78.jsonl").write_text(made.text([made.begin(78), made.point(), WORK, made.hits(3, 1)]))
+    assert told(tmp_path, [made.begin(), made.point(), WORK], 6) == []
+
+
+def test_what_an_agent_could_not_do_is_told_in_its_words(tmp_path: Path) -> None:
+    notes = [made.begin(), made.note("problem", 1, id="HW609", text="no timers")]
+    (said,) = told(tmp_path, notes, 1)
+    assert (said.id, said.message) == ("HW609", "process 77: no timers")
+    (said,) = told(tmp_path, [made.begin(), made.note("problem", 1, id="HW699", text="of a newer agent")], 1)
+    assert (said.id, said.message) == ("HW609", "process 77: of a newer agent")
+
+
+def at_end(notes: list[Note], **facts: object) -> list[Notice]:
+    return list(causal_messages.of_runs([(taken(notes), {"mode": "experiments", "ended_by": "exit", **facts})]))
+
+
+def test_a_program_too_short_for_an_experiment_is_told_how_long_it_takes() -> None:
+    notes = [
+        made.begin(),
+        made.point(),
+        made.experiment(0, 2, 0, visits=4, complete=0),
+        made.hits(2, 8),
+        made.note("end", 2),
+    ]
+    (said,) = at_end(notes)
+    assert said.id == "HW608"
+    assert "after 2.0 s" in said.message
+    assert "10 s at least" in said.message  # 4 visits per second, and two experiments of 20
+    assert at_end([*notes, made.experiment(1, 2, 50, visits=9)]) == []
+    assert at_end(notes, ended_by="interrupt") == []
+
+
+def test_a_point_that_was_found_in_one_run_is_not_missed_in_all() -> None:
+    found = taken([made.begin(), made.point(), made.hits(1, 5), made.experiment(0, 2, 0, visits=5)])
+    missed = taken([made.begin(), near("no_class", "com.acme.Work.unit")])
+    facts = {"mode": "experiments", "ended_by": "exit"}
+    assert list(causal_messages.of_runs([(missed, facts), (found, facts)])) == []
+    assert [each.id for each in causal_messages.of_runs([(missed, facts)])] == ["HW602"]
+
+
+def experiments(gain: float, noise: float, count: int) -> list[Note]:
+    """Return experiments on line 2 in which the program gains `gain` times the virtual speedup."""
+    chance = random.Random(7)
+    notes = [made.begin(), made.point(), made.line(2, 42)]
+    for number in range(count):
+        pct = 0 if number % 2 == 0 else chance.choice([25, 50, 75, 100])
+        visits = 1e5 / (1 - gain * pct / 100) * chance.gauss(1, noise)
+        notes.append(made.experiment(number, 2, pct, visits=round(visits)))
+    return notes
+
+
+def test_the_estimate_of_a_line_is_what_the_rates_were_made_with() -> None:
+    (found,) = estimates([taken(experiments(0.3, 0, 40))])
+    assert (found.name, found.experiments) == ("Work.java:42", 40)
+    assert found.gain == pytest.approx(0.3, abs=1e-4)
+    assert found.half_width == pytest.approx(0, abs=1e-3)
+
+
+def test_the_interval_of_an_estimate_holds_the_truth_and_gets_narrower() -> None:
+    (few,) = estimates([taken(experiments(0.3, 0.05, 40))])
+    (many,) = estimates([taken(experiments(0.3, 0.05, 400))])
+    assert few.half_width is not None
+    assert many.half_width is not None
+    assert abs(few.gain - 0.3) < few.half_width
+    assert abs(many.gain - 0.3) < many.half_width
+    assert many.half_width < few.half_width / 2
+
+
+def test_without_a_baseline_or_visits_there_is_no_estimate() -> None:
+    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 50, visits=9)])]) == []
+    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 0, visits=0)])]) == []
+    assert estimates([taken([made.begin()])]) == []

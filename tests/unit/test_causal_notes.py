@@ -1,0 +1,214 @@
+"""Notes of agents become the tables of a causal recording: whole, cut off, of several JVMs, of several runs, recovered."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made_causal_notes as made
+from headway.errors import HeadwayError
+from headway.record.causal_notes import Tail, read_notes
+from headway.record.finalise import finalise
+from headway.record.recover import recover
+from headway.store import open_recording
+
+
+def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
+    return open_recording(directory).query(sql).fetchall()
+
+
+def ids(directory: Path) -> list[str]:
+    return [each.id for each in open_recording(directory).notices]
+
+
+def finished(directory: Path, notes: dict[int, str] | None = None, **manifest: Any) -> Path:
+    made.recording(directory, notes if notes is not None else {77: made.text(made.a_run())}, **manifest)
+    finalise(directory)
+    return directory
+
+
+def test_a_run_becomes_tables(tmp_path: Path) -> None:
+    directory = finished(tmp_path / "a.headway")
+    assert rows(directory, "FROM causal_run") == [
+        (0, 77, made.BEGIN_NS, 4 * made.S, "posix", 10**6, "experiments", 0, 2)
+    ]
+    assert rows(directory, "FROM causal_line") == [
+        (0, "line", "com.acme.Work", "unit", "Work.java", 42, 3 * 10**9, 7, 900),
+        (1, "line", "com.acme.Work", "unit", "Work.java", 43, 10**9, 0, 300),
+    ]
+    found = rows(directory, "SELECT run, experiment, line, speedup_pct, dur_ns, delay_ns, is_complete FROM experiment")
+    assert found == [
+        (0, 0, 0, 0, 500_000_000, 0, True),
+        (0, 1, 0, 50, 500_000_000, 100_000_000, True),
+        (0, 2, 0, 0, 500_000_000, 0, True),
+        (0, 3, 0, 100, 500_000_000, 250_000_000, False),
+        (0, 4, 1, 0, 500_000_000, 0, True),
+    ]
+    assert rows(directory, "SELECT experiment, visits FROM experiment_visit") == [
+        (0, 100),
+        (1, 125),
+        (2, 100),
+        (3, 100),
+        (4, 90),
+    ]
+    assert rows(directory, "SELECT name, hits, places FROM causal_point") == [("work", 700, 1)]
+    health = dict(rows(directory, "SELECT key, value FROM causal_health"))
+    assert health == {"samples": 100, "threads": 3, "refused.-3": 4, "out_of_scope_ns": 11, "unread_ns": 0}
+    assert not (directory / "spool").exists()
+    assert ids(directory) == []
+
+
+def test_how_steadily_a_point_is_visited_is_told_by_its_visits_per_second(tmp_path: Path) -> None:
+    (variation,) = rows(finished(tmp_path / "a.headway"), "SELECT variation FROM causal_point")[0]
+    assert variation == pytest.approx((((200 - 200) ** 2 + (300 - 200) ** 2 + (100 - 200) ** 2) / 3) ** 0.5 / 200)
+
+
+def test_notes_of_a_killed_jvm_count_as_far_as_they_go(tmp_path: Path) -> None:
+    whole = made.text(made.a_run())
+    cut = whole[: whole.index('{"t": "experiment"', whole.index('"speedup_pct": 50')) + 40]
+    directory = finished(tmp_path / "a.headway", {77: cut}, signal=9, exit_code=137)
+    assert rows(directory, "SELECT count(*) FROM experiment") == [(2,)]
+    assert rows(directory, "SELECT exit_code FROM causal_run") == [(137,)]
+    assert "HW618" not in ids(directory)
+
+
+@pytest.mark.parametrize("size", range(0, 1200, 7))
+def test_notes_cut_off_anywhere_are_read(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "causal-77.jsonl"
+    whole = made.text(made.a_run()).encode()
+    path.write_bytes(whole[:size])
+    notes = read_notes(path)
+    assert notes.damaged == 0
+    assert (notes.begin is not None) == (size > whole.index(b"\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        '{"t": "experiment", "ns": 5}',
+        '{"t": "profile", "ns": 5, "lines": [[1, 2]], "out_of_scope_ns": 0, "unread_ns": 0}',
+        '{"t": "hits", "ns": 1e400, "points": []}',
+        '{"t": "point", "ns": 5, "id": 99999999999999999999, "name": "a", "kind": "b", "where": "c", "latency": 0, "places": 1}',
+        '{"t": ["begin"], "ns": 5}',
+        "[" * 100_000,
+        "7",
+        '{"t": "near", "ns": 5, "name": "a", "where": "b", "reason": "no_class", "near": [7]}',
+    ],
+)
+def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, line: str) -> None:
+    notes = made.text(made.a_run()[:-1]) + line + "\n" + made.text([made.note("end", 4)])
+    directory = finished(tmp_path / "a.headway", {77: notes})
+    assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
+    assert ids(directory) == ["HW618"]
+
+
+def test_a_note_of_a_kind_that_is_not_known_does_no_harm(tmp_path: Path) -> None:
+    notes = made.text([*made.a_run(), made.note("weather", 5, cloudy=1)])
+    assert ids(finished(tmp_path / "a.headway", {77: notes})) == []
+
+
+def test_names_that_are_no_unicode_text_are_escaped(tmp_path: Path) -> None:
+    notes = made.text([*made.a_run(), made.point(1, name="\ud800x")])
+    assert rows(finished(tmp_path / "a.headway", {77: notes}), "SELECT name FROM causal_point WHERE point = 1") == [
+        ("\\ud800x",)
+    ]
+
+
+def test_several_jvms_of_a_run_are_runs_with_their_lines_under_one_id(tmp_path: Path) -> None:
+    second = [{**each, "ns": each["ns"] + 5} for each in made.a_run(78)]
+    second[2] = made.line(9, 43)
+    second = [{**each, "target": 9} if each.get("target") == 2 else each for each in second]
+    directory = finished(tmp_path / "a.headway", {78: made.text(second), 77: made.text(made.a_run())})
+    assert rows(directory, "SELECT run, pid FROM causal_run") == [(0, 77), (1, 78)]
+    assert rows(directory, "SELECT DISTINCT line FROM experiment WHERE run = 1") == [(1,)]
+    assert rows(directory, "SELECT cpu_ns FROM causal_line WHERE line_number = 43") == [(2 * 10**9,)]
+
+
+def test_runs_add_up(tmp_path: Path) -> None:
+    directory = finished(tmp_path / "a.headway")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "spool").mkdir()
+    (directory / "spool" / "causal-90.jsonl").write_text(made.text(made.a_run(90)))
+    (directory / "manifest.json").write_text(
+        json.dumps({**manifest, "state": "recording", "causal_run": 1, "exit_code": 3})
+    )
+    recover(directory)
+    assert rows(directory, "SELECT run, pid, exit_code FROM causal_run") == [(0, 77, 0), (1, 90, 3)]
+    assert rows(directory, "SELECT count(*), count(DISTINCT line) FROM experiment") == [(10, 2)]
+    assert rows(directory, "SELECT samples FROM causal_line WHERE line = 0") == [(1800,)]
+
+
+def test_a_recording_whose_recorder_was_killed_is_recovered(tmp_path: Path) -> None:
+    directory = made.recording(
+        tmp_path / "a.headway", {77: made.text(made.a_run()[:8])}, ended_by="recorder-died", exit_code=None
+    )
+    with pytest.raises(HeadwayError, match="HW304"):
+        open_recording(directory)
+    recover(directory)
+    manifest = open_recording(directory).manifest
+    assert (manifest.state, manifest.is_causal) == ("partial", True)
+    assert rows(directory, "SELECT count(*) FROM experiment") == [(3,)]
+    assert rows(directory, "SELECT exit_code FROM causal_run") == [(None,)]
+    assert ids(directory) == ["HW205"]
+
+
+def test_a_recorder_that_died_after_it_had_kept_the_notes_does_not_count_them_twice(tmp_path: Path) -> None:
+    directory = finished(tmp_path / "a.headway")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "spool").mkdir()
+    (directory / "spool" / "causal-77.jsonl").write_text(made.text(made.a_run()))
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "state": "recording"}))
+    recover(directory)
+    assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
+
+
+def test_a_run_of_which_half_was_kept_is_kept_anew(tmp_path: Path) -> None:
+    directory = made.recording(tmp_path / "a.headway", {77: made.text(made.a_run())})
+    (directory / "runs" / ".0.new").mkdir(parents=True)
+    (directory / "runs" / ".0.new" / "causal-77.jsonl.gz").write_bytes(b"half")
+    recover(directory)
+    assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
+
+
+def test_a_link_in_place_of_notes_is_not_followed(tmp_path: Path) -> None:
+    directory = made.recording(tmp_path / "a.headway", {})
+    secret = tmp_path / "secret"
+    secret.write_text(made.text(made.a_run()))
+    (directory / "spool" / "causal-77.jsonl").symlink_to(secret)
+    finalise(directory)
+    assert ids(directory) == ["HW611"]
+    tail = Tail(directory / "causal-1.jsonl")
+    tail.path.symlink_to(secret)
+    tail.poll()
+    assert tail.notes.begin is None
+
+
+def test_without_notes_it_is_told_that_no_experiments_were_made(tmp_path: Path) -> None:
+    assert ids(finished(tmp_path / "a.headway", {})) == ["HW611"]
+    known = [{"id": "HW053", "message": "no JVM", "remedy": ""}]
+    assert ids(finished(tmp_path / "b.headway", {}, notices=known)) == ["HW053"]
+
+
+def test_a_missing_spool_is_nothing_to_finalise(tmp_path: Path) -> None:
+    directory = made.recording(tmp_path / "a.headway", {})
+    shutil.rmtree(directory / "spool")
+    with pytest.raises(HeadwayError, match="HW308"):
+        finalise(directory)
+
+
+def test_notes_are_read_while_they_grow(tmp_path: Path) -> None:
+    tail = Tail(tmp_path / "causal-77.jsonl")
+    tail.poll()
+    whole = made.text(made.a_run()).encode()
+    with open(tail.path, "wb") as file:
+        for at in range(0, len(whole), 97):
+            file.write(whole[at : at + 97])
+            file.flush()
+            tail.poll()
+    assert len(tail.notes.experiments) == 5
+    assert (tail.notes.ended, tail.notes.damaged) == (True, 0)
