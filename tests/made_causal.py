@@ -6,8 +6,9 @@ in an experiment are drawn about time / visit_ns with variance `dispersion` time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,59 @@ def _effects(made: Made, table: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
     effects = list(made.effects.values())
     pairs = zip(table["line"].tolist(), table["speedup_pct"].tolist(), strict=True)
     return np.array([effects[line](speedup / 100) for line, speedup in pairs])
+
+
+def joined(made: Made, each: Sequence[Data]) -> Data:
+    """Return the recordings of several runs as one: what `-o` of a recording that exists makes."""
+    tables = [{**data.columns, "run": np.full(data.count, run)} for run, data in enumerate(each)]
+    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return assembled(made, together, np.concatenate([data.measures[0].visits for data in each]))
+
+
+def write(path: Path, data: Data, **more: Mapping[str, Sequence[Any]]) -> Path:
+    """Write these experiments as a causal recording; `more` holds further tables by column, or replaces those made here."""
+    import pyarrow as pa
+
+    from headway.store.writer import write_recording
+
+    columns = {name: values.tolist() for name, values in data.columns.items() if name != "effective_ns"}
+    runs = data.runs.tolist()
+    durations = [int(data.columns["dur_ns"][data.columns["run"] == run].sum()) for run in runs]
+    visits = data.measures[0].visits.astype(int).tolist() if data.measures else []
+    tables: dict[str, Mapping[str, Sequence[Any]]] = {
+        "causal_run": {
+            "run": runs,
+            "pid": [100 + run for run in runs],
+            "start_ns": [1_000_000_000] * len(runs),
+            "dur_ns": durations,
+            "timer": ["perf"] * len(runs),
+            "period_ns": [1_000_000] * len(runs),
+            "mode": [data.mode] * len(runs),
+            "cores": [2] * len(runs),
+        },
+        "causal_point": {
+            "run": runs,
+            "point": [0] * len(runs),
+            "name": ["done"] * len(runs),
+            "kind": ["method"] * len(runs),
+            "where": ["com.acme.App.done"] * len(runs),
+            "hits": [sum(visits)] + [0] * (len(runs) - 1),
+        },
+        "causal_line": {
+            "line": list(data.lines),
+            **{name: [facts[name] for facts in data.lines.values()] for name in _LINE},
+        },
+        "experiment": columns,
+        "experiment_visit": {
+            "run": columns["run"],
+            "experiment": columns["experiment"],
+            "point": [0] * len(visits),
+            "visits": visits,
+        },
+        **more,
+    }
+    manifest = {"kind": "causal", "command": ["java", "App"], "window": {"start_ns": 0, "end_ns": 1}}
+    return write_recording(path, manifest, {name: pa.table(dict(rows)) for name, rows in tables.items()})
+
+
+_LINE = ("kind", "class_name", "method", "file", "line_number", "cpu_ns", "blocked_ns", "samples")

@@ -22,6 +22,8 @@ from headway.analyses.causal_noise import residuals, terms
 from headway.analyses.uncertainty import stretch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -218,7 +220,7 @@ def _two_sided(t: float, degrees: float) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def significant(p_values: list[float | None], level: float = 0.05) -> list[bool]:
+def significant(p_values: Sequence[float | None], level: float = 0.05) -> list[bool]:
     """Return which effects are there, if on average at most `level` of those named may be chance.
 
     Benjamini and Hochberg, Controlling the False Discovery Rate, 1995: with hundreds of lines tried, one in twenty would look

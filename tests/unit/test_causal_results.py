@@ -1,0 +1,343 @@
+"""Causal recordings: what is read from their tables, said of them, printed, and exported."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headway.analyses.causal import analyse, causal
+from headway.analyses.causal_data import Data, Measured, read
+from headway.analyses.causal_types import Causal, CurvePoint
+from headway.errors import HeadwayError
+from headway.report import export
+from headway.report.causal_json import causal_json
+from headway.report.terminal import make_console
+from headway.report.terminal.causal import render_causal, sparkline
+from headway.store import open_recording
+from made_causal import Made, data_of, harmful, parallel, serial, write
+
+EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
+MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
+
+
+def _ids(result: Causal) -> set[str]:
+    return {notice.id for notice in result.notices}
+
+
+def _with(data: Data, **columns: Any) -> Data:
+    return replace(data, columns={**data.columns, **{name: np.asarray(values) for name, values in columns.items()}})
+
+
+def _printed(result: Causal) -> str:
+    file = io.StringIO()
+    console = make_console(file)
+    console.width = 80
+    render_causal(result, console, "app.headway")
+    return file.getvalue()
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_recording_gives_what_its_experiments_give(tmp_path: Path) -> None:
+    data = data_of(MADE)
+    found = causal(open_recording(write(tmp_path / "a.headway", data)))
+    expected = analyse(data, str(tmp_path / "a.headway"))
+    assert found.lines == expected.lines
+    assert found.notices == expected.notices
+    assert found.progress_points[0].hits == int(data.measures[0].visits.sum())
+    assert found.progress_points[0].name == "done"
+
+
+def test_points_of_several_runs_are_one_by_their_name_whatever_their_ids(tmp_path: Path) -> None:
+    data = data_of(replace(MADE, pairs=20))
+    half = data.count // 2
+    run = np.repeat([0, 1], [half, data.count - half])
+    visits = data.measures[0].visits.astype(int).tolist()
+    path = write(
+        tmp_path / "a.headway",
+        replace(_with(data, run=run), runs=np.array([0, 1])),
+        causal_point={
+            "run": [0, 0, 1, 1],
+            "point": [0, 1, 0, 1],
+            "name": ["done", "other", "other", "done"],
+            "kind": ["method"] * 4,
+            "where": ["A.done", "A.other", "A.other", "A.done"],
+            "hits": [3, 50, 60, 4],
+        },
+        experiment_visit={
+            "run": run.tolist(),
+            "experiment": data.columns["experiment"].tolist(),
+            "point": run.tolist(),  # `done` is 0 in the first run, 1 in the second
+            "visits": visits,
+        },
+    )
+    found = read(open_recording(path))
+    assert [(point.name, point.hits) for point in found.points] == [("done", 7), ("other", 110)]
+    assert found.measures[0].visits.tolist() == visits
+    assert found.measures[1].visits.sum() == 0
+
+
+def test_a_latency_pair_is_measured_by_littles_law(tmp_path: Path) -> None:
+    # Ten requests a millisecond, each 5 ms long at 0 %: 50 in flight. The line is 0.4 of the latency, not of the throughput.
+    data = data_of(Made({"slow": serial(0.0)}, pairs=40, is_fixed_visits=True, speedups=(25, 50, 100)))
+    seconds = data.columns["effective_ns"] / 1e9
+    latency = 0.005 * (1 - 0.4 * data.columns["speedup_pct"] / 100)
+    begun = (10_000 * seconds).astype(int)
+    pair = {
+        "run": data.columns["run"].tolist(),
+        "experiment": data.columns["experiment"].tolist(),
+        "pair": [0] * data.count,
+        "begun": (begun + 3).tolist(),
+        "ended": (begun - 3).tolist(),
+        "in_flight_begin": [50] * data.count,
+        "in_flight_ns": (begun * latency * 1e9).astype(int).tolist(),
+    }
+    points: dict[str, Sequence[Any]] = {
+        "run": [0, 0],
+        "point": [0, 1],
+        "name": ["request", "request"],
+        "kind": ["latency_begin", "latency_end"],
+        "where": ["A.begin", "A.end"],
+        "hits": [1000, 990],
+        "pair": [0, 0],
+    }
+    path = write(
+        tmp_path / "a.headway", data, causal_point=points, experiment_latency=pair, experiment_visit=_no_visits()
+    )
+    result = causal(open_recording(path))
+    point = result.progress_points[0]
+    assert (point.measure, point.hits) == ("latency", 990)
+    assert point.latency_ns == pytest.approx(5e6, rel=1e-3)
+    assert len(result.progress_points) == 1
+    curve = result.lines[0].curve
+    assert curve is not None
+    assert curve.measure == "latency"
+    found = {each.virtual_speedup_pct: each.program_speedup_pct for each in curve.points}
+    assert found == pytest.approx({25: 10, 50: 20, 100: 40}, abs=0.1)
+
+
+def _no_visits() -> Mapping[str, Sequence[Any]]:
+    return {"run": [0], "experiment": [0], "point": [0], "visits": [0]}
+
+
+def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
+    random = np.random.default_rng(4)
+    count = 41
+    data = data_of(Made({"half": serial(0.5)}, pairs=20, speedups=(40,)))
+    plain = 2e9 * np.exp(0.3 * np.arange(count) / count) * (1 + 0.01 * random.standard_normal(count))
+    effective = np.where(data.columns["speedup_pct"] == 40, plain * 0.8, plain).astype(np.int64)
+    data = _with(data, effective_ns=effective, dur_ns=effective + data.columns["delay_ns"], run=np.arange(count))
+    runs = Measured("whole run", "run", np.ones(count), effective.astype(float))
+    result = analyse(replace(data, mode="end-to-end", runs=np.arange(count), measures=(runs,)), "a.headway")
+    point = result.lines[0].points[0]
+    assert point.low_pct is not None
+    assert point.high_pct is not None
+    assert point.low_pct <= 20 <= point.high_pct
+    assert point.high_pct - point.low_pct < 3
+    assert result.lines[0].significant
+    assert "the run takes" in result.verdict
+
+
+def test_another_recording_is_refused(tmp_path: Path) -> None:
+    from made_recording import Shape, make
+
+    recording = open_recording(make(tmp_path / "other.headway", Shape()))
+    for act in (causal, lambda each: export.export_coz(each, tmp_path / "a.coz")):
+        with pytest.raises(HeadwayError) as refused:
+            act(recording)
+        assert refused.value.notice.id == "HW635"
+
+
+# --- what is said ------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_ranked_by_what_they_give_at_least() -> None:
+    result = analyse(data_of(MADE), "a.headway")
+    assert [(line.method, line.shape) for line in result.lines] == [
+        ("half", "gain"),
+        ("beside", "flattens"),
+        ("worse", "slower"),
+        ("nothing", "none"),
+    ]
+    beside = result.lines[1].curve
+    assert beside is not None
+    assert beside.flat_from_pct in (40, 50, 60)
+    assert beside.maximum_pct == pytest.approx(30, abs=2)
+    assert result.verdict.startswith("Work on App.java:10 (half): made free, a visit of done takes 5")
+
+
+def test_a_line_is_found_by_any_of_its_names() -> None:
+    data = data_of(MADE)
+    for name in ("App.java:12", "App:12", "com.acme.App:12", "App.nothing", "com.acme.App.nothing"):
+        assert [line.method for line in analyse(data, "a.headway", line=name).lines] == ["nothing"]
+    with pytest.raises(HeadwayError) as unknown:
+        analyse(data, "a.headway", line="App.java:99")
+    assert unknown.value.notice.id == "HW620"
+    assert "App.java:10" in unknown.value.notice.message
+
+
+def test_too_few_experiments_are_said_to_be_too_few_with_the_time_they_need() -> None:
+    result = analyse(data_of(Made({"some": serial(0.1)}, pairs=4, dispersion=20.0, seed=1)), "a.headway")
+    assert [line.shape for line in result.lines] == ["unknown"]
+    assert "HW622" in _ids(result)
+    assert result.verdict.startswith("No line is known to gain anything yet")
+    assert "Not known well enough: App.java:10; the quickest needs" in _printed(result)
+
+
+def test_no_experiment_at_all_is_said() -> None:
+    result = analyse(data_of(Made({"some": serial(0.2)}, pairs=0)), "a.headway")
+    assert "HW621" in _ids(result)
+    assert all(line.shape == "untested" for line in result.lines)
+    _printed(result)
+
+
+def test_a_point_that_is_never_visited_is_said() -> None:
+    data = data_of(replace(MADE, pairs=10))
+    never = replace(data.measures[0], visits=np.zeros(data.count))
+    assert "HW631" in _ids(analyse(replace(data, measures=(never,)), "a.headway"))
+
+
+def test_few_visits_are_said() -> None:
+    assert "HW633" in _ids(analyse(data_of(Made(EFFECTS, visit_ns=1e8)), "a.headway"))
+
+
+@pytest.mark.parametrize(
+    ("health", "expected"),
+    [
+        ({"unread_ns": 10**11}, "HW623"),
+        ({"samples": 100, "late_payments": 20}, "HW624"),
+        ({"slept_ns": 10**9, "overslept_ns": 2 * 10**8}, "HW625"),
+        ({"threads": 9, "threads_without_timer": 1}, "HW626"),
+        ({"out_of_scope_ns": 10**12}, "HW632"),
+        ({"faults": 1}, "HW634"),
+    ],
+)
+def test_what_sampling_could_not_do_is_said(health: dict[str, int], expected: str) -> None:
+    data = data_of(replace(MADE, pairs=10))
+    assert expected not in _ids(analyse(data, "a.headway"))
+    assert expected in _ids(analyse(replace(data, health=health), "a.headway"))
+
+
+def test_waiting_for_cores_is_said() -> None:
+    data = data_of(replace(MADE, pairs=10))
+    assert "HW627" in _ids(analyse(_with(data, waited_ns=data.columns["dur_ns"]), "a.headway"))
+
+
+def test_collections_that_differ_between_the_arms_are_said_and_marked_but_kept() -> None:
+    data = data_of(MADE)
+    treated = data.columns["speedup_pct"] > 0
+    uneven = _with(data, gc_ns=np.where(treated, data.columns["effective_ns"] // 5, 0), gcs=treated.astype(int))
+    even = _with(data, gc_ns=data.columns["effective_ns"] // 5, gcs=np.ones(data.count, dtype=int))
+    assert "HW628" in _ids(analyse(uneven, "a.headway"))
+    result = analyse(even, "a.headway")
+    assert "HW628" not in _ids(result)
+    assert result.gc_experiments == result.experiments == data.count
+    assert result.lines[0].points == tuple(
+        replace(point, gc_experiments=point.experiments) for point in analyse(data, "a.headway").lines[0].points
+    )
+
+
+# --- reports -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_json_has_the_keys_that_are_promised() -> None:
+    answer = json.loads(json.dumps(causal_json(analyse(data_of(MADE), "a.headway"))))
+    assert {"progress_points", "lines", "warnings"} <= set(answer)
+    assert {"name", "hits"} <= set(answer["progress_points"][0])
+    line = answer["lines"][0]
+    assert {"line", "method", "samples_pct", "significant", "slope", "points"} <= set(line)
+    assert (line["line"], line["method"], line["significant"]) == ("App.java:10", "half", True)
+    assert set(line["points"][0]) >= {
+        *("virtual_speedup_pct", "program_speedup_pct", "low_pct", "high_pct", "visits", "experiments"),
+    }
+    assert [each["progress_point"] for each in line["curves"]] == ["done"]
+    assert line["samples_pct"] == pytest.approx(25, abs=2)
+
+
+def test_the_terminal_shows_gains_beside_the_flat_profile_in_80_columns() -> None:
+    text = _printed(analyse(data_of(MADE), "a.headway"))
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith(("headway", "601", "  ->")))
+    rows = {row.split()[0]: row for row in text.splitlines() if row.startswith("App.java:")}
+    assert "25 %" in rows["App.java:10"]
+    assert "+50 %" in rows["App.java:10"] or "+49 %" in rows["App.java:10"]
+    assert "flat from" in rows["App.java:11"]
+    assert "no effect" in rows["App.java:12"]
+    assert "slower!" in rows["App.java:13"]
+    assert "Look hot, but give nothing: App.java:12" in text
+    assert "Make the program slower the faster they get (contention): App.java:13" in text
+
+
+def test_one_line_is_shown_in_full() -> None:
+    text = _printed(analyse(data_of(MADE), "a.headway", line="App.half"))
+    assert "line faster by" in text
+    assert text.count(" %") > 20
+
+
+def test_names_of_the_program_can_do_no_harm_on_the_terminal() -> None:
+    data = data_of(replace(MADE, pairs=30))
+    lines = {key: {**facts, "file": "\x1b[31mA[bold].java"} for key, facts in data.lines.items()}
+    assert "\x1b" not in _printed(analyse(replace(data, lines=lines), "a.headway"))
+
+
+def test_a_curve_is_drawn_with_one_character_per_tenth() -> None:
+    points = [
+        CurvePoint(
+            virtual_speedup_pct=pct, program_speedup_pct=pct / 2, low_pct=None, high_pct=None, visits=1, experiments=1
+        )
+        for pct in range(10, 101, 10)
+    ]
+    drawn = sparkline(points)
+    assert len(drawn) == 10
+    levels = ["_.-=+*#".index(char) for char in drawn]
+    assert levels == sorted(levels)
+    assert levels[-1] == 6
+    down = [replace(point, program_speedup_pct=-point.program_speedup_pct) for point in points]
+    assert sparkline(down) == "v" * 10
+    assert sparkline([]) == " " * 10
+
+
+# --- Coz's format ------------------------------------------------------------------------------------------------------
+
+
+def _parsed(text: str) -> list[dict[str, str]]:
+    """Return records as Coz's viewer splits them: tabs between fields, the first = ends a key."""
+    records = []
+    for row in text.splitlines():
+        kind, *fields = row.split("\t")
+        records.append({"record": kind, **dict(field.split("=", 1) for field in fields)})
+    return records
+
+
+def test_coz_gets_the_same_curves_from_the_export(tmp_path: Path) -> None:
+    data = data_of(replace(MADE, is_fixed_visits=True, visit_ns=1e4))
+    recording = open_recording(write(tmp_path / "a.headway", data))
+    records = _parsed(export.export_coz(recording, tmp_path / "a.coz").read_text())
+    sums: dict[tuple[str, float], list[float]] = {}
+    selected: tuple[str, float, int] | None = None
+    for record in records:
+        if record["record"] == "experiment":
+            selected = (record["selected"], float(record["speedup"]), int(record["duration"]))
+        elif record["record"] == "throughput-point":
+            assert selected is not None
+            assert record["name"] == "done"
+            entry = sums.setdefault(selected[:2], [0, 0])
+            entry[0] += selected[2]
+            entry[1] += int(record["delta"])
+    for line in causal(recording).lines:
+        name = f"com/acme/{line.line}"
+        base = sums[name, 0.0][0] / sums[name, 0.0][1]
+        for point in line.points:
+            time, delta = sums[name, point.virtual_speedup_pct / 100]
+            assert 100 * (1 - time / delta / base) == pytest.approx(point.program_speedup_pct, abs=0.05)
+    kinds = [record["record"] for record in records]
+    assert (kinds[0], kinds.count("shutdown"), kinds.count("runtime")) == ("startup", 1, 1)
+    counts = {record["location"]: int(record["count"]) for record in records if record["record"] == "samples"}
+    assert counts == {f"com/acme/App.java:{10 + at}": facts["samples"] for at, facts in data.lines.items()}
