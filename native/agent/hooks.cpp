@@ -310,7 +310,7 @@ bool retransform(std::span<Target> targets, bool with_sites) {
   retransforming = with_sites;
   const jvmtiError error = jvmti->RetransformClasses(static_cast<jint>(types.size()), types.data());
   retransforming = false;
-  if (with_sites) set_hook(false);
+  if (with_sites && !causal::points_want_class_files()) set_hook(false);
   return error == JVMTI_ERROR_NONE;
 }
 
@@ -365,7 +365,10 @@ bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept {
 
 void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject, const char* name, jobject,
                                 jint length, const unsigned char* bytes, jint* new_length, unsigned char** new_bytes) {
-  if (!retransforming || redefined == nullptr || name == nullptr) return;  // a class that is loaded meanwhile
+  if (!retransforming || redefined == nullptr || name == nullptr) {  // of no interest here
+    causal::insert_points(name, redefined, length, bytes, new_length, new_bytes);
+    return;
+  }
   for (Target& target : hooks().targets) {
     if (std::strcmp(name, target.name) != 0) continue;
     const Patch patch = redirect_calls({bytes, static_cast<size_t>(length)}, target.sites, hooks().class_name);

@@ -1,0 +1,412 @@
+// The list of progress points, their counts, and how they get into classes that are loaded already.
+//
+// While points are armed, JVMTI's ClassFileLoadHook is on: classes get their calls as they are loaded, without a
+// safepoint for each, and keep them when another agent retransforms them.
+#include "agent/causal/points.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/agent.h"
+#include "agent/causal/point_match.h"
+#include "agent/causal/scope.h"
+#include "agent/class_file.h"
+
+namespace headway::agent::causal {
+
+Points& points() noexcept {
+  static Points* const instance = new Points;  // never destroyed: classes load until the process ends
+  return *instance;
+}
+
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kPatienceNs = 2 * kSecond;  // for a class to be loaded, before it is said to be missing
+constexpr uint64_t kTooOften = 1'000'000;     // entries of a candidate in a second: it is no unit of work
+constexpr size_t kBatch = 200;                // classes that are retransformed at once
+constexpr size_t kMostClasses = 20'000;       // whose names are compared
+
+// --- classes that are loaded -----------------------------------------------------------------------------------------
+
+struct Loaded {
+  jclass type;
+  std::string name;  // "com/acme/Order"
+};
+
+// Calls visit(type, name) for each class that could have calls of ours, and frees what JVMTI gave.
+template <typename Visit>
+void for_each_loaded(JNIEnv* jni, Visit visit) {
+  jvmtiEnv* jvmti = agent().jvmti;
+  jint count = 0;
+  jclass* types = nullptr;
+  if (jvmti->GetLoadedClasses(&count, &types) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    char* signature = nullptr;
+    if (jvmti->GetClassSignature(types[i], &signature, nullptr) == JVMTI_ERROR_NONE) {
+      const std::string_view text(signature);
+      // Hidden classes (lambdas) have a dot, and can't be changed.
+      const bool is_class = text.size() > 2 && text.front() == 'L' && text.find('.') == std::string_view::npos;
+      if (is_class) visit(types[i], std::string(text.substr(1, text.size() - 2)));
+      jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+    }
+    jni->DeleteLocalRef(types[i]);
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(types));
+}
+
+std::string source_file(jclass type) {
+  char* name = nullptr;
+  if (agent().jvmti->GetSourceFileName(type, &name) != JVMTI_ERROR_NONE) return {};
+  std::string copy(name);
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
+  return copy;
+}
+
+bool releases_locks(jmethodID method) {
+  constexpr jint kSynchronized = 0x0020;
+  constexpr uint8_t kMonitorExit = 195;
+  jvmtiEnv* jvmti = agent().jvmti;
+  jint modifiers = 0;
+  if (jvmti->GetMethodModifiers(method, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kSynchronized) != 0)
+    return true;
+  jint length = 0;
+  unsigned char* code = nullptr;
+  if (jvmti->GetBytecodes(method, &length, &code) != JVMTI_ERROR_NONE) return false;
+  // By bytes, not by instructions: one class too many does no harm.
+  const bool found = std::memchr(code, kMonitorExit, static_cast<size_t>(length)) != nullptr;
+  jvmti->Deallocate(code);
+  return found;
+}
+
+// Most classes of a program that runs already have no lock, and need not be touched.
+bool releases_locks(jclass type) {
+  jint count = 0;
+  jmethodID* methods = nullptr;
+  if (agent().jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return true;  // not prepared: unknown
+  const bool found = std::any_of(methods, methods + count, [](jmethodID method) { return releases_locks(method); });
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+  return found;
+}
+
+bool is_named_by_a_point(std::string_view name, std::string_view file) {
+  const std::string class_name = dotted(name);
+  const uint32_t count = points().count.load();
+  for (uint32_t i = 0; i < count; ++i) {
+    const Point& point = *points().all[i];
+    if (point.is_asked_for() && (may_be_in(point.place, class_name) || is_source_of(point.place, class_name, file))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool wants_loaded(jclass type, std::string_view name) {
+  const std::string file = points().has_files ? source_file(type) : std::string();
+  if (!concerns_class(name, file)) return false;
+  return causal_spec().suggest || name == kApiClass || name == "java/lang/Thread" || is_named_by_a_point(name, file) ||
+         releases_locks(type);
+}
+
+void retransform(std::vector<jclass>& types) {
+  jvmtiEnv* jvmti = agent().jvmti;
+  for (size_t at = 0; at < types.size(); at += kBatch) {
+    const size_t count = std::min(kBatch, types.size() - at);
+    if (jvmti->RetransformClasses(static_cast<jint>(count), &types[at]) == JVMTI_ERROR_NONE || count == 1) continue;
+    // One of them is refused: the others shall not suffer. What went in at the first try counts once only.
+    arming_points = false;
+    for (size_t i = at; i < at + count; ++i) jvmti->RetransformClasses(1, &types[i]);
+    arming_points = true;
+  }
+}
+
+template <typename Wants>
+void retransform_loaded(JNIEnv* jni, Wants wants) {
+  std::vector<jclass> types;
+  for_each_loaded(jni, [&](jclass type, const std::string& name) {
+    jboolean modifiable = JNI_FALSE;
+    if (!wants(type, name)) return;
+    if (agent().jvmti->IsModifiableClass(type, &modifiable) != JVMTI_ERROR_NONE || modifiable == JNI_FALSE) return;
+    types.push_back(static_cast<jclass>(jni->NewGlobalRef(type)));
+  });
+  retransform(types);
+  for (jclass type : types) jni->DeleteGlobalRef(type);
+}
+
+void set_class_files(bool on) {
+  agent().jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+}
+
+// --- the list --------------------------------------------------------------------------------------------------------
+
+uint32_t add_pair(std::string_view name, const Place& begin, const Place& end) {
+  const auto number = static_cast<int32_t>(points().pairs.size());
+  const Point* first = add_point(PointKind::kLatencyBegin, name, begin, Call::kTimed, number);
+  const Point* last = add_point(PointKind::kLatencyEnd, name, end, Call::kTimed, number);
+  if (first == nullptr || last == nullptr) return 0;
+  const std::lock_guard locked(points().mutex);
+  points().pairs.push_back({first->id, last->id});
+  return first->cell;
+}
+
+// Numbers of cells that are not counted from the start, of points of the program's own code.
+Point* add_api_point(PointKind kind, std::string_view name, uint32_t cell, int32_t latency) {
+  Point* const point = add_point(kind, name, Place{}, kind == PointKind::kApi ? Call::kHit : Call::kTimed, latency);
+  if (point == nullptr) return nullptr;
+  point->cell = static_cast<uint16_t>(cell);
+  point->base = count_of_cell(cell);
+  point->places = 1;
+  note_point(*point);
+  return point;
+}
+
+void add_api_pair(std::string_view name, uint32_t cell) {
+  const auto number = static_cast<int32_t>(latency_count());
+  const Point* first = add_api_point(PointKind::kLatencyBegin, name, cell, number);
+  const Point* last = add_api_point(PointKind::kLatencyEnd, name, cell + 1, number);
+  const std::lock_guard locked(points().mutex);
+  if (first != nullptr && last != nullptr) points().pairs.push_back({first->id, last->id});
+}
+
+void list_points() {
+  Points& self = points();
+  self.count = 0;
+  self.pairs.clear();
+  self.next_cell = 1;
+  self.seen.clear();
+  self.has_files = false;
+  const Spec& spec = causal_spec();
+  for (const ProgressPoint& asked : spec.progress) {
+    add_point(asked.place.line != 0 ? PointKind::kLine : PointKind::kMethod, asked.name, asked.place, Call::kHit, -1);
+  }
+  for (const LatencyPoints& asked : spec.latency) add_pair(asked.name, asked.begin, asked.end);
+  for (uint32_t i = 0; i < self.count; ++i) {
+    self.has_files = self.has_files || names_source_file(self.all[i]->place);
+    note_point(*self.all[i]);
+  }
+  for (const auto& [name, cell] : self.api_cells) add_api_point(PointKind::kApi, name, cell, -1);
+  for (const auto& [name, cell] : self.api_pairs) add_api_pair(name, cell);
+}
+
+// --- notes -----------------------------------------------------------------------------------------------------------
+
+std::string json_list(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + json_text(name);
+  return '[' + list + ']';
+}
+
+// Of the classes that are loaded now, asked for at most once per recording.
+std::vector<std::string> class_names(JNIEnv* jni) {
+  std::vector<std::string> names;
+  for_each_loaded(jni, [&](jclass, const std::string& name) {
+    if (names.size() < kMostClasses && !name.starts_with("java/") && !name.starts_with("jdk/") &&
+        !name.starts_with("sun/")) {
+      names.push_back(dotted(name));
+    }
+  });
+  return names;
+}
+
+void look_for_missing(JNIEnv* jni) {
+  const bool patience_is_over = now_ns() - points().armed_ns > kPatienceNs;
+  std::vector<std::string> loaded;
+  const uint32_t count = points().count.load();
+  for (uint32_t i = 0; i < count; ++i) {
+    Point& point = *points().all[i];
+    if (!point.is_asked_for() || point.is_near_said) continue;
+    std::string reason;
+    std::vector<std::string> near;
+    {
+      const std::lock_guard locked(points().mutex);
+      reason = point.reason;
+      near = point.near;
+    }
+    const bool fits = point.places.load() > 0;
+    if (reason.empty() && !fits && patience_is_over) {
+      if (loaded.empty()) loaded = class_names(jni);
+      reason = "no_class";
+      near = nearest_names(point.place.class_name, loaded);
+    }
+    if (reason.empty() || fits != (reason == "ambiguous")) continue;
+    point.is_near_said = true;
+    note("near", "\"name\":" + json_text(point.name) + ",\"where\":" + json_text(point.place.text) +
+                     ",\"reason\":" + json_text(reason) + ",\"near\":" + json_list(near));
+  }
+}
+
+// What is entered a million times a second costs more than it tells.
+void give_up_hot_candidates(JNIEnv* jni) {
+  std::set<std::string> classes;
+  const uint32_t count = points().count.load();
+  for (uint32_t i = 0; i < count; ++i) {
+    Point& point = *points().all[i];
+    if (point.kind != PointKind::kCandidate || point.is_given_up) continue;
+    const uint64_t now = count_of_cell(point.cell).count;
+    if (now - point.seen_count > kTooOften) {
+      point.is_given_up = true;
+      std::string name = point.place.class_name;
+      std::ranges::replace(name, '.', '/');
+      classes.insert(name);
+    }
+    point.seen_count = now;
+  }
+  if (!classes.empty()) {
+    retransform_loaded(jni, [&](jclass, const std::string& name) { return classes.contains(name); });
+  }
+}
+
+const char* kind_name(PointKind kind) {
+  constexpr const char* kNames[] = {"method", "line", "api", "latency_begin", "latency_end", "candidate"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace
+
+Point* add_point(PointKind kind, std::string_view name, const Place& place, Call call, int32_t latency) noexcept {
+  Points& self = points();
+  const std::lock_guard locked(self.mutex);
+  const uint32_t id = self.count.load();
+  if (id == self.all.size() || self.next_cell >= self.top_cell) return nullptr;
+  auto* point = new Point;
+  point->id = id;
+  point->cell = static_cast<uint16_t>(self.next_cell++);
+  point->kind = kind;
+  point->call = call;
+  point->name = name;
+  point->place = place;
+  point->latency = latency;
+  point->base = count_of_cell(point->cell);
+  point->seen_count = point->base.count;
+  self.all[id] = point;
+  self.count.store(id + 1, std::memory_order_release);
+  return point;
+}
+
+void note_point(const Point& point) noexcept {
+  note("point", "\"id\":" + std::to_string(point.id) + ",\"name\":" + json_text(point.name) + ",\"kind\":\"" +
+                    kind_name(point.kind) +
+                    "\",\"where\":" + json_text(point.place.text.empty() ? point.name : point.place.text) +
+                    ",\"latency\":" + std::to_string(point.latency) +
+                    ",\"places\":" + std::to_string(point.places.load()));
+}
+
+// --- the program's own code ------------------------------------------------------------------------------------------
+
+uint32_t api_point(std::string_view name) noexcept {
+  Points& self = points();
+  uint32_t cell = 0;
+  {
+    const std::lock_guard locked(self.mutex);
+    if (const auto known = self.api_cells.find(name); known != self.api_cells.end()) return known->second;
+    if (self.top_cell <= self.next_cell) return 0;
+    cell = self.top_cell--;
+    self.api_cells.emplace(name, cell);
+  }
+  if (self.is_armed.load()) add_api_point(PointKind::kApi, name, cell, -1);
+  return cell;
+}
+
+uint32_t api_pair(std::string_view name) noexcept {
+  Points& self = points();
+  uint32_t cell = 0;
+  {
+    const std::lock_guard locked(self.mutex);
+    if (const auto known = self.api_pairs.find(name); known != self.api_pairs.end()) return known->second;
+    if (self.top_cell <= self.next_cell + 1) return 0;
+    self.top_cell -= 2;
+    cell = self.top_cell + 1;
+    self.api_pairs.emplace(name, cell);
+  }
+  if (self.is_armed.load()) add_api_pair(name, cell);
+  return cell;
+}
+
+// --- on and off ------------------------------------------------------------------------------------------------------
+
+bool points_want_class_files() noexcept { return points().is_armed.load(std::memory_order_acquire); }
+
+bool arm_points(JNIEnv* jni) noexcept {
+  Points& self = points();
+  jvmtiCapabilities wanted{};
+  wanted.can_retransform_classes = 1;
+  wanted.can_get_bytecodes = 1;
+  wanted.can_get_source_file_name = 1;
+  const char* obstacle = agent().jvmti->AddCapabilities(&wanted) == JVMTI_ERROR_NONE
+                             ? define_point_class(jni)
+                             : "the JVM allows no retransformation";
+  if (obstacle != nullptr) {
+    problem("HW609", obstacle);
+    return false;
+  }
+  list_points();
+  self.settles = !causal_spec().suggest;
+  switch_settling(jni, self.settles);
+  self.armed_ns = now_ns();
+  self.is_armed.store(true, std::memory_order_release);
+  set_class_files(true);  // before the look at what is loaded: no class falls in between
+  arming_points = true;
+  retransform_loaded(jni, wants_loaded);
+  arming_points = false;
+  return true;
+}
+
+// A class that was being loaded just when points were armed had no event before.
+void instrument_class(JNIEnv*, jclass type, std::string_view name) noexcept {
+  Points& self = points();
+  if (!self.is_armed.load(std::memory_order_acquire)) return;
+  std::string internal_name(name);
+  std::ranges::replace(internal_name, '.', '/');
+  if (!is_named_by_a_point(internal_name, {}) || is_off_limits(internal_name)) return;
+  {
+    const std::lock_guard locked(self.mutex);
+    if (self.seen.contains(internal_name)) return;
+  }
+  arming_points = true;
+  agent().jvmti->RetransformClasses(1, &type);
+  arming_points = false;
+}
+
+void look_after_points(JNIEnv* jni) noexcept {
+  if (!points().is_armed.load() || jni->PushLocalFrame(64) != JNI_OK) return;
+  look_for_missing(jni);
+  if (causal_spec().suggest) give_up_hot_candidates(jni);
+  jni->PopLocalFrame(nullptr);
+}
+
+void disarm_points(JNIEnv* jni) noexcept {
+  Points& self = points();
+  if (!self.is_armed.exchange(false)) return;
+  switch_settling(jni, false);
+  set_class_files(false);
+  std::set<std::string, std::less<>> changed;
+  {
+    const std::lock_guard locked(self.mutex);
+    changed.swap(self.changed);
+  }
+  retransform_loaded(jni, [&](jclass, const std::string& name) { return changed.contains(name); });
+}
+
+// --- counts ----------------------------------------------------------------------------------------------------------
+
+uint32_t point_count() noexcept { return points().count.load(std::memory_order_acquire); }
+
+uint32_t latency_count() noexcept {
+  const std::lock_guard locked(points().mutex);
+  return static_cast<uint32_t>(points().pairs.size());
+}
+
+LatencyPair latency_pair(uint32_t pair) noexcept {
+  const std::lock_guard locked(points().mutex);
+  return pair < points().pairs.size() ? points().pairs[pair] : LatencyPair{};
+}
+
+Visits visits(uint32_t point) noexcept {
+  if (point >= point_count()) return {};
+  const Point& found = *points().all[point];
+  const Visits now = count_of_cell(found.cell);
+  return {now.count - found.base.count,
+          static_cast<int64_t>(static_cast<uint64_t>(now.clock_ns) - static_cast<uint64_t>(found.base.clock_ns))};
+}
+
+}  // namespace headway::agent::causal
