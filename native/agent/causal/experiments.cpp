@@ -20,6 +20,7 @@
 #include "agent/causal/planner.h"
 #include "agent/causal/settle.h"
 #include "agent/causal/tally.h"
+#include "agent/hooks.h"
 #include "agent/raw_monitor.h"
 
 namespace headway::agent::causal {
@@ -317,6 +318,7 @@ class Loop {
     note_profile(false);
     if (jni_->PushLocalFrame(64) == JNI_OK) {
       look_after_points(jni_);
+      look_after_hooks(jni_);
       jni_->PopLocalFrame(nullptr);
     }
     jni_->ExceptionClear();
@@ -378,7 +380,10 @@ void end_all(JNIEnv* jni) {
   self.active = Active{};
   stop_sampling();
   stop_blocking(jni);
-  if (!self.program_ends && jni != nullptr) disarm_points(jni);
+  if (!self.program_ends && jni != nullptr) {
+    remove_hooks(jni, HookUse::kCausal);
+    disarm_points(jni);
+  }
   note_profile(true);
   note_hits();
   note_health();
