@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from docs_blocks import ROOT
 
+import made_causal
 import made_sweep
 import synthetic
 from headway.analyses.live import live_rows
@@ -54,6 +55,15 @@ def test_why_prints_the_documented_keys(tmp_path: Path) -> None:
     account = documented("why") - {"by_cause", "phases", "mode", "warnings"}
     assert set(said["phases"][0]) == account | documented("why", 2)
     assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid"} for row in said["lost"])
+
+
+def test_causal_prints_the_documented_keys(tmp_path: Path) -> None:
+    made = made_causal.Made({"half": made_causal.serial(0.5)}, pairs=30)
+    said = ask("causal", made_causal.write(tmp_path / "a.headway", made_causal.data_of(made)))
+    assert set(said) == documented("causal")
+    assert set(said["progress_points"][0]) == documented("causal", 1)
+    assert set(said["lines"][0]) == documented("causal", 2)
+    assert set(said["lines"][0]["points"][0]) == documented("causal", 3)
 
 
 def test_parallelism_prints_the_documented_keys(recording: Path) -> None:

@@ -146,6 +146,32 @@ def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
     assert "the run takes" in result.verdict
 
 
+def test_end_to_end_a_run_that_failed_does_not_count(tmp_path: Path) -> None:
+    data = data_of(Made({"half": serial(0.5)}, pairs=4, speedups=(40,)))
+    numbers = np.arange(data.count)
+    data = replace(_with(data, run=numbers), runs=numbers, mode="end-to-end")
+    codes = [0] * data.count
+    codes[3], codes[4] = 1, 137
+    runs = {
+        "run": numbers.tolist(),
+        "pid": [100] * data.count,
+        "start_ns": [0] * data.count,
+        "dur_ns": data.columns["dur_ns"].tolist(),
+        "timer": ["perf"] * data.count,
+        "period_ns": [1_000_000] * data.count,
+        "mode": ["end-to-end"] * data.count,
+        "exit_code": codes,
+        "cores": [2] * data.count,
+    }
+    result = causal(open_recording(write(tmp_path / "a.headway", data, causal_run=runs, causal_point=_no_points())))
+    assert result.experiments == data.count - 2
+    assert [(point.name, point.hits) for point in result.progress_points] == [("whole run", data.count - 2)]
+
+
+def _no_points() -> Mapping[str, Sequence[Any]]:
+    return {name: [] for name in ("run", "point", "name", "kind", "where", "hits")}
+
+
 def test_another_recording_is_refused(tmp_path: Path) -> None:
     from made_recording import Shape, make
 

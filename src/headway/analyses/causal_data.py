@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 NO_LINE = -1
 END_TO_END = "end-to-end"
 WHOLE_RUN = "whole run"
+# A run that failed did not do the work whose time is compared end to end.
 _EXPERIMENTS = """
     SELECT run, experiment, coalesce(line, -1) AS line, speedup_pct, start_ns, dur_ns, delay_ns, gc_ns, gcs, hits_ns, hits,
            samples, sampled_ns, waited_ns, is_spin, is_complete
-    FROM experiment ORDER BY run, start_ns, experiment
+    FROM experiment
+    WHERE run NOT IN (SELECT run FROM causal_run WHERE mode = 'end-to-end' AND coalesce(exit_code, 0) <> 0)
+    ORDER BY run, start_ns, experiment
 """
 
 
