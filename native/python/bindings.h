@@ -10,5 +10,6 @@ void bind_decode(nanobind::module_& m);
 void bind_jfr(nanobind::module_& m);
 void bind_account(nanobind::module_& m);
 void bind_critical_path(nanobind::module_& m);
+void bind_causal(nanobind::module_& m);
 void bind_locks(nanobind::module_& m);  // called by bind_decode
 }  // namespace headway

@@ -15,6 +15,9 @@ NB_MODULE(_native, m) {
   headway::bind_account(m);
   headway::bind_critical_path(m);
 #endif
+#ifdef HEADWAY_WITH_causal
+  headway::bind_causal(m);
+#endif
 #ifdef HEADWAY_WITH_decode
   headway::bind_decode(m);
 #endif

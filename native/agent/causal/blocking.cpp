@@ -243,7 +243,7 @@ void waking(uint32_t java_id) noexcept {
   settle(*account);
   Account* woken = ledger().find(java_id);
   if (woken == nullptr) woken = pinned_account(java_id);
-  if (woken != nullptr) ledger().woken(*woken, time_if_delayed());
+  if (woken != nullptr) ledger().woken(*woken, *account, time_if_delayed());
 }
 
 // --- what experiments and samples ask -------------------------------------------------------------------------------

@@ -34,6 +34,11 @@ bool Ledger::reserve() noexcept {
   return true;
 }
 
+void Ledger::release() noexcept {
+  if (accounts_ != nullptr) munmap(accounts_, size_t{kAccounts} * sizeof(Account));
+  accounts_ = nullptr;
+}
+
 // --- threads ---------------------------------------------------------------------------------------------------------
 
 Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
@@ -185,11 +190,12 @@ void Ledger::wait_begins(Account& account, int64_t now_ns) noexcept {
   account.wait_from.store(delay_.load(std::memory_order_acquire), std::memory_order_release);
 }
 
-void Ledger::woken(Account& account, int64_t now_ns) noexcept {
+void Ledger::woken(Account& account, const Account& waker, int64_t now_ns) noexcept {
   if (account.wait_from.load(std::memory_order_acquire) == 0) return;
   int64_t nobody = 0;
   if (account.woken_at.load(std::memory_order_relaxed) != nobody) return;
-  const int64_t delay = delay_.load(std::memory_order_acquire);
+  const int64_t owed = std::max<int64_t>(owed_ns(waker), 0);
+  const int64_t delay = delay_.load(std::memory_order_acquire) - owed;
   if (account.woken_at.compare_exchange_strong(nobody, delay, std::memory_order_relaxed)) {
     account.woken_ns.store(now_ns, std::memory_order_relaxed);
   }

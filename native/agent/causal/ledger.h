@@ -59,6 +59,7 @@ class Ledger {
 
   // Maps the accounts; false: no address space.
   bool reserve() noexcept;
+  void release() noexcept;  // for tests: that of a JVM stays
   // How many threads can run at the same time (excuse()).
   void set_cores(int cores) noexcept { cores_.store(cores, std::memory_order_relaxed); }
 
@@ -109,8 +110,9 @@ class Ledger {
   // --- waiting ---
   // It has settled. `now_ns`: 0 while !has_delays().
   void wait_begins(Account& account, int64_t now_ns) noexcept;
-  // By a thread of the program that has settled; only the first one of a wait counts.
-  void woken(Account& account, int64_t now_ns) noexcept;
+  // By `waker`, a thread of the program, which has settled; only the first one of a wait counts. What accrued while the
+  // waker was paying, so that it still owes it, is not excused either.
+  void woken(Account& account, const Account& waker, int64_t now_ns) noexcept;
   // True: a thread of the program woke it.
   bool wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noexcept;
 

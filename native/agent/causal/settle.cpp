@@ -16,6 +16,10 @@ namespace {
 // Linux wakes sleepers up to 50 microseconds late (the default timer slack): the last bit is spun.
 constexpr int64_t kSlackNs = 60'000;
 constexpr int64_t kShortestSleepNs = 2 * kSlackNs;
+// While a thread pays, others' hits go on. Each round pays what the one before added; a thread that can't catch up (all
+// others hit all the time) goes on after the last one.
+constexpr int kRounds = 8;
+constexpr int64_t kLittleNs = 10'000;
 
 std::atomic<bool> is_spinning{false};
 std::atomic<uint64_t> unknown{0};
@@ -84,9 +88,10 @@ Clocks read_clocks() noexcept {
   return clocks;
 }
 
-void settle(Account& account, int64_t most_ns) noexcept {
-  if (!ledger().is_in_debt(account) || account.is_settling.exchange(true, std::memory_order_acquire)) return;
-  const int saved_errno = errno;
+namespace {
+
+// Returns what it tried to pay.
+int64_t settle_once(Account& account, int64_t most_ns) noexcept {
   const uint32_t experiment = ledger().experiment();
   const Clocks from = read_clocks();
   ledger().excuse(account, from);
@@ -96,6 +101,18 @@ void settle(Account& account, int64_t most_ns) noexcept {
     spin(account, owed_ns, from.cpu_ns, experiment);
   } else {
     sleep(account, owed_ns, from, experiment);
+  }
+  return std::max<int64_t>(owed_ns, 0);
+}
+
+}  // namespace
+
+void settle(Account& account, int64_t most_ns) noexcept {
+  if (!ledger().is_in_debt(account) || account.is_settling.exchange(true, std::memory_order_acquire)) return;
+  const int saved_errno = errno;
+  for (int round = 0; round < kRounds && most_ns > 0; ++round) {
+    most_ns -= settle_once(account, most_ns);
+    if (ledger().owed_ns(account) < kLittleNs) break;
   }
   account.is_settling.store(false, std::memory_order_release);
   errno = saved_errno;

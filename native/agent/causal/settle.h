@@ -14,7 +14,8 @@ namespace headway::agent::causal {
 constexpr int64_t kSliceNs = 5'000'000;
 constexpr int64_t kAllNs = INT64_MAX;
 
-// Pays what the calling thread, whose account it is, owes at this moment, but not more than `most_ns`. Returns at once
+// Pays what the calling thread, whose account it is, owes, also what is added meanwhile, but not more than `most_ns`.
+// Returns at once
 // if that is nothing, if it is paying already (a signal in the middle of it), or as soon as the experiment is over.
 void settle(Account& account, int64_t most_ns = kAllNs) noexcept;
 

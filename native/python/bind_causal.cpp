@@ -1,0 +1,99 @@
+// The ledger of the causal profiler for Python: tests drive it by schedules of their own.
+#include <nanobind/nanobind.h>
+
+#include "agent/causal/ledger.h"
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace headway {
+namespace {
+
+using agent::causal::Account;
+using agent::causal::Clocks;
+using agent::causal::Ledger;
+using agent::causal::WaitEnding;
+
+// Names accounts by the numbers of their threads.
+class CausalLedger {
+ public:
+  explicit CausalLedger(int cores) {
+    if (!ledger_.reserve()) throw std::bad_alloc();
+    ledger_.set_cores(cores);
+    ledger_.begin_experiment();
+  }
+  ~CausalLedger() { ledger_.release(); }
+  CausalLedger(const CausalLedger&) = delete;
+  CausalLedger& operator=(const CausalLedger&) = delete;
+
+  bool open(uint32_t thread) { return ledger_.open(thread, thread) != nullptr; }
+  void close(uint32_t thread) { ledger_.close(account(thread)); }
+  uint32_t begin_experiment() { return ledger_.begin_experiment(); }
+  uint32_t experiment() const { return ledger_.experiment(); }
+  int64_t delay_ns() const { return ledger_.delay_ns(); }
+  int64_t owed_ns(uint32_t thread) const { return ledger_.owed_ns(account(thread)); }
+  bool hit(uint32_t thread, int64_t delay_ns, uint32_t experiment) {
+    return ledger_.hit(account(thread), delay_ns, experiment);
+  }
+  void excuse_all(int64_t delay_ns) { ledger_.excuse_all(delay_ns); }
+  void pay(uint32_t thread, int64_t ns, uint32_t experiment) { ledger_.pay(account(thread), ns, experiment); }
+  void excuse(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns) {
+    ledger_.excuse(account(thread), Clocks{wall_ns, cpu_ns, run_delay_ns});
+  }
+  void look(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns) {
+    ledger_.look(account(thread), Clocks{wall_ns, cpu_ns, run_delay_ns});
+  }
+  void wait_begins(uint32_t thread, int64_t now_ns) { ledger_.wait_begins(account(thread), now_ns); }
+  void woken(uint32_t thread, uint32_t waker, int64_t now_ns) {
+    ledger_.woken(account(thread), account(waker), now_ns);
+  }
+  bool wait_ends(uint32_t thread, WaitEnding ending, int64_t now_ns) {
+    return ledger_.wait_ends(account(thread), ending, now_ns);
+  }
+  // What inserted bytecode compares.
+  bool owes_nothing_by_words(uint32_t thread) const {
+    return account(thread).paid.load() >= ledger_.delay_address()->load();
+  }
+  bool is_in_debt(uint32_t thread) { return ledger_.is_in_debt(account(thread)); }
+  uint32_t open_accounts() const { return ledger_.open_accounts(); }
+  uint32_t unprofiled_threads() const { return ledger_.unprofiled_threads(); }
+
+ private:
+  Account& account(uint32_t thread) const {
+    Account* const found = ledger_.find(thread);
+    if (found == nullptr) throw nb::key_error("no account of this thread");
+    return *found;
+  }
+  Ledger ledger_;
+};
+
+}  // namespace
+
+void bind_causal(nb::module_& m) {
+  nb::enum_<WaitEnding>(m, "CausalWaitEnding")
+      .value("WOKEN", WaitEnding::kWoken)
+      .value("TIMED_OUT", WaitEnding::kTimedOut)
+      .value("AS_MARKED", WaitEnding::kAsMarked);
+  nb::class_<CausalLedger>(m, "CausalLedger")
+      .def(nb::init<int>(), nb::arg("cores"))
+      .def("open", &CausalLedger::open)
+      .def("close", &CausalLedger::close)
+      .def("begin_experiment", &CausalLedger::begin_experiment)
+      .def("experiment", &CausalLedger::experiment)
+      .def("delay_ns", &CausalLedger::delay_ns)
+      .def("owed_ns", &CausalLedger::owed_ns)
+      .def("hit", &CausalLedger::hit)
+      .def("excuse_all", &CausalLedger::excuse_all)
+      .def("pay", &CausalLedger::pay)
+      .def("excuse", &CausalLedger::excuse)
+      .def("look", &CausalLedger::look)
+      .def("wait_begins", &CausalLedger::wait_begins)
+      .def("woken", &CausalLedger::woken)
+      .def("wait_ends", &CausalLedger::wait_ends)
+      .def("owes_nothing_by_words", &CausalLedger::owes_nothing_by_words)
+      .def("is_in_debt", &CausalLedger::is_in_debt)
+      .def("open_accounts", &CausalLedger::open_accounts)
+      .def("unprofiled_threads", &CausalLedger::unprofiled_threads);
+}
+
+}  // namespace headway
