@@ -71,7 +71,7 @@ $(STAMPS)/web: $(call sources,web) $(STAMPS)/node
 		|| { cat ../build/web.log; exit 1; }; }
 	@touch $@
 
-$(STAMPS)/java: $(call sources,java/pom.xml java/workloads java/agent) | system
+$(STAMPS)/java: $(call sources,java/pom.xml java/api java/workloads) | system
 	@mkdir -p $(@D)
 	@[ ! -f java/pom.xml ] || { echo "build: java"; mvn -q -B -Dstyle.color=never -f java/pom.xml -DskipTests package; }
 	@touch $@
