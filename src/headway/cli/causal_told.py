@@ -42,8 +42,10 @@ class Told:
         )
 
     def _say(self, notice: Notice) -> None:
-        if notice.message not in self._said:
-            self._said.add(notice.message)
+        from headway.record.causal_messages import key
+
+        if key(notice) not in self._said:
+            self._said.add(key(notice))
             say(notice)
 
     def _status(self, text: str) -> None:

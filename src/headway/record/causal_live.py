@@ -39,7 +39,7 @@ class Live:
         self._tails: dict[Path, Tail] = {}
         self._say = say
         self._scope = scope
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[str] = set()
 
     @property
     def notes(self) -> list[Notes]:
@@ -57,7 +57,7 @@ class Live:
     def warn(self, now_ns: int, *, suggests: bool) -> None:
         """Tell what is wrong, each thing once."""
         for notice in self._found(now_ns, suggests):
-            key = (notice.id, notice.message.partition(":")[0])
+            key = causal_messages.key(notice)
             if key not in self._told:
                 self._told.add(key)
                 self._say(notice)

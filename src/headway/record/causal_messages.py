@@ -32,6 +32,11 @@ Asked = Mapping[str, Any]
 """What the manifest keeps under `causal`: progress, scope, mode ..."""
 
 
+def key(notice: Notice) -> str:
+    """Return what a message is about: said again with other details, it is the same."""
+    return notice.message if notice.id == "HW609" else f"{notice.id} {notice.message.partition(':')[0]}"
+
+
 def near_notices(notes: Notes, *, is_late: bool) -> Iterator[Notice]:
     """Yield what became of points that could not be placed; of classes that are not loaded only when it `is_late`."""
     placed = {(each["name"], each["where"]) for each in notes.points.values() if each["places"] > 0}
