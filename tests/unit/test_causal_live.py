@@ -87,6 +87,25 @@ def test_a_point_that_is_never_visited_is_told_after_seconds_of_work(tmp_path: P
     assert told(tmp_path, [made.begin(), made.point(places=0), WORK], 5) == []  # it has no place yet
 
 
+def test_a_call_that_the_program_never_makes_is_told(tmp_path: Path) -> None:
+    notes = [made.begin(), WORK]
+    (tmp_path / "causal-77.jsonl").write_text(made.text(notes))
+    said: list[Notice] = []
+    live = Live(tmp_path, said.append, calls=("orders",))
+    live.look()
+    live.warn(made.BEGIN_NS + 5 * S, suggests=False)
+    assert [(each.id, "orders" in each.message) for each in said] == [("HW606", True)]
+    facts = {"mode": "experiments", "ended_by": "exit", "progress": [{"name": "orders", "where": ""}]}
+    assert [each.id for each in causal_messages.of_runs([(taken(notes), facts)])] == ["HW606"]
+    called = [
+        *notes,
+        made.point(name="orders", where="orders", kind="api"),
+        made.hits(3, 2),
+        made.experiment(0, 2, 0, visits=2),
+    ]
+    assert list(causal_messages.of_runs([(taken(called), facts)])) == []
+
+
 def test_candidates_need_not_be_visited(tmp_path: Path) -> None:
     assert told(tmp_path, [made.begin(mode="suggest"), made.point(kind="candidate"), WORK], 60, suggests=True) == []
 

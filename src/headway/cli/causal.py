@@ -38,8 +38,8 @@ Examples:
     "--progress",
     multiple=True,
     metavar="[NAME=]PLACE",
-    help="A progress point: CLASS.METHOD or CLASS:LINE that is come by once per unit of work, or a name that the program "
-    "itself counts by. Any number.",
+    help="A progress point: CLASS.METHOD or CLASS:LINE that is come by once per unit of work, or the name of a "
+    "headway.api.Progress in the program. Any number.",
 )
 @click.option(
     "--latency",

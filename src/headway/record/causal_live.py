@@ -33,12 +33,19 @@ _LEADING = 3
 class Live:
     """The notes of all JVMs of a recording that runs, and what has been told of them."""
 
-    def __init__(self, folder: Path, say: Callable[[Notice], None], scope: tuple[str, ...]) -> None:
-        """Look for notes in `folder`; more of them may be added to `folders`."""
+    def __init__(
+        self,
+        folder: Path,
+        say: Callable[[Notice], None],
+        scope: tuple[str, ...] = (),
+        calls: tuple[str, ...] = (),
+    ) -> None:
+        """Look for notes in `folder`; more of them may be added to `folders`. `calls`: points that the program names."""
         self.folders = [folder]
         self._tails: dict[Path, Tail] = {}
         self._say = say
         self._scope = scope
+        self._calls = calls
         self._told: set[str] = set()
 
     @property
@@ -69,7 +76,7 @@ class Live:
         yield from causal_messages.problems(self.notes)
         if at_work and len(at_work) == len(self.notes):
             if not suggests:
-                yield from causal_messages.never_visited(self.notes)
+                yield from causal_messages.never_visited(self.notes, self._calls)
             yield from causal_messages.out_of_scope(self.notes, self._scope)
 
 
@@ -92,7 +99,8 @@ class CausalCapture(Capture):
     ) -> None:
         """Prepare; nothing is touched before `start`."""
         super().__init__(spool, "agent", root_pid)
-        self.live = Live(spool, say, options.scope)
+        calls = tuple(point.name for point in options.progress if not point.where)
+        self.live = Live(spool, say, options.scope, calls)
         self._options = options
         self._say = say
         self._status = status

@@ -60,9 +60,10 @@ def _member(where: str) -> str:
     return head.rpartition(".")[2] + bracket + tail
 
 
-def never_visited(all_notes: Sequence[Notes]) -> Iterator[Notice]:
-    """Yield each point that is counted somewhere and was visited nowhere."""
-    visited, counted = set(), {}
+def never_visited(all_notes: Sequence[Notes], calls: Iterable[str] = ()) -> Iterator[Notice]:
+    """Yield each point that is counted somewhere and was visited nowhere; `calls`: names that the program itself counts by."""
+    visited: set[tuple[str, str]] = set()
+    counted: dict[tuple[str, str], str] = {}
     for notes in all_notes:
         for point in notes.points.values():
             key = (point["name"], point["where"])
@@ -71,10 +72,14 @@ def never_visited(all_notes: Sequence[Notes]) -> Iterator[Notice]:
             if notes.hits(point["id"]):
                 visited.add(key)
             elif point["places"] > 0:
-                counted[key] = point
-    for (name, where), _point in counted.items():
+                counted[key] = point["where"]
+    visited_names = {name for name, _ in visited}
+    for name, where in counted:
         if (name, where) not in visited:
             yield Notice.of("HW606", name=name, where=where)
+    for name in calls:
+        if name not in visited_names and name not in {each for each, _ in counted}:
+            yield Notice.of("HW606", name=name, where=f'headway.api.Progress.point("{name}")')
 
 
 def out_of_scope(all_notes: Sequence[Notes], scope: Sequence[str]) -> Iterator[Notice]:
@@ -142,7 +147,8 @@ def of_runs(runs: Sequence[tuple[Notes, Mapping[str, Any]]]) -> Iterator[Notice]
                 seen.add(notice)
                 yield notice
     if asked.get("mode") != "suggest":
-        yield from never_visited(all_notes)
+        calls = [each["name"] for each in asked.get("progress") or () if not each["where"]]
+        yield from never_visited(all_notes, calls)
     yield from out_of_scope(all_notes, asked.get("scope") or ())
     yield from dict.fromkeys(problems(all_notes))
     yield from too_short(all_notes, asked)

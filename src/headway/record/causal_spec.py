@@ -120,8 +120,8 @@ def parse_point(text: str) -> Point:
         return Point(name, "")
     if not name.strip() or not (_LINE.fullmatch(where) or _METHOD.fullmatch(where)):
         raise ValueError(
-            f"{text!r} is no progress point: write com.acme.Server.handle, Orders=com.acme.Order:42, or the name by which "
-            "the program itself counts (headway's API)"
+            f"{text!r} is no progress point: write com.acme.Server.handle, Orders=com.acme.Order:42, or the name of a "
+            "headway.api.Progress"
         )
     return Point(name.strip(), where)
 
