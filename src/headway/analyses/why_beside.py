@@ -79,7 +79,8 @@ def _counter(recording: Recording, event: str) -> tuple[Ints, Ints, Ints]:
 
 def _throttled(recording: Recording, cpus: int) -> list[tuple[int, int]]:
     """Return when the cgroup was throttled. The kernel adds a stretch to its counter when that is over, once per CPU with
-    threads kept off: so a reading that grew tells of the time before it, as long as the growth of one CPU.
+    threads kept off: so a reading that grew tells of a stretch as long as the growth of one CPU that ended since the reading
+    before. Returned is all that it may have taken in: while threads run, that they may have been throttled does not matter.
     """
     ns, _, value = _counter(recording, "cgroup_throttled")
     grew = np.flatnonzero(np.diff(value) > 0)
@@ -88,10 +89,11 @@ def _throttled(recording: Recording, cpus: int) -> list[tuple[int, int]]:
     end, growth = ns[grew + 1], np.diff(value)[grew]
     # CPUs go on one after another: a reading in between tells of a part of them only.
     is_first = np.concatenate([[True], (ns[grew[1:]] > end[:-1]) | (np.diff(end) > _AT_ONCE_NS)])
-    last = np.append(np.flatnonzero(is_first)[1:] - 1, len(end) - 1)
-    end, length = end[last], np.add.reduceat(growth, np.flatnonzero(is_first)) / _kept_off(recording, cpus)
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:] - 1, len(end) - 1)
+    end, length = end[last], np.add.reduceat(growth, first) / _kept_off(recording, cpus)
     before = np.concatenate([ns[:1], end[:-1]])
-    start = np.maximum(end - length.astype(np.int64), before)
+    start = np.maximum(ns[grew[first]] - length.astype(np.int64), before)
     return list(zip(start.tolist(), end.tolist(), strict=True))
 
 
