@@ -55,6 +55,8 @@ class Made:
     seed: int = 1
     phase: dict[str, tuple[float, float]] = field(default_factory=dict)
     cpu_share: float = 0.3
+    wall_noise: float = 0.0
+    """Standard deviation of what others take from the program, as a share of an experiment's length with its delays."""
     is_fixed_visits: bool = False
     """Visits are the mean, rounded no further: no noise at all."""
 
@@ -81,7 +83,8 @@ def columns(made: Made) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
     # The line's samples: `cpu_share` of the time at 0 %, met more often per effective time where the program is faster.
     cpu = made.cpu_share * effective_ns / (1 - effect)
     delay = (speedup / 100 * cpu).astype(np.int64)
-    dur = effective_ns.astype(np.int64) + delay
+    taken = made.wall_noise * random.standard_normal(count) * (effective_ns + delay)
+    dur = np.maximum(effective_ns + taken, made.experiment_ns / 20).astype(np.int64) + delay
     made_columns: dict[str, NDArray[Any]] = {
         "run": np.zeros(count, dtype=np.int64),
         "experiment": np.arange(count),

@@ -40,8 +40,9 @@ def _by_method(result: Causal) -> dict[str, Line]:
         {"dispersion": 1.0, "pairs": 80},
         {"dispersion": 5.0},
         {"dispersion": 1.0, "wobble": 0.4, "drift": -0.8},
+        {"dispersion": 0.2, "wall_noise": 0.2, "cpu_share": 0.45},
     ],
-    ids=["steady", "few", "bursts", "drift"],
+    ids=["steady", "few", "bursts", "drift", "others"],
 )
 def test_intervals_hold_the_truth_about_as_often_as_they_say(noise: dict[str, float]) -> None:
     points, slopes, maxima = [], [], []
@@ -64,7 +65,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(noise: dict[str, fl
             maxima.append(curve.maximum_low_pct <= most <= curve.maximum_high_pct)
     assert 0.90 <= np.mean(points) <= 0.99
     assert 0.90 <= np.mean(slopes) <= 0.99
-    assert np.mean(maxima) >= 0.87  # a knee that is not seen puts the maximum of a straight line a little too high
+    assert np.mean(maxima) >= 0.90
 
 
 def test_of_lines_that_give_nothing_at_most_one_recording_in_twenty_names_one() -> None:

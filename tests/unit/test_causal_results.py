@@ -182,6 +182,18 @@ def test_another_recording_is_refused(tmp_path: Path) -> None:
         assert refused.value.notice.id == "HW635"
 
 
+def test_a_speedup_that_leaves_nothing_but_delays_does_not_count() -> None:
+    # A thread that sleeps all the time, made free, stops everybody: visits in what is left are delays that came late.
+    data = data_of(Made({"asleep": serial(0.0)}, pairs=60, speedups=(50, 100)))
+    all_of_it = data.columns["speedup_pct"] == 100
+    left = np.where(all_of_it, 5_000_000, data.columns["effective_ns"])
+    measured = replace(data.measures[0], time_ns=left.astype(float))
+    frozen = replace(_with(data, effective_ns=left), measures=(measured,))
+    line = analyse(frozen, "a.headway").lines[0]
+    assert [point.virtual_speedup_pct for point in line.points] == [50]
+    assert not line.significant
+
+
 # --- what is said ------------------------------------------------------------------------------------------------------
 
 

@@ -126,7 +126,8 @@ def _lines(data: Data, use: NDArray[np.bool_]) -> tuple[Line, ...]:
     compared, known = causal_pairs.pairs(data, use)
     tried = sorted(set(data.columns["line"][compared.treated].tolist()) & set(data.lines))
     fits: dict[tuple[int, int], tuple[Fit, Pairs]] = {}
-    for number, measured in enumerate(data.measures):
+    measures = tuple(_spread(data, measured, compared, known) for measured in data.measures)
+    for number, measured in enumerate(measures):
         rates = causal_noise.local_rates(measured, known, data.columns["run"])
         quiet = causal_noise.residuals(known, measured, rates, 1.0)
         for line in tried:
@@ -141,6 +142,28 @@ def _lines(data: Data, use: NDArray[np.bool_]) -> tuple[Line, ...]:
         if len(whole.speedups):
             curves[line].append((_curve(data, measured, mine, whole), whole.degrees))
     return _ranked(data, use, _judged(data, curves), shares)
+
+
+def _spread(data: Data, measured: Measured, compared: Pairs, known: Pairs) -> Measured:
+    """Return a measure that knows whether delays make its experiments noisier."""
+    import numpy as np
+
+    if measured.measure == "run":
+        return measured
+    columns = data.columns
+    spread = (columns["dur_ns"] / np.maximum(columns["effective_ns"], 1)) ** 2.0
+    rates = causal_noise.local_rates(measured, known, columns["run"])
+    ratio = np.ones(len(compared.treated))
+    for line in set(columns["line"][compared.treated].tolist()):
+        at = columns["line"][compared.treated] == line
+        fitted = causal_curves.ratios(compared.of(at), measured, columns["speedup_pct"])
+        for speedup, found in zip(fitted[0], fitted[1].tolist(), strict=True):
+            ratio[at & (columns["speedup_pct"][compared.treated] == speedup)] = found
+    return (
+        replace(measured, spread=spread)
+        if causal_noise.is_spread(compared, measured, spread, rates, ratio)
+        else measured
+    )
 
 
 def _fit(data: Data, measured: Measured, mine: Pairs, rates: Floats, quiet: Floats, line: int) -> Fit:

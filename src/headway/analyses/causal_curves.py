@@ -36,7 +36,8 @@ _SEED = 20151004
 _KNEE = 6.63
 """Chi-square (1 degree) that a knee must win: one in a hundred straight lines is called bent."""
 _NO_NOISE = 1e-6
-_TINY = 1e-9
+_MOST = 3.0
+"""Noise of more than a factor of 20 is no better known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +123,19 @@ def fit(
     ratio = np.array([ratio_of.get(int(each), 1.0) for each in speedup_pct])
     used, inside = pairs.compact()
     expected = rates[used] * measured.time_ns[used] / ratio[used]
+    if measured.spread is not None:
+        expected = expected * measured.spread[used]
     random = np.random.default_rng((_SEED, seed))
     draws = noise.residuals[random.integers(0, len(noise.residuals), size=(RESAMPLES, len(used)))]
-    each = terms(inside, measured.visits[used] + np.sqrt(expected) * draws, measured.time_ns[used])
+    each = terms(inside, np.sqrt(expected) * draws, measured.time_ns[used])
+    plain = terms(pairs, measured.visits, measured.time_ns)
     drawn = np.empty((RESAMPLES, len(speedups)))
     for column, speedup in enumerate(speedups):
         rows = speedup_pct[pairs.treated] == speedup
-        over, under = each.over[:, rows].sum(axis=1), each.under[:, rows].sum(axis=1)
-        drawn[:, column] = 1 - np.maximum(over, 0) / np.maximum(under, _TINY)
+        over = each.over[:, rows].sum(axis=1) / plain.over[rows].sum()
+        under = each.under[:, rows].sum(axis=1) / plain.under[rows].sum()
+        # Of the logarithm, to first order: a quotient of few visits has no variance, its logarithm is near to normal.
+        drawn[:, column] = 1 - found[column] * np.exp(np.clip(over - under, -_MOST, _MOST))
     return Fit(at, gains, drawn, noise.degrees, stretch(max(2, round(noise.degrees) + 1)))
 
 
@@ -199,9 +205,15 @@ def knee(fit: Fit) -> Knee | None:
         value = float(fit.gains @ (weights * forms[at]) / norm[at] * speedups[at])
     if fit.drawn is None:
         return Knee(value, None, None, float(speedups[at]), False)
-    # Resamples are as noisy as what was measured, once more: their spread counts, not where they lie.
-    drawn = best(fit.drawn)[1] if is_bent else fit.drawn @ (weights * forms[at]) / norm[at] * speedups[at]
-    low, high = bounds(value, drawn - np.median(drawn) + value, fit.stretch)
+    rising = fit.drawn @ (weights * forms[at]) / norm[at] * speedups[at]
+    bent = best(fit.drawn)[1]
+    if is_bent:
+        # Resamples are as noisy as what was measured, once more: their spread counts, not where they lie.
+        low, high = bounds(value, bent - np.median(bent) + value, fit.stretch)
+    else:
+        # A knee that is not seen may be there all the same: then the maximum is lower than that of the straight line.
+        low, high = bounds(value, rising, fit.stretch)
+        low = min(low, bounds(value, bent, fit.stretch)[0])
     return Knee(value, low, high, float(speedups[at]), is_bent)
 
 

@@ -38,12 +38,16 @@ _EXPERIMENTS = """
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One progress point's (or pair's, or the run's) figures: `visits` and `time_ns` per experiment of `Data`."""
+    """One progress point's (or pair's, or the run's) figures: `visits` and `time_ns` per experiment of `Data`.
+
+    `spread`: how many times as noisy an experiment is for the delays in it, as a factor on the variance (`causal_noise`).
+    """
 
     name: str
     measure: Measure
     visits: Floats
     time_ns: Floats
+    spread: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,16 @@ Method     quasi-Poisson residuals. A comparison of experiment t with its neighb
            q = L E_t E_b (E_t + r E_b) / (E_t+E_b)^2, L the local rate of visits. Baselines compared among themselves (r = 1) give
            most residuals; a line's own experiments count beside them, and alone where they differ by more than chance would
            have it (delays may make a program less steady).
+           Delays: time that others take from the program is noise on all of an experiment's length, and weighs more on the
+           effective time the less of that is left; visits that vary by themselves do not. Whether the variance goes with
+           (dur / effective)^2 or not is chosen by the likelihood of all residuals (`spread`).
 Assumes    residuals of all comparisons are alike after division by sqrt(q).
 Wrong when noise lasts longer than an experiment: it is then in several comparisons at once, and less is known than it seems.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,11 +89,36 @@ def residuals(pairs: Pairs, measured: Measured, rates: Floats, ratio: Floats | f
     """Return the comparisons' standardised residuals about `ratio`; those where nothing was expected are left out."""
     import numpy as np
 
-    each = terms(pairs, measured.visits, measured.time_ns)
-    scale = rates[pairs.treated] * each.treated_ns * each.beside_ns * (each.treated_ns + ratio * each.beside_ns)
-    variance = scale / np.maximum(each.treated_ns + each.beside_ns, 1) ** 2
-    differences = each.over - ratio * each.under
+    differences, variance = _differences(pairs, measured, rates, ratio)
     return np.asarray((differences / np.sqrt(np.where(variance > 0, variance, 1)))[variance > 0])
+
+
+def _differences(pairs: Pairs, measured: Measured, rates: Floats, ratio: Floats | float) -> tuple[Floats, Floats]:
+    """Return the comparisons' residuals, and their variances for a dispersion of 1."""
+    import numpy as np
+
+    each = terms(pairs, measured.visits, measured.time_ns)
+    spread = 1.0 if measured.spread is None else measured.spread[pairs.treated]
+    scale = (
+        rates[pairs.treated] * each.treated_ns * each.beside_ns * (each.treated_ns + ratio * each.beside_ns * spread)
+    )
+    variance = scale / np.maximum(each.treated_ns + each.beside_ns, 1) ** 2
+    return each.over - ratio * each.under, variance
+
+
+def is_spread(pairs: Pairs, measured: Measured, spread: Floats, rates: Floats, ratio: Floats) -> bool:
+    """Return whether `spread` describes residuals about `ratio` (one per comparison) better than none."""
+    import numpy as np
+
+    misfits = []
+    for each in (replace(measured, spread=None), replace(measured, spread=spread)):
+        differences, variance = _differences(pairs, each, rates, ratio)
+        known = variance > 0
+        if known.sum() < _LEAST:
+            return False
+        squares, logs = differences[known] ** 2 / variance[known], np.log(variance[known])
+        misfits.append(known.sum() * np.log(max(float(squares.mean()), 1e-12)) + logs.sum())
+    return bool(misfits[1] < misfits[0])
 
 
 def noise_of(known: Floats, own: Floats, fitted: int) -> Noise | None:

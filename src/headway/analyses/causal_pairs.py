@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WARM_UP_NS = 20_000_000_000
 """Later than this into a run nothing is warm-up."""
 WARM_UP_SHARE = 0.25
+LEAST_TIME = 0.1
 _LEAST_BASELINES = 8
 _CLEAR = 4.0
 _NOTABLE = 0.1
@@ -65,10 +66,19 @@ class Pairs:
 
 
 def usable(data: Data) -> NDArray[np.bool_]:
-    """Return which experiments count: whole ones that lasted (cut off by the end of a run, they saw its end, too)."""
+    """Return which experiments count: whole ones that lasted (cut off by the end of a run, they saw its end, too).
+
+    A line and a speedup that leave less than `LEAST_TIME` of the time without delays, all experiments together, do not count:
+    nearly all is delays then, and what is left is their errors (a thread that sleeps all the time, made free).
+    """
     import numpy as np
 
-    return np.asarray(data.columns["is_complete"].astype(bool) & (data.columns["effective_ns"] > 0))
+    columns = data.columns
+    whole = columns["is_complete"].astype(bool) & (columns["effective_ns"] > 0)
+    group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
+    lasted = np.bincount(group, weights=columns["dur_ns"], minlength=1)
+    left = np.bincount(group, weights=columns["effective_ns"], minlength=1)
+    return np.asarray(whole & ((left > LEAST_TIME * lasted)[group] | (columns["speedup_pct"] == 0)))
 
 
 def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:

@@ -62,10 +62,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW627",
         "more threads than cores",
-        "threads waited for a core {ratio:.1f} times as long as the experiments lasted",
-        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. What the scheduler does"
-        " with the program's real threads differs from that in detail: take gains of a few percent with care.",
-        "headway causal on a machine with more cores, or with fewer threads",
+        "threads waited for a core {ratio:.1f} times as long as the experiments lasted: the program has more threads than cores,"
+        " or others use them",
+        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. Of time that other"
+        " programs take a line is charged nothing, though it would wait less if it were faster: gains then come out too small.",
+        "close what else runs on the machine; fewer threads, or more cores",
     ),
     Message(
         "HW628",

@@ -27,6 +27,7 @@ CANDIDATES = 15
 _LEVELS = "_.-=+*#"
 """Heights of a curve, from nothing to its maximum; plain characters, so that every terminal and log shows them."""
 _SPARK = 10
+_FAR = 200.0
 
 
 def render_causal(result: Causal, console: Console, name: str = "NAME.headway") -> None:
@@ -135,7 +136,14 @@ def _share(line: Line) -> str:
 
 
 def _ends(low: float | None, high: float | None) -> str:
-    return UNKNOWN if low is None or high is None else f"{low:+.0f} .. {high:+.0f}"
+    if low is None or high is None:
+        return UNKNOWN
+    return f"{_end(low)} .. {_end(high)}"
+
+
+def _end(value: float) -> str:
+    """Return an end of an interval; far below all that matters it is no figure any more."""
+    return f"{value:+.0f}" if value > -_FAR else f"<-{_FAR:.0f}"
 
 
 def _word(line: Line) -> str:
