@@ -59,9 +59,9 @@ def started(java: list[str], spool: Path, spec: str, *arguments: object) -> subp
 
 
 def read_notes(spool: Path) -> list[Note]:
-    """Return the notes of the only JVM; each line is whole."""
+    """Return the notes of the only JVM. Of one that is being written or was cut, what is there."""
     (path,) = spool.glob("causal-*.jsonl")
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
 def finished(java: list[str], spool: Path, spec: str, *arguments: object) -> Run:
@@ -78,16 +78,20 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_experiments_follow_each_other_in_pairs_and_count_what_the_program_counts(
-    java: list[str], tmp_path: Path
-) -> None:
-    run = finished(java, tmp_path, f"{POINT};experiment_ms:100", ROUNDS_RUN)
+@pytest.fixture(scope="module", params=JAVAS)
+def run(request: pytest.FixtureRequest, classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a run with many short experiments."""
+    java = [str(JAVAS[request.param]), "-cp", str(classes)]
+    return finished(java, tmp_path_factory.mktemp("spool"), f"{POINT};experiment_ms:100", ROUNDS_RUN)
+
+
+def test_experiments_follow_each_other_in_pairs_and_count_what_the_program_counts(run: Run) -> None:
     assert run.code == 0
     assert run.notes[0]["t"] == "begin"
     assert run.notes[-1]["t"] == "end"
-    assert [note["ns"] for note in run.notes if note["t"] != "near"] == sorted(
-        note["ns"] for note in run.notes if note["t"] != "near"
-    )
+    # Notes on points come from the threads that load classes, all others from one.
+    times = [note["ns"] for note in run.notes if note["t"] in ("begin", "line", "experiment", "hits", "profile", "end")]
+    assert times == sorted(times)
     # All that the program counted was counted, and no visit by two experiments.
     (hits,) = (dict(map(tuple, note["points"])) for note in run.of("hits")[-1:])
     assert hits == {0: run.lines["ended"]["visits"]} == {0: ROUNDS_RUN}
@@ -116,9 +120,10 @@ def test_what_an_experiment_inserts_is_what_its_samples_say(run: Run) -> None:
             assert note["target"] in introduced
             assert note["hits"] <= note["samples"]
             assert note["hits_ns"] <= note["sampled_ns"]
-            # rounded down at each sample
+            # Each sample's delay is rounded down, and at either end a sample of each thread may be on its way.
             expected_ns = note["hits_ns"] * note["speedup_pct"] // 100
-            assert expected_ns - note["hits"] - 1 <= note["delay_ns"] <= expected_ns
+            on_its_way_ns = 20 * note["sampled_ns"] // max(note["samples"], 1) if note["speedup_pct"] else 0
+            assert abs(note["delay_ns"] - expected_ns) <= note["hits"] + on_its_way_ns
             assert note["dur_ns"] - note["delay_ns"] > 0
             assert note["complete"] == 1 or note is run.of("experiment")[-1]
     assert run.of("health")[-1]["samples"] > 0

@@ -43,12 +43,23 @@ enum class Mode { kExperiments, kEndToEnd, kSuggest };
 
 // What is being made faster, in one word: a signal handler must not see half a change.
 struct Active {
-  uint32_t line = 0;
-  uint8_t speedup_pct = 0;
-  TargetKind kind = TargetKind::kNone;
-  bool is_on = false;
+  uint32_t experiment = 0;  // of the ledger: a handler that is late must not delay the next one
+  uint32_t line : 20 = 0;
+  uint32_t speedup_pct : 7 = 0;
+  uint32_t kind : 4 = 0;  // TargetKind
+  uint32_t is_on : 1 = 0;
+
+  bool is(TargetKind other) const { return kind == static_cast<uint32_t>(other); }
 };
-static_assert(sizeof(Active) <= sizeof(uint64_t));
+static_assert(sizeof(Active) == sizeof(uint64_t) && kCollectionsTarget < 1 << 20);
+
+Active active_at(uint32_t line, int speedup_pct, TargetKind kind) {
+  Active active;
+  active.line = line & 0xFFFFF;
+  active.speedup_pct = static_cast<uint32_t>(speedup_pct) & 0x7F;
+  active.kind = static_cast<uint32_t>(kind) & 0xF;
+  return active;
+}
 
 // Since the experiment began.
 struct Counts {
@@ -107,8 +118,8 @@ uint32_t asked_target() {
 }
 
 bool is_hit(const Active& active, const Sample& sample) {
-  if (active.kind == TargetKind::kMethod) return sample.in_target_method;
-  const bool is_line = active.kind == TargetKind::kNone || active.kind == TargetKind::kLine;
+  if (active.is(TargetKind::kMethod)) return sample.in_target_method;
+  const bool is_line = active.is(TargetKind::kNone) || active.is(TargetKind::kLine);
   return is_line && active.line == sample.line && active.line != 0;
 }
 
@@ -181,7 +192,8 @@ class Experiment {
     self.counts.clear();
     begin_ = read_points();
     begin_clock_ns_ = begin_.ns - inserted_ns();
-    active_.is_on = true;
+    active_.experiment = ledger().experiment();
+    active_.is_on = 1;
     self.active = active_;
   }
 
@@ -190,7 +202,7 @@ class Experiment {
   // Of a run that is one experiment: the class of the line may come later than that.
   void aim(uint32_t line) {
     if (line == active_.line) return;
-    active_.line = line;
+    active_.line = line & 0xFFFFF;
     self.active = active_;
   }
 
@@ -207,7 +219,7 @@ class Experiment {
   // Returns the visits of the point that was visited most.
   uint64_t end(bool is_complete) {
     const Reading end = read_points();
-    self.active = Active{};
+    self.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
     waits_.end();
     write(end, is_complete);
     uint64_t most = 0;
@@ -335,7 +347,7 @@ class Loop {
     const Plan plan = kind != TargetKind::kNone && fixed == 0 ? Plan{} : planner_.next(recent);
     if (plan.line == 0) return wait(now_ns() + kTickNs);  // nothing in scope has run so far
     if (plan.begins_pair) spin_ = crowd_ > (spin_ ? kRoomy : kCrowded);
-    Experiment experiment(number_++, {plan.line, static_cast<uint8_t>(plan.speedup_pct), kind, true}, spin_);
+    Experiment experiment(number_++, active_at(plan.line, plan.speedup_pct, kind), spin_);
     const bool is_complete = wait(experiment.begin_ns() + plan.dur_ns);
     planner_.finished(plan, experiment.end(is_complete));
     if (!is_complete) return false;
@@ -399,7 +411,7 @@ void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
     if (self.generation.load() != mine || self.state != State::kStarting) return;
     if (self.mode == Mode::kEndToEnd) {
       const Spec& spec = causal_spec();
-      whole.emplace(0, Active{asked_target(), static_cast<uint8_t>(spec.speedup_pct), spec.target.kind, true}, false);
+      whole.emplace(0, active_at(asked_target(), spec.speedup_pct, spec.target.kind), false);
     }
     self.state = State::kOn;
     jvmti->RawMonitorNotifyAll(self.monitor);
@@ -464,12 +476,13 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   if (!is_on()) return;
   tally(sample);
   const Active active = self.active.load();
-  if (!active.is_on) return;
+  if (active.is_on == 0) return;
   self.counts.samples.fetch_add(1, std::memory_order_relaxed);
   self.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
   if (!is_hit(active, sample)) return;
+  const int64_t delay_ns = sample.weight_ns * active.speedup_pct / 100;
+  if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment)) return;  // it is over
   count_hit(sample.weight_ns);
-  if (active.speedup_pct > 0) cause_delay(account, sample.weight_ns * active.speedup_pct / 100);
 }
 
 void collection_ended(int64_t pause_ns) noexcept {
@@ -477,7 +490,7 @@ void collection_ended(int64_t pause_ns) noexcept {
   self.counts.collections.fetch_add(1, std::memory_order_relaxed);
   self.counts.collections_ns.fetch_add(pause_ns, std::memory_order_relaxed);
   const Active active = self.active.load();
-  if (!active.is_on || active.kind != TargetKind::kCollections) return;
+  if (active.is_on == 0 || !active.is(TargetKind::kCollections)) return;
   count_hit(pause_ns);
   ledger().excuse_all(pause_ns * active.speedup_pct / 100);
 }
