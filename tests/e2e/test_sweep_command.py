@@ -237,3 +237,49 @@ def test_a_java_program_is_swept_with_its_locks_samples_and_regions(tmp_path: Pa
             assert recording.has("sample")
             assert each.startup_ns is not None
             assert 0 < each.startup_ns < recording.wall_ns
+
+
+def own_times(of: Sweep, name: str) -> list[tuple[int, int]]:
+    """Return when each iteration ended by the program's own clock, and how long it took."""
+    lines = (of.path / "runs" / f"{name}.out").read_text().splitlines()
+    return [(int(line.split()[3]), int(line.split()[5])) for line in lines]
+
+
+def test_iterations_that_warm_up_are_found_left_out_and_told(tmp_path: Path) -> None:
+    count, warming = 30, 8
+    program = f"{JAVA_17} -cp {workloads_jar()} headway.workloads.Warming"
+    sizes = f"{count} {warming} 4000000"
+    words = ("--sequential", f"{program} 1 {sizes}", "--parallel", f"{program} {{threads}} {sizes}", "--threads", 2)
+    result = sweep(*words, "--repeat", 2, "--region", "work=Work.spin", "-o", tmp_path / "a.sweep")
+    assert result.returncode == 0, result.stderr
+    found = read_sweep(tmp_path / "a.sweep")
+    assert found.warmup is not None
+    left_out = found.warmup["iterations"]
+    assert warming <= left_out <= count // 2, found.warmup
+    assert f"the first {left_out} of {count} iterations" in result.stderr
+    late_ns, slower = [], []
+    for run in found.runs:
+        own = own_times(found, run.name)
+        assert run.warmup_excluded_ns is not None
+        if run.recorded:  # its window begins at a time of the program's clock
+            late_ns.append(run.warmup_excluded_ns - (own[left_out - 1][0] - found.open(run).window_ns[0]))
+        slower.append(min(took for _, took in own[:warming]) / min(took for _, took in own[left_out:]))
+    assert min(late_ns) >= 0  # a line comes after it was printed ...
+    assert min(late_ns) < min(
+        took for _, took in own_times(found, found.runs[0].name)[:warming]
+    )  # ... and not an iteration later
+    assert min(slower) > 1.5
+    said = headway("speedups", tmp_path / "a.sweep", "--json")
+    assert json.loads(said.stdout)["warmup"] == found.warmup
+    assert "HW091" in [warning["id"] for warning in json.loads(said.stdout)["warnings"]]
+
+
+def test_nothing_is_left_out_where_that_is_asked_for(tmp_path: Path, program: Path) -> None:
+    result = sweep(
+        *("--parallel", f"{program} {{threads}}", "--threads", 1, "--repeat", 1, "--keep-warmup", "--region", "a=b"),
+        *("-o", tmp_path / "a.sweep"),
+    )
+    assert result.returncode == 0, result.stderr
+    found = read_sweep(tmp_path / "a.sweep")
+    assert (found.auto_warmup, found.warmup) == (False, None)
+    assert not list((tmp_path / "a.sweep/runs").glob("*.lines"))

@@ -61,6 +61,7 @@ class SweepRuns:
     plain_ns: Mapping[int, tuple[int, ...]]
     is_part: bool = False
     commands: Commands
+    warmup: Mapping[str, object] | None = None
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -110,6 +111,7 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
         plain_ns={n: _times(sweep.select("parallel", n, recorded=False)) for n in threads},
         is_part=window is not None,
         commands=Commands(f"headway report {shlex.quote(str(sweep.path))} -o report.html", lambda n: rerun(sweep, n)),
+        warmup=sweep.warmup,
         notices=tuple(notices),
     )
 
@@ -174,6 +176,8 @@ def rerun(sweep: Sweep, repeat: int) -> str:
             words += [option, f"{region.name}={region.pattern}"]
     if sweep.from_marker is not None:
         words += ["--from-marker", sweep.from_marker]
+    elif not sweep.auto_warmup:
+        words.append("--keep-warmup")
     if sweep.input is not None:
         words += ["--input", sweep.input]
     if sweep.sample is not None:

@@ -195,7 +195,8 @@ class Verdict:
 class Speedups:
     """The answer of `speedups`: one row per number of threads, ascending. `counters`: instructions and cycles are known.
 
-    `sequential` holds the sequential program's metrics, `region` the region asked for (None: the whole program).
+    `sequential` holds the sequential program's metrics, `region` the region asked for (None: the whole program). `warmup` says
+    what was found to be warm-up, and why; None: it was not looked for.
     """
 
     mode: str
@@ -207,3 +208,4 @@ class Speedups:
     rows: tuple[AtThreads, ...]
     verdict: Verdict
     notices: tuple[Notice, ...]
+    warmup: Mapping[str, object] | None = None

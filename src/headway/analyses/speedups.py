@@ -66,6 +66,7 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
         rows=tuple(rows.values()),
         verdict=advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands),
         notices=tuple(_notices(runs, models, rows)),
+        warmup=runs.warmup,
     )
 
 

@@ -53,6 +53,12 @@ Examples:
     "--from-marker", metavar="REGEX", help="Leave out all before the first line of output that REGEX is found in."
 )
 @click.option(
+    "--keep-warmup",
+    is_flag=True,
+    help="Leave nothing out. Else, without --from-marker, iterations at the begin that are slower, while the JIT compiler works, "
+    "are: iterations are told by lines that every run prints as often.",
+)
+@click.option(
     "--input",
     "input_",
     type=click.Path(path_type=Path),

@@ -396,4 +396,20 @@ ROWS: tuple[Message, ...] = (
         "of the program's own output says where: time alone can't tell the same work in two programs.",
         "--from-marker 'REGEX' (a line that both programs print once they are warm), or longer runs",
     ),
+    Message(
+        "HW091",
+        "what was found to be warm-up, and left out",
+        "left out of every run as warm-up: the first {iterations} of {of} iterations, told by the lines '{line}' ({least:.3f} to "
+        "{most:.3f} s); the JIT compiler kept {jit_before:.2f} cores busy in them, {jit_after:.2f} afterwards",
+        "They take longer than those that follow, in the number of threads that takes longest to settle. The same lines end them "
+        "in every run, so that the same work is left out of all. # stands for figures.",
+        "--keep-warmup to leave nothing out, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
+    ),
+    Message(
+        "HW092",
+        "a program that does not settle",
+        "its {of} iterations (lines '{line}') get faster beyond the half of the run: nothing is left out as warm-up",
+        "What is measured is then a program that warms up, and another length of the runs would give other speedups.",
+        "longer runs, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
+    ),
 )

@@ -19,6 +19,7 @@ from headway.errors import HeadwayError, Notice
 from headway.record import sweep_checks
 from headway.record.signals import SignalGate
 from headway.record.sweep_run import Outcome, RunInterruptedError, discard, run_once
+from headway.record.sweep_warmup import with_warmup
 from headway.store.manifest import StoredNotice
 from headway.store.sweep import Sweep, SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
 
@@ -133,6 +134,10 @@ def _carry_out(sweep: Sweep, teller: Teller) -> bool:
     return done
 
 
+_OF_ALL_RUNS = ("HW085", "HW086", "HW088", "HW090", "HW091", "HW092")
+"""Messages that all the runs together give rise to: they are made anew each time."""
+
+
 class _Runs:
     """The sweep as it is on disk at any moment."""
 
@@ -167,10 +172,10 @@ class _Runs:
 
     def finish(self) -> None:
         """Put down what all the runs together tell: what is left out as warm-up, and a sequential program that is not."""
-        sweep = self.sweep
-        found = sweep_checks.checks(sweep)
+        sweep, of_warmup = with_warmup(self.sweep)
+        found = [*sweep_checks.checks(sweep), *of_warmup]
         stored = [StoredNotice(notice.id, notice.message, notice.remedy) for notice in found]
-        kept = [notice for notice in sweep.notices if notice.id not in ("HW085", "HW086", "HW088", "HW090")]
+        kept = [notice for notice in sweep.notices if notice.id not in _OF_ALL_RUNS]
         self.sweep = replace(sweep, notices=(*kept, *stored))
         write_sweep(self.sweep)
         for notice in found:

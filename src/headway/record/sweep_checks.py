@@ -24,9 +24,9 @@ def checks(sweep: Sweep) -> list[Notice]:
 
 
 def _left_out(sweep: Sweep) -> Notice | None:
-    """Return HW088, which says what is left out; None where nothing is."""
+    """Return HW088, which says what a marker leaves out; None where nothing is."""
     spans = [run.warmup_excluded_ns for run in sweep.runs if run.warmup_excluded_ns is not None]
-    if not spans:
+    if not spans or sweep.from_marker is None:
         return None
     return Notice.of("HW088", marker=sweep.from_marker, least=min(spans) / 1e9, most=max(spans) / 1e9)
 
@@ -34,7 +34,7 @@ def _left_out(sweep: Sweep) -> Notice | None:
 def _jvm_start(sweep: Sweep) -> Notice | None:
     """Return HW090 when the JVM's start is a large part of the runs, and nothing is left out."""
     started = [run for run in sweep.runs if run.startup_ns is not None and run.state == "complete" and run.wall_ns]
-    if sweep.from_marker is not None or not started:
+    if not started or any(run.warmup_excluded_ns is not None for run in sweep.runs):
         return None
     share = statistics.median((run.startup_ns or 0) / (run.wall_ns or 1) for run in started)
     return Notice.of("HW090", share=share) if share > _LARGE_START else None

@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from headway.record.sweep_lines import LineTimes
+
 _PIPE_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 16
 _F_SETPIPE_SZ = 1031
@@ -27,12 +29,13 @@ _F_SETPIPE_SZ = 1031
 class Streams:
     """The standard streams of one run. Use as a context manager; `fds` are for the child.
 
-    `marker_ns` is, after the context, when the first line that matches came (CLOCK_MONOTONIC); None: it did not.
+    `marker_ns` is, after the context, when the first line that matches came (CLOCK_MONOTONIC); None: it did not. `lines` notes
+    when all lines came.
     """
 
-    def __init__(self, stem: Path, stdin: str | None, marker: str | None) -> None:
+    def __init__(self, stem: Path, stdin: str | None, marker: str | None, lines: LineTimes | None = None) -> None:
         """Name the files STEM.out and STEM.err; nothing is opened yet."""
-        self._stem, self._stdin = stem, stdin
+        self._stem, self._stdin, self._lines = stem, stdin, lines
         self._pattern = re.compile(marker.encode()) if marker is not None else None
         self._reader: _Reader | None = None
         self._opened: list[int] = []
@@ -43,10 +46,10 @@ class Streams:
         """Open everything. Raises OSError."""
         stdin = self._open(self._stdin or os.devnull, os.O_RDONLY)
         out, err = (self._open(f"{self._stem}.{end}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for end in ("out", "err"))
-        if self._pattern is None:
+        if self._pattern is None and self._lines is None:
             self.fds = (stdin, out, err)
             return self
-        self._reader = _Reader(self._pattern, [out, err])
+        self._reader = _Reader(self._pattern, self._lines, [out, err])
         self.fds = (stdin, self._reader.inputs[0], self._reader.inputs[1])
         self._reader.start_without_signals()
         return self
@@ -68,9 +71,9 @@ class Streams:
 
 
 class _Reader(threading.Thread):
-    """Copies two pipes into two files and notes when the first line with the marker was complete."""
+    """Copies two pipes into two files and notes when the first line with the marker was complete, or when each was."""
 
-    def __init__(self, pattern: re.Pattern[bytes], files: list[int]) -> None:
+    def __init__(self, pattern: re.Pattern[bytes] | None, lines: LineTimes | None, files: list[int]) -> None:
         super().__init__(name="headway-output", daemon=True)
         pipes = [os.pipe() for _ in files]
         for reading, _ in pipes:
@@ -78,7 +81,7 @@ class _Reader(threading.Thread):
             _widen(reading)
         self.inputs = tuple(writing for _, writing in pipes)
         self.marker_ns: int | None = None
-        self._pattern = pattern
+        self._pattern, self._lines = pattern, lines
         self._files = {reading: file for (reading, _), file in zip(pipes, files, strict=True)}
         self._rests = dict.fromkeys(self._files, b"")
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -118,14 +121,16 @@ class _Reader(threading.Thread):
             now_ns = time.monotonic_ns()
             if not data:
                 return
-            if self.marker_ns is None:
+            if self._lines is not None or self.marker_ns is None:
                 self._look(fd, data, now_ns)
             _write_all(self._files[fd], data)
 
     def _look(self, fd: int, data: bytes, now_ns: int) -> None:
         *lines, rest = (self._rests[fd] + data).split(b"\n")
         self._rests[fd] = rest[-_LONGEST_LINE:]
-        if any(self._pattern.search(line) for line in lines):
+        if self._lines is not None:
+            self._lines.add(lines, now_ns)
+        if self._pattern is not None and self.marker_ns is None and any(map(self._pattern.search, lines)):
             self.marker_ns = now_ns
 
 

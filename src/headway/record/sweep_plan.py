@@ -45,6 +45,7 @@ class Wishes:
     seed: int | None = None
     retries: int = 0
     sample: str | None = "cpu:2ms"
+    keep_warmup: bool = False
 
 
 def plan_sweep(wishes: Wishes) -> Sweep:
@@ -75,6 +76,7 @@ def plan_sweep(wishes: Wishes) -> Sweep:
         regions=parse_regions(wishes.regions, "--region"),
         sequential_regions=parse_regions(wishes.sequential_regions, "--sequential-region"),
         from_marker=wishes.from_marker,
+        auto_warmup=wishes.from_marker is None and not wishes.keep_warmup,
         runs=order(wishes.sequential is not None, threads, wishes.repeat, seed),
         notices=_above_the_cores(threads, cores),
         created_utc=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -19,6 +19,7 @@ from headway.record.plan import Plan
 from headway.record.sampling import parse
 from headway.record.session import Listener, record
 from headway.record.signals import SignalGate
+from headway.record.sweep_lines import LineTimes
 from headway.record.sweep_output import Streams, last_lines
 from headway.record.sweep_plan import words_of
 from headway.record.watch import Watch
@@ -56,9 +57,12 @@ def run_once(
     stem = sweep.path / "runs" / run.name
     _clear(sweep, run)
     words = words_of(_command(sweep, run), run.threads)
+    lines = LineTimes() if sweep.auto_warmup else None
     try:
-        with Streams(stem, sweep.input, sweep.from_marker) as streams:
+        with Streams(stem, sweep.input, sweep.from_marker, lines) as streams:
             outcome = (_recorded if run.recorded else _plain)(sweep, run, words, streams, gate, progress)
+        if lines is not None and not outcome.failure:
+            lines.write(stem.with_name(f"{run.name}.lines"), outcome.start_ns)
     except OSError as error:
         raise HeadwayError("HW006", path=error.filename or stem, reason=error.strerror or str(error)) from None
     if not outcome.failure and outcome.exit_code:
@@ -100,7 +104,7 @@ def _command(sweep: Sweep, run: SweepRun) -> str:
 def _clear(sweep: Sweep, run: SweepRun) -> None:
     stem = sweep.path / "runs" / run.name
     shutil.rmtree(stem.with_name(f"{run.name}.headway"), ignore_errors=True)
-    for end in ("out", "err"):
+    for end in ("out", "err", "lines"):
         with contextlib.suppress(OSError):
             stem.with_name(f"{run.name}.{end}").unlink()
 

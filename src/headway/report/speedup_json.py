@@ -17,6 +17,7 @@ def speedups_json(result: Speedups) -> dict[str, Any]:
         "cores": result.cores,
         "regions": list(result.regions),
         "region": result.region,
+        "warmup": None if result.warmup is None else dict(result.warmup),
         "sequential": asdict(result.sequential),
         "threads": [_row(row) for row in result.rows],
         "verdict": _verdict(result.verdict),

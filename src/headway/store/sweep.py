@@ -81,7 +81,8 @@ class Sweep:
 
     Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
     programs could run; `sample` which events were sampled, as `--sample` has them. `from_marker` None: nothing is left out of
-    the runs. `regions_found`: nobody gave the regions, they were found in the recordings.
+    the runs, but what `auto_warmup` finds: `warmup` says what and why (record/sweep_warmup.py). `regions_found`: nobody gave the
+    regions, they were found in the recordings.
     """
 
     path: Path
@@ -93,6 +94,8 @@ class Sweep:
     sequential_regions: tuple[SweepRegion, ...] = ()
     regions_found: bool = False
     from_marker: str | None = None
+    auto_warmup: bool = False
+    warmup: Mapping[str, Any] | None = None
     runs: tuple[SweepRun, ...] = ()
     notices: tuple[StoredNotice, ...] = ()
     version: int = VERSION
@@ -207,6 +210,8 @@ def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
     )
     if arguments.get("cpus") is not None:
         arguments["cpus"] = tuple(int(cpu) for cpu in arguments["cpus"])
+    if not isinstance(arguments.get("warmup", {}), dict):
+        raise TypeError("warmup is no object")
     return Sweep(path=path, **arguments)
 
 
@@ -240,4 +245,4 @@ def _plain(value: Any) -> Any:
         return {**fields, **getattr(value, "extra", {})}
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
-    return value
+    return dict(value) if isinstance(value, Mapping) else value
