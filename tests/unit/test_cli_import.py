@@ -199,4 +199,4 @@ def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) ->
     )
     assert run("import", source, "-o", target)[0] == 0
     rows = open_recording(target).query("SELECT * FROM region_counter ORDER BY threads").fetchall()
-    assert rows == [(1, "sequential", "", 1000, 2000, 3), (2, "parallel", "kmeans", 1100, None, 4)]
+    assert rows == [(1, "sequential", "", 1000, 2000, 3, None), (2, "parallel", "kmeans", 1100, None, 4, None)]

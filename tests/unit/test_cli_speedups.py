@@ -184,6 +184,36 @@ def test_counters_that_were_imported_into_a_sweep_tell_instructions_from_memory(
     assert "HW466" not in {each["id"] for each in said["warnings"]}
 
 
+def by_thread(n: int, cycles: list[int], instructions: list[int]) -> str:
+    rows = zip(cycles, instructions, strict=True)
+    return "".join(f"{n},parallel,work,worker-{i},{c},{k}\n" for i, (c, k) in enumerate(rows))
+
+
+def test_counters_of_single_threads_split_the_imbalance_into_instructions_and_cpi(sweep: Path) -> None:
+    # 1 thread: none. 2: the second executes twice as much. 4: as much each, but the first one's take three times as long.
+    head = "threads,program,region,thread,cycles,instructions\n1,sequential,work,,7200,3600\n1,sequential,(rest),,800,400\n"
+    rests = "".join(f"{n},parallel,(rest),,800,400\n" for n in (1, 2, 4))
+    threads = by_thread(1, [7200], [3600]) + by_thread(2, [3000, 6000], [1200, 2400])
+    threads += by_thread(2, [3200, 6400], [1200, 2400])  # a repeat: means are 3100 and 6200
+    with_counters(sweep, head + rests + threads + by_thread(4, [6000, 2000, 2000, 2000], [900] * 4))
+    said = answer(sweep)
+    of = {row["threads"]: row for row in said["threads"]}
+    assert of[1]["imbalance"] == {"instructions": 1, "cpi": 1}
+    assert of[2]["imbalance"] == {"instructions": pytest.approx(3600 / 4800), "cpi": pytest.approx(1)}
+    assert of[4]["imbalance"] == {"instructions": pytest.approx(1), "cpi": pytest.approx(12000 / (4 * 6000))}
+    for row in said["threads"]:
+        assert row["efficiencies"]["parallel_instruction_overhead"] == pytest.approx(1), "their sums are the region's"
+    shown = ask(sweep).output
+    assert "in instructions" in shown
+    assert "in CPI" in shown
+
+
+def test_without_counters_of_single_threads_the_imbalance_is_not_split(sweep: Path) -> None:
+    with_counters(sweep, COUNTERS)
+    assert all(row["imbalance"] == {"instructions": None, "cpi": None} for row in answer(sweep)["threads"])
+    assert "in CPI" not in ask(sweep).output
+
+
 def test_counters_that_lack_a_region_are_not_used_and_named(sweep: Path) -> None:
     with_counters(sweep, COUNTERS.replace("2,parallel,,8800,4900,21\n", ""))
     said = answer(sweep)

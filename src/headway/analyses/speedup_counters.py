@@ -2,7 +2,8 @@
 
 They lie in the sweep as the recording `counters.headway` (`headway import counters.csv -o NAME.sweep/counters.headway`): per
 number of threads, program and region the cycles and instructions of a run. Repeats are averaged. What a row of the whole run has
-beyond its regions is the rest's.
+beyond its regions is the rest's. Rows of single threads tell the busiest one's, the one with most cycles; where a region has such
+rows only, their sum is the region's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "counters.headway"
 FIELDS = ("cycles", "instructions", "cache_misses")
+BUSIEST = ("busiest_cycles", "busiest_instructions")
 Counts = Mapping[str, int | None]
 ByRegion = Mapping[str, Counts]
 """Of one program at one number of threads: counts of each region, by name; empty: the whole run."""
@@ -42,11 +44,35 @@ def read_counters(sweep: Path) -> Mapping[tuple[str, int], ByRegion] | None:
 
 def _means(recording: Recording) -> Mapping[tuple[str, int], ByRegion]:
     means = ", ".join(f"CAST(round(avg({field})) AS BIGINT)" for field in FIELDS)
-    rows = recording.query(f"SELECT program, threads, region, {means} FROM region_counter GROUP BY ALL").fetchall()
+    rows = recording.query(
+        f"SELECT program, threads, region, thread, {means} FROM region_counter GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
     found: dict[tuple[str, int], dict[str, Counts]] = {}
-    for program, threads, region, *counts in rows:
-        found.setdefault((program, threads), {})[region] = dict(zip(FIELDS, counts, strict=True))
+    by_thread: dict[tuple[str, int, str], list[Counts]] = {}
+    for program, threads, region, thread, *counts in rows:
+        own: Counts = dict(zip(FIELDS, counts, strict=True))
+        if thread is None:
+            found.setdefault((program, threads), {})[region] = own
+        else:
+            by_thread.setdefault((program, threads, region), []).append(own)
+    for (program, threads, region), each in by_thread.items():
+        regions = found.setdefault((program, threads), {})
+        regions[region] = {**regions.get(region, _sum(each)), **_busiest(each)}
     return found
+
+
+def _sum(threads: Sequence[Counts]) -> Counts:
+    """Return the sums over threads; None where some thread's count is not known."""
+    columns = {field: [each[field] for each in threads] for field in FIELDS}
+    return {field: None if None in values else sum(filter(None, values)) for field, values in columns.items()}
+
+
+def _busiest(threads: Sequence[Counts]) -> Counts:
+    """Return the counts of the thread with most cycles; None where some thread lacks cycles or instructions."""
+    if any(each["cycles"] is None or each["instructions"] is None for each in threads):
+        return dict.fromkeys(BUSIEST)
+    most = max(threads, key=lambda each: each["cycles"] or 0)
+    return {"busiest_cycles": most["cycles"], "busiest_instructions": most["instructions"]}
 
 
 def with_counters(
@@ -92,7 +118,12 @@ def _filled(run: RunPrimitives, counts: ByRegion) -> RunPrimitives:
     def filled(part: RegionPrimitives) -> RegionPrimitives:
         mine = _of(part.name, names, counts)
         return replace(
-            part, cycles=mine["cycles"], instructions=mine["instructions"], cache_misses=mine["cache_misses"]
+            part,
+            cycles=mine["cycles"],
+            instructions=mine["instructions"],
+            cache_misses=mine["cache_misses"],
+            busiest_cycles=mine.get("busiest_cycles"),
+            busiest_instructions=mine.get("busiest_instructions"),
         )
 
     return replace(run, regions=tuple(filled(part) for part in run.regions))

@@ -307,6 +307,7 @@ REGION_COUNTER = Table(
         Column("cycles", "BIGINT", "CPU cycles", nullable=True),
         Column("instructions", "BIGINT", "instructions retired", nullable=True),
         Column("cache_misses", "BIGINT", "last-level cache misses", nullable=True),
+        Column("thread", "VARCHAR", "of one thread only; null: of all together", nullable=True),
     ),
 )
 

@@ -128,14 +128,31 @@ const POP_NAMES: Record<(typeof POP)[number], string> = {
   frequency: "· frequency scaling",
 };
 
+/** The two parts of the load balance, where counters of each thread tell them apart. */
+function imbalance(page: SweepPage): Figure[] {
+  const parts = [
+    ["· in instructions", "instructions"],
+    ["· in CPI", "cpi"],
+  ] as const;
+  return parts
+    .filter(([, part]) => page.rows.some((row) => row.imbalance[part] !== null))
+    .map(([label, part]) => ({
+      label,
+      cells: page.rows.map((row) => <Ratio key={row.threads} value={row.imbalance[part]} />),
+    }));
+}
+
 function Efficiencies({ page }: { page: SweepPage }) {
   const known = Object.keys(page.rows[0]?.efficiencies ?? {}).filter((limit) =>
     page.rows.some((row) => (row.efficiencies[limit] ?? null) !== null),
   );
-  const figures: Figure[] = known.map((limit) => ({
-    label: page.efficiency_labels[limit] ?? page.labels[limit] ?? limit,
-    cells: page.rows.map((row) => <Ratio key={row.threads} value={row.efficiencies[limit]} />),
-  }));
+  const figures: Figure[] = known.flatMap((limit) => [
+    {
+      label: page.efficiency_labels[limit] ?? page.labels[limit] ?? limit,
+      cells: page.rows.map((row) => <Ratio key={row.threads} value={row.efficiencies[limit]} />),
+    },
+    ...(limit === "load_balance" ? imbalance(page) : []),
+  ]);
   const pop: Figure[] = POP.filter((name) => page.rows.some((row) => (row.pop?.[name] ?? null) !== null)).map(
     (name) => ({
       label: POP_NAMES[name],

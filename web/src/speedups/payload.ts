@@ -48,6 +48,8 @@ export interface SweepRow extends Omit<RegionRow, "name"> {
   real_high: number | null;
   pop: Record<(typeof POP)[number], number | null> | null;
   metrics: Metrics;
+  /** What of the load balance is due to the number of instructions, and to their speed; null without counters per thread. */
+  imbalance: { instructions: number | null; cpi: number | null };
   pairs: { limits: [string, string]; speedup: number }[];
   /** Per region, mean CPU ns of the busiest thread's largest frames. */
   flat: { region: string; frames: [string, number][] }[];

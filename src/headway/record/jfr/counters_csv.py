@@ -1,7 +1,8 @@
 """Counters that were measured elsewhere, as CSV: what `perf stat` on another machine counted per run of a program.
 
-A head line names the columns: threads, program (sequential or parallel), region, then any of cycles, instructions,
-cache_misses. A row is one run, or the sum over a region of one; the same row again is a repeat.
+A head line names the columns: threads, program (sequential or parallel), region, thread, then any of cycles, instructions,
+cache_misses. A row is one run, or the sum over a region of one, or one thread's part of that (`perf stat --per-thread`); the same
+row again is a repeat.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from headway.store.tables import TABLES
 from headway.store.writer import write_recording
 
 _COUNTERS = ("cycles", "instructions", "cache_misses")
-_KEYS = ("threads", "program", "region")
+_KEYS = ("threads", "program", "region", "thread")
 _PROGRAMS = ("sequential", "parallel")
 
 
@@ -39,7 +40,7 @@ def import_counters(source: Path, directory: Path) -> None:
                 columns[name].append(value)
     if not columns["threads"]:
         raise HeadwayError("HW313", path=source, reason="it has a head line and no rows")
-    types = {"program": pa.string(), "region": pa.string(), "threads": pa.int32()}
+    types = {"program": pa.string(), "region": pa.string(), "thread": pa.string(), "threads": pa.int32()}
     table = pa.table({name: pa.array(values, types.get(name, pa.int64())) for name, values in columns.items()})
     assert "region_counter" in TABLES
     manifest = {
@@ -79,4 +80,4 @@ def _row(source: Path, line: int, row: dict[str, str | None]) -> dict[str, objec
         raise HeadwayError(
             "HW314", path=source, line=line, reason=f"program is {program!r}, not sequential or parallel"
         )
-    return {**found, "program": program, "region": cells.get("region", "")}
+    return {**found, "program": program, "region": cells.get("region", ""), "thread": cells.get("thread") or None}

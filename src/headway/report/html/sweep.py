@@ -102,7 +102,18 @@ def sweep_payload(
 def _row(row: Mapping[str, Any], regions: list[str], max_frames: int) -> dict[str, Any]:
     """Return a number of threads; of its regions only what the page draws."""
     shared = ("computed_speedup", "low", "high", "efficiencies", "possible", "possible_intervals", "stack")
-    plain = ("threads", "runs", "plain_runs", "real_speedup", "real_low", "real_high", "pop", "metrics", *shared)
+    plain = (
+        "threads",
+        "runs",
+        "plain_runs",
+        "real_speedup",
+        "real_low",
+        "real_high",
+        "pop",
+        "metrics",
+        "imbalance",
+        *shared,
+    )
     flat = [(name, frames) for name, frames in row["flat"].items() if name in (*regions, REST)]
     return {
         **{key: row[key] for key in plain},

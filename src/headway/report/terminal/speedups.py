@@ -43,6 +43,7 @@ EFFICIENCY_LABELS = {
     "frequency": "clock speed",
 }
 """Labels of efficiencies that are not named after what is lost."""
+IMBALANCE_LABELS = {"instructions": "in instructions", "cpi": "in CPI"}
 COLUMNS = 6
 """Numbers of threads in one table; more of them go into further tables."""
 
@@ -128,7 +129,17 @@ def _by_limit(
         if any(cell is not None for cell in cells):
             label = EFFICIENCY_LABELS.get(limit, LABELS[limit]) if are_efficiencies else LABELS[limit]
             table.add_row(label, *(UNKNOWN if cell is None else write(cell) for cell in cells))
+            if are_efficiencies and limit == "load_balance":
+                _imbalance(table, rows, write)
     return table
+
+
+def _imbalance(table: Table, rows: Sequence[AtThreads], write: Callable[[float], str]) -> None:
+    """Add what of the load balance is due to the number of instructions, and to their speed, where counters tell."""
+    for part, label in IMBALANCE_LABELS.items():
+        cells = [row.imbalance.get(part) for row in rows]
+        if any(cell is not None for cell in cells):
+            table.add_row(f"  {label}", *(UNKNOWN if cell is None else write(cell) for cell in cells))
 
 
 def _pop(rows: Sequence[AtThreads]) -> Table:
