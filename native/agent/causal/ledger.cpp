@@ -8,6 +8,7 @@ namespace headway::agent::causal {
 namespace {
 
 constinit Ledger the_ledger;
+constexpr int64_t kRecentNs = 20'000'000;
 
 // a * b / c without overflow; a, b, c >= 0, b <= c.
 int64_t part_of(int64_t a, int64_t b, int64_t c) noexcept {
@@ -56,6 +57,7 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
     account.tid.store(tid, std::memory_order_relaxed);
     account.is_settling.store(false, std::memory_order_relaxed);
     account.looked = {0, 0, -1};
+    account.recent = {0, 0, 0};
     account.looked_owed = account.waited_ns = account.wait_from_ns = 0;
     for (auto* sum : {&account.spun_ns, &account.slept_ns, &account.overslept_ns}) {
       sum->store(0, std::memory_order_relaxed);
@@ -165,9 +167,11 @@ void Ledger::look(Account& account, const Clocks& now) noexcept {
   account.waited_ns = 0;
 }
 
-// Others' hits came at an even rate for each core that was theirs: all cores while this thread waited for one or slept,
-// all but one while it ran. (Time in waits that are excused already, and what was added in it, is left out on both
+// Others' hits come at an even rate for each core that is theirs: all cores while this thread waits for one or sleeps,
+// all but one while it runs. (Time in waits that are excused already, and what was added in it, is left out on both
 // sides.) On one core so, with nobody asleep, nothing is owed at all: others can only have hit while this one waited.
+// Hits come in lumps of a sample, some after the time they stand for, so the shares are those of a time that is longer
+// than that.
 void Ledger::excuse(Account& account, const Clocks& now) noexcept {
   const Clocks before = account.looked;
   const int64_t others = owed_ns(account) - account.looked_owed;
@@ -175,9 +179,18 @@ void Ledger::excuse(Account& account, const Clocks& now) noexcept {
     const int64_t wall = std::max<int64_t>(now.wall_ns - before.wall_ns - account.waited_ns, 0);
     const int64_t runnable = std::clamp<int64_t>(now.run_delay_ns - before.run_delay_ns, 0, wall);
     const int64_t running = std::clamp<int64_t>(now.cpu_ns - before.cpu_ns, 0, wall - runnable);
+    Clocks& recent = account.recent;
+    const int64_t kept = std::clamp<int64_t>(kRecentNs - wall, 0, recent.wall_ns);
+    if (recent.wall_ns > 0) {
+      recent.run_delay_ns = part_of(recent.run_delay_ns, kept, recent.wall_ns);
+      recent.cpu_ns = part_of(recent.cpu_ns, kept, recent.wall_ns);
+    }
+    recent.wall_ns = kept + wall;
+    recent.run_delay_ns += runnable;
+    recent.cpu_ns += running;
     const int64_t cores = std::max(cores_.load(std::memory_order_relaxed), 1);
-    const int64_t weighed = cores * (wall - running) + (cores - 1) * running;
-    if (weighed > 0) add_paid(account, part_of(others, cores * runnable, weighed));
+    const int64_t weighed = cores * (recent.wall_ns - recent.cpu_ns) + (cores - 1) * recent.cpu_ns;
+    if (weighed > 0) add_paid(account, part_of(others, std::min(cores * recent.run_delay_ns, weighed), weighed));
   }
   look(account, now);
 }

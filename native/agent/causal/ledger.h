@@ -41,6 +41,7 @@ struct alignas(256) Account {
   int64_t looked_owed;  // what it owed then
   int64_t waited_ns;    // in waits that were excused since
   int64_t wait_from_ns;
+  Clocks recent;  // not moments but times: how it spent the last 20 ms or so, up to the last look
 
   // --- what it has paid, for weights and for the notes; written by the thread alone ---
   std::atomic<int64_t> spun_ns;       // CPU time spent on paying (not the program's: samples leave it out)

@@ -16,9 +16,9 @@ namespace {
 // Linux wakes sleepers up to 50 microseconds late (the default timer slack): the last bit is spun.
 constexpr int64_t kSlackNs = 60'000;
 constexpr int64_t kShortestSleepNs = 2 * kSlackNs;
-// While a thread pays, others' hits go on. Each round pays what the one before added; a thread that can't catch up (all
-// others hit all the time) goes on after the last one.
-constexpr int kRounds = 8;
+// While a thread pays, others' hits go on, and it pays those, too: where the line takes no time, the others stand
+// still. But the line may be one that spins until this very thread goes on.
+constexpr int64_t kMostBehindNs = 1'000'000'000;
 constexpr int64_t kLittleNs = 10'000;
 
 std::atomic<bool> is_spinning{false};
@@ -110,10 +110,9 @@ int64_t settle_once(Account& account, int64_t most_ns) noexcept {
 void settle(Account& account, int64_t most_ns) noexcept {
   if (!ledger().is_in_debt(account) || account.is_settling.exchange(true, std::memory_order_acquire)) return;
   const int saved_errno = errno;
-  for (int round = 0; round < kRounds && most_ns > 0; ++round) {
-    most_ns -= settle_once(account, most_ns);
-    if (ledger().owed_ns(account) < kLittleNs) break;
-  }
+  most_ns -= settle_once(account, most_ns);
+  most_ns = std::min(most_ns, kMostBehindNs);
+  while (most_ns > 0 && ledger().owed_ns(account) >= kLittleNs) most_ns -= settle_once(account, most_ns);
   account.is_settling.store(false, std::memory_order_release);
   errno = saved_errno;
 }

@@ -1,0 +1,214 @@
+// The ledger under many threads at once, and payment as the kernel's clocks tell it.
+#include <sched.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "agent/causal/ledger.h"
+#include "agent/causal/settle.h"
+#include "agent/clock.h"
+#include "agent/tests/check.h"
+
+namespace {
+
+using namespace headway::agent;
+using namespace headway::agent::causal;
+
+constexpr int64_t kMs = 1'000'000;
+
+void all_hits_are_owed_once_by_each_other_thread() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  constexpr uint32_t kThreads = 4;
+  constexpr int64_t kHits = 50'000;
+  std::vector<Account*> accounts;
+  for (uint32_t i = 1; i <= kThreads; ++i) accounts.push_back(ledger.open(i, i));
+  Account* const witness = ledger.open(99, 99);
+  const uint32_t experiment = ledger.begin_experiment();
+  std::vector<std::thread> threads;
+  for (Account* account : accounts) {
+    threads.emplace_back([&ledger, account, experiment] {
+      for (int64_t i = 0; i < kHits; ++i) ledger.hit(*account, 3, experiment);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(ledger.delay_ns(), 3 * kHits * kThreads);
+  CHECK_EQUAL(ledger.owed_ns(*witness), 3 * kHits * kThreads);
+  for (Account* account : accounts) CHECK_EQUAL(ledger.owed_ns(*account), 3 * kHits * (kThreads - 1));
+  ledger.release();
+}
+
+// Whoever looks while experiments begin sees no more debt than one experiment brought.
+void no_thread_seems_to_owe_what_it_does_not_while_experiments_change() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  Account* const hitter = ledger.open(1, 1);
+  Account* const witness = ledger.open(2, 2);
+  constexpr int64_t kMost = 1000;
+  std::atomic<bool> is_over{false};
+  std::thread hitting([&] {
+    while (!is_over.load()) {
+      const uint32_t experiment = ledger.experiment();
+      if (ledger.delay_ns() < kMost / 2) ledger.hit(*hitter, 1, experiment);
+    }
+  });
+  std::thread looking([&] {
+    while (!is_over.load()) {
+      CHECK(ledger.owed_ns(*witness) <= kMost);
+      CHECK(ledger.owed_ns(*hitter) <= kMost);
+      if (ledger.is_in_debt(*witness)) ledger.pay(*witness, 1, ledger.experiment());
+      ledger.wait_begins(*witness, 0);
+      ledger.woken(*witness, *hitter, 0);
+      ledger.wait_ends(*witness, WaitEnding::kAsMarked, 0);
+    }
+  });
+  for (int i = 0; i < 20'000; ++i) ledger.begin_experiment();
+  is_over.store(true);
+  hitting.join();
+  looking.join();
+  ledger.release();
+}
+
+void threads_that_come_and_go_have_accounts_of_their_own() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&ledger, t] {
+      for (uint32_t i = 0; i < 20'000; ++i) {
+        const uint32_t id = 1 + t + 4 * (i % 3 == 0 ? i : i + Ledger::kAccounts);  // some meet on one place
+        Account* const account = ledger.open(id, id);
+        CHECK(account != nullptr);
+        CHECK(ledger.find(id) == account);
+        CHECK_EQUAL(account->tid.load(), id);
+        ledger.close(*account);
+        CHECK(ledger.find(id) == nullptr);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(ledger.open_accounts(), 0U);
+  CHECK_EQUAL(ledger.unprofiled_threads(), 0U);
+  ledger.release();
+}
+
+Account& indebted(int64_t owed_ns) {
+  ledger().reserve();
+  ledger().set_cores(2);
+  static Account* const payer = ledger().open(1, 1);
+  static Account* const hitter = ledger().open(2, 2);
+  ledger().begin_experiment();
+  CHECK(!ledger().is_in_debt(*payer));
+  payer->looked.run_delay_ns = -1;  // no excuse
+  ledger().hit(*hitter, owed_ns, ledger().experiment());
+  return *payer;
+}
+
+int64_t cpu_time_of(auto&& act) {
+  const int64_t from_ns = thread_cpu_ns();
+  act();
+  return thread_cpu_ns() - from_ns;
+}
+
+void spinning_burns_as_much_cpu_time_as_is_owed() {
+  set_spinning(true);
+  Account& account = indebted(20 * kMs);
+  const int64_t before_ns = account.spun_ns.load();
+  const int64_t burnt_ns = cpu_time_of([&] { settle(account); });
+  CHECK(burnt_ns >= 20 * kMs);
+  CHECK(account.spun_ns.load() - before_ns >= 20 * kMs);
+  CHECK(account.spun_ns.load() - before_ns <= burnt_ns);
+  CHECK(ledger().owed_ns(account) <= 0);
+}
+
+void sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit() {
+  set_spinning(false);
+  Account& account = indebted(20 * kMs);
+  const int64_t from_ns = monotonic_ns();
+  settle(account);
+  const int64_t took_ns = monotonic_ns() - from_ns;
+  CHECK(took_ns >= 20 * kMs);
+  const int64_t credit_ns = -ledger().owed_ns(account);
+  CHECK(credit_ns >= 0);
+  CHECK(credit_ns <= took_ns - 20 * kMs);
+  CHECK(account.slept_ns.load() > 0);
+}
+
+// The debt is so great that no pause of this machine, which it may take for CPU time, covers it.
+void a_sample_pays_one_slice_at_most() {
+  set_spinning(true);
+  Account& account = indebted(3'600'000 * kMs);
+  settle(account, kSliceNs);
+  const int64_t left_ns = ledger().owed_ns(account);
+  CHECK(left_ns > 0);
+  CHECK(left_ns <= 3'600'000 * kMs - kSliceNs);
+}
+
+void nobody_pays_for_an_experiment_that_is_over() {
+  for (const bool spin : {true, false}) {
+    set_spinning(spin);
+    Account& account = indebted(3'600'000 * kMs);
+    std::thread ending([] {
+      const timespec nap{0, 10 * kMs};
+      nanosleep(&nap, nullptr);
+      ledger().begin_experiment();
+    });
+    settle(account);  // for an hour, else
+    ending.join();
+    CHECK_EQUAL(ledger().owed_ns(account), 0);
+  }
+}
+
+void a_signal_in_the_middle_of_paying_does_not_pay_again() {
+  set_spinning(true);
+  Account& account = indebted(5 * kMs);
+  account.is_settling.store(true);
+  settle(account);
+  CHECK_EQUAL(ledger().owed_ns(account), 5 * kMs);
+  account.is_settling.store(false);
+  errno = 77;
+  settle(account);
+  CHECK_EQUAL(errno, 77);
+  CHECK(ledger().owed_ns(account) <= 0);
+}
+
+// The excuse depends on the kernel's count of time spent waiting for a CPU.
+void the_kernel_counts_how_long_a_thread_waits_for_a_core() {
+  cpu_set_t before, one;
+  CHECK_EQUAL(sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  }
+  CHECK_EQUAL(sched_setaffinity(0, sizeof(one), &one), 0);
+  const auto burn = [] {
+    const int64_t from_ns = thread_cpu_ns();
+    while (thread_cpu_ns() - from_ns < 100 * kMs) {
+    }
+  };
+  const Clocks from = read_clocks();
+  std::thread other(burn);
+  burn();
+  other.join();
+  const Clocks to = read_clocks();
+  sched_setaffinity(0, sizeof(before), &before);
+  if (from.run_delay_ns < 0) return;  // a kernel that does not tell: nobody is excused, and it is counted
+  const int64_t waited_ns = to.run_delay_ns - from.run_delay_ns;
+  CHECK(waited_ns > 20 * kMs);  // two burn 100 ms each on one core, side by side
+}
+
+}  // namespace
+
+int main() {
+  all_hits_are_owed_once_by_each_other_thread();
+  no_thread_seems_to_owe_what_it_does_not_while_experiments_change();
+  threads_that_come_and_go_have_accounts_of_their_own();
+  spinning_burns_as_much_cpu_time_as_is_owed();
+  sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit();
+  a_sample_pays_one_slice_at_most();
+  nobody_pays_for_an_experiment_that_is_over();
+  a_signal_in_the_middle_of_paying_does_not_pay_again();
+  the_kernel_counts_how_long_a_thread_waits_for_a_core();
+}
