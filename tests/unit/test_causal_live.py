@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,8 +15,9 @@ import made_causal_notes as made
 from headway.errors import Notice
 from headway.record import causal_messages
 from headway.record.causal_estimate import estimates
-from headway.record.causal_live import Live
+from headway.record.causal_live import CausalCapture, Live
 from headway.record.causal_notes import Notes
+from headway.record.causal_spec import CausalOptions, Mode, Point
 from made_causal_notes import Note, S
 
 WORK = made.profile(3, [[2, 2 * S, 0, 600]])
@@ -186,6 +190,41 @@ def test_the_interval_of_an_estimate_holds_the_truth_and_gets_narrower() -> None
     assert abs(few.gain - 0.3) < few.half_width
     assert abs(many.gain - 0.3) < many.half_width
     assert many.half_width < few.half_width / 2
+
+
+def looked_at(
+    tmp_path: Path, notes: list[Note], after_s: float, mode: Mode = "experiments"
+) -> tuple[CausalCapture, list[str]]:
+    """Return a capture that has looked at notes, `after_s` from its begin, and what it showed."""
+    (tmp_path / "causal-77.jsonl").write_text(made.text(notes))
+    shown: list[str] = []
+    options = CausalOptions(mode=mode, progress=(Point("work", "com.acme.Work.unit"),))
+    capture = CausalCapture(tmp_path, os.getpid(), options, lambda notice: None, shown.append)
+    capture.start(is_running=False)
+    capture.tick(time.monotonic_ns() + round(after_s * S))
+    capture.stop()
+    return capture, shown
+
+
+def test_experiments_end_when_the_leading_lines_are_known_well(tmp_path: Path) -> None:
+    sharp = experiments(0.3, 0.02, 400)
+    capture, shown = looked_at(tmp_path, sharp, 40)
+    assert capture.has_enough
+    assert re.fullmatch(
+        r"400 experiments; best so far Work\.java:42: (29|30|31) % if it took no time \(\+-[01]\)", shown[0]
+    )
+    assert not looked_at(tmp_path, sharp, 20)[0].has_enough  # never so early
+    assert not looked_at(tmp_path, sharp, 40, "end-to-end")[0].has_enough
+
+
+def test_experiments_go_on_while_any_of_the_leading_lines_is_not_known_well(tmp_path: Path) -> None:
+    assert not looked_at(tmp_path, experiments(0.3, 0.5, 400), 40)[0].has_enough
+    assert not looked_at(tmp_path, experiments(0.3, 0.0, 30), 40)[0].has_enough  # too few
+    two = [*experiments(0.3, 0.02, 400), made.line(3, 43)]
+    two += [{**each, "target": 3} for each in experiments(0.1, 0.5, 300)[3:]]
+    assert not looked_at(tmp_path, two, 40)[0].has_enough
+    capture, shown = looked_at(tmp_path, [made.begin(), made.point()], 40)
+    assert (capture.has_enough, shown) == (False, ["0 experiments; no line is known to give anything yet"])
 
 
 def test_without_a_baseline_or_visits_there_is_no_estimate() -> None:

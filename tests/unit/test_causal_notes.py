@@ -62,6 +62,18 @@ def test_a_run_becomes_tables(tmp_path: Path) -> None:
     assert ids(directory) == []
 
 
+def test_a_method_that_was_a_target_has_the_samples_of_its_lines(tmp_path: Path) -> None:
+    notes = [
+        *made.a_run()[:-1],
+        made.line(5, 0, kind="method"),
+        made.experiment(5, 5, 50, visits=3),
+        made.note("end", 4),
+    ]
+    directory = finished(tmp_path / "a.headway", {77: made.text(notes)})
+    found = rows(directory, "SELECT cpu_ns, blocked_ns, samples FROM causal_line WHERE kind = 'method'")
+    assert found == [(4 * 10**9, 7, 1200)]
+
+
 def test_how_steadily_a_point_is_visited_is_told_by_its_visits_per_second(tmp_path: Path) -> None:
     (variation,) = rows(finished(tmp_path / "a.headway"), "SELECT variation FROM causal_point")[0]
     assert variation == pytest.approx((((200 - 200) ** 2 + (300 - 200) ** 2 + (100 - 200) ** 2) / 3) ** 0.5 / 200)

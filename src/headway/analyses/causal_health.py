@@ -32,7 +32,7 @@ _NAMES = 3
 def health_notices(data: Data, path: str) -> list[Notice]:
     """Return what is wrong with sampling and delays."""
     health, notices = data.health, []
-    sampled = sum(facts["cpu_ns"] + facts["blocked_ns"] for facts in data.lines.values())
+    sampled = sum(facts["cpu_ns"] + facts["blocked_ns"] for facts in data.lines.values() if facts["kind"] == "line")
     unread, outside = health.get("unread_ns", 0), health.get("out_of_scope_ns", 0)
     total = max(sampled + unread + outside, 1)
     if unread > UNREAD * total:

@@ -50,7 +50,9 @@ def share(data: Data, line: int, use: NDArray[np.bool_], plain_ns: Floats, whole
     mine = np.flatnonzero((data.columns["line"] == line) & use)
     hits, times = data.columns["hits_ns"][mine].astype(float), plain_ns[mine]
     facts = data.lines.get(line)
-    if facts is None or len(mine) < 2 or hits.sum() <= 0 or whole_ns <= 0:
+    if facts is None or facts["cpu_ns"] + facts["blocked_ns"] <= 0:  # no samples of its own: a lock, the collector
+        return Share()
+    if len(mine) < 2 or hits.sum() <= 0 or whole_ns <= 0:
         return Share()
     rate = hits.sum() / times.sum()
     found = (facts["cpu_ns"] + facts["blocked_ns"]) / whole_ns / rate

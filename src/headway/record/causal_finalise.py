@@ -142,7 +142,15 @@ class _Lines:
         self._sums[line] = [a + b for a, b in zip(self._sums[line], sums, strict=True)]
 
     def rows(self) -> Rows:
-        """Return the table's rows."""
+        """Return the table's rows. Samples fall on lines: a method that is a target has the sum of its own."""
+        methods: dict[tuple[str, str], list[int]] = {}
+        for (kind, class_name, method, *_), line in self._ids.items():
+            if kind == "line":
+                known = methods.get((class_name, method), [0, 0, 0])
+                methods[class_name, method] = [a + b for a, b in zip(known, self._sums[line], strict=True)]
+        for (kind, class_name, method, *_), line in self._ids.items():
+            if kind == "method" and not any(self._sums[line]):
+                self._sums[line] = methods.get((class_name, method), [0, 0, 0])
         return [(line, *key, *self._sums[line]) for key, line in self._ids.items()]
 
 

@@ -138,14 +138,18 @@ class CausalCapture(Capture):
     def _tell_status(self, now_ns: int) -> None:
         found = estimates(self.live.notes)
         done = sum(each["complete"] for notes in self.live.notes for each in notes.experiments)
-        best = max(found, key=lambda each: each.gain, default=None)
-        text = f"{done} experiments"
-        if best is not None:
-            text += f"; best line so far {best.name}: {best.gain * 100:+.0f} % if it took no time"
-            text += f" (+-{best.half_width * 100:.0f})" if best.half_width is not None else ""
         if self._options.mode == "experiments":
-            self._status(text)
+            self._status(f"{done} experiments; {_best(found)}")
             self.has_enough = now_ns - self._began_ns >= _LEAST_NS and _is_tight(found)
+
+
+def _best(found: list[Estimate]) -> str:
+    """Return what is known of the line that gives most at least, as far as anything is."""
+    known = [(each.gain - each.half_width, each) for each in found if each.half_width is not None]
+    least, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
+    if best is None or least <= 0 or best.half_width is None:
+        return "no line is known to give anything yet"
+    return f"best so far {best.name}: {best.gain * 100:.0f} % if it took no time (+-{best.half_width * 100:.0f})"
 
 
 def _is_tight(found: list[Estimate]) -> bool:

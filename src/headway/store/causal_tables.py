@@ -47,7 +47,11 @@ CAUSAL_LINE = Table(
         Column("method", "VARCHAR", "its name, without signature; empty for lock and gc"),
         Column("file", "VARCHAR", "source file by the class; empty: it does not say"),
         Column("line_number", "INTEGER", "source line; 0 for what is no line"),
-        Column("cpu_ns", "BIGINT", "CPU time of samples whose innermost frame in scope this is"),
+        Column(
+            "cpu_ns",
+            "BIGINT",
+            "CPU time of samples whose innermost frame in scope this is; of a method the sum of its lines",
+        ),
         Column("blocked_ns", "BIGINT", "the same of time asleep, in I/O or in a wait that timed out"),
         Column("samples", "BIGINT", "how many samples"),
     ),
