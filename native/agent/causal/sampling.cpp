@@ -47,6 +47,7 @@ struct Sampling {
   std::atomic<int64_t> out_of_scope_ns{0};
   std::atomic<int64_t> unread_ns{0};
   std::atomic<uint32_t> without_timer{0};
+  std::atomic<bool> is_fault_told{false};
   std::atomic<bool> is_given_up_told{false};
 };
 Sampling& sampling() {
@@ -102,21 +103,20 @@ JNIEnv* find_jni(const Sampling& self, Sampled& thread) {
   return jni;
 }
 
-Sample sample_here(const Sampling& self, Sampled& thread, void* ucontext) {
-  const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
+Sample sample_of(const StackPlace& place, int64_t weight_ns) {
   Sample sample{};
   sample.line = place.is_read ? place.frame.line : kUnreadLine;
   sample.method = place.frame.method;
   sample.in_target_method = place.in_target;
+  sample.weight_ns = weight_ns;
   return sample;
 }
 
 void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
   const int64_t spun = spun_ns(*thread.account);
   const int64_t weight_ns = cpu_ns - thread.counted_cpu_ns - (spun - thread.counted_spun_ns);
-  Sample sample = sample_here(self, thread, ucontext);
-  sample.weight_ns = std::max<int64_t>(weight_ns, 0);
-  count_sample(thread, sample);
+  const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
+  count_sample(thread, sample_of(place, std::max<int64_t>(weight_ns, 0)));
   // Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
   const bool may_pay =
       agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
@@ -134,9 +134,10 @@ void sample_sleeping(const Sampling& self, Sampled& thread, void* ucontext, int6
   const int state = agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed));
   if (weight_ns == 0 || jni == nullptr || state == HotSpot::kInJava || is_waiting(*thread.account)) return;
   if (cpu_ns - thread.look.cpu_ns > kWakingNs) return;  // it has woken up meanwhile
-  Sample sample = sample_here(self, thread, ucontext);
+  const StackPlace place = read_stack(thread.reader, jni, ucontext, target_method());
+  if (place.refused == kCollecting) return;  // it is not the line that makes it wait
+  Sample sample = sample_of(place, weight_ns);
   sample.is_blocked = true;
-  sample.weight_ns = weight_ns;
   thread.look.sample = sample;
   thread.look.is_known.store(true, std::memory_order_release);
   count_sample(thread, sample);
@@ -421,8 +422,11 @@ SamplingHealth sampling_health() noexcept {
   health.threads_without_timer = self.without_timer.load(std::memory_order_relaxed);
   health.out_of_scope_ns = self.out_of_scope_ns.load(std::memory_order_relaxed);
   health.unread_ns = self.unread_ns.load(std::memory_order_relaxed);
+  if (reader.threads_given_up != 0 && !self.is_fault_told.exchange(true)) {
+    refuse("a thread's stacks are not read any more", "that faulted several times, without effect on the program");
+  }
   if (reader.is_given_up && !self.is_given_up_told.exchange(true)) {
-    refuse("stacks are not read any more", "reading them faulted too often; the program was not affected");
+    refuse("no stacks are read any more", "that faulted too often, without effect on the program");
   }
   return health;
 }

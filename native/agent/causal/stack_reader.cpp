@@ -56,6 +56,7 @@ struct Reader {
   std::atomic<bool> is_installed{false};
   std::atomic<uint32_t> readers{0};  // threads that are reading
   std::atomic<uint64_t> faults{0};
+  std::atomic<uint32_t> threads_given_up{0};
   std::array<std::atomic<uint64_t>, 32> refused{};
   uint32_t test_fault = 0;  // for tests: each so many-th reading faults
   std::atomic<uint32_t> readings{0};
@@ -154,11 +155,12 @@ __attribute__((noinline)) bool call_guarded(ReaderState& state, CallTrace& trace
   return is_fine;
 }
 
-// For tests: leads AsyncGetCallTrace itself astray, so that it faults within libjvm.
-JNIEnv* maybe_astray(JNIEnv* jni) {
-  if (reader.test_fault == 0) return jni;
+// For tests: a place to write frames to that is none, so that AsyncGetCallTrace itself faults, in the middle of its
+// work.
+CallFrame* maybe_astray(CallFrame* frames) {
+  if (reader.test_fault == 0) return frames;
   const uint32_t reading = reader.readings.fetch_add(1, std::memory_order_relaxed) + 1;
-  return reading % reader.test_fault == 0 ? reinterpret_cast<JNIEnv*>(uintptr_t{1} << 20) : jni;
+  return reading % reader.test_fault == 0 ? reinterpret_cast<CallFrame*>(uintptr_t{4096}) : frames;
 }
 
 // True when there is no need to look deeper.
@@ -183,7 +185,7 @@ DeepFrames* take_deep_frames() {
 bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, uint32_t target, StackPlace& place) {
   if (!call_guarded(state, trace, depth, ucontext)) {
     reader.faults.fetch_add(1, std::memory_order_relaxed);
-    ++state.faults;
+    if (++state.faults == kFaultsOfThread) reader.threads_given_up.fetch_add(1, std::memory_order_relaxed);
     place.is_read = false;
     return false;
   }
@@ -204,8 +206,9 @@ bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, u
 }  // namespace
 
 const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept {
-  reader.get_call_trace = reinterpret_cast<GetCallTrace>(libjvm_symbol("AsyncGetCallTrace"));
-  if (reader.get_call_trace == nullptr) return "this JVM has no AsyncGetCallTrace";
+  reader.get_call_trace = nullptr;
+  const auto get_call_trace = reinterpret_cast<GetCallTrace>(libjvm_symbol("AsyncGetCallTrace"));
+  if (get_call_trace == nullptr) return "this JVM has no AsyncGetCallTrace";
   if (agent().hotspot.bool_flag("CheckJNICalls").value_or(false)) {
     return "it runs with -Xcheck:jni, which would print that a handler of signals was changed";
   }
@@ -213,6 +216,7 @@ const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept {
   const char* test = getenv("HEADWAY_TEST_STACK_FAULT");
   reader.test_fault = test == nullptr ? 0 : static_cast<uint32_t>(strtoul(test, nullptr, 10));
   install_guard();
+  reader.get_call_trace = get_call_trace;
   return nullptr;
 }
 
@@ -238,11 +242,11 @@ StackPlace read_stack(ReaderState& state, JNIEnv* jni, void* ucontext, uint32_t 
   const bool is_off = state.faults >= kFaultsOfThread || reader.faults.load(std::memory_order_relaxed) >= kFaultsOfAll;
   if (jni == nullptr || reader.get_call_trace == nullptr || is_off) return place;
   std::array<CallFrame, kShallow> few;
-  CallTrace trace{maybe_astray(jni), 0, few.data()};
+  CallTrace trace{jni, 0, maybe_astray(few.data())};
   if (!read_to(state, trace, kShallow, ucontext, target, place)) return place;
   DeepFrames* const deep = take_deep_frames();
   if (deep == nullptr) return place;  // as far as it was seen
-  trace.frames = deep->frames.data();
+  trace.frames = maybe_astray(deep->frames.data());
   if (read_to(state, trace, kDeeper, ucontext, target, place)) {
     read_to(state, trace, kDeepest, ucontext, target, place);
   }
@@ -257,6 +261,7 @@ ReaderHealth reader_health() noexcept {
     health.refused[i] = reader.refused[i].load(std::memory_order_relaxed);
   }
   health.is_given_up = health.faults >= kFaultsOfAll;
+  health.threads_given_up = reader.threads_given_up.load(std::memory_order_relaxed);
   return health;
 }
 

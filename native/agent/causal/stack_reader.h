@@ -25,6 +25,7 @@ const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept;
 // Takes the guard out, if nobody has put another handler in front of it.
 void release_reader() noexcept;
 
+constexpr int kCollecting = 2;  // AsyncGetCallTrace's code while garbage is collected
 struct StackPlace {
   FramePlace frame;  // innermost frame in scope
   bool is_read = false;
@@ -37,7 +38,8 @@ StackPlace read_stack(ReaderState& state, JNIEnv* jni, void* ucontext, uint32_t 
 struct ReaderHealth {
   uint64_t faults = 0;
   std::array<uint64_t, 32> refused{};
-  bool is_given_up = false;  // too many faults
+  uint32_t threads_given_up = 0;  // whose stacks are not read any more: too many faults
+  bool is_given_up = false;       // the same of all threads
 };
 ReaderHealth reader_health() noexcept;
 
