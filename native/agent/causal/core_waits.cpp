@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
+#include "agent/agent.h"
 #include "agent/causal/causal.h"
+#include "agent/causal/ledger.h"
 
 namespace headway::agent::causal {
 namespace {
@@ -36,6 +39,7 @@ bool read_schedstat(uint32_t tid, Schedstat& found) {
 void CoreWaits::begin() noexcept {
   uint32_t tids[kMostThreads];
   const uint32_t given = program_threads(tids, kMostThreads);
+  begin_ns_ = now_ns();
   count_ = 0;
   for (uint32_t i = 0; i < given; ++i) {
     Schedstat now;
@@ -44,14 +48,20 @@ void CoreWaits::begin() noexcept {
 }
 
 void CoreWaits::end() noexcept {
-  ran_ns_ = waited_ns_ = 0;
+  int64_t ran_ns = 0;
+  waited_ns_ = 0;
+  uint32_t seen = 0;
   for (uint32_t i = 0; i < count_; ++i) {
     const Thread& then = threads_[i];
     Schedstat now;
     if (!read_schedstat(then.tid, now)) continue;
-    ran_ns_ += now.ran_ns - then.ran_ns;
+    ++seen;
+    ran_ns += now.ran_ns - then.ran_ns;
     waited_ns_ += now.waited_ns - then.waited_ns;
   }
+  const auto dur_ns = static_cast<double>(std::max<int64_t>(now_ns() - begin_ns_, 1));
+  const double unseen = seen == 0 ? 0 : std::max(1.0, static_cast<double>(ledger().open_accounts()) / seen);
+  runnable_ = static_cast<double>(ran_ns + waited_ns_) / dur_ns * unseen;
 }
 
 }  // namespace headway::agent::causal

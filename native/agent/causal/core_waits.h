@@ -12,10 +12,8 @@ class CoreWaits {
   void end() noexcept;
   // Between begin and end, of the threads that were there at both; of 32 of them, where there are more.
   int64_t waited_ns() const noexcept { return waited_ns_; }
-  // Of the time that threads ran or wanted to.
-  double waited_share() const noexcept {
-    return ran_ns_ + waited_ns_ > 0 ? static_cast<double>(waited_ns_) / static_cast<double>(ran_ns_ + waited_ns_) : 0;
-  }
+  // How many threads at a time ran or wanted to, on an average; an estimate for all of them.
+  double runnable() const noexcept { return runnable_; }
 
  private:
   static constexpr uint32_t kMostThreads = 32;
@@ -26,8 +24,9 @@ class CoreWaits {
   };
   std::array<Thread, kMostThreads> threads_{};
   uint32_t count_ = 0;
-  int64_t ran_ns_ = 0;
+  int64_t begin_ns_ = 0;
   int64_t waited_ns_ = 0;
+  double runnable_ = 0;
 };
 
 }  // namespace headway::agent::causal

@@ -34,9 +34,12 @@ constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sle
 constexpr jlong kPatienceMs = 5'000;
 constexpr int64_t kSwiftNs = 100'000;  // reading all points takes less, if nobody takes the core away
 constexpr int kSwiftTries = 5;
-constexpr int kTicksOfCrowd = 5;   // between looks at that, in a run that is one experiment
-constexpr double kCrowded = 0.10;  // share of waiting for a core from which on payments spin
-constexpr double kRoomy = 0.05;    // and down to which they go on doing so
+constexpr int kTicksOfCrowd = 5;  // between looks at that, in a run that is one experiment
+// Payments spin from so many runnable threads a core on, and go on doing so down to the other number. Where cores are
+// to spare, a thread that sleeps for its debt keeps nobody else from paying at the same time; where there are none, it
+// would hand its core to one that works, and nothing would be delayed.
+constexpr double kCrowded = 1.2;
+constexpr double kRoomy = 1.05;
 
 enum class State { kOff, kStarting, kOn };
 enum class Mode { kExperiments, kEndToEnd, kSuggest };
@@ -174,6 +177,14 @@ std::string latency_of(uint32_t pair, const Reading& begin, const Reading& end, 
          ']';
 }
 
+int cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+bool is_crowded(double runnable, bool was) { return runnable > (was ? kRoomy : kCrowded) * cores(); }
+
 // --- one experiment --------------------------------------------------------------------------------------------------
 
 // Delays of the epoch that ends are kept for the clocks that leave all of them out.
@@ -206,14 +217,13 @@ class Experiment {
     self.active = active_;
   }
 
-  // And how its threads pay changes with how crowded cores are. Returns the share of waiting for one, lately.
-  double look_at_cores(double crowded) {
+  // And how its threads pay changes with how crowded cores are.
+  void look_at_cores() {
     waits_.end();
     waited_ns_ += waits_.waited_ns();
-    const double share = waits_.waited_share();
+    const bool spin = is_crowded(waits_.runnable(), spin_);
     waits_.begin();
-    if (spin_ != (share > crowded)) set_spinning(spin_ = !spin_);
-    return share;
+    if (spin != spin_) set_spinning(spin_ = spin);
   }
 
   // Returns the visits of the point that was visited most.
@@ -227,7 +237,7 @@ class Experiment {
     return most;
   }
 
-  double waited_share() const { return waits_.waited_share(); }
+  double runnable() const { return waits_.runnable(); }
 
  private:
   void write(const Reading& end, bool is_complete) const {
@@ -289,7 +299,7 @@ class Loop {
     for (int tick = 0; wait(now_ns() + kTickNs); ++tick) {
       if (!whole) continue;
       whole->aim(asked_target());
-      if (tick % kTicksOfCrowd == 0) crowd_ = whole->look_at_cores(crowd_ > kRoomy ? kRoomy : kCrowded);
+      if (tick % kTicksOfCrowd == 0) whole->look_at_cores();
     }
     if (whole) whole->end(self.program_ends);
   }
@@ -346,12 +356,12 @@ class Loop {
     const auto recent = recent_.candidates(now_ns());
     const Plan plan = kind != TargetKind::kNone && fixed == 0 ? Plan{} : planner_.next(recent);
     if (plan.line == 0) return wait(now_ns() + kTickNs);  // nothing in scope has run so far
-    if (plan.begins_pair) spin_ = crowd_ > (spin_ ? kRoomy : kCrowded);
+    if (plan.begins_pair) spin_ = is_crowded(runnable_, spin_);
     Experiment experiment(number_++, active_at(plan.line, plan.speedup_pct, kind), spin_);
     const bool is_complete = wait(experiment.begin_ns() + plan.dur_ns);
     planner_.finished(plan, experiment.end(is_complete));
     if (!is_complete) return false;
-    if (plan.speedup_pct == 0) crowd_ = (crowd_ + experiment.waited_share()) / 2;
+    if (plan.speedup_pct == 0) runnable_ = (runnable_ + experiment.runnable()) / 2;
     change_epoch(spin_);
     return wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
   }
@@ -362,16 +372,10 @@ class Loop {
   Recent recent_;
   int number_ = 0;
   bool spin_ = false;
-  double crowd_ = 0;  // share of time that threads wait for a core, at 0 %
+  double runnable_ = 0;  // threads at a time, at 0 %
   int64_t told_ns_ = 0;
   int64_t healthy_ns_ = 0;
 };
-
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 Mode mode_of(const Spec& spec) {
   if (spec.suggest) return Mode::kSuggest;
