@@ -161,6 +161,7 @@ def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.flo
         mode="experiments",
         runs=np.unique(table["run"]),
         recorded_ns=recorded_ns,
+        cores=2,
         columns=table,
         lines=lines,
         points=(point,),

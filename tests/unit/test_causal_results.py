@@ -264,9 +264,15 @@ def test_what_sampling_could_not_do_is_said(health: dict[str, int], expected: st
     assert expected in _ids(analyse(replace(data, health=health), "a.headway"))
 
 
-def test_waiting_for_cores_is_said() -> None:
-    data = data_of(replace(MADE, pairs=10))
-    assert "HW627" in _ids(analyse(_with(data, waited_ns=data.columns["dur_ns"]), "a.headway"))
+def test_waiting_for_cores_is_the_programs_own_if_it_has_more_threads_than_cores() -> None:
+    data = data_of(replace(MADE, pairs=10))  # its lines run on 1.2 cores, of 2
+    crowded = _with(data, waited_ns=2 * data.columns["dur_ns"])
+    assert "HW627" in _ids(analyse(crowded, "a.headway"))
+    alone = _with(data, waited_ns=data.columns["dur_ns"] // 2)
+    said = _ids(analyse(alone, "a.headway"))
+    assert "HW627" not in said
+    assert "HW636" in said
+    assert {"HW627", "HW636"}.isdisjoint(_ids(analyse(data, "a.headway")))
 
 
 def test_collections_that_differ_between_the_arms_are_said_and_marked_but_kept() -> None:

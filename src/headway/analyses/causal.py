@@ -86,6 +86,8 @@ def _notices(
         base = int((use & (data.columns["speedup_pct"] == 0)).sum())
         whole = int(use.sum())
         reason = "the program was too short" if whole < 3 else f"{base} at 0 %, {whole - base} with a virtual speedup"
+        if data.measures and whole and not any(each.visits[use].any() for each in data.measures):
+            reason = "no progress point was visited in them"
         notices.append(Notice.of("HW621", path=path, experiments=data.count, reason=reason))
     return [*notices, *causal_health.line_notices(lines, path)]
 

@@ -57,6 +57,7 @@ class Data:
     mode: str
     runs: Ints
     recorded_ns: int
+    cores: int
     columns: Mapping[str, Any]
     lines: Mapping[int, Mapping[str, Any]]
     points: tuple[ProgressPoint, ...]
@@ -77,7 +78,7 @@ def read(recording: Recording) -> Data:
         name: np.asarray(values) for name, values in recording.query(_EXPERIMENTS).fetchnumpy().items()
     }
     columns["effective_ns"] = columns["dur_ns"] - columns["delay_ns"]
-    runs = recording.query("SELECT run, dur_ns, mode FROM causal_run ORDER BY run").fetchall()
+    runs = recording.query("SELECT run, dur_ns, mode, cores FROM causal_run ORDER BY run").fetchall()
     mode = str(runs[0][2]) if runs else "experiments"
     recorded_ns = sum(int(row[1]) for row in runs)
     points, measures = _measures(recording, mode, columns, recorded_ns)
@@ -86,6 +87,7 @@ def read(recording: Recording) -> Data:
         mode=mode,
         runs=np.array([row[0] for row in runs], dtype=np.int64),
         recorded_ns=recorded_ns,
+        cores=max((int(row[3]) for row in runs), default=1),
         columns=columns,
         lines=_lines(recording),
         points=points,

@@ -23,6 +23,7 @@ OVERSLEPT = 0.1
 OUT_OF_SCOPE = 0.5
 WAITED = 0.25
 """Time that threads waited for cores, per time of the experiments."""
+OTHERS = 0.1
 GC_SHARE = 0.05
 GC_RATIO = 1.5
 FEW_VISITS = 5.0
@@ -48,12 +49,27 @@ def health_notices(data: Data, path: str) -> list[Notice]:
     without, threads = health.get("threads_without_timer", 0), health.get("threads", 0)
     if without > 0:
         notices.append(Notice.of("HW626", count=without, threads=max(threads, without)))
-    lasted = int(data.columns["dur_ns"].sum())
-    waited = int(data.columns["waited_ns"].sum())
-    if waited > WAITED * max(lasted, 1):
-        notices.append(Notice.of("HW627", ratio=waited / max(lasted, 1)))
+    notices += _waits(data)
     if health.get("faults", 0) > 0:
         notices.append(Notice.of("HW634", count=health["faults"]))
+    return notices
+
+
+def _waits(data: Data) -> list[Notice]:
+    """Return notices of threads that waited for cores: what their number explains, and what is left to other programs.
+
+    With at least as many cores as threads that run or want to, none of them would wait if the program had the cores alone.
+    """
+    lasted = max(int(data.columns["dur_ns"].sum()), 1)
+    waited = int(data.columns["waited_ns"].sum()) / lasted
+    ran = sum(facts["cpu_ns"] for facts in data.lines.values()) / max(data.recorded_ns, 1)
+    own = min(max(ran + waited - data.cores, 0.0), waited)
+    others = waited - own
+    notices = []
+    if own > WAITED:
+        notices.append(Notice.of("HW627", ratio=own))
+    if others > OTHERS:
+        notices.append(Notice.of("HW636", ratio=percent(others), share=percent(others / (ran + others))))
     return notices
 
 

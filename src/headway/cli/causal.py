@@ -129,8 +129,11 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
 
 
 def is_reading(words: tuple[str, ...], ctx: click.Context, given: dict[str, Any]) -> bool:
-    """Tell whether a recording is to be shown: the first word is one, and nothing is asked for that makes one."""
-    if not words or not (words[0].endswith(".headway") or Path(words[0]).is_dir()):
+    """Tell whether a recording is to be shown: the first word is one, and nothing is asked for that makes one.
+
+    A command may have the name of a folder that lies here: `java`.
+    """
+    if not words or not (words[0].endswith(".headway") or (Path(words[0]) / "manifest.json").is_file()):
         return False
     named = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if named:

@@ -62,11 +62,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW627",
         "more threads than cores",
-        "threads waited for a core {ratio:.1f} times as long as the experiments lasted: the program has more threads than cores,"
-        " or others use them",
-        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. Of time that other"
-        " programs take a line is charged nothing, though it would wait less if it were faster: gains then come out too small.",
-        "close what else runs on the machine; fewer threads, or more cores",
+        "of the threads that wanted to run {ratio:.1f} more than there are cores waited for one",
+        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. What the scheduler does"
+        " with the program's real threads differs from that in detail: take gains of a few percent with care.",
+        "headway causal on a machine with more cores, or with fewer threads",
     ),
     Message(
         "HW628",
@@ -127,5 +126,13 @@ ROWS: tuple[Message, ...] = (
         "{path} is no causal recording: it has no experiments",
         "Experiments are made by headway causal, which records nothing else beside them.",
         "headway causal --progress CLASS.METHOD -- CMD",
+    ),
+    Message(
+        "HW636",
+        "other programs had the cores",
+        "threads waited for cores that other programs had, {ratio} of the time: gains come out too small, by up to {share}",
+        "A line is charged with its CPU time. While it waits for a core that somebody else has, it would gain from being faster,"
+        " too, but nothing tells the line of a thread that does not run.",
+        "close what else runs on the machine, then headway causal again",
     ),
 )
