@@ -4,12 +4,11 @@
 #include <array>
 #include <optional>
 
-#include "agent/causal/moved_code.h"
+#include "agent/causal/class_parts.h"
 
 namespace headway::agent::causal {
 namespace {
 
-constexpr uint16_t kStatic = 0x0008;
 constexpr uint16_t kSynchronized = 0x0020;
 constexpr uint16_t kBridge = 0x0040;
 enum Opcodes : uint8_t {
@@ -19,101 +18,12 @@ enum Opcodes : uint8_t {
   kRet = 169,
   kIReturn = 172,
   kReturn = 177,
-  kGetStatic = 178,
   kInvokeStatic = 184,
   kAThrow = 191,
   kMonitorExit = 195,
   kGotoW = 200,
   kJsrW = 201
 };
-
-// --- reading ---------------------------------------------------------------------------------------------------------
-
-struct MethodAt {
-  uint16_t access = 0;
-  std::string_view name;
-  std::string_view descriptor;
-  size_t attribute_at = 0;  // of the Code attribute's length in the class file; 0: no code
-  CodeParts code{};
-};
-
-struct ClassParts {
-  ClassFile file;
-  std::string_view name;
-  std::vector<std::string_view> interfaces{};
-  std::vector<MethodAt> methods{};
-  std::string_view source_file{};
-};
-
-bool read_method(std::span<const uint8_t> bytes, const ClassFile& file, Reader& reader, MethodAt& method) {
-  method.access = reader.u2();
-  method.name = file.utf8(reader.u2());
-  method.descriptor = file.utf8(reader.u2());
-  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
-    const bool is_code = file.utf8(reader.u2()) == "Code";
-    const size_t at = reader.at();
-    const uint32_t length = reader.u4();
-    reader.skip(length);
-    if (!reader.ok()) return false;
-    if (!is_code) continue;
-    if (method.attribute_at != 0 || !read_code(bytes.subspan(at + 4, length), method.code)) return false;
-    method.attribute_at = at;
-  }
-  return reader.ok();
-}
-
-std::optional<ClassParts> read_class(std::span<const uint8_t> bytes) {
-  ClassParts parts{ClassFile(bytes), {}};
-  if (!parts.file.read_constants()) return std::nullopt;
-  Reader reader(bytes, parts.file.end_of_constants());
-  reader.skip(2);
-  parts.name = parts.file.class_name(reader.u2());
-  reader.skip(2);
-  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
-    parts.interfaces.push_back(parts.file.class_name(reader.u2()));
-  }
-  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
-    reader.skip(6);
-    skip_attributes(reader);
-  }
-  const uint16_t methods = reader.u2();
-  for (uint16_t i = 0; i < methods && reader.ok(); ++i) {
-    if (!read_method(bytes, parts.file, reader, parts.methods.emplace_back())) return std::nullopt;
-  }
-  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
-    const std::string_view name = parts.file.utf8(reader.u2());
-    const uint32_t length = reader.u4();
-    if (name == "SourceFile" && length == 2) {
-      parts.source_file = parts.file.utf8(reader.u2());
-    } else {
-      reader.skip(length);
-    }
-  }
-  if (!reader.ok() || reader.at() != bytes.size()) return std::nullopt;
-  return parts;
-}
-
-struct LineStart {
-  uint16_t at;
-  uint16_t line;
-};
-
-// In the order of addresses.
-std::vector<LineStart> line_starts(const ClassFile& file, const CodeParts& code) {
-  std::vector<LineStart> found;
-  for (const CodeParts::Attribute& attribute : code.attributes) {
-    if (file.utf8(attribute.name) != "LineNumberTable") continue;
-    Reader reader(attribute.bytes);
-    for (uint16_t left = reader.u2(); left > 0; --left) {
-      const uint16_t at = reader.u2();
-      const uint16_t line = reader.u2();
-      if (!reader.ok()) break;
-      found.push_back({at, line});
-    }
-  }
-  std::ranges::stable_sort(found, {}, &LineStart::at);
-  return found;
-}
 
 // The instructions of a method, and where control goes from each. Invalid where the code can't be read.
 class Flow {
@@ -170,20 +80,6 @@ class Flow {
   std::vector<bool> starts_;
   bool ok_ = false;
 };
-
-// Of a class's only instance: "Server$" in Server's static forwarders to Scala's object Server.
-std::string_view forwards_to(const ClassParts& parts, const MethodAt& method) {
-  const std::span<const uint8_t> code = method.code.code;
-  if ((method.access & kStatic) == 0 || code.size() < 3 || code[0] != kGetStatic) return {};
-  const auto field = parts.file.member(Reader(code, 1).u2());
-  if (!field || (field->name != "MODULE$" && field->name != "Companion")) return {};
-  std::string_view type = field->descriptor;
-  if (type.size() < 2 || type.front() != 'L') return {};
-  type = type.substr(1, type.size() - 2);
-  return type.size() > parts.name.size() && type.starts_with(parts.name) && type[parts.name.size()] == '$'
-             ? type
-             : std::string_view();
-}
 
 // --- where -----------------------------------------------------------------------------------------------------------
 
@@ -370,47 +266,19 @@ std::vector<uint8_t> assemble(std::span<const uint8_t> old, const ClassFile& fil
   return out;
 }
 
-bool has_constant(const ClassFile& file, std::string_view text) {
-  for (uint16_t i = 1; i < file.count(); ++i) {
-    if (file.utf8(i) == text) return true;
+// Its constants alone tell nothing: the JVM keeps them when our calls are taken out again.
+bool calls(const ClassParts& parts, std::string_view hook_class) {
+  for (const MethodAt& method : parts.methods) {
+    const std::span<const uint8_t> code = method.code.code;
+    for (size_t at = 0, length = 0; at < code.size(); at += length) {
+      length = instruction_length(code, at);
+      if (length == 0) break;
+      if (code[at] != kInvokeStatic) continue;
+      const auto member = parts.file.member(Reader(code, at + 1).u2());
+      if (member && member->owner == hook_class) return true;
+    }
   }
   return false;
-}
-
-bool jumps_back(const CodeParts& code) {
-  std::vector<uint32_t> targets;
-  for (size_t at = 0; at < code.code.size();) {
-    const size_t length = instruction_length(code.code, at);
-    targets.clear();
-    if (length == 0 || !jump_targets(code.code, at, targets)) return false;
-    if (std::ranges::any_of(targets, [at](uint32_t target) { return target <= at; })) return true;
-    at += length;
-  }
-  return false;
-}
-
-bool exits_monitor(const CodeParts& code) {
-  for (size_t at = 0; at < code.code.size();) {
-    const size_t length = instruction_length(code.code, at);
-    if (length == 0) return false;
-    if (code.code[at] == kMonitorExit) return true;
-    at += length;
-  }
-  return false;
-}
-
-MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
-  MethodFacts facts{.name = method.name, .descriptor = method.descriptor, .access = method.access};
-  facts.code_bytes = static_cast<uint32_t>(method.code.code.size());
-  if (facts.code_bytes == 0) return facts;
-  for (const LineStart& start : line_starts(parts.file, method.code)) facts.lines.push_back(start.line);
-  std::ranges::sort(facts.lines);
-  const auto twice = std::ranges::unique(facts.lines);
-  facts.lines.erase(twice.begin(), twice.end());
-  facts.has_loop = jumps_back(method.code);
-  facts.locks = (method.access & kSynchronized) != 0 || exits_monitor(method.code);
-  facts.forwards = forwards_to(parts, method);
-  return facts;
 }
 
 }  // namespace
@@ -422,31 +290,19 @@ Insertion insert_calls(std::span<const uint8_t> class_file, std::span<const Inse
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return result;
   // Somebody has redefined the class with bytes that have our calls already.
-  if (has_constant(parts->file, hook_class)) {
+  if (calls(*parts, hook_class)) {
     result.outcome = InsertOutcome::kNothing;
     return result;
   }
-  Calls calls(parts->file.count(), hook_class);
+  Calls added(parts->file.count(), hook_class);
   std::vector<NewCode> codes;
   for (const MethodAt& method : parts->methods) {
-    if (method.attribute_at != 0 && !insert_into(*parts, method, inserts, calls, codes, result)) return result;
+    if (method.attribute_at != 0 && !insert_into(*parts, method, inserts, added, codes, result)) return result;
   }
-  if (calls.added().overflowed()) return result;
+  if (added.added().overflowed()) return result;
   result.outcome = codes.empty() ? InsertOutcome::kNothing : InsertOutcome::kInserted;
-  if (!codes.empty()) result.bytes = assemble(class_file, parts->file, calls.added(), codes);
+  if (!codes.empty()) result.bytes = assemble(class_file, parts->file, added.added(), codes);
   return result;
-}
-
-ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept {
-  ClassFacts facts;
-  const std::optional<ClassParts> parts = read_class(class_file);
-  if (!parts) return facts;
-  facts.ok = true;
-  facts.name = parts->name;
-  facts.source_file = parts->source_file;
-  facts.interfaces = parts->interfaces;
-  for (const MethodAt& method : parts->methods) facts.methods.push_back(method_facts(*parts, method));
-  return facts;
 }
 
 }  // namespace headway::agent::causal

@@ -57,12 +57,18 @@ void want_method(const ClassFacts& facts, const std::string& class_name, Point& 
     }
     say_near(point, "ambiguous", std::move(names));
   } else if (choice.methods.empty() && means_class(point.place.class_name, class_name)) {
+    std::vector<std::string> others;
     for (const MethodFacts& method : facts.methods) {
-      const bool has_its_name = method.name == point.place.method && method.code_bytes != 0;  // with other parameters
       if (method.code_bytes == 0) continue;
-      names.push_back(std::string(method.name) + (has_its_name ? '(' + java_parameters(method.descriptor) + ')' : ""));
+      if (method.name == point.place.method) {  // with other parameters
+        names.push_back(std::string(method.name) + '(' + java_parameters(method.descriptor) + ')');
+      } else {
+        others.emplace_back(method.name);
+      }
     }
-    names = nearest_names(point.place.method, names);
+    others = nearest_names(point.place.method, others);
+    names.insert(names.end(), others.begin(), others.end());
+    names.resize(std::min(names.size(), kMostNear));
     for (std::string& name : names) name.insert(0, class_name + '.');
     say_near(point, "no_method", std::move(names));
   }

@@ -1,0 +1,141 @@
+#include "agent/causal/class_parts.h"
+
+#include <algorithm>
+
+#include "agent/causal/class_insert.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr uint16_t kStatic = 0x0008;
+constexpr uint16_t kSynchronized = 0x0020;
+enum Opcodes : uint8_t { kGetStatic = 178, kMonitorExit = 195 };
+
+bool read_method(std::span<const uint8_t> bytes, const ClassFile& file, Reader& reader, MethodAt& method) {
+  method.access = reader.u2();
+  method.name = file.utf8(reader.u2());
+  method.descriptor = file.utf8(reader.u2());
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    const bool is_code = file.utf8(reader.u2()) == "Code";
+    const size_t at = reader.at();
+    const uint32_t length = reader.u4();
+    reader.skip(length);
+    if (!reader.ok()) return false;
+    if (!is_code) continue;
+    if (method.attribute_at != 0 || !read_code(bytes.subspan(at + 4, length), method.code)) return false;
+    method.attribute_at = at;
+  }
+  return reader.ok();
+}
+
+bool jumps_back(const CodeParts& code) {
+  std::vector<uint32_t> targets;
+  for (size_t at = 0; at < code.code.size();) {
+    const size_t length = instruction_length(code.code, at);
+    targets.clear();
+    if (length == 0 || !jump_targets(code.code, at, targets)) return false;
+    if (std::ranges::any_of(targets, [at](uint32_t target) { return target <= at; })) return true;
+    at += length;
+  }
+  return false;
+}
+
+bool exits_monitor(const CodeParts& code) {
+  for (size_t at = 0; at < code.code.size();) {
+    const size_t length = instruction_length(code.code, at);
+    if (length == 0) return false;
+    if (code.code[at] == kMonitorExit) return true;
+    at += length;
+  }
+  return false;
+}
+
+MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
+  MethodFacts facts{.name = method.name, .descriptor = method.descriptor, .access = method.access};
+  facts.code_bytes = static_cast<uint32_t>(method.code.code.size());
+  if (facts.code_bytes == 0) return facts;
+  for (const LineStart& start : line_starts(parts.file, method.code)) facts.lines.push_back(start.line);
+  std::ranges::sort(facts.lines);
+  const auto twice = std::ranges::unique(facts.lines);
+  facts.lines.erase(twice.begin(), twice.end());
+  facts.has_loop = jumps_back(method.code);
+  facts.locks = (method.access & kSynchronized) != 0 || exits_monitor(method.code);
+  facts.forwards = forwards_to(parts, method);
+  return facts;
+}
+
+}  // namespace
+
+std::optional<ClassParts> read_class(std::span<const uint8_t> bytes) {
+  ClassParts parts{ClassFile(bytes), {}};
+  if (!parts.file.read_constants()) return std::nullopt;
+  Reader reader(bytes, parts.file.end_of_constants());
+  reader.skip(2);
+  parts.name = parts.file.class_name(reader.u2());
+  reader.skip(2);
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    parts.interfaces.push_back(parts.file.class_name(reader.u2()));
+  }
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    reader.skip(6);
+    skip_attributes(reader);
+  }
+  const uint16_t methods = reader.u2();
+  for (uint16_t i = 0; i < methods && reader.ok(); ++i) {
+    if (!read_method(bytes, parts.file, reader, parts.methods.emplace_back())) return std::nullopt;
+  }
+  for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
+    const std::string_view name = parts.file.utf8(reader.u2());
+    const uint32_t length = reader.u4();
+    if (name == "SourceFile" && length == 2) {
+      parts.source_file = parts.file.utf8(reader.u2());
+    } else {
+      reader.skip(length);
+    }
+  }
+  if (!reader.ok() || reader.at() != bytes.size()) return std::nullopt;
+  return parts;
+}
+
+std::vector<LineStart> line_starts(const ClassFile& file, const CodeParts& code) {
+  std::vector<LineStart> found;
+  for (const CodeParts::Attribute& attribute : code.attributes) {
+    if (file.utf8(attribute.name) != "LineNumberTable") continue;
+    Reader reader(attribute.bytes);
+    for (uint16_t left = reader.u2(); left > 0; --left) {
+      const uint16_t at = reader.u2();
+      const uint16_t line = reader.u2();
+      if (!reader.ok()) break;
+      found.push_back({at, line});
+    }
+  }
+  std::ranges::stable_sort(found, {}, &LineStart::at);
+  return found;
+}
+
+std::string_view forwards_to(const ClassParts& parts, const MethodAt& method) {
+  const std::span<const uint8_t> code = method.code.code;
+  if ((method.access & kStatic) == 0 || code.size() < 3 || code[0] != kGetStatic) return {};
+  const auto field = parts.file.member(Reader(code, 1).u2());
+  if (!field || (field->name != "MODULE$" && field->name != "Companion")) return {};
+  std::string_view type = field->descriptor;
+  if (type.size() < 2 || type.front() != 'L') return {};
+  type = type.substr(1, type.size() - 2);
+  return type.size() > parts.name.size() && type.starts_with(parts.name) && type[parts.name.size()] == '$'
+             ? type
+             : std::string_view();
+}
+
+ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept {
+  ClassFacts facts;
+  const std::optional<ClassParts> parts = read_class(class_file);
+  if (!parts) return facts;
+  facts.ok = true;
+  facts.name = parts->name;
+  facts.source_file = parts->source_file;
+  facts.interfaces = parts->interfaces;
+  for (const MethodAt& method : parts->methods) facts.methods.push_back(method_facts(*parts, method));
+  return facts;
+}
+
+}  // namespace headway::agent::causal
