@@ -106,14 +106,13 @@ uint32_t asked_target() {
   const Target& target = causal_spec().target;
   switch (target.kind) {
     case TargetKind::kNone:
+    case TargetKind::kLock:  // which locks a thread holds is not known: turn_on() has said so
       return 0;
     case TargetKind::kLine:
       return find_line(target.place.class_name, target.place.line);
     case TargetKind::kMethod:
       self.method = find_method(target.place.class_name, target.place.method);
       return self.method != 0 ? kMethodTarget : 0;
-    case TargetKind::kLock:
-      return kLockTarget;
     case TargetKind::kCollections:
       return kCollectionsTarget;
   }
@@ -450,6 +449,10 @@ bool turn_on(JNIEnv* jni) {
   self.wanted = true;
   const Spec& spec = causal_spec();
   for (const std::string& text : spec.problems) problem("HW609", text);
+  if (spec.target.kind == TargetKind::kLock) {
+    problem("HW609",
+            "it can't tell who holds a lock: take the method or the lines of its critical section as the target");
+  }
   const bool samples = self.mode == Mode::kSuggest || (start_blocking(jni) && start_sampling(jni));
   note_begin(spec);
   arm_points(jni);
