@@ -15,7 +15,7 @@ Examples:
   headway report app.headway                  # writes app.html
   headway report app.headway -o today.html --force
   headway report kmeans.sweep                 # speedups and their limits
-  headway report causal.headway --sources src # with the lines of source that were experimented with
+  headway report causal.headway --sources .   # with source lines
 """
 )
 @options.any_recording_argument
