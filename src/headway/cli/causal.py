@@ -80,7 +80,9 @@ Examples:
     help=f"Run the command N times; with --end-to-end that is all runs together. [1; {END_TO_END_RUNS} end-to-end]",
 )
 @click.option("--pid", type=int, metavar="PID", help="Attach to this JVM, and those below it, instead of a command.")
-@click.option("--period", type=TimeType(), metavar="TIME", help="CPU time of a thread between two samples. [1ms]")
+@click.option(
+    "--period", type=TimeType(), metavar="TIME", help="CPU time of a thread between two samples; shorter costs more."
+)
 @click.option("--warmup", type=TimeType(), metavar="TIME", help="Begin with experiments after this time. [0]")
 @click.option(
     "--sources",
