@@ -230,6 +230,13 @@ def test_too_few_experiments_are_said_to_be_too_few_with_the_time_they_need() ->
     assert "Not known well enough: App.java:10; the quickest needs" in _printed(result)
 
 
+def test_a_handful_of_experiments_is_no_finding_however_clear_it_looks() -> None:
+    result = analyse(data_of(Made({"half": serial(0.5)}, pairs=5, dispersion=0.01, seed=1)), "a.headway")
+    assert [line.shape for line in result.lines] == ["unknown"]
+    more = analyse(data_of(Made({"half": serial(0.5)}, pairs=12, dispersion=0.01, seed=1)), "a.headway")
+    assert [line.shape for line in more.lines] == ["gain"]
+
+
 def test_no_experiment_at_all_is_said() -> None:
     result = analyse(data_of(Made({"some": serial(0.2)}, pairs=0)), "a.headway")
     assert "HW621" in _ids(result)

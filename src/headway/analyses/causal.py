@@ -39,6 +39,9 @@ _FLAT_PCT = 1.0
 _SAFE = 0.7
 """An interval of so much of the slope's size either way finds it in four of five recordings."""
 _LEAST_EXPERIMENTS = 8
+"""So many are worth an interval, where there is none yet."""
+_FINDING_EXPERIMENTS = 6
+"""Fewer tell nothing of how much experiments on the line itself differ."""
 _NEAR = 8
 _RANK: dict[Shape, int] = {"gain": 0, "flattens": 0, "slower": 1, "unknown": 2, "none": 3, "untested": 4}
 
@@ -172,7 +175,7 @@ def _fit(data: Data, measured: Measured, mine: Pairs, rates: Floats, quiet: Floa
     speedup_pct = data.columns["speedup_pct"]
     fitted = causal_curves.ratios(mine, measured, speedup_pct)
     own = causal_curves.own_residuals(mine, measured, rates, speedup_pct, fitted)
-    noise = causal_noise.noise_of(quiet, own, len(fitted[0]))
+    noise = causal_noise.noise_of(quiet, own, causal_curves.PARAMETERS)
     return causal_curves.fit(mine, measured, rates, speedup_pct, fitted, noise, line)
 
 
@@ -248,7 +251,7 @@ def _needs(data: Data, slope: Slope, experiments: int) -> float | None:
     size = abs(slope.value)
     enough = max(_SAFE * size, RELEVANT - size)
     half = (slope.high - slope.low) / 2
-    return recorded_s * max((half / enough) ** 2 - 1, 0.1)
+    return recorded_s * max((half / enough) ** 2 - 1, _FINDING_EXPERIMENTS / max(experiments, 1) - 1, 0.1)
 
 
 def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[int, tuple[Curve, ...]]:
@@ -259,6 +262,7 @@ def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[in
     for (line, curve), is_there in zip(every, there, strict=True):
         low, high = curve.slope_low, curve.slope_high
         is_finding = is_there and low is not None and high is not None and (low > 0 or high < 0)
+        is_finding = is_finding and sum(point.experiments for point in curve.points) >= _FINDING_EXPERIMENTS
         shape = _shape(curve, is_finding)
         known = shape != "unknown"
         judged[line].append(

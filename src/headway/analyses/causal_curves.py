@@ -36,6 +36,7 @@ _SEED = 20151004
 _KNEE = 6.63
 """Chi-square (1 degree) that a knee must win: one in a hundred straight lines is called bent."""
 _NO_NOISE = 1e-6
+_LEAST_RATIO = 0.02
 _MOST = 3.0
 """Noise of more than a factor of 20 is no better known."""
 
@@ -92,14 +93,38 @@ def ratios(pairs: Pairs, measured: Measured, speedup_pct: NDArray[np.int64]) -> 
 def own_residuals(
     pairs: Pairs, measured: Measured, rates: Floats, speedup_pct: NDArray[np.int64], fitted: tuple[list[int], Floats]
 ) -> Floats:
-    """Return a line's residuals about its own ratios."""
+    """Return a line's residuals about the straight or bent curve through its ratios (of two parameters).
+
+    About each ratio by itself there would be none to speak of: most speedups have an experiment or two.
+    """
     import numpy as np
 
-    parts = [
-        residuals(pairs.of(speedup_pct[pairs.treated] == speedup), measured, rates, ratio)
-        for speedup, ratio in zip(fitted[0], fitted[1].tolist(), strict=True)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    treated = speedup_pct[pairs.treated]
+    if not len(fitted[0]):
+        return np.zeros(0)
+    under = terms(pairs, measured.visits, measured.time_ns).under
+    if measured.spread is not None:
+        under = under / measured.spread[pairs.treated]
+    weights = np.array([under[treated == speedup].sum() for speedup in fitted[0]])
+    at = np.array(fitted[0]) / 100
+    _, rise, misfit = _bent(at, weights, (1 - fitted[1])[None, :])
+    knee = int(np.argmin(misfit[0]))
+    ratio = 1 - rise[0, knee] * np.minimum(treated / 100, at[knee])
+    return residuals(pairs, measured, rates, np.maximum(ratio, _LEAST_RATIO))
+
+
+PARAMETERS = 2
+"""Of the curve that residuals are about."""
+
+
+def _bent(speedups: Floats, weights: Floats, gains: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return every knee's form, and per row of gains its rise and its chi-square; the last knee is a straight line."""
+    import numpy as np
+
+    forms = np.minimum(speedups[None, :], speedups[:, None])
+    rise = gains @ (weights * forms).T / (weights * forms**2).sum(axis=1)
+    misfit = (weights * (gains[:, None, :] - rise[:, :, None] * forms[None]) ** 2).sum(axis=2)
+    return forms, rise, misfit
 
 
 def fit(
@@ -184,13 +209,12 @@ def knee(fit: Fit) -> Knee | None:
     if not len(fit.speedups):
         return None
     weights, speedups = _weights(fit), fit.speedups
-    forms = np.minimum(speedups[None, :], speedups[:, None])  # one row per knee, the last one is straight
+    forms = np.minimum(speedups[None, :], speedups[:, None])
     norm = (weights * forms**2).sum(axis=1)
 
     def best(gains: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return per row of gains the best knee, its maximum, and each knee's chi-square."""
-        rise = gains @ (weights * forms).T / norm
-        misfit = (weights * (gains[:, None, :] - rise[:, :, None] * forms[None]) ** 2).sum(axis=2)
+        _, rise, misfit = _bent(speedups, weights, gains)
         chosen = np.argmin(misfit, axis=1)
         each = np.arange(len(gains))
         return chosen, rise[each, chosen] * speedups[chosen], misfit

@@ -31,7 +31,7 @@ _LOCAL = 2
 _INDEPENDENT = 0.6
 """Neighbouring comparisons of baselines share two of three experiments: so many of them are worth one by itself."""
 _LEAST = 3
-_LOUDER = 3.0
+_LOUDER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
