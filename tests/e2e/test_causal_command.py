@@ -210,6 +210,9 @@ def test_a_killed_recorder_leaves_a_recording_that_is_recovered(
     java = started.java()
     started.process.kill()
     started.process.wait()
+    (notes,) = (output / "spool").glob("causal-*.jsonl")
+    wait_for(lambda: '{"t":"end"' in notes.read_text())  # nobody is delayed for results that nobody will see
+    assert Path(f"/proc/{java}").exists()
     stop.touch()
     wait_for(lambda: not Path(f"/proc/{java}").exists())
     assert done_units(started.out.read_text()) > 0  # the program was left alone

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <vector>
 
 #include "agent/agent.h"
@@ -21,6 +23,8 @@ struct Notes {
   // Once open it stays open, and is turned to another file: a thread that is late must not write where somebody else
   // has been given the same number.
   int file = -1;
+  int folder = -1;       // of the file
+  bool is_held = false;  // the recorder held a lock on it when the notes began
   std::atomic<bool> is_open{false};
   std::atomic<bool> waits{false};  // for begin_notes
   std::vector<std::string> waiting;
@@ -71,12 +75,23 @@ bool turn_to(int file) {
   return done;
 }
 
+// The recorder holds a shared lock on the directory for as long as it lives (src/headway/record/held.py).
+bool folder_is_held() {
+  const int folder = notes().folder;
+  if (flock(folder, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(folder, LOCK_UN);
+  return false;
+}
+
 }  // namespace
 
 bool open_notes(const std::string& spool) noexcept {
   Notes& self = notes();
   constexpr int kFlags = O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
   if (!turn_to(open(notes_path(spool).c_str(), kFlags, 0644))) return false;
+  if (self.folder >= 0) close(self.folder);
+  self.folder = open(spool.substr(0, spool.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  self.is_held = folder_is_held();
   self.is_cut = false;
   self.lost = 0;
   self.waits = true;
@@ -106,7 +121,9 @@ uint64_t lost_notes() noexcept { return notes().lost; }
 
 bool notes_are_given_up() noexcept {
   struct stat status {};
-  return notes().is_open && file_status(notes().file, &status) == 0 && status.st_nlink == 0;
+  if (!notes().is_open) return false;
+  if (file_status(notes().file, &status) == 0 && status.st_nlink == 0) return true;
+  return notes().is_held && !folder_is_held();
 }
 
 void note(std::string_view type, std::string_view fields) noexcept {

@@ -16,7 +16,7 @@ void begin_notes(std::string_view fields) noexcept;
 // The last one; what comes later goes nowhere.
 void close_notes() noexcept;
 uint64_t lost_notes() noexcept;
-// The recorder is gone, and somebody removed the file.
+// The recorder is gone, or somebody removed the file: nobody is to be delayed any longer.
 bool notes_are_given_up() noexcept;
 
 }  // namespace headway::agent::causal
