@@ -14,7 +14,7 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.record.sweep_plan import Wishes, order, parse_regions, plan_sweep, words_of
-from headway.store.sweep import SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
+from headway.store.sweep import RUNS_FILE, Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -215,3 +215,70 @@ def test_wrong_usage_is_told_before_anything_happens(
     assert said in err
     assert not out
     assert not list(tmp_path.iterdir())
+
+
+# --- runs as they end ----------------------------------------------------------------------------------------------------
+
+
+def ended(run: SweepRun, **other: Any) -> SweepRun:
+    return replace(run, **{"state": "complete", "exit_code": 0, "wall_ns": 10, "cpu_ns": 5, "attempts": 1, **other})
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Sweep:
+    """Return a sweep of 800 runs that has just begun."""
+    (tmp_path / "a.sweep").mkdir()
+    sweep = plan_sweep(wishes(tmp_path, threads=(1,), repeat=200))
+    write_sweep(sweep)
+    return sweep
+
+
+def test_noting_a_run_costs_the_same_however_many_there_are(planned: Sweep) -> None:
+    before = (planned.path / "sweep.json").stat()
+    sizes = []
+    for place, run in enumerate(planned.runs):
+        append_run(planned.path, place, ended(run))
+        sizes.append((planned.path / RUNS_FILE).stat().st_size)
+    after = (planned.path / "sweep.json").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    steps = [later - earlier for earlier, later in zip([0, *sizes], sizes, strict=False)]
+    assert max(steps) - min(steps) < 40  # names and places of a few digits more
+    assert read_sweep(planned.path).runs == tuple(map(ended, planned.runs))
+
+
+def test_a_crash_amid_a_note_costs_that_run_only(planned: Sweep) -> None:
+    append_run(planned.path, 0, ended(planned.runs[0]))
+    first = (planned.path / RUNS_FILE).read_bytes()
+    append_run(planned.path, 1, ended(planned.runs[1], reason="\u00fc"))
+    both = (planned.path / RUNS_FILE).read_bytes()
+    for size in range(len(first), len(both) + 1):
+        (planned.path / RUNS_FILE).write_bytes(both[:size])
+        states = [run.state for run in read_sweep(planned.path).runs[:3]]
+        assert states == ["complete", "complete" if size >= len(both) - 1 else "planned", "planned"]
+    (planned.path / RUNS_FILE).write_bytes(both[: len(first) + 30])
+    append_run(planned.path, 2, ended(planned.runs[2]))
+    states = [run.state for run in read_sweep(planned.path).runs[:3]]
+    assert states == ["complete", "planned", "complete"]
+
+
+def test_the_last_attempt_of_a_run_counts_and_what_sweep_json_knows_better(planned: Sweep) -> None:
+    failed = replace(planned.runs[0], state="failed", exit_code=1, attempts=1)
+    append_run(planned.path, 0, failed)
+    append_run(planned.path, 0, ended(failed, attempts=2))
+    sweep = read_sweep(planned.path)
+    assert (sweep.runs[0].state, sweep.runs[0].attempts) == ("complete", 2)
+    stale = (planned.path / RUNS_FILE).read_bytes()
+    known = replace(sweep, runs=(replace(sweep.runs[0], warmup_excluded_ns=3), *sweep.runs[1:]))
+    write_sweep(known)
+    assert not (planned.path / RUNS_FILE).exists()
+    (planned.path / RUNS_FILE).write_bytes(stale)  # as after a crash between the two steps
+    assert read_sweep(planned.path) == known
+
+
+def test_lines_that_are_no_runs_of_the_sweep_are_passed_over(planned: Sweep) -> None:
+    other = ended(replace(planned.runs[0], threads=77))
+    append_run(planned.path, 0, other)
+    append_run(planned.path, 10_000, ended(planned.runs[1]))
+    with open(planned.path / RUNS_FILE, "ab") as file:
+        file.write(b"[]\nnull\n{}\n\xff\n")
+    assert read_sweep(planned.path) == planned

@@ -159,11 +159,22 @@ def test_slow_iterations_without_the_compiler_at_work_are_the_program_s_own(tmp_
         assert notices == []
         assert all(run.warmup_excluded_ns is None for run in sweep.runs)
         assert sweep.warmup is not None
-        assert "JIT compiler was no more at work" in sweep.warmup["reason"]
+        assert "JIT compiler" in sweep.warmup["reason"]
+
+
+def test_a_host_that_gets_faster_later_does_not_count(tmp_path: Path) -> None:
+    def lines(run: SweepRun) -> list[int]:
+        steps = [5 * MS, *[4 * MS] * 5, *[2 * MS] * 14, *[MS] * 10]  # the compiler is done after 20 ms
+        return list(itertools.accumulate(steps))
+
+    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", lines))
+    assert "the first 6 of 30 iterations" in notice.message
+    assert all(run.warmup_excluded_ns == 25 * MS for run in sweep.runs)
 
 
 def test_programs_that_do_not_settle_are_told(tmp_path: Path) -> None:
-    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(20, 30, 3 * MS, MS)))
+    # The compiler works on, in turns with the program.
+    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(20, 30, 3 * MS, MS), jit_ns=100 * MS))
     assert notice.id == "HW092"
     assert all(run.warmup_excluded_ns is None for run in sweep.runs)
 
@@ -181,6 +192,6 @@ def test_nothing_is_left_out_of_steady_runs_or_where_nobody_asked(tmp_path: Path
     steady, notices = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(1, 30, MS, MS)))
     assert notices == []
     assert steady.warmup is not None
-    assert steady.warmup["reason"] == "no iterations at the begin are slower"
+    assert steady.warmup["reason"] == "no iterations at the begin are slower while the JIT compiler is at work"
     unasked = replace(made(tmp_path / "b.sweep", as_usual), auto_warmup=False)
     assert with_warmup(unasked) == (unasked, [])

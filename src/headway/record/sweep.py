@@ -1,8 +1,8 @@
 """A sweep from its plan to its last run: `run_sweep` starts one, `resume_sweep` runs what is missing of one.
 
-sweep.json is replaced in one step after every run, so whatever ends a sweep (Ctrl-C, a full disk, kill -9) costs at most the run
-that was under way. One signal gate stays shut over all of it: Ctrl-C reaches the program that runs and then ends the sweep,
-never one without the other.
+Every run that has ended is appended to the sweep's runs.jsonl, so whatever ends a sweep (Ctrl-C, a full disk, kill -9) costs at
+most the run that was under way. One signal gate stays shut over all of it: Ctrl-C reaches the program that runs and then ends the
+sweep, never one without the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headway.record.signals import SignalGate
 from headway.record.sweep_run import Outcome, RunInterruptedError, discard, run_once
 from headway.record.sweep_warmup import with_warmup
 from headway.store.manifest import StoredNotice
-from headway.store.sweep import Sweep, SweepRegion, SweepRun, is_sweep, read_sweep, write_sweep
+from headway.store.sweep import Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 
 @dataclass(slots=True)
@@ -79,7 +79,12 @@ def resume_sweep(path: Path, teller: Teller, regions: Regions | None = None) -> 
         runs = tuple(
             run if run.state == "complete" else replace(run, state="planned", attempts=0) for run in sweep.runs
         )
-        return _carry_out(replace(sweep, runs=runs), teller)
+        sweep = replace(sweep, runs=runs)
+        try:
+            write_sweep(sweep)
+        except OSError as error:
+            raise HeadwayError("HW006", path=sweep.path, reason=error.strerror or str(error)) from None
+        return _carry_out(sweep, teller)
 
 
 def _refuse_to_replace(path: Path, force: bool) -> None:
@@ -192,7 +197,7 @@ class _Runs:
         runs = list(self.sweep.runs)
         runs[place] = run
         self.sweep = replace(self.sweep, runs=tuple(runs))
-        write_sweep(self.sweep)
+        append_run(self.sweep.path, place, run)
 
     def _tell_new(self, outcome: Outcome, run: SweepRun) -> None:
         """Tell each kind of message once: it stands in every recording that it marks."""

@@ -1,7 +1,8 @@
 """sweep.json as typed values: a sequential and a parallel program, run many times at several numbers of threads.
 
     NAME.sweep/
-      sweep.json                     what was asked for, and what became of every run; replaced in one step after each run
+      sweep.json                     what was asked for, and what became of every run; replaced in one step at the end
+      runs.jsonl                     until then: a line for each run that has ended, appended
       runs/parallel-4-2.headway/     the recording of the second recorded run with four threads
       runs/parallel-4-2.out, .err    what that run wrote; runs/parallel-4-2-plain.out: of the plain run beside it
 
@@ -25,6 +26,7 @@ from headway.store.reader import Recording, open_recording
 FORMAT = "headway-sweep"
 VERSION = 1
 FILE = "sweep.json"
+RUNS_FILE = "runs.jsonl"
 
 Program = Literal["sequential", "parallel"]
 State = Literal["planned", "complete", "failed"]
@@ -149,7 +151,7 @@ def is_sweep(path: Path | str) -> bool:
 
 
 def read_sweep(path: Path | str) -> Sweep:
-    """Read NAME.sweep.
+    """Read NAME.sweep, with what has ended since its sweep.json was written.
 
     Raises HeadwayError HW320 (no sweep), HW321 (made by a newer headway) or HW322 (cut off or damaged).
     """
@@ -160,14 +162,14 @@ def read_sweep(path: Path | str) -> Sweep:
     if data["version"] > VERSION:
         raise HeadwayError("HW321", path=path, version=data["version"], known=VERSION)
     try:
-        return _sweep(path, data)
+        return _with_ended(_sweep(path, data))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         reason = f"a value is missing or has the wrong type ({error})"
         raise HeadwayError("HW322", path=path / FILE, reason=reason) from error
 
 
 def write_sweep(sweep: Sweep) -> None:
-    """Write sweep.json in one step: a reader, or a crash, sees the old one or the new one, never half."""
+    """Write sweep.json in one step: a reader, or a crash, sees the old one or the new one, never half. It holds all runs then."""
     target = sweep.path / FILE
     scratch = target.with_name(f".{FILE}.{os.getpid()}.new")
     with open(scratch, "w", encoding="utf-8") as out:
@@ -176,6 +178,23 @@ def write_sweep(sweep: Sweep) -> None:
         out.flush()
         os.fsync(out.fileno())
     os.replace(scratch, target)
+    (sweep.path / RUNS_FILE).unlink(missing_ok=True)
+
+
+def append_run(path: Path, place: int, run: SweepRun) -> None:
+    """Note what became of the run at a place of `Sweep.runs`: a line more, however many there are. Raises OSError.
+
+    The line begins with a line's end of its own, so that one that a crash or a full disk cut off spoils no other.
+    """
+    line = "\n" + json.dumps({"place": place, "run": _plain(run)}, ensure_ascii=False) + "\n"
+    file = os.open(path / RUNS_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        data = line.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(file, data) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 # --- how JSON values become typed ones -----------------------------------------------------------------------------
@@ -194,6 +213,26 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise HeadwayError("HW322", path=path / FILE, reason="not a JSON object")
     return data
+
+
+def _with_ended(sweep: Sweep) -> Sweep:
+    """Return the sweep with the runs that RUNS_FILE has later states of: a run's attempts only grow. A cut-off line is none."""
+    try:
+        lines = (sweep.path / RUNS_FILE).read_bytes().split(b"\n")
+    except OSError:
+        return sweep
+    runs = list(sweep.runs)
+    for line in filter(None, lines):
+        try:
+            data = json.loads(line.decode())
+            place, run = data["place"], _run(data["run"])
+            if (run.name, run.recorded) == (runs[place].name, runs[place].recorded) and run.attempts > runs[
+                place
+            ].attempts:
+                runs[place] = run
+        except (ValueError, KeyError, TypeError, IndexError):
+            continue
+    return dataclasses.replace(sweep, runs=tuple(runs))
 
 
 def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
