@@ -39,18 +39,24 @@ SELECT CAST(row_number() OVER (ORDER BY min(start_ns), kind, class_name, address
        count(*) AS times, sum(dur_ns) AS thread_time_ns
 FROM wait GROUP BY kind, class_name, address
 """
-# The moments at which the number of waiting threads changes, and how many wait from each on.
+# Waits with their object's number in the place of its name: what follows groups and sorts by that.
+_NUMBERED = """
+CREATE TABLE numbered AS
+SELECT blocker_id, start_ns, dur_ns, wait.kind, thread_id, java_id, is_virtual, is_timed, stack_id, waker_thread_id,
+       waker_java_id, owner_thread_id, owner_java_id
+FROM wait JOIN object USING (kind, class_name, address)
+"""
+# The moments at which the number of waiting threads changes, and how many wait from each on. At the same moment who leaves comes
+# first: the number is then never above what it is before, or after, that moment.
 _LEVELS = """
 CREATE TABLE level AS
 WITH step AS (
-  SELECT kind, class_name, address, start_ns AS ns, 1 AS change FROM wait
-  UNION ALL SELECT kind, class_name, address, start_ns + dur_ns, -1 FROM wait),
-moment AS (SELECT kind, class_name, address, ns, sum(change) AS change FROM step GROUP BY ALL),
+  SELECT blocker_id, start_ns AS ns, CAST(1 AS TINYINT) AS change FROM numbered
+  UNION ALL SELECT blocker_id, start_ns + dur_ns, CAST(-1 AS TINYINT) FROM numbered),
 running AS (
-  SELECT kind, class_name, address, ns, sum(change) OVER object AS waiting, lead(ns) OVER object AS until
-  FROM moment WINDOW object AS (PARTITION BY kind, class_name, address ORDER BY ns))
-SELECT kind, class_name, address, max(waiting) AS peak,
-       sum(CASE WHEN waiting > 0 THEN until - ns ELSE 0 END) AS real_time_ns
+  SELECT blocker_id, ns, sum(change) OVER object AS waiting, lead(ns) OVER object AS until
+  FROM step WINDOW object AS (PARTITION BY blocker_id ORDER BY ns, change ROWS UNBOUNDED PRECEDING))
+SELECT blocker_id, max(waiting) AS peak, sum(CASE WHEN waiting > 0 THEN until - ns ELSE 0 END) AS real_time_ns
 FROM running GROUP BY ALL
 """
 _BLOCKER = """
@@ -59,14 +65,14 @@ SELECT blocker_id, {pid} AS pid, kind, class_name,
        coalesce(name, '') AS first_thread, first_stack_id, first_ns, last_ns, NULL AS died_ns, times AS times_parked,
        times AS times_measured, 0 AS parked_now, greatest(coalesce(peak, 0), 1) AS peak_parked, thread_time_ns,
        coalesce(real_time_ns, 0) AS real_time_ns, 0 AS holds, 0 AS hold_ns
-FROM object LEFT JOIN level USING (kind, class_name, address) LEFT JOIN thread ON thread_id = first_thread_id
+FROM object LEFT JOIN level USING (blocker_id) LEFT JOIN thread ON thread_id = first_thread_id
 ORDER BY blocker_id
 """
 _BLOCK = """
 SELECT {pid} AS pid, thread_id, java_id, is_virtual, false AS is_pinned, blocker_id, kind, is_timed, start_ns, dur_ns,
-       wait.stack_id, 1 AS weight, waker_thread_id, waker_java_id, NULL AS waker_stack_id, NULL AS waking_ns,
+       stack_id, 1 AS weight, waker_thread_id, waker_java_id, NULL AS waker_stack_id, NULL AS waking_ns,
        owner_thread_id, owner_java_id, false AS is_open, false AS is_attached, false AS is_end_guessed
-FROM wait JOIN object USING (kind, class_name, address) ORDER BY start_ns
+FROM numbered ORDER BY start_ns
 """
 
 
@@ -140,8 +146,8 @@ class Staging:
 
     def write_blocks(self, pid: int, threads: pa.Table) -> dict[str, TableInfo]:
         """Write the tables `block` and `blocker`; `threads` has thread_id and name."""
-        self._connection.execute(_OBJECTS)
-        self._connection.execute(_LEVELS)
+        for made in (_OBJECTS, _NUMBERED, _LEVELS):
+            self._connection.execute(made)
         self._connection.register("thread", threads)
         return self._write("blocker", _BLOCKER.format(pid=pid)) | self._write("block", _BLOCK.format(pid=pid))
 
