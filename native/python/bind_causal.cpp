@@ -55,6 +55,7 @@ class CausalLedger {
     return account(thread).paid.load() >= ledger_.delay_address()->load();
   }
   bool is_in_debt(uint32_t thread) { return ledger_.is_in_debt(account(thread)); }
+  void reads_own(uint32_t thread, bool is_so) { account(thread).reads_own.store(is_so); }
   uint32_t open_accounts() const { return ledger_.open_accounts(); }
   uint32_t unprofiled_threads() const { return ledger_.unprofiled_threads(); }
 
@@ -92,6 +93,7 @@ void bind_causal(nb::module_& m) {
       .def("wait_ends", &CausalLedger::wait_ends)
       .def("owes_nothing_by_words", &CausalLedger::owes_nothing_by_words)
       .def("is_in_debt", &CausalLedger::is_in_debt)
+      .def("reads_own", &CausalLedger::reads_own)
       .def("open_accounts", &CausalLedger::open_accounts)
       .def("unprofiled_threads", &CausalLedger::unprofiled_threads);
 }

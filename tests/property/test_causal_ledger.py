@@ -246,6 +246,18 @@ def test_a_wait_that_spans_experiments_is_excused_of_what_accrued_in_the_last_on
     assert ledger.owed_ns(1) == 4
 
 
+def test_who_sleeps_for_data_that_the_program_itself_sends_is_excused_as_if_it_were_unparked() -> None:
+    owed = []
+    for reads_own in (False, True):
+        ledger = ledger_of(1, 2)
+        ledger.look(1, 0, 0, 0)
+        ledger.reads_own(1, reads_own)
+        ledger.hit(2, 50 * MS, ledger.experiment())
+        ledger.excuse(1, 100 * MS, 40 * MS, 0)  # it ran for 40 ms and slept for the rest
+        owed.append(ledger.owed_ns(1))
+    assert owed == [50 * MS, 0]
+
+
 def test_thousands_of_threads_have_accounts_at_once_and_ended_ones_leave_room() -> None:
     ledger = _native.CausalLedger(2)
     living = range(5, 5 + 3 * 16_384, 3)

@@ -56,6 +56,7 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
     account.woken_at.store(0, std::memory_order_relaxed);
     account.tid.store(tid, std::memory_order_relaxed);
     account.is_settling.store(false, std::memory_order_relaxed);
+    account.reads_own.store(false, std::memory_order_relaxed);
     account.looked = {0, 0, -1};
     account.recent = {0, 0, 0};
     account.looked_owed = account.waited_ns = account.wait_from_ns = 0;
@@ -190,7 +191,13 @@ void Ledger::excuse(Account& account, const Clocks& now) noexcept {
     recent.cpu_ns += running;
     const int64_t cores = std::max(cores_.load(std::memory_order_relaxed), 1);
     const int64_t weighed = cores * (recent.wall_ns - recent.cpu_ns) + (cores - 1) * recent.cpu_ns;
-    if (weighed > 0) add_paid(account, part_of(others, std::min(cores * recent.run_delay_ns, weighed), weighed));
+    int64_t excused = 0;
+    if (weighed > 0) excused = part_of(others, std::min(cores * recent.run_delay_ns, weighed), weighed);
+    // Its sleep was a wait for another thread of the program, which ran in that time, and most of all then.
+    if (account.reads_own.load(std::memory_order_relaxed)) {
+      excused = std::max(excused, std::min(others, wall - running));
+    }
+    add_paid(account, excused);
   }
   look(account, now);
 }

@@ -34,6 +34,7 @@ struct alignas(256) Account {
   std::atomic<int64_t> woken_at;   // G when a thread of the program woke it; 0: none has
   std::atomic<int64_t> woken_ns;   // and the time
   std::atomic<uint32_t> tid;
+  std::atomic<bool> reads_own;    // when it was last seen asleep, it was for data that this process sends (own_io.h)
   std::atomic<bool> is_settling;  // pays just now: a signal handler in the middle of that must not
 
   // --- the thread's own: since the last look at its clocks ---

@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/causal/ledger.h"
+#include "agent/causal/own_io.h"
 #include "agent/causal/sampling.h"
 #include "agent/clock.h"
 
@@ -96,6 +98,7 @@ void look_closely(Sampled& thread, int64_t elapsed_ns) {
     look.turns = -1;
     return;
   }
+  thread.account->reads_own.store(waits_for_this_process(tid), std::memory_order_relaxed);
   const int64_t turns = turns_of(tid);
   if (was_known && look.turns >= 0 && turns == look.turns + 1) {
     look.same_sleep = true;  // it ran once, for our signal
