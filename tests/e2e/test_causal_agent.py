@@ -21,7 +21,7 @@ ROUNDS = Path(__file__).resolve().parents[1] / "programs" / "Rounds.java"
 POINT = "progress:" + quote("Visits=Rounds.visited", safe="")
 LONG_PART = "target:" + quote("method=Rounds.longPart", safe="")
 PATIENCE_S = 120
-ROUNDS_RUN = 4000
+ROUNDS_RUN = 2500
 
 
 class Run:

@@ -60,6 +60,7 @@ uint32_t Planner::choose(std::span<const Candidate> recent) {
     one.credit += one.share / shares;
     if (best == nullptr || one.credit > best->credit) best = &one;
   }
+  if (best == nullptr) return 0;
   best->credit -= 1;
   return best->line;
 }

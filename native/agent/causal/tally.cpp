@@ -1,5 +1,7 @@
 #include "agent/causal/tally.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -19,7 +21,8 @@ struct Sum {
   std::atomic<int64_t> blocked_ns{0};
   std::atomic<uint64_t> samples{0};
 };
-constinit Sum sums[kMostLines];  // pages that no line needs take no memory
+// Made before the first sample, and never freed. Zeroed memory that nobody has touched takes none.
+Sum* sums = nullptr;
 
 struct Told {
   std::vector<bool> lines;  // introduced
@@ -53,6 +56,8 @@ LineFacts facts_of(uint32_t line) {
 }  // namespace
 
 void clear_tally() noexcept {
+  if (sums == nullptr) sums = static_cast<Sum*>(calloc(kMostLines, sizeof(Sum)));
+  if (sums == nullptr) abort();  // as any allocation that fails: no_exceptions.cpp
   for (uint32_t line = 0; line < std::max(line_limit(), kFirstLine); ++line) {
     sums[line].running_ns = 0;
     sums[line].blocked_ns = 0;
