@@ -95,7 +95,14 @@ def answer(lines: tuple[Line, ...] | None = None, **more: object) -> Causal:
         line("Order.java:7", 21.0, curve("gain", 0.25), phase_share=0.4),
         line("Lock.java:9", 9.0, curve("slower", -0.2)),
         line("Hot.java:100", 60.0, curve("none", 0.0)),
-        line(f"{EVIL}:3", 4.0, curve("unknown", 0.1, needs_s=150.0), source_file="Evil.java", line_number=3),
+        line(
+            f"{EVIL}:3",
+            4.0,
+            curve("unknown", 0.1, needs_s=150.0),
+            class_name="a.Evil",
+            source_file="Evil.java",
+            line_number=3,
+        ),
         line("GC pauses", 0.0, curve("none", 0.0), kind="gc", class_name="", method="", source_file=""),
         line("Never.java:1", 2.5),
     )

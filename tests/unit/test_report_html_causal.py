@@ -84,8 +84,23 @@ def test_two_files_of_one_name_are_told_apart_by_the_package(tmp_path: Path) -> 
 
 
 def test_a_kotlin_file_need_not_lie_in_its_package(tmp_path: Path) -> None:
-    sources = _sources(tmp_path, "kotlin/Store.kt", "fun main() {\n}\n")
+    sources = _sources(tmp_path, "kotlin/Store.kt", "/* ... */\npackage org.example // here\nfun main() {\n}\n")
     assert sources.around("org.example.StoreKt", "Store.kt", 1)["first"] == 1  # type: ignore[index]
+    assert sources.around("org.other.StoreKt", "Store.kt", 1) is None
+
+
+def test_a_file_of_another_package_is_not_taken_for_it(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, "x/org/example/Work.java", "package org.example;\n\nclass Work {}\n")
+    assert sources.around("Work", "Work.java", 3) is None
+    assert sources.around("example.Work", "Work.java", 3) is None
+    assert sources.around("org.example.Work$1", "Work.java", 3) is not None
+    plain = _sources(tmp_path / "plain", "Work.java", "class Work {}\n")
+    assert plain.around("Work", "Work.java", 1) is not None
+
+
+def test_packages_of_scala_add_up(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, "s/Store.scala", "package org\npackage example\nobject Store\n")
+    assert sources.around("org.example.Store$", "Store.scala", 3) is not None
 
 
 def test_lines_are_counted_as_javac_counts_them_and_cut_where_long(tmp_path: Path) -> None:
@@ -183,7 +198,7 @@ def test_the_command_writes_the_page_of_a_causal_recording(run: Run, recorded: P
 def test_sources_given_to_the_report_replace_those_of_the_recording(run: Run, recorded: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    (tmp_path / "two/App.java").write_text("other\n" * 30)
+    (tmp_path / "two/App.java").write_text("package com.acme;\n" + "other\n" * 30)
     page = recorded.with_name("page.html")
     run("report", recorded, "-o", page, "--sources", tmp_path / "one", "--sources", tmp_path / "two")
     assert _shown(page)["lines"][0]["source"]["lines"][0] == "other"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ LINE_CHARS = 200
 MAX_FILES = 200_000
 """Files of the directories that are looked at; what lies beyond is not found."""
 MAX_FILE_BYTES = 4_000_000
+_HEAD_LINES = 300
+_PACKAGE = re.compile(r"\s*package\s+([\w.]+)\s*;?\s*(?://.*)?$")
 _SUFFIXES = (".java", ".kt", ".kts", ".scala", ".groovy", ".clj")
 _NOT_SOURCES = {"node_modules", "target", "build", "out"}
 
@@ -49,13 +52,18 @@ class Sources:
         }
 
     def _find(self, class_name: str, file: str) -> tuple[Path, Path] | None:
-        """Return the file in the class's package; where none lies so (Kotlin need not), the only one of that name."""
-        found = self._by_name.get(file, [])
-        package = tuple(class_name.split(".")[:-1])
-        inside = [each for each in found if package and each[0].parent.parts[-len(package) :] == package]
-        if len(inside) == 1:
-            return inside[0]
-        return found[0] if len(found) == 1 and not inside else None
+        """Return the file of this name that is of the class's package; None where there are none, or several."""
+        package = class_name.rpartition(".")[0]
+        found = [each for each in self._by_name.get(file, []) if self._is_of(each[0], package)]
+        return found[0] if len(found) == 1 else None
+
+    def _is_of(self, path: Path, package: str) -> bool:
+        """Return whether a file declares this package (Kotlin files need not lie in it), or lies in it and declares none."""
+        declared = ".".join(match[1] for line in self._lines(path)[:_HEAD_LINES] if (match := _PACKAGE.match(line)))
+        if declared:
+            return declared == package
+        inside = tuple(package.split("."))
+        return not package or path.parent.parts[-len(inside) :] == inside
 
     def _lines(self, path: Path) -> list[str]:
         if path not in self._texts:
