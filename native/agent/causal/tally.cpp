@@ -115,7 +115,7 @@ void note_profile(bool even_unchanged) {
   }
   if (samples == told().samples && !even_unchanged) return;
   told().samples = samples;
-  const auto time_ns = [](uint32_t line) { return sums[line].running_ns.load() + sums[line].blocked_ns.load(); };
+  const auto time_ns = [](uint32_t line) { return sums[line].running_ns.load(); };  // shares are of CPU time
   note("profile", "\"lines\":[" + lines + "]," + number("out_of_scope_ns", time_ns(kOutOfScope)) + ',' +
                       number("unread_ns", time_ns(kUnread)) + ",\"out_of_scope_methods\":[" + out_of_scope_methods() +
                       ']');
