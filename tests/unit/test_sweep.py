@@ -226,9 +226,9 @@ def ended(run: SweepRun, **other: Any) -> SweepRun:
 
 @pytest.fixture
 def planned(tmp_path: Path) -> Sweep:
-    """Return a sweep of 800 runs that has just begun."""
+    """Return a sweep of 120 runs that has just begun."""
     (tmp_path / "a.sweep").mkdir()
-    sweep = plan_sweep(wishes(tmp_path, threads=(1,), repeat=200))
+    sweep = plan_sweep(wishes(tmp_path, threads=(1,), repeat=30))
     write_sweep(sweep)
     return sweep
 
