@@ -149,21 +149,21 @@ uint32_t add_pair(std::string_view name, const Place& begin, const Place& end) {
   return first->cell;
 }
 
-// Numbers of cells that are not counted from the start, of points of the program's own code.
-Point* add_api_point(PointKind kind, std::string_view name, uint32_t cell, int32_t latency) {
+// A point of the program's own code. `base`: nothing, if the cell is new: other threads may count in it already.
+Point* add_api_point(PointKind kind, std::string_view name, uint32_t cell, int32_t latency, const Visits& base) {
   Point* const point = add_point(kind, name, Place{}, kind == PointKind::kApi ? Call::kHit : Call::kTimed, latency);
   if (point == nullptr) return nullptr;
   point->cell = static_cast<uint16_t>(cell);
-  point->base = count_of_cell(cell);
+  point->base = base;
   point->places = 1;
   note_point(*point);
   return point;
 }
 
-void add_api_pair(std::string_view name, uint32_t cell) {
+void add_api_pair(std::string_view name, uint32_t cell, const Visits& begun, const Visits& ended) {
   const auto number = static_cast<int32_t>(latency_count());
-  const Point* first = add_api_point(PointKind::kLatencyBegin, name, cell, number);
-  const Point* last = add_api_point(PointKind::kLatencyEnd, name, cell + 1, number);
+  const Point* first = add_api_point(PointKind::kLatencyBegin, name, cell, number, begun);
+  const Point* last = add_api_point(PointKind::kLatencyEnd, name, cell + 1, number, ended);
   const std::lock_guard locked(points().mutex);
   if (first != nullptr && last != nullptr) points().pairs.push_back({first->id, last->id});
 }
@@ -184,8 +184,10 @@ void list_points() {
     self.has_files = self.has_files || names_source_file(self.all[i]->place);
     note_point(*self.all[i]);
   }
-  for (const auto& [name, cell] : self.api_cells) add_api_point(PointKind::kApi, name, cell, -1);
-  for (const auto& [name, cell] : self.api_pairs) add_api_pair(name, cell);
+  for (const auto& [name, cell] : self.api_cells) add_api_point(PointKind::kApi, name, cell, -1, count_of_cell(cell));
+  for (const auto& [name, cell] : self.api_pairs) {
+    add_api_pair(name, cell, count_of_cell(cell), count_of_cell(cell + 1));
+  }
 }
 
 // --- notes -----------------------------------------------------------------------------------------------------------
@@ -303,7 +305,7 @@ uint32_t api_point(std::string_view name) noexcept {
     cell = self.top_cell--;
     self.api_cells.emplace(name, cell);
   }
-  if (self.is_armed.load()) add_api_point(PointKind::kApi, name, cell, -1);
+  if (self.is_armed.load()) add_api_point(PointKind::kApi, name, cell, -1, {});
   return cell;
 }
 
@@ -318,7 +320,7 @@ uint32_t api_pair(std::string_view name) noexcept {
     cell = self.top_cell + 1;
     self.api_pairs.emplace(name, cell);
   }
-  if (self.is_armed.load()) add_api_pair(name, cell);
+  if (self.is_armed.load()) add_api_pair(name, cell, {}, {});
   return cell;
 }
 
