@@ -161,6 +161,7 @@ Point* add_api_point(PointKind kind, std::string_view name, uint32_t cell, int32
 }
 
 void add_api_pair(std::string_view name, uint32_t cell, const Visits& begun, const Visits& ended) {
+  const std::lock_guard one_at_a_time(points().pair_mutex);  // or two pairs would get one number
   const auto number = static_cast<int32_t>(latency_count());
   const Point* first = add_api_point(PointKind::kLatencyBegin, name, cell, number, begun);
   const Point* last = add_api_point(PointKind::kLatencyEnd, name, cell + 1, number, ended);

@@ -49,7 +49,8 @@ struct Point {
 };
 
 struct Points {
-  std::mutex mutex;  // held for moments, never across a call into the JVM
+  std::mutex mutex;       // held for moments, never across a call into the JVM
+  std::mutex pair_mutex;  // taken before the other: one pair of the program's own code is added at a time
   std::array<Point*, kCells> all{};
   std::atomic<uint32_t> count{0};
   std::vector<LatencyPair> pairs;
