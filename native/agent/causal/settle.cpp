@@ -1,6 +1,7 @@
 #include "agent/causal/settle.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ namespace {
 
 // Sleepers are woken late: by 50 microseconds (the default timer slack) and by what a wake-up takes, 60 to 150 more on
 // a virtual machine. That is credit, but it may come where the program hangs on this thread, and the credit be lost
-// where it does not. So the last bit of a sleep is spun, and small debts are spun altogether.
+// where it does not. So the last bit of a sleep is waited for awake, and small debts altogether.
 constexpr int64_t kSlackNs = 200'000;
 constexpr int64_t kShortestSleepNs = 4'000'000;
 // While a thread pays, others' hits go on, and it pays those, too: where the line takes no time, the others stand
@@ -61,22 +62,29 @@ void spin(Account& account, int64_t owed_ns, int64_t from_cpu_ns, uint32_t exper
   ledger().pay(account, spent_ns, experiment);
 }
 
-// By the wall's clock: what it overslept is to its credit.
-void sleep(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experiment) noexcept {
+// By the wall's clock: what it overslept is to its credit. A core that it holds meanwhile it gives to whoever wants it:
+// the thread in the faster line may be the one that waits for it.
+void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experiment) noexcept {
+  int64_t took_ns = 0;
+  bool has_slept = false;
   for (;;) {
-    const int64_t left_ns = owed_ns - (monotonic_ns() - from.wall_ns);
+    took_ns = monotonic_ns() - from.wall_ns;
+    const int64_t left_ns = owed_ns - took_ns;
     if (left_ns <= 0 || ledger().experiment() != experiment) break;
-    if (left_ns < 2 * kSlackNs) continue;
+    if (left_ns < kShortestSleepNs) {
+      sched_yield();
+      continue;
+    }
     const int64_t asked_ns = std::min(left_ns - kSlackNs, kSliceNs);
-    const int64_t took_ns = sleep_for(asked_ns);
-    add(account.slept_ns, std::min(asked_ns, took_ns));
-    add(account.overslept_ns, std::max<int64_t>(took_ns - asked_ns, 0));
+    const int64_t slept_ns = sleep_for(asked_ns);
+    add(account.slept_ns, std::min(asked_ns, slept_ns));
+    add(account.overslept_ns, std::max<int64_t>(slept_ns - asked_ns, 0));
+    has_slept = true;
   }
-  const Clocks now = read_clocks();
-  add(account.spun_ns, now.cpu_ns - from.cpu_ns);
-  ledger().pay(account, now.wall_ns - from.wall_ns, experiment);
-  // Having waited for a core after waking was part of the payment: no excuse for anything later.
-  ledger().look(account, now);
+  add(account.spun_ns, thread_cpu_ns() - from.cpu_ns);
+  ledger().pay(account, took_ns, experiment);
+  // Having waited for a core was part of the payment: no excuse for anything later.
+  if (has_slept || took_ns > owed_ns + kSlackNs) ledger().look(account, read_clocks());
 }
 
 }  // namespace
@@ -98,11 +106,11 @@ int64_t settle_once(Account& account, int64_t most_ns) noexcept {
   const Clocks from = read_clocks();
   ledger().excuse(account, from);
   const int64_t owed_ns = std::min(ledger().owed_ns(account), most_ns);
-  // Reading clocks has cost more than many debts: spinning for less than nothing accounts for that.
-  if (is_spinning.load(std::memory_order_relaxed) || owed_ns < kShortestSleepNs) {
+  // Reading clocks has cost more than many debts: waiting for less than nothing accounts for that.
+  if (is_spinning.load(std::memory_order_relaxed)) {
     spin(account, owed_ns, from.cpu_ns, experiment);
   } else {
-    sleep(account, owed_ns, from, experiment);
+    wait(account, owed_ns, from, experiment);
   }
   return std::max<int64_t>(owed_ns, 0);
 }
