@@ -37,10 +37,18 @@ class Share:
 
 
 def plain_times(data: Data, ratio: Floats) -> tuple[Floats, float]:
-    """Return what each experiment, and all runs together, would have taken without delays and virtual speedups."""
+    """Return what experiments, and the time from the first to the last, would have taken without delays and speedups."""
     plain = data.columns["effective_ns"] / ratio
-    whole = data.recorded_ns - float(data.columns["delay_ns"].sum())
+    whole = _span_ns(data) - float(data.columns["delay_ns"].sum())
     return plain, whole + float((plain - data.columns["effective_ns"]).sum())
+
+
+def _span_ns(data: Data) -> float:
+    """Return the time from the first experiment to the end of the last one, of all runs: a start-up is no phase."""
+    columns = data.columns
+    ends = columns["start_ns"] + columns["dur_ns"]
+    rows = [columns["run"] == run for run in set(columns["run"].tolist())]
+    return float(sum(int(ends[mine].max() - columns["start_ns"][mine].min()) for mine in rows))
 
 
 def share(data: Data, line: int, use: NDArray[np.bool_], plain_ns: Floats, whole_ns: float) -> Share:
