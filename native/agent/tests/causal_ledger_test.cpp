@@ -24,6 +24,7 @@ void all_hits_are_owed_once_by_each_other_thread() {
   constexpr uint32_t kThreads = 4;
   constexpr int64_t kHits = 50'000;
   std::vector<Account*> accounts;
+  accounts.reserve(kThreads);
   for (uint32_t i = 1; i <= kThreads; ++i) accounts.push_back(ledger.open(i, i));
   Account* const witness = ledger.open(99, 99);
   const uint32_t experiment = ledger.begin_experiment();
