@@ -56,8 +56,7 @@ MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
   if (facts.code_bytes == 0) return facts;
   for (const LineStart& start : line_starts(parts.file, method.code)) facts.lines.push_back(start.line);
   std::ranges::sort(facts.lines);
-  const auto twice = std::ranges::unique(facts.lines);
-  facts.lines.erase(twice.begin(), twice.end());
+  facts.lines.erase(std::unique(facts.lines.begin(), facts.lines.end()), facts.lines.end());
   facts.has_loop = jumps_back(method.code);
   facts.locks = (method.access & kSynchronized) != 0 || exits_monitor(method.code);
   facts.forwards = forwards_to(parts, method);

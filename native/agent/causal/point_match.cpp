@@ -182,8 +182,7 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
     ranked.emplace_back(std::min(whole, simple), name);
   }
   std::ranges::sort(ranked);
-  const auto twice = std::ranges::unique(ranked);
-  ranked.erase(twice.begin(), twice.end());
+  ranked.erase(std::unique(ranked.begin(), ranked.end()), ranked.end());
   std::vector<std::string> found;
   for (const auto& [far, name] : ranked) {
     if (found.size() == kMostNear || far > wanted.size()) break;
@@ -197,8 +196,7 @@ std::vector<int32_t> nearest_lines(const ClassFacts& facts, int32_t line) {
   for (const MethodFacts& method : facts.methods) lines.insert(lines.end(), method.lines.begin(), method.lines.end());
   const auto far = [line](int32_t other) { return std::pair(other > line ? other - line : line - other, other); };
   std::ranges::sort(lines, {}, far);
-  const auto twice = std::ranges::unique(lines);
-  lines.erase(twice.begin(), twice.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   if (lines.size() > kMostNear) lines.resize(kMostNear);
   std::ranges::sort(lines);
   return lines;
