@@ -22,9 +22,9 @@ Note = dict[str, Any]
 STRESS = "headway.workloads.harm.Stress"
 SPEC = f"target:method={STRESS}.beat;speedup:50;scope:{quote('headway.workloads.*', safe='')}"
 MILLIS = 300
-COMPUTES = ["deep", "overflow", "exceptions", "classes", "native", "garbage", "threads"]
+COMPUTES = ["deep", "overflow", "exceptions", "classes", "native", "garbage"]
 WAITS = ["sleeps", "sockets", "select", "processes", "locks", "queues"]
-COLLECTORS = ["Serial", "Parallel", "Z", "Shenandoah"]
+COLLECTORS = ["Serial", "Z", "Shenandoah"]
 
 
 class Run:

@@ -31,6 +31,10 @@ namespace {
 constexpr uint32_t kBuckets = 1U << 14;
 constexpr uint32_t kMostProbes = 256;
 constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
+constexpr int64_t kDelivery = 2'000;  // ns that a signal costs the kernel: no clock of ours sees that
+constexpr int64_t kCostShare = 40;    // a period is at least so many times what a sample costs
+constexpr int64_t kLongestNs = 4'000'000;
+constexpr uint32_t kSamplesBetweenLooks = 64;
 constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
@@ -112,17 +116,36 @@ Sample sample_of(const StackPlace& place, int64_t weight_ns) {
   return sample;
 }
 
+// Deep stacks take long to read: then samples are taken less often.
+void keep_cost_low(Sampled& thread, int64_t cost_ns) {
+  thread.cost_ns += (cost_ns - thread.cost_ns) / 16;
+  if (thread.until_look-- != 0) return;
+  thread.until_look = kSamplesBetweenLooks;
+  const int64_t wanted_ns = std::min(kCostShare * (thread.cost_ns + kDelivery), kLongestNs);
+  const int64_t least_ns = thread.asked_period_ns;
+  const int64_t period_ns = std::max(wanted_ns, least_ns);
+  const int64_t now_ns = thread.timer.period_ns;
+  if (period_ns > now_ns + now_ns / 4 || period_ns < now_ns - now_ns / 4) change_period(thread.timer, period_ns);
+}
+
 void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
   const int64_t spun = spun_ns(*thread.account);
   const int64_t weight_ns = cpu_ns - thread.counted_cpu_ns - (spun - thread.counted_spun_ns);
+  // Up to here: what follows is counted with the next sample. One system call less, and those cost microseconds.
+  thread.counted_cpu_ns = cpu_ns;
+  thread.counted_spun_ns = spun;
+  const int64_t begin_ns = monotonic_ns();
   const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
   count_sample(thread, sample_of(place, std::max<int64_t>(weight_ns, 0)));
+  keep_cost_low(thread, monotonic_ns() - begin_ns);
   // Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
   const bool may_pay =
       agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
       agent().hotspot.is_in_code_cache(program_counter(ucontext));
   settle_sample(*thread.account, may_pay);
-  thread.counted_spun_ns = spun_ns(*thread.account);
+  const int64_t spun_now = spun_ns(*thread.account);
+  if (spun_now == spun) return;
+  thread.counted_spun_ns = spun_now;
   thread.counted_cpu_ns = thread_cpu_ns();
 }
 
@@ -205,6 +228,8 @@ void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
   thread.java_thread.store(nullptr, std::memory_order_relaxed);
   thread.counted_cpu_ns = std::max<int64_t>(cpu_ns_of(tid), 0);
   thread.counted_spun_ns = spun_ns(account);
+  thread.cost_ns = 0;
+  thread.until_look = kSamplesBetweenLooks;
   thread.is_out_of_scope.store(false, std::memory_order_relaxed);
   thread.look.seen_ns = monotonic_ns();
   thread.look.interval_ns = 0;
@@ -285,8 +310,10 @@ bool timers_are_perf() noexcept { return perf_is_allowed(); }
 void count_sample(Sampled& thread, const Sample& sample) noexcept {
   Sampling* const self = published.load(std::memory_order_acquire);
   self->samples.fetch_add(1, std::memory_order_relaxed);
-  if (sample.line == kNoLine) self->out_of_scope_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
-  if (sample.line == kUnreadLine) self->unread_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  // Of running threads only: these are shares of the CPU time.
+  const int64_t run_ns = sample.is_blocked ? 0 : sample.weight_ns;
+  if (sample.line == kNoLine) self->out_of_scope_ns.fetch_add(run_ns, std::memory_order_relaxed);
+  if (sample.line == kUnreadLine) self->unread_ns.fetch_add(run_ns, std::memory_order_relaxed);
   thread.is_out_of_scope.store(sample.line == kNoLine && !sample.is_blocked, std::memory_order_relaxed);
   take_sample(*thread.account, sample);
 }
@@ -362,6 +389,7 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
   Sampled* const thread = take_place(self);
   prepare_place(*thread, account, tid);
   thread->timer = timer;
+  thread->asked_period_ns = timer.period_ns;
   std::atomic<Sampled*>& first = self.buckets[tid % kBuckets];
   thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
   thread->tid.store(tid, std::memory_order_release);
@@ -407,8 +435,6 @@ void timed_wait_ended(JNIEnv*, Account& account, int64_t waited_ns) noexcept {
     if (is_enough || count < depth) break;
   }
   self.samples.fetch_add(1, std::memory_order_relaxed);
-  if (sample.line == kNoLine) self.out_of_scope_ns.fetch_add(waited_ns, std::memory_order_relaxed);
-  if (sample.line == kUnreadLine) self.unread_ns.fetch_add(waited_ns, std::memory_order_relaxed);
   take_sample(account, sample);
 }
 

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "agent/id_table.h"
+
 // Older C libraries have no name for the thread that a signal goes to.
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -36,12 +38,19 @@ Timers timers;
 // The kernel's CPUCLOCK: a thread's scheduled time, for clock_gettime and timer_create.
 clockid_t clock_of(uint32_t tid) { return static_cast<clockid_t>((~tid << 3) | 6); }
 
+// Each thread has a period of its own, from 0.8 to 1.2 times what was asked for: else samples would go in step with
+// rounds of the program that take just as long, and with each other.
+int64_t period_of(uint32_t tid) {
+  const uint64_t spread = mix(static_cast<uint64_t>(timers.period_ns), tid) % 401;
+  return timers.period_ns * static_cast<int64_t>(800 + spread) / 1000;
+}
+
 int open_task_clock(uint32_t tid, bool with_kernel) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_SOFTWARE;
   attr.size = sizeof(attr);
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.sample_period = static_cast<uint64_t>(timers.period_ns);
+  attr.sample_period = static_cast<uint64_t>(period_of(tid));
   attr.wakeup_events = 1;
   attr.disabled = 1;
   attr.exclude_kernel = with_kernel ? 0 : 1;
@@ -62,6 +71,7 @@ bool start_perf(CpuTimer& timer, uint32_t tid) {
     if (fd >= 0 && send_signals(fd, tid)) {
       timer.kind = CpuTimer::Kind::kPerf;
       timer.fd = fd;
+      timer.period_ns = period_of(tid);
       return true;
     }
     if (fd >= 0) close(fd);
@@ -76,7 +86,8 @@ bool start_posix(CpuTimer& timer, uint32_t tid) {
   event.sigev_signo = timers.signal;
   event.sigev_notify_thread_id = static_cast<pid_t>(tid);
   if (timer_create(clock_of(tid), &event, &timer.timer) != 0) return false;
-  const timespec period{timers.period_ns / kSecond, timers.period_ns % kSecond};
+  timer.period_ns = period_of(tid);
+  const timespec period{timer.period_ns / kSecond, timer.period_ns % kSecond};
   const itimerspec times{period, period};
   if (timer_settime(timer.timer, 0, &times, nullptr) != 0) {
     timer_delete(timer.timer);
@@ -119,6 +130,12 @@ void stop_timer(CpuTimer& timer) noexcept {
     timers.descriptors.fetch_sub(1, std::memory_order_relaxed);
   }
   timer = {};
+}
+
+void change_period(CpuTimer& timer, int64_t period_ns) noexcept {
+  auto period = static_cast<uint64_t>(period_ns);
+  if (timer.kind != CpuTimer::Kind::kPerf || ioctl(timer.fd, PERF_EVENT_IOC_PERIOD, &period) != 0) return;
+  timer.period_ns = period_ns;
 }
 
 int64_t cpu_ns_of(uint32_t tid) noexcept {

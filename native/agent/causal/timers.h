@@ -11,6 +11,7 @@ namespace headway::agent::causal {
 struct CpuTimer {
   enum class Kind : uint8_t { kNone, kPerf, kPosix };
   Kind kind = Kind::kNone;
+  int64_t period_ns = 0;
   int fd = -1;
   timer_t timer{};
 };
@@ -23,6 +24,9 @@ bool perf_is_allowed() noexcept;
 // `tid`: a thread of this process, by its OS id. Kind::kNone: there is nothing left to be had.
 CpuTimer start_timer(uint32_t tid) noexcept;
 void stop_timer(CpuTimer& timer) noexcept;
+// [signal] From now on every `period_ns`. Of perf's timers only: the others can't be finer than the kernel's tick
+// anyway.
+void change_period(CpuTimer& timer, int64_t period_ns) noexcept;
 
 // CPU time that a thread of this process has used; -1: there is none such.
 int64_t cpu_ns_of(uint32_t tid) noexcept;
