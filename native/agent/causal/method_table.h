@@ -16,6 +16,18 @@ namespace headway::agent::causal {
 template <typename Value>
 class MethodTable {
  public:
+  MethodTable() = default;
+  ~MethodTable() {
+    for (Places* at = places_.load(std::memory_order_relaxed); at != nullptr;) {
+      Places* const smaller = at->smaller;
+      free(at->place);
+      free(at);
+      at = smaller;
+    }
+  }
+  MethodTable(const MethodTable&) = delete;
+  MethodTable& operator=(const MethodTable&) = delete;
+
   // [signal] Null: not known.
   const Value* find(uintptr_t key) const noexcept {
     const Places* places = places_.load(std::memory_order_acquire);
@@ -51,6 +63,7 @@ class MethodTable {
   struct Places {
     size_t mask;
     Place* place;
+    Places* smaller;  // the one before it
   };
   static constexpr size_t kLeast = 1024;
 
@@ -65,7 +78,7 @@ class MethodTable {
     }
   }
 
-  static Places* enlarged(const Places* old) noexcept {
+  static Places* enlarged(Places* old) noexcept {
     const size_t count = old == nullptr ? kLeast : 2 * (old->mask + 1);
     auto* places = static_cast<Places*>(malloc(sizeof(Places)));
     auto* place = static_cast<Place*>(calloc(count, sizeof(Place)));
@@ -74,7 +87,7 @@ class MethodTable {
       free(place);
       return nullptr;
     }
-    *places = {count - 1, place};
+    *places = {count - 1, place, old};
     for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
       const Place& from = old->place[i];
       if (const uintptr_t key = from.key.load(std::memory_order_relaxed)) {
