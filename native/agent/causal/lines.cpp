@@ -149,7 +149,9 @@ void add_method(Lines& all, KnownClass& owner, const MethodFacts& facts) {
   auto* const copy = new Stretch[stretches.size()];
   std::copy(stretches.begin(), stretches.end(), copy);
   auto* const method = new KnownMethod{name, static_cast<uint32_t>(stretches.size()), copy};
-  all.methods.put(reinterpret_cast<uintptr_t>(facts.id), method);
+  if (all.methods.put(reinterpret_cast<uintptr_t>(facts.id), method)) return;
+  delete method;
+  delete[] copy;
 }
 
 // Classes that the JVM or a library makes at run time and that stand between a line and its lambda, or a proxy and what
