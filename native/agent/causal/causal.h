@@ -70,7 +70,7 @@ bool start_blocking(JNIEnv* jni) noexcept;
 void stop_blocking(JNIEnv* jni) noexcept;
 
 // --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
-enum class Ending { kWoken, kTimedOut };                 // by a thread of this JVM; by time, a file, a socket
+enum class Ending { kWoken, kTimedOut };  // by a thread of this JVM; by time, a file, a socket
 // Pays what it owes, then what accrues is open until wait_ends. `is_timed`: it has a time limit.
 void wait_begins(JNIEnv* jni, jthread thread, bool is_timed = false) noexcept;
 void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept;  // woken: excused; else owed
