@@ -1,11 +1,12 @@
 """How much of the lost core time is given to the right cause and place, in programs that know it.
 
-Programs with one cause each, and with two (java/workloads, package lost): serial section, locks, a chain of locks, imbalance at
-a join, a barrier, a latch and a future, starved consumer, full producer, collections, stacks of many threads, waits for
-compilers, sleep, a server that answers late, a condition, too few threads and tasks, threads bound to one CPU. Compared is what they measured in the same run; by as much as the
-recording says that others used the cores, the host took them, and threads waited for them, the account may fall short.
-Target: at least 95 % at the right cause and place, nothing beyond 5 % elsewhere, the larger of two causes first. A run in which
-that noise is not below half of what is known is undecided: it is counted, and enters no figure.
+Programs with one cause each, and with two (java/workloads, package lost): serial section, locks, a chain of locks, imbalance
+at a join, a barrier, a latch and a future, starved consumer, full producer, collections, stacks of many threads, waits for
+compilers, sleep, a server that answers late, a condition, too few threads and tasks, threads bound to one CPU. Compared is
+what they measured in the same run; by as much as the recording says that others used the cores, the host took them, and
+threads waited for them, the account may fall short.
+Target: at least 95 % at the right cause and place, nothing beyond 5 % elsewhere, the larger of two causes first. A run in
+which that noise is not below half of what is known is undecided: it is counted, and enters no figure.
 """
 
 from __future__ import annotations
