@@ -225,15 +225,14 @@ class Experiment {
     if (spin != spin_) set_spinning(spin_ = spin);
   }
 
-  // Returns the visits of the point that was visited most.
-  uint64_t end(bool is_complete) {
+  Outcome end(bool is_complete) {
     const Reading end = read_points();
     self.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
     waits_.end();
     write(end, is_complete);
     uint64_t most = 0;
     for (size_t point = 0; point < end.points.size(); ++point) most = std::max(most, between(begin_, end, point).count);
-    return most;
+    return {.visits = most, .hits = self.counts.hits.load()};
   }
 
   double runnable() const { return waits_.runnable(); }
@@ -488,7 +487,9 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   self.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
   if (!is_hit(active, sample)) return;
   const int64_t delay_ns = sample.weight_ns * active.speedup_pct / 100;
-  if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment)) return;  // it is over
+  const int64_t now = now_ns();
+  const Stretch ran{now - sample.weight_ns, now};
+  if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment, ran)) return;  // it is over
   count_hit(sample.weight_ns);
 }
 

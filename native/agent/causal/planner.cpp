@@ -96,11 +96,16 @@ Plan Planner::next(std::span<const Candidate> recent) {
 }
 
 // Only baselines count, at which the program runs at its own speed; both of a pair have the same length.
-void Planner::finished(const Plan& plan, uint64_t visits) {
-  if (options_.fixed_ns > 0 || plan.line == 0 || !plan.begins_pair) return;
+void Planner::finished(const Plan& plan, const Outcome& outcome) {
+  const uint64_t visits = outcome.visits;
+  is_visited_ = is_visited_ || visits > 0;
+  if (plan.line == 0 || !plan.begins_pair) return;
+  // The pair is made whole all the same: one that is broken off by what its baseline saw would be a biased choice.
+  if (outcome.hits == 0) left_ = 0;
+  if (options_.fixed_ns > 0) return;
   const auto enough = static_cast<uint64_t>(options_.min_visits);
   int64_t next_ns = plan.dur_ns;
-  if (visits < enough) next_ns = plan.dur_ns * 2;
+  if (visits < enough && is_visited_) next_ns = plan.dur_ns * 2;
   if (visits > enough * kFarTooMany) next_ns = plan.dur_ns / 2;
   pending_ns_ = std::clamp(next_ns, kLeastNs, kMostNs);
 }

@@ -8,7 +8,9 @@
 //   - A line's first speedups are few and far apart, so that its slope is known early; then each of 5, 10 .. 100 %
 //   comes
 //     equally often, in an order in which neighbours are far apart.
-//   - An experiment lasts until a progress point is likely to have been visited often enough.
+//     A turn ends early when the line is seen to run no longer.
+//   - An experiment lasts until a progress point is likely to have been visited often enough. Before the first visit of
+//     all nothing tells how long that is.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,12 @@ struct Plan {
   bool begins_pair = false;
 };
 
+// What came of a plan.
+struct Outcome {
+  uint64_t visits = 0;  // of the progress point that was visited most
+  uint64_t hits = 0;    // samples of the line
+};
+
 struct PlannerOptions {
   uint64_t seed = 1;
   int min_visits = 20;
@@ -46,8 +54,8 @@ class Planner {
 
   Plan next(std::span<const Candidate> recent);
 
-  // What came of the last plan: visits of the progress point that was visited most.
-  void finished(const Plan& plan, uint64_t visits);
+  // What came of the last plan.
+  void finished(const Plan& plan, const Outcome& outcome);
 
  private:
   struct Line {
@@ -68,6 +76,7 @@ class Planner {
   uint32_t present_ = 0;      // whose turn it is
   int left_ = 0;              // pairs of its turn
   bool is_baseline_ = false;  // the last plan was one
+  bool is_visited_ = false;   // a progress point has been visited in some experiment
 };
 
 }  // namespace headway::agent::causal

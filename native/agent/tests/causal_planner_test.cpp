@@ -1,7 +1,9 @@
 #include "agent/causal/planner.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -10,7 +12,7 @@ using namespace headway::agent::causal;
 
 namespace {
 
-constexpr uint64_t kEnough = 100;
+constexpr Outcome kEnough = {.visits = 100, .hits = 10};
 
 // `count` plans, each of them successful.
 std::vector<Plan> plans(Planner& planner, const std::vector<Candidate>& recent, int count) {
@@ -82,9 +84,13 @@ void a_seed_gives_the_same_plans_and_another_seed_others() {
 
 int64_t length_after(int pairs, uint64_t visits_per_s) {
   Planner planner({.seed = 1});
+  uint64_t ns = 0;
+  uint64_t visits = 0;
   for (int i = 0; i < 2 * pairs; ++i) {
     const Plan plan = planner.next(std::vector<Candidate>{{5, 1}});
-    planner.finished(plan, visits_per_s * static_cast<uint64_t>(plan.dur_ns / 1'000'000) / 1000);
+    ns += static_cast<uint64_t>(plan.dur_ns);
+    const uint64_t before = std::exchange(visits, ns / 1'000'000 * visits_per_s / 1000);
+    planner.finished(plan, {.visits = visits - before, .hits = 1});
   }
   return planner.next(std::vector<Candidate>{{5, 1}}).dur_ns;
 }
@@ -94,6 +100,36 @@ void experiments_last_until_there_are_visits_enough() {
   CHECK_EQUAL(length_after(10, 1), 5'000'000'000);
   CHECK_EQUAL(length_after(20, 10'000'000), 50'000'000);
   CHECK_EQUAL(length_after(10, 1000), 200'000'000);
+}
+
+void experiments_do_not_get_longer_before_the_first_visit_of_all() {
+  CHECK_EQUAL(length_after(50, 0), 200'000'000);
+  Planner planner({.seed = 1});
+  const std::vector<Candidate> recent = {{5, 1}};
+  for (int i = 0; i < 8; ++i) planner.finished(planner.next(recent), {.visits = 0, .hits = 1});
+  planner.finished(planner.next(recent), {.visits = 1, .hits = 1});
+  planner.finished(planner.next(recent), {.visits = 0, .hits = 1});
+  CHECK_EQUAL(planner.next(recent).dur_ns, 400'000'000);
+}
+
+// The longest row of plans for line 5, of which `hits` are seen.
+int longest_stay(uint64_t hits) {
+  Planner planner({.seed = 1});
+  const std::vector<Candidate> recent = {{5, 500}, {6, 500}};
+  int longest = 0;
+  int stay = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Plan plan = planner.next(recent);
+    stay = plan.line == 5 ? stay + 1 : 0;
+    longest = std::max(longest, stay);
+    planner.finished(plan, {.visits = 100, .hits = plan.line == 5 ? hits : 10});
+  }
+  return longest;
+}
+
+void a_line_that_runs_no_longer_loses_its_turn_after_a_pair() {
+  CHECK_EQUAL(longest_stay(0), 2);
+  CHECK_EQUAL(longest_stay(1), 8);
 }
 
 void what_is_fixed_stays_so() {
@@ -128,6 +164,8 @@ int main() {
   first_speedups_are_few_then_each_comes_equally_often();
   a_seed_gives_the_same_plans_and_another_seed_others();
   experiments_last_until_there_are_visits_enough();
+  experiments_do_not_get_longer_before_the_first_visit_of_all();
+  a_line_that_runs_no_longer_loses_its_turn_after_a_pair();
   what_is_fixed_stays_so();
   without_samples_there_is_no_line_and_later_there_is();
   a_flat_profile_still_gets_experiments();
