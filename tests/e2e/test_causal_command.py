@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -57,6 +58,11 @@ def done_units(output: str) -> int:
     return sum(map(int, re.findall(r"^units (\d+)$", output, re.MULTILINE)))
 
 
+def is_visited(experiment: dict[str, Any]) -> bool:
+    """Return whether a note is of a whole experiment in which the point was visited."""
+    return experiment["complete"] == 1 and any(visits for _, visits in experiment["visits"])
+
+
 class Started:
     """headway in a session of its own, its output in files that are read while it runs."""
 
@@ -71,9 +77,16 @@ class Started:
         wait_for(lambda: text in self.err.read_text())
 
     def wait_for_experiments(self, directory: Path) -> None:
+        """Wait for two that can be compared: where the machine is busy, the program may have had no CPU in the first ones."""
+
         def look() -> bool:
-            notes = "".join(path.read_text() for path in (directory / "spool").glob("causal-*.jsonl"))
-            return notes.count('"complete":1') >= 2
+            files = [path.read_text() for path in (directory / "spool").glob("causal-*.jsonl")]
+            lines = [line for text in files for line in text.splitlines(keepends=True) if line.endswith("\n")]
+            made = [note for note in map(json.loads, lines) if note["t"] == "experiment"]
+            return any(
+                first["speedup_pct"] == 0 < second["delay_ns"] and is_visited(first) and is_visited(second)
+                for first, second in itertools.pairwise(made)
+            )
 
         wait_for(look)
 
