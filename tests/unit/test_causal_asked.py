@@ -59,10 +59,9 @@ def test_latency_pairs_scopes_and_targets_are_read() -> None:
     assert parse_latency("a.B.begin,a.B:7") == Latency("a.B.begin,a.B:7", "a.B.begin", "a.B:7")
     assert parse_latency("req=a.B.begin, a.B.end") == Latency("req", "a.B.begin", "a.B.end")
     assert parse_scope("com.acme.*") == "com.acme.*"
-    assert [parse_target(each) for each in ("line:a.B:42", "method:a.B.c", "lock:a.B", "gc")] == [
+    assert [parse_target(each) for each in ("line:a.B:42", "method:a.B.c", "gc")] == [
         "line=a.B:42",
         "method=a.B.c",
-        "lock=a.B",
         "gc",
     ]
 
@@ -79,7 +78,7 @@ def test_latency_pairs_scopes_and_targets_are_read() -> None:
         (parse_target, "line:a.B.c"),
         (parse_target, "method:a.B:1"),
         (parse_target, "gc:1"),
-        (parse_target, "lock:"),
+        (parse_target, "lock"),
     ],
 )
 def test_what_is_none_of_them_is_refused(parse: Callable[[str], object], text: str) -> None:
@@ -220,6 +219,7 @@ def test_without_a_progress_point_suggest_is_shown_and_the_exit_code_is_that_of_
         (["--end-to-end", "--time", "3s", "--", "true"], "--time"),
         (["--end-to-end", "--repeat", "1", "--", "true"], "--repeat 2"),
         (["--progress", "a.B.c", "--time", "0s", "--", "true"], "above zero"),
+        (["--progress", "a.B.c", "--target", "lock:a.B", "--", "true"], "line:CLASS:LINE"),
         (["--progress", "a.B.c", "--period", "1%", "--", "true"], "--period"),
         (["--progress", "a.B.c"], "give a command"),
         (["--progress", "a.B.c", "--pid", "1", "--", "true"], "give a command"),
@@ -297,6 +297,27 @@ def test_suggestions_are_steady_methods_first_with_the_line_to_paste(run: Run, t
     code, out, _ = run("causal", directory)
     assert code == 0
     assert "next: headway causal --progress 'a.B.steady'" in out
+
+
+def test_of_methods_as_steady_as_each_other_the_rarer_one_is_first_since_it_calls_the_others(
+    run: Run, tmp_path: Path
+) -> None:
+    directory = suggested(tmp_path, inner=(5000, 10000, 15000, 20000), unit=(50, 100, 150, 200))
+    found = json.loads(run("causal", directory, "--json")[1])["suggestions"]
+    assert [each["where"] for each in found] == ["a.B.unit", "a.B.inner"]
+
+
+def test_what_was_not_called_in_the_last_third_is_not_suggested(run: Run, tmp_path: Path) -> None:
+    directory = suggested(tmp_path, start=(100, 200, 200, 200), work=(0, 900, 1800, 3000))
+    found = json.loads(run("causal", directory, "--json")[1])["suggestions"]
+    assert [each["where"] for each in found] == ["a.B.work"]
+
+
+def test_it_is_said_when_none_is_steady(run: Run, tmp_path: Path) -> None:
+    bursts = suggested(tmp_path / "bursts", bursts=(10, 400, 410, 900))  # 390, 10, 490 a second: 297 +- 207
+    assert "None is steady: the first varies by 70 % from second to second" in run("causal", bursts)[1]
+    steady = suggested(tmp_path / "steady", steady=(100, 200, 300, 400))
+    assert "None is steady" not in run("causal", steady)[1]
 
 
 def test_where_no_method_was_called_there_is_nothing_to_suggest(run: Run, tmp_path: Path) -> None:

@@ -81,6 +81,38 @@ def test_a_class_that_was_loaded_after_all_is_not_missed(tmp_path: Path) -> None
     assert told(tmp_path, notes, 60) == []
 
 
+def test_a_class_that_is_there_but_could_not_be_instrumented_is_not_called_missing(tmp_path: Path) -> None:
+    notes = [made.begin(), near("no_class", "com.acme.Work.unit(I)", ("com.acme.Work", "com.acme.Word")), WORK]
+    (said,) = told(tmp_path, notes, 5)
+    assert said.id == "HW617"
+    assert "work: the class of com.acme.Work.unit(I) is loaded" in said.message
+    (said,) = told(tmp_path, [made.begin(), near("no_class", "com.acme.Work:7", ("com.acme.Work",)), WORK], 5)
+    assert said.id == "HW617"
+
+
+def test_what_was_missed_too_early_is_withdrawn_once_when_visits_come(tmp_path: Path) -> None:
+    path = tmp_path / "causal-77.jsonl"
+    notes = [made.begin(), near("no_class", "com.acme.Work.unit", ("com.acme.Worm",)), WORK]
+    said: list[Notice] = []
+    texts: list[str] = []
+    live = Live(tmp_path, said.append, tell=texts.append)
+    for _ in range(2):
+        path.write_text(made.text(notes))
+        live.look()
+        live.warn(made.BEGIN_NS + 6 * S, suggests=False)
+        assert texts == []
+        assert [each.message.partition(" (")[0] for each in said] == ["work: no class of that name has been loaded yet"]
+        notes += [made.hits(3, 0)]
+    notes += [made.point(), made.hits(4, 1)]
+    path.write_text(made.text(notes))
+    for _ in range(2):
+        live.look()
+        live.warn(made.BEGIN_NS + 7 * S, suggests=False)
+    assert texts == ["work is being visited now (HW602 is over)"]
+    facts = {"mode": "experiments", "ended_by": "exit"}
+    assert "yet" not in next(iter(causal_messages.of_runs([(taken(notes[:3]), facts)]))).message
+
+
 def test_a_point_that_is_never_visited_is_told_after_seconds_of_work(tmp_path: Path) -> None:
     notes = [made.begin(), made.point(), WORK, made.hits(3, 0)]
     assert told(tmp_path, notes, 4.9) == []

@@ -79,6 +79,12 @@ def test_how_steadily_a_point_is_visited_is_told_by_its_visits_per_second(tmp_pa
     assert variation == pytest.approx((((200 - 200) ** 2 + (300 - 200) ** 2 + (100 - 200) ** 2) / 3) ** 0.5 / 200)
 
 
+def test_when_a_point_was_visited_last_is_kept(tmp_path: Path) -> None:
+    notes = [made.begin(), made.point(), made.hits(1, 5), made.hits(2, 9), made.hits(3, 9), made.note("end", 4)]
+    directory = finished(tmp_path / "a.headway", {77: made.text(notes)})
+    assert rows(directory, "SELECT last_hit_ns FROM causal_point") == [(made.BEGIN_NS + 2 * made.S,)]
+
+
 def test_notes_of_a_killed_jvm_count_as_far_as_they_go(tmp_path: Path) -> None:
     whole = made.text(made.a_run())
     cut = whole[: whole.index('{"t": "experiment"', whole.index('"speedup_pct": 50')) + 40]

@@ -271,7 +271,7 @@ def test_few_visits_are_said() -> None:
     [
         ({"unread_ns": 10**11}, "HW623"),
         ({"samples": 100, "late_payments": 20}, "HW624"),
-        ({"slept_ns": 10**9, "overslept_ns": 2 * 10**8}, "HW625"),
+        ({"slept_ns": 10**9, "overslept_ns": 10**9}, "HW625"),
         ({"threads": 9, "threads_without_timer": 1}, "HW626"),
         ({"out_of_scope_ns": 10**12}, "HW632"),
         ({"faults": 1}, "HW634"),
@@ -281,6 +281,15 @@ def test_what_sampling_could_not_do_is_said(health: dict[str, int], expected: st
     data = data_of(replace(MADE, pairs=10))
     assert expected not in _ids(analyse(data, "a.headway"))
     assert expected in _ids(analyse(replace(data, health=health), "a.headway"))
+
+
+def test_what_was_slept_too_long_is_said_by_its_part_of_the_experiments() -> None:
+    data = data_of(replace(MADE, pairs=10))
+    lasted_ns = int(data.columns["dur_ns"].sum())
+    little = {"slept_ns": lasted_ns // 100, "overslept_ns": lasted_ns * 9 // 100}  # nine times what was asked for
+    much = {"slept_ns": lasted_ns, "overslept_ns": lasted_ns * 11 // 100}
+    assert "HW625" not in _ids(analyse(replace(data, health=little), "a.headway"))
+    assert "HW625" in _ids(analyse(replace(data, health=much), "a.headway"))
 
 
 def test_waiting_for_cores_is_the_programs_own_if_it_has_more_threads_than_cores() -> None:
@@ -335,6 +344,7 @@ def test_the_terminal_shows_gains_beside_the_flat_profile_in_80_columns() -> Non
     assert "no effect" in rows["App.java:12"]
     assert "slower!" in rows["App.java:13"]
     assert "Look hot, but give nothing: App.java:12" in text
+    assert ", 1 run. One line" in text
     assert "Make the program slower the faster they get (contention): App.java:13" in text
 
 

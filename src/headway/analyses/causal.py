@@ -61,7 +61,9 @@ def analyse(data: Data, path: str, line: str | None = None) -> Causal:
     use = causal_pairs.usable(data)
     dropped = causal_pairs.warm_up(data, data.measures[0], use) if data.measures else use & False
     use &= ~dropped
-    lines = _lines(data, use)
+    idle, beside_idle = causal_pairs.idle(data, use)
+    use &= ~idle
+    lines = _lines(data, use, use & ~beside_idle)
     if line is not None:
         lines = _chosen(lines, line, path)
     return Causal(
@@ -126,8 +128,11 @@ def _names(line: Line) -> set[str]:
 # --- curves ------------------------------------------------------------------------------------------------------------
 
 
-def _lines(data: Data, use: NDArray[np.bool_]) -> tuple[Line, ...]:
-    """Return every line with experiments, and those that a flat profile would show, ranked."""
+def _lines(data: Data, use: NDArray[np.bool_], running: NDArray[np.bool_]) -> tuple[Line, ...]:
+    """Return every line with experiments, and those that a flat profile would show, ranked.
+
+    `running`: experiments during which their line ran, of `use`.
+    """
     compared, known = causal_pairs.pairs(data, use)
     tried = sorted(set(data.columns["line"][compared.treated].tolist()) & set(data.lines))
     fits: dict[tuple[int, int], tuple[Fit, Pairs]] = {}
@@ -138,7 +143,7 @@ def _lines(data: Data, use: NDArray[np.bool_]) -> tuple[Line, ...]:
         for line in tried:
             mine = compared.of(data.columns["line"][compared.treated] == line)
             fits[line, number] = _fit(data, measured, mine, rates, quiet, line), mine
-    shares = _shares(data, use, {line: fits[line, 0][0] for line in tried} if data.measures else {})
+    shares = _shares(data, running, {line: fits[line, 0][0] for line in tried} if data.measures else {})
     curves: dict[int, list[tuple[Curve, float]]] = {line: [] for line in tried}
     for (line, number), (fit, mine) in fits.items():
         measured = data.measures[number]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 UNREAD = 0.05
 LATE = 0.05
 OVERSLEPT = 0.1
+"""Time slept beyond what was owed, all threads together, per time of the experiments."""
 OUT_OF_SCOPE = 0.5
 WAITED = 0.25
 """Time that threads waited for cores, per time of the experiments."""
@@ -43,9 +44,9 @@ def health_notices(data: Data, path: str) -> list[Notice]:
     late, samples = health.get("late_payments", 0), max(health.get("samples", 0), 1)
     if late > LATE * samples:
         notices.append(Notice.of("HW624", share=percent(late / samples)))
-    slept, overslept = max(health.get("slept_ns", 0), 1), health.get("overslept_ns", 0)
-    if overslept > OVERSLEPT * slept:
-        notices.append(Notice.of("HW625", share=percent(overslept / slept)))
+    overslept, lasted = health.get("overslept_ns", 0), max(int(data.columns["dur_ns"].sum()), 1)
+    if overslept > OVERSLEPT * lasted:
+        notices.append(Notice.of("HW625", share=percent(overslept / lasted)))
     without, threads = health.get("threads_without_timer", 0), health.get("threads", 0)
     if without > 0:
         notices.append(Notice.of("HW626", count=without, threads=max(threads, without)))
@@ -69,7 +70,7 @@ def _waits(data: Data) -> list[Notice]:
     if own > WAITED:
         notices.append(Notice.of("HW627", ratio=own))
     if others > OTHERS:
-        notices.append(Notice.of("HW636", ratio=percent(others), share=percent(others / (ran + others))))
+        notices.append(Notice.of("HW636", ratio=percent(others)))
     return notices
 
 

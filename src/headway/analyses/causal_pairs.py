@@ -26,6 +26,8 @@ WARM_UP_NS = 20_000_000_000
 """Later than this into a run nothing is warm-up."""
 WARM_UP_SHARE = 0.25
 LEAST_TIME = 0.1
+LIKELY_HITS = 5.0
+"""Samples that are expected: none at all would be a chance of less than 1 %."""
 _LEAST_BASELINES = 8
 _CLEAR = 4.0
 _NOTABLE = 0.1
@@ -79,6 +81,36 @@ def usable(data: Data) -> NDArray[np.bool_]:
     lasted = np.bincount(group, weights=columns["dur_ns"], minlength=1)
     left = np.bincount(group, weights=columns["effective_ns"], minlength=1)
     return np.asarray(whole & ((left > LEAST_TIME * lasted)[group] | (columns["speedup_pct"] == 0)))
+
+
+def idle(data: Data, use: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which experiments made a line faster that did not run then, and which of the baselines belong to those.
+
+    A line may run no longer by the time that its turn comes. Then nothing was made faster: taken for an experiment, it would say
+    that making the line faster has no effect. It is one if the line was sampled neither in it nor in its own baselines beside it,
+    although so many samples were to be expected that this is no chance: where lines are rarely sampled, leaving out what has no
+    samples would choose by chance.
+    """
+    import numpy as np
+
+    columns = data.columns
+    treated, beside = np.zeros(data.count, dtype=bool), np.zeros(data.count, dtype=bool)
+    compared, _ = pairs(data, use)
+    if data.mode == END_TO_END or not len(compared.treated):
+        return treated, beside
+    rows = compared.treated
+    per_ns = {line: facts["samples"] / max(data.recorded_ns, 1) for line, facts in data.lines.items()}
+    rate = np.array([per_ns.get(line, 0.0) for line in columns["line"][rows].tolist()])
+    hits, lasted = columns["hits"][rows].astype(float), columns["effective_ns"][rows].astype(float)
+    own = []  # hits in a baseline are of the line whose turn it was
+    for near in (compared.before, compared.after):
+        own.append((near >= 0) & (columns["line"][near] == columns["line"][rows]))
+        hits += np.where(own[-1], columns["hits"][near], 0)
+        lasted += np.where(own[-1], columns["effective_ns"][near], 0)
+    found = (hits == 0) & (rate * lasted >= LIKELY_HITS)
+    treated[rows[found]] = True
+    beside[compared.before[found & own[0]]] = True
+    return treated, beside
 
 
 def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _BEST_PER_S = (5.0, 50_000.0)
 """Rarer points need long experiments, more frequent ones cost the program."""
 _MOST_PER_S = 1_000_000.0
+STEADY = 0.5
+"""Calls per second that vary more than this, as `Suggestion.variation`, are not steady."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,22 +45,29 @@ class Suggestion:
 
 
 def suggestions(recording: Recording) -> list[Suggestion]:
-    """Return the candidates of a recording made with --suggest, the best first; [] when there are none."""
+    """Return the candidates of a recording made with --suggest, the best first; [] when there are none.
+
+    What was not called in the last third of a run belongs to its start: left out, if there is anything else.
+    """
     rows = recording.query(
-        """SELECT "where", sum(hits), sum(dur_ns), avg(variation) FROM causal_point JOIN causal_run USING (run)
+        """SELECT "where", sum(hits), sum(dur_ns), avg(variation),
+                  bool_or(coalesce(last_hit_ns, start_ns + dur_ns) - start_ns >= dur_ns * 2 / 3)
+           FROM causal_point JOIN causal_run USING (run)
            WHERE causal_point.kind = 'candidate' AND hits > 0 GROUP BY "where" """
     ).fetchall()
+    rows = [row for row in rows if row[4]] or rows
     found = [
         Suggestion(where=where, hits=int(hits), hits_per_s=int(hits) * 1e9 / max(1, int(dur_ns)), variation=variation)
-        for where, hits, dur_ns, variation in rows
+        for where, hits, dur_ns, variation, _ in rows
     ]
     return sorted((each for each in found if each.hits_per_s <= _MOST_PER_S), key=_rank)
 
 
 def _rank(each: Suggestion) -> tuple[bool, float, float, str]:
+    """Return what to sort by. Of methods as steady as each other the rarer one is the unit of work, others are called by it."""
     least, most = _BEST_PER_S
     unsteady = 9.0 if each.variation is None else round(each.variation, 1)
-    return not least <= each.hits_per_s <= most, unsteady, -each.hits_per_s, each.where
+    return not least <= each.hits_per_s <= most, unsteady, each.hits_per_s, each.where
 
 
 def nothing_to_suggest(out_of_scope: Sequence[str]) -> Notice:

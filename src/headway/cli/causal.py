@@ -59,7 +59,7 @@ Examples:
     "targets",
     multiple=True,
     metavar="WHAT",
-    help="Make only this faster: line:CLASS:LINE, method:CLASS.METHOD, lock:CLASS (its critical sections) or gc (pauses). "
+    help="Make only this faster: line:CLASS:LINE, method:CLASS.METHOD or gc (pauses). "
     "Several: a run each. [lines chosen by samples]",
 )
 @click.option("--end-to-end", is_flag=True, help="No progress point: the time of whole runs, each run an experiment.")

@@ -38,7 +38,12 @@ class Told:
         from headway.record.session import Listener
 
         return Listener(
-            say=self._say, failed=self._say, complete=self._complete, progress=Progress(), status=self._status
+            say=self._say,
+            failed=self._say,
+            complete=self._complete,
+            progress=Progress(),
+            status=self._status,
+            tell=lambda text: tell(f"headway: {text}"),
         )
 
     def _say(self, notice: Notice) -> None:
@@ -113,6 +118,7 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     from rich.table import Table
     from rich.text import Text
 
+    from headway.analyses.causal_suggest import STEADY
     from headway.report.terminal.text import printable
 
     console.print("Methods that may be progress points: take one that is called once per unit of work.")
@@ -127,4 +133,10 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     console.print(table)
     if len(found) > SHOWN_SUGGESTIONS:
         console.print(f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {path} --json", soft_wrap=True)
+    best = found[0].variation
+    if best is not None and best > STEADY:
+        text = (
+            f"None is steady: the first varies by {best * 100:.0f} % from second to second, so experiments need longer."
+        )
+        console.print(text, soft_wrap=True)
     console.print(f"next: headway causal {found[0].option} ...", soft_wrap=True)

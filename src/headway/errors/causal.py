@@ -26,7 +26,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW602",
         "a progress point whose class was not loaded",
-        "{name}: no class of that name has been loaded ({where}){near}",
+        "{name}: no class of that name has been loaded{yet} ({where}){near}",
         "A progress point counts from the moment that its class is loaded. A class has its full name with its package; a"
         " nested one"
         " is written Outer$Inner.",
@@ -142,6 +142,14 @@ ROWS: tuple[Message, ...] = (
         "headway causal --suggest --scope PATTERN ...; for a program that runs to its end: --end-to-end",
     ),
     Message(
+        "HW617",
+        "a progress point whose class could not be instrumented",
+        "{name}: the class of {where} is loaded, but the counter could not be put into it",
+        "Counting takes a few instructions at the begin of a method or line. Classes that the JVM or another agent does not let"
+        " be changed, that came from an archive, or that are made at run time, may not get them.",
+        "use a method of another class that calls it, or that it calls",
+    ),
+    Message(
         "HW618",
         "damaged notes",
         "{count} lines of the agent's notes in {path} could not be read and are left out",
@@ -152,7 +160,8 @@ ROWS: tuple[Message, ...] = (
         "HW619",
         "experiments ended early",
         "the experiments ended after {ran}: the intervals of the leading lines are tight",
-        "More of them would not change the results. The program runs on without delays.",
+        "More of them would make these hardly narrower than they need to be; they would tell more of the other lines. The program"
+        " runs on without delays.",
         "headway causal --time TIME ...   (experiments for as long as that)",
     ),
 )

@@ -46,7 +46,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW625",
         "delays that took too long",
-        "threads slept {share} longer than they had to",
+        "threads slept longer than they had to, by {share} of the experiments' time",
         "Sleeping ends late on a machine that is busy, or whose host is. What was too long is credited to the thread, but it"
         " stood still while others ran: results are noisier, and may be too small.",
         "close what else runs on the machine, then headway causal again",
@@ -62,7 +62,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW627",
         "more threads than cores",
-        "of the threads that wanted to run {ratio:.1f} more than there are cores waited for one",
+        "{ratio:.1f} threads waited for a core at a time: more of the program's wanted to run than there are cores",
         "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. What the scheduler does"
         " with the program's real threads differs from that in detail: take gains of a few percent with care.",
         "headway causal on a machine with more cores, or with fewer threads",
@@ -130,7 +130,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW636",
         "other programs had the cores",
-        "threads waited for cores that other programs had, {ratio} of the time: gains come out too small, by up to {share}",
+        "threads waited for cores that other programs had, {ratio} of the time: gains come out too small",
         "A line is charged with its CPU time. While it waits for a core that somebody else has, it would gain from being faster,"
         " too, but nothing tells the line of a thread that does not run.",
         "close what else runs on the machine, then headway causal again",

@@ -192,7 +192,7 @@ def _point_rows(number: int, notes: Notes) -> Rows:
         rate = notes.rates.get(each["id"])
         variation = rate.variation if rate is not None else None
         named = (number, each["id"], each["name"], each["kind"], each["where"], notes.hits(each["id"]))
-        found.append((*named, each["latency"], each["places"], variation))
+        found.append((*named, each["latency"], each["places"], variation, rate.grew_ns if rate is not None else None))
     return found
 
 

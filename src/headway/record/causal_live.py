@@ -19,6 +19,8 @@ from headway.record.causal_notes import Notes, Tail
 from headway.record.causal_spec import CausalOptions
 
 _PERIOD_NS = 500_000_000
+_MAY_COME = ("HW602", "HW606")
+"""What is missed may only be late."""
 _STATUS_NS = 10_000_000_000
 _LEAST_SAMPLED_NS = 500_000_000
 """Less CPU time than that in a while is a program that waits for something to do."""
@@ -39,14 +41,20 @@ class Live:
         say: Callable[[Notice], None],
         scope: tuple[str, ...] = (),
         calls: tuple[str, ...] = (),
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Look for notes in `folder`; more of them may be added to `folders`. `calls`: points that the program names."""
+        """Look for notes in `folder`; more of them may be added to `folders`. `calls`: points that the program names.
+
+        `tell` takes what is no warning.
+        """
         self.folders = [folder]
         self._tails: dict[Path, Tail] = {}
         self._say = say
         self._scope = scope
         self._calls = calls
         self._told: set[str] = set()
+        self._tell = tell
+        self._missed: list[Notice] = []
 
     @property
     def notes(self) -> list[Notes]:
@@ -68,11 +76,23 @@ class Live:
             if key not in self._told:
                 self._told.add(key)
                 self._say(notice)
+                if notice.id in _MAY_COME:
+                    self._missed.append(notice)
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        """Tell of points that were missed too early."""
+        visited = {point["name"] for notes in self.notes for point in notes.points.values() if notes.hits(point["id"])}
+        for name in sorted(visited):
+            missed = [each for each in self._missed if each.message.startswith(f"{name}: ")]
+            if missed:
+                self._missed = [each for each in self._missed if each not in missed]
+                self._tell(f"{name} is being visited now ({', '.join(each.id for each in missed)} is over)")
 
     def _found(self, now_ns: int, suggests: bool) -> Iterator[Notice]:
         at_work = [notes for notes in self.notes if _has_worked(notes, now_ns)]
         for notes in self.notes:
-            yield from causal_messages.near_notices(notes, is_late=notes in at_work)
+            yield from causal_messages.near_notices(notes, is_late=notes in at_work, yet=" yet")
         yield from causal_messages.problems(self.notes)
         if at_work and len(at_work) == len(self.notes):
             if not suggests:
@@ -96,11 +116,12 @@ class CausalCapture(Capture):
         options: CausalOptions,
         say: Callable[[Notice], None],
         status: Callable[[str], None],
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Prepare; nothing is touched before `start`."""
         super().__init__(spool, "agent", root_pid)
         calls = tuple(point.name for point in options.progress if not point.where)
-        self.live = Live(spool, say, options.scope, calls)
+        self.live = Live(spool, say, options.scope, calls, tell)
         self._options = options
         self._say = say
         self._status = status

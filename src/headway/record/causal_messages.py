@@ -9,7 +9,7 @@ from headway.errors import MESSAGES, Notice
 from headway.record.causal_notes import Notes
 
 OF_NOTES = frozenset(
-    ("HW602", "HW603", "HW604", "HW605", "HW606", "HW607", "HW608", "HW609", "HW611", "HW612", "HW618")
+    ("HW602", "HW603", "HW604", "HW605", "HW606", "HW607", "HW608", "HW609", "HW611", "HW612", "HW617", "HW618")
 )
 """Messages that are made from the notes of all runs, anew each time."""
 NO_AGENT = frozenset(("HW012", "HW013", "HW014", "HW053", "HW054", "HW060"))
@@ -37,8 +37,11 @@ def key(notice: Notice) -> str:
     return notice.message if notice.id == "HW609" else f"{notice.id} {notice.message.partition(':')[0]}"
 
 
-def near_notices(notes: Notes, *, is_late: bool) -> Iterator[Notice]:
-    """Yield what became of points that could not be placed; of classes that are not loaded only when it `is_late`."""
+def near_notices(notes: Notes, *, is_late: bool, yet: str = "") -> Iterator[Notice]:
+    """Yield what became of points that could not be placed; of classes that are not loaded only when it `is_late`.
+
+    `yet`: " yet" while the program may still load them.
+    """
     placed = {(each["name"], each["where"]) for each in notes.points.values() if each["places"] > 0}
     for each in notes.near.values():
         reason = each["reason"]
@@ -46,10 +49,18 @@ def near_notices(notes: Notes, *, is_late: bool) -> Iterator[Notice]:
         facts = {"name": each["name"], "where": each["where"], "near": near}
         is_placed = (each["name"], each["where"]) in placed
         if reason == "no_class" and is_late and not is_placed:
-            yield Notice.of("HW602", **facts)
+            is_there = _class_of(each["where"]) in each["near"]
+            yield Notice.of("HW617", **facts) if is_there else Notice.of("HW602", yet=yet, **facts)
         elif reason in _AT_ONCE and (not is_placed or reason == "ambiguous"):
             facts["where"] = f"{_MEMBER[reason]} {_member(each['where'])}" if reason in _MEMBER else each["where"]
             yield Notice.of(_AT_ONCE[reason], **facts)
+
+
+def _class_of(where: str) -> str:
+    """Return the class of CLASS.METHOD(...) or CLASS:LINE."""
+    if ":" in where:
+        return where.rpartition(":")[0]
+    return where.partition("(")[0].rpartition(".")[0]
 
 
 def _member(where: str) -> str:

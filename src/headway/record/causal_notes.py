@@ -28,9 +28,13 @@ class Rate:
     times: int = 0
     sum: float = 0.0
     squares: float = 0.0
+    grew_ns: int | None = None
+    """When it was last seen to have more visits than before."""
 
     def add(self, count: int, ns: int) -> None:
         """Take the cumulative count at a time."""
+        if count > self.count:
+            self.grew_ns = ns
         if self.ns and ns > self.ns:
             rate = (count - self.count) * 1e9 / (ns - self.ns)
             self.times, self.sum, self.squares = self.times + 1, self.sum + rate, self.squares + rate * rate

@@ -94,7 +94,7 @@ def _record_all(plan: Plan, runs: Iterator[CausalOptions], options: CausalOption
     """Make the runs one after another into one recording, until somebody interrupts or nothing can come of it."""
     code, done, reason = 0, 0, ""
     failures: list[Notice] = []
-    inner = Listener(say=listener.say, failed=failures.append, progress=listener.progress, status=listener.status)
+    inner = replace(listener, failed=failures.append, complete=lambda directory: None)
     with SignalGate() as gate:
         for each in runs:
             listener.status(f"run {done + 1} of {options.repeat}: {_label(each)}")

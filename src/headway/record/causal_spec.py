@@ -149,9 +149,12 @@ def parse_target(text: str) -> str:
     kind, colon, where = text.strip().partition(":")
     if text.strip() == "gc":
         return "gc"
-    fits = {"line": _LINE, "method": _METHOD, "lock": re.compile(_CLASS)}.get(kind)
-    if not colon or fits is None or fits.fullmatch(where) is None:
+    if kind == "lock" and colon:
         raise ValueError(
-            f"{text!r} is no target: write line:com.acme.Order:42, method:com.acme.Order.price, lock:com.acme.Pool or gc"
+            f"{text!r}: locks are not offered as targets yet, since nothing tells which thread holds one. Take the method that "
+            "holds it, method:CLASS.METHOD, or a line inside its critical section, line:CLASS:LINE"
         )
+    fits = {"line": _LINE, "method": _METHOD}.get(kind)
+    if not colon or fits is None or fits.fullmatch(where) is None:
+        raise ValueError(f"{text!r} is no target: write line:com.acme.Order:42, method:com.acme.Order.price or gc")
     return f"{kind}={where}"

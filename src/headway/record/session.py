@@ -56,7 +56,8 @@ class Listener:
     """Who is told what happens: `say` gets messages, `complete` each recording as soon as its tables are there.
 
     `failed` gets why a recording has no tables although its program ran to the end: the exit code is the program's all the
-    same. `progress` gets the share of finalising that is done, 0 to 1; `status` how far experiments are, now and then.
+    same. `progress` gets the share of finalising that is done, 0 to 1; `status` how far experiments are, now and then;
+    `tell` gets what is no warning but belongs to one.
     """
 
     say: Callable[[Notice], None] = lambda notice: None
@@ -64,6 +65,7 @@ class Listener:
     complete: Callable[[Path], None] = lambda directory: None
     progress: Callable[[float], None] = lambda share: None
     status: Callable[[str], None] = lambda text: None
+    tell: Callable[[str], None] = lambda text: None
 
 
 @dataclass(slots=True)
@@ -371,7 +373,7 @@ def _capture(plan: Plan, place: Place, mode: Mode, pid: int, listener: Listener)
     """Return what runs beside the program: it looks after experiments where there are any."""
     if plan.causal is None:
         return Capture(place.spool, mode, pid)
-    return CausalCapture(place.spool, pid, plan.causal, listener.say, listener.status)
+    return CausalCapture(place.spool, pid, plan.causal, listener.say, listener.status, listener.tell)
 
 
 def _start(plan: Plan, capture: Capture, place: Place, facts: _Facts) -> None:

@@ -34,6 +34,7 @@ CAUSAL_POINT = Table(
         Column("pair", "INTEGER", "which latency pair it belongs to; -1: none", nullable=True),
         Column("places", "INTEGER", "methods that count it; 0: its class was never loaded", nullable=True),
         Column("variation", "DOUBLE", "standard deviation / mean of its visits per second", nullable=True),
+        Column("last_hit_ns", "BIGINT", "when its visits were last seen to have grown", nullable=True),
     ),
 )
 

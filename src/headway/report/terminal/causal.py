@@ -89,12 +89,19 @@ def _names(lines: Sequence[Line]) -> str:
     return ", ".join(printable(line.line) for line in lines[:NAMES]) + more
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number with its noun: 1 run, 2 runs."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def _print_rest(result: Causal, console: Console, name: str, shown: int) -> None:
     more = sum(1 for line in result.lines if line.curves) - shown
     console.print()
     if more > 0:
         console.print(Text(f"{more} more: headway causal {printable(name)} --json"), soft_wrap=True)
-    lasted = f"{result.experiments} experiments in {duration(result.recorded_ns)}, {result.runs} runs"
+    lasted = (
+        f"{counted(result.experiments, 'experiment')} in {duration(result.recorded_ns)}, {counted(result.runs, 'run')}"
+    )
     console.print(Text(f"{lasted}. One line: headway causal {printable(name)} --line FILE:LINE"), soft_wrap=True)
 
 
