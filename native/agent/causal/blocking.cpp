@@ -5,6 +5,7 @@
 #include "agent/causal/blocking.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,6 +95,35 @@ Account* open_account(JNIEnv* jni, jthread thread, uint32_t tid) {
   return ledger().open(java_id, tid);
 }
 
+bool is_gone(uint32_t tid) {
+  char path[48];
+  snprintf(path, sizeof(path), "/proc/self/task/%u", tid);
+  return access(path, F_OK) != 0;
+}
+
+// Between two recordings nobody tells of threads that end. One that ends just now closes its account before its OS
+// thread is gone: so what is still open after that is nobody's.
+void close_ended() {
+  ledger().each([](Account& account) {
+    const uint64_t java_id = account.java_id.load(std::memory_order_acquire);
+    const uint32_t tid = account.tid.load(std::memory_order_relaxed);
+    if (tid == 0 || !is_gone(tid)) return;
+    if (account.java_id.load(std::memory_order_acquire) == java_id) ledger().close(account);
+  });
+}
+
+// What payments cost is told per recording.
+void clear_payments() {
+  uint32_t open = 0;
+  ledger().each([&open](Account& account) {
+    for (auto* sum : {&account.spun_ns, &account.slept_ns, &account.overslept_ns}) sum->store(0);
+    ++open;
+  });
+  late = 0;
+  threads_seen = open;
+  for (auto* sum : {&ended_spun_ns, &ended_slept_ns, &ended_overslept_ns}) sum->store(0);
+}
+
 // Those that began before the recording. 0: it ended meanwhile, or has not begun.
 void open_living(JNIEnv* jni) {
   jint count = 0;
@@ -162,6 +192,8 @@ bool start_blocking(JNIEnv* jni) noexcept {
   ledger().set_cores(cores());
   ledger().begin_experiment();
   recording_number.fetch_add(1);
+  close_ended();
+  clear_payments();
   open_living(jni);
   if (!install_hooks(jni, HookUse::kCausal)) return false;
   set_monitor_events(true, HookUse::kCausal);

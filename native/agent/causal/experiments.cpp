@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/causal/blocked_time.h"
 #include "agent/causal/causal.h"
 #include "agent/causal/core_waits.h"
 #include "agent/causal/ledger.h"
@@ -92,6 +93,8 @@ struct Experiments {
   std::atomic<uint64_t> epochs{0};  // odd: one ends just now
   std::atomic<int64_t> past_ns{0};  // delays of the epochs that have ended
   Counts counts;
+  std::atomic<int64_t> began_ns{0};  // the experiment
+  BlockedTime asleep;                // in its line
 };
 static_assert(std::atomic<Active>::is_always_lock_free);
 constinit Experiments self;
@@ -125,6 +128,14 @@ bool is_hit(const Active& active, const Sample& sample) {
   return is_line && active.line == sample.line && active.line != 0;
 }
 
+// What of a sample lies in the experiment, and what of that makes it shorter.
+BlockedTime::Part part_of(const Active& active, const Sample& sample) {
+  if (!sample.is_blocked) return {sample.weight_ns, sample.weight_ns};
+  if (ledger().experiment() != active.experiment) return {0, 0};
+  const int64_t to_ns = now_ns() - self.began_ns.load();
+  return self.asleep.add(active.experiment, to_ns - sample.weight_ns, to_ns);
+}
+
 // --- what is read at both ends of an experiment ----------------------------------------------------------------------
 
 struct Reading {
@@ -138,11 +149,12 @@ Reading read_points() {
   Reading reading;
   for (int attempt = 0; attempt < kSwiftTries; ++attempt) {
     reading.points.clear();
+    const int64_t first_ns = now_ns();
+    reading.delay_ns = epoch_delay_ns();  // before the time: no more can have been inserted than has passed
     reading.ns = now_ns();
-    reading.delay_ns = epoch_delay_ns();
     const uint32_t count = point_count();
     for (uint32_t point = 0; point < count; ++point) reading.points.push_back(visits(point));
-    if (now_ns() - reading.ns < kSwiftNs) break;
+    if (now_ns() - first_ns < kSwiftNs) break;
   }
   return reading;
 }
@@ -202,6 +214,7 @@ class Experiment {
     self.counts.clear();
     begin_ = read_points();
     begin_clock_ns_ = begin_.ns - inserted_ns();
+    self.began_ns = begin_.ns;
     active_.experiment = ledger().experiment();
     active_.is_on = 1;
     self.active = active_;
@@ -486,11 +499,14 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   self.counts.samples.fetch_add(1, std::memory_order_relaxed);
   self.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
   if (!is_hit(active, sample)) return;
-  const int64_t delay_ns = sample.weight_ns * active.speedup_pct / 100;
+  const BlockedTime::Part part = part_of(active, sample);
+  const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
   const int64_t now = now_ns();
-  const Stretch ran{now - sample.weight_ns, now};
+  const Stretch ran{now - part.own_ns, now};
   if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment, ran)) return;  // it is over
-  count_hit(sample.weight_ns);
+  const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
+  if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
+  count_hit(part.new_ns);
 }
 
 void collection_ended(int64_t pause_ns) noexcept {

@@ -104,6 +104,11 @@ class Ledger {
   // The thread's line would have been `delay_ns` faster: all others owe that. False: that experiment is over. `ran`:
   // the time that the sample stands for; a thread that waited in a part of it, whenever the sample came, owes the rest.
   bool hit(Account& account, int64_t delay_ns, uint32_t experiment, Stretch ran = {}) noexcept;
+  // It was in the line too while another thread's hit was: it would have been faster at the same time, and owes
+  // nothing.
+  void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept {
+    if (experiment_.load() == experiment) add_paid(account, ns);
+  }
   // All threads would have gone on earlier by that (a pause of the collector): nobody owes it.
   void excuse_all(int64_t delay_ns) noexcept { shared_.fetch_add(delay_ns, std::memory_order_relaxed); }
   // Whether anybody can owe anything: while not, times need not be taken.

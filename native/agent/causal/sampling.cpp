@@ -158,7 +158,9 @@ void sample_sleeping(const Sampling& self, Sampled& thread, void* ucontext, int6
   if (weight_ns == 0 || jni == nullptr || state == HotSpot::kInJava || is_waiting(*thread.account)) return;
   if (cpu_ns - thread.look.cpu_ns > kWakingNs) return;  // it has woken up meanwhile
   const StackPlace place = read_stack(thread.reader, jni, ucontext, target_method());
-  if (place.refused == kCollecting) return;  // it is not the line that makes it wait
+  // It is not the line that makes it wait: a collection, or, where no native method was called, a safepoint or the VM.
+  if (place.refused == kCollecting) return;
+  if (place.is_read && state != HotSpot::kInNative && !place.is_native) return;
   Sample sample = sample_of(place, weight_ns);
   sample.is_blocked = true;
   thread.look.sample = sample;
@@ -349,6 +351,8 @@ bool start_sampling(JNIEnv* jni) noexcept {
   self.out_of_scope_ns = 0;
   self.unread_ns = 0;
   self.without_timer = 0;
+  self.is_fault_told = false;
+  self.is_given_up_told = false;
   published.store(&self, std::memory_order_release);
   self.is_on.store(true, std::memory_order_release);
   // Threads that have an account already; later ones arm themselves.
@@ -377,7 +381,6 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
   Sampling& self = sampling();
   if (!self.is_on.load(std::memory_order_acquire)) return;
   CpuTimer timer = start_timer(tid);  // its first signal finds nobody yet, or comes later
-  if (timer.kind == CpuTimer::Kind::kNone) self.without_timer.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> guard(self.mutex);
   Sampled* const before = find(tid);
   const bool is_armed = before != nullptr && before->account == &account;
@@ -385,6 +388,7 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
     stop_timer(timer);
     return;
   }
+  if (timer.kind == CpuTimer::Kind::kNone) self.without_timer.fetch_add(1, std::memory_order_relaxed);
   if (before != nullptr) take_out(self, *before);  // a thread that ended while it was being armed
   Sampled* const thread = take_place(self);
   prepare_place(*thread, account, tid);

@@ -198,7 +198,9 @@ bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, u
     }
     return false;
   }
+  constexpr jint kNativeMethod = -3;  // as AsyncGetCallTrace gives it for a bytecode index
   place.is_read = true;
+  place.is_native = trace.frames[0].bci == kNativeMethod;
   place.frame = {};
   return !look_for_scope(trace, 0, target, place) && trace.count >= depth;
 }
@@ -213,6 +215,9 @@ const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept {
     return "it runs with -Xcheck:jni, which would print that a handler of signals was changed";
   }
   reader.find = find;
+  reader.faults = 0;
+  reader.threads_given_up = 0;
+  for (auto& count : reader.refused) count = 0;
   const char* test = getenv("HEADWAY_TEST_STACK_FAULT");
   reader.test_fault = test == nullptr ? 0 : static_cast<uint32_t>(strtoul(test, nullptr, 10));
   install_guard();

@@ -29,6 +29,7 @@ constexpr int kCollecting = 2;  // AsyncGetCallTrace's code while garbage is col
 struct StackPlace {
   FramePlace frame;  // innermost frame in scope
   bool is_read = false;
+  bool is_native = false;  // its innermost method is: it calls the system, or is about to
   bool in_target = false;  // `target` is among its frames
   int refused = 0;         // AsyncGetCallTrace's code, positive
 };

@@ -73,17 +73,27 @@ void tally(const Sample& sample) noexcept {
 }
 
 std::vector<Candidate> Recent::candidates(int64_t now_ns) {
-  const double kept = then_ns_ == 0 ? 0 : 1 / (1 + static_cast<double>(now_ns - then_ns_) / kForgetNs);
+  const int64_t elapsed_ns = then_ns_ == 0 ? 0 : now_ns - then_ns_;
+  const double kept = then_ns_ == 0 ? 0 : 1 / (1 + static_cast<double>(elapsed_ns) / kForgetNs);
   then_ns_ = now_ns;
   const uint32_t limit = line_limit();
   weights_ns_.resize(limit);
   seen_ns_.resize(limit);
+  asleep_ns_.resize(limit);
+  may_sleep_ns_.resize(limit, static_cast<int64_t>(kForgetNs));
   std::vector<Candidate> found;
   for (uint32_t line = kFirstLine; line < limit; ++line) {
-    const int64_t total_ns =
-        sums[line].running_ns.load(std::memory_order_relaxed) + sums[line].blocked_ns.load(std::memory_order_relaxed);
-    weights_ns_[line] = weights_ns_[line] * kept + static_cast<double>(total_ns - seen_ns_[line]);
-    seen_ns_[line] = total_ns;
+    const int64_t ran_ns = sums[line].running_ns.load(std::memory_order_relaxed);
+    const int64_t blocked_ns = sums[line].blocked_ns.load(std::memory_order_relaxed);
+    // However many threads sleep in a line at once, it can save no more than the time that passes; a long wait is told
+    // of only at its end, so what was not used counts for some seconds.
+    int64_t& may_sleep_ns = may_sleep_ns_[line];
+    may_sleep_ns = std::min(may_sleep_ns + elapsed_ns, static_cast<int64_t>(kForgetNs));
+    const int64_t slept_ns = std::min(blocked_ns - asleep_ns_[line], may_sleep_ns);
+    may_sleep_ns -= slept_ns;
+    asleep_ns_[line] = blocked_ns;
+    weights_ns_[line] = weights_ns_[line] * kept + static_cast<double>(ran_ns - seen_ns_[line] + slept_ns);
+    seen_ns_[line] = ran_ns;
     if (weights_ns_[line] >= 1) found.push_back({line, static_cast<int64_t>(weights_ns_[line])});
   }
   return found;

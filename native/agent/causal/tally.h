@@ -25,6 +25,8 @@ class Recent {
  private:
   std::vector<double> weights_ns_;
   std::vector<int64_t> seen_ns_;
+  std::vector<int64_t> asleep_ns_;     // up to here blocked time has been looked at
+  std::vector<int64_t> may_sleep_ns_;  // so much more of it counts
   int64_t then_ns_ = 0;
 };
 

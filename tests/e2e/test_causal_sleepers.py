@@ -1,0 +1,178 @@
+"""Threads that sleep, one by one or all at once, and what is left of a recording when the next one begins.
+
+Each bound here holds however slow the machine is: what an experiment may count is limited by its own length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from headway.record.jvm_options import agent_options
+from workloads import JAVAS, agent
+
+Note = dict[str, Any]
+SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Sleepers.java"
+JCMD = JAVAS["jdk17"].with_name("jcmd")
+POINT = "progress:" + quote("Visits=Sleepers.visited", safe="")
+PATIENCE_S = 150
+SPEEDUP_PCT = 50
+CROWD = 60
+
+
+def line_of(mark: str) -> int:
+    (number,) = (i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if line.endswith(f"// {mark}"))
+    return number
+
+
+class Program:
+    """Sleepers, asked a line at a time."""
+
+    def __init__(self, java: Path, classes: Path, sleepers: int, *jvm: str, **environment: str) -> None:
+        command = [str(java), *jvm, "-cp", str(classes), "Sleepers", str(sleepers)]
+        unset = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+        inherited = {name: value for name, value in os.environ.items() if name not in unset}
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env={**inherited, **environment},
+        )
+        self.answer("ready")
+
+    def answer(self, expected: str) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == expected + "\n"
+
+    def ask(self, request: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(request + "\n")
+        self.process.stdin.flush()
+        self.answer(request.split()[0])
+
+    def attach(self, text: str) -> None:
+        command = [str(JCMD), str(self.process.pid), "JVMTI.agent_load", str(agent()), f'"{text}"']
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+
+    def end(self) -> None:
+        out, err = self.process.communicate("end\n", timeout=PATIENCE_S)
+        assert (self.process.returncode, out, err) == (0, "", "")
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a class path with the program; its class files suit each JDK."""
+    out = tmp_path_factory.mktemp("classes")
+    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, SOURCE], check=True)
+    return out
+
+
+@pytest.fixture(params=JAVAS)
+def java(request: pytest.FixtureRequest) -> Path:
+    return JAVAS[request.param]
+
+
+def notes_of(spool: Path) -> list[Note]:
+    """Return what the JVM has noted so far; its last line may be half written while it runs."""
+    lines = [line for path in spool.glob("causal-*.jsonl") for line in path.read_text().splitlines(keepends=True)]
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def of(notes: list[Note], kind: str) -> list[Note]:
+    return [note for note in notes if note["t"] == kind]
+
+
+def wait_for(condition: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        meanwhile()
+
+
+def options(spool: Path, *spec: str) -> str:
+    spool.mkdir()
+    return agent_options(spool, causal=";".join([POINT, *spec]))
+
+
+def experiments_on(mark: str, java: Path, classes: Path, spool: Path, sleepers: int, request: str) -> None:
+    """Make a line faster until several experiments have found somebody asleep in it; check each."""
+    spec = (f"target:{quote(f'line=Sleepers:{line_of(mark)}', safe='')}", f"speedup:{SPEEDUP_PCT}", "experiment_ms:60")
+
+    def hit() -> list[Note]:
+        return [note for note in of(notes_of(spool), "experiment") if note["hits_ns"] > 0]
+
+    with Program(java, classes, sleepers, f"-agentpath:{agent()}={options(spool, *spec)}") as program:
+        wait_for(lambda: len(hit()) >= 5, lambda: program.ask(request))
+        program.end()
+    notes = notes_of(spool)
+    ids = [note["id"] for note in of(notes, "line") if note["line"] == line_of(mark)]
+    ran_ns = sum(cpu_ns for line, cpu_ns, *_ in of(notes, "profile")[-1]["lines"] if line in ids)
+    for note in of(notes, "experiment"):
+        # What threads run in that line besides is CPU time of its own.
+        assert note["delay_ns"] <= (note["dur_ns"] + ran_ns) * SPEEDUP_PCT / 100
+
+
+def test_a_line_that_many_threads_sleep_in_saves_no_more_than_the_time_that_passes(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    experiments_on("sleeps", java, classes, tmp_path / "s", 200, "work 50")
+
+
+def test_a_wait_that_began_before_the_experiment_counts_from_its_begin(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    experiments_on("waits", java, classes, tmp_path / "s", 0, "wait 400")
+
+
+def test_threads_that_ended_between_two_recordings_are_not_of_the_second(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    with Program(java, classes, 0) as program:
+        program.attach(options(tmp_path / "first", "speedup:0"))
+        program.ask(f"crowd {CROWD}")
+        program.attach("stop=1")
+        wait_for(lambda: bool(of(notes_of(tmp_path / "first"), "end")), lambda: program.ask("work 5"))
+        program.ask("disperse")
+        program.attach(options(tmp_path / "second", "speedup:0"))
+        program.ask("work 50")
+        program.attach("stop=1")
+        wait_for(lambda: bool(of(notes_of(tmp_path / "second"), "end")), lambda: program.ask("work 5"))
+        program.end()
+    first, second = (of(notes_of(tmp_path / name), "health")[-1] for name in ("first", "second"))
+    assert first["threads"] >= CROWD
+    assert 0 < second["threads"] < CROWD
+    assert second["threads_without_timer"] == 0
+    assert second["samples"] > 0
+
+
+def test_each_recording_tells_of_stacks_that_it_cannot_read(java: Path, classes: Path, tmp_path: Path) -> None:
+    with Program(java, classes, 0, HEADWAY_TEST_STACK_FAULT="1") as program:
+        for name in ("first", "second"):
+            program.attach(options(tmp_path / name, "speedup:0"))
+            program.ask("work 300")
+            program.attach("stop=1")
+            spool = tmp_path / name
+            wait_for(lambda spool=spool: bool(of(notes_of(spool), "end")), lambda: program.ask("work 5"))  # type: ignore[misc]
+        program.end()
+    for name in ("first", "second"):
+        notes = notes_of(tmp_path / name)
+        assert of(notes, "health")[-1]["faults"] >= 3
+        assert any("stacks are not read" in note["text"] for note in of(notes, "problem")), name
