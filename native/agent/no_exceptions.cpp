@@ -19,12 +19,18 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
   if (posix_memalign(&memory, static_cast<size_t>(alignment), bytes) != 0) abort();
   return memory;
 }
+void* operator new[](size_t bytes) { return operator new(bytes); }
+// Of std::stable_sort, which does without where there is none.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return malloc(bytes == 0 ? 1 : bytes); }
+void operator delete[](void* memory) noexcept { free(memory); }
+void operator delete[](void* memory, size_t) noexcept { free(memory); }
 void operator delete(void* memory) noexcept { free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 
 namespace std {
+const nothrow_t nothrow{};
 void __throw_length_error(const char*) { abort(); }
 void __throw_logic_error(const char*) { abort(); }
 void __throw_out_of_range_fmt(const char*, ...) { abort(); }

@@ -24,6 +24,7 @@
 #include "agent/causal/lines.h"
 #include "agent/causal/options.h"
 #include "agent/clock.h"
+#include "agent/old_glibc.h"
 
 namespace headway::agent::causal {
 namespace {
@@ -190,7 +191,7 @@ void on_signal(int, siginfo_t* info, void* ucontext) {
 int choose_signal() {
   sigset_t blocked;
   sigemptyset(&blocked);
-  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  set_signal_mask(SIG_SETMASK, nullptr, &blocked);
   for (const int number : kSignals) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || sigismember(&blocked, number) == 1) continue;

@@ -21,6 +21,7 @@
 
 #include "agent/agent.h"
 #include "agent/hotspot.h"
+#include "agent/old_glibc.h"
 
 namespace headway::agent::causal {
 namespace {
@@ -117,7 +118,7 @@ void on_fault(int number, siginfo_t* info, void* ucontext) {
     if (escape != nullptr && !is_safe_fetch(ucontext)) {
       state->escape.store(nullptr, std::memory_order_relaxed);
       // The mask that held where the fault was: siglongjmp does not restore it here.
-      pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(ucontext)->uc_sigmask, nullptr);
+      set_signal_mask(SIG_SETMASK, &static_cast<ucontext_t*>(ucontext)->uc_sigmask, nullptr);
       siglongjmp(*escape, 1);
     }
   }

@@ -13,6 +13,7 @@
 #include <atomic>
 
 #include "agent/id_table.h"
+#include "agent/old_glibc.h"
 
 // Older C libraries have no name for the thread that a signal goes to.
 #ifndef sigev_notify_thread_id
@@ -85,12 +86,12 @@ bool start_posix(CpuTimer& timer, uint32_t tid) {
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = timers.signal;
   event.sigev_notify_thread_id = static_cast<pid_t>(tid);
-  if (timer_create(clock_of(tid), &event, &timer.timer) != 0) return false;
+  if (!create_timer(clock_of(tid), event, timer.timer)) return false;
   timer.period_ns = period_of(tid);
   const timespec period{timer.period_ns / kSecond, timer.period_ns % kSecond};
   const itimerspec times{period, period};
-  if (timer_settime(timer.timer, 0, &times, nullptr) != 0) {
-    timer_delete(timer.timer);
+  if (!set_timer(timer.timer, times)) {
+    delete_timer(timer.timer);
     return false;
   }
   timer.kind = CpuTimer::Kind::kPosix;
@@ -124,7 +125,7 @@ CpuTimer start_timer(uint32_t tid) noexcept {
 }
 
 void stop_timer(CpuTimer& timer) noexcept {
-  if (timer.kind == CpuTimer::Kind::kPosix) timer_delete(timer.timer);
+  if (timer.kind == CpuTimer::Kind::kPosix) delete_timer(timer.timer);
   if (timer.kind == CpuTimer::Kind::kPerf) {
     close(timer.fd);
     timers.descriptors.fetch_sub(1, std::memory_order_relaxed);

@@ -13,7 +13,7 @@ struct CpuTimer {
   Kind kind = Kind::kNone;
   int64_t period_ns = 0;
   int fd = -1;
-  timer_t timer{};
+  int timer = 0;  // the kernel's number
 };
 
 // Finds out what this process may use. `signal`: must be a classic one, not a real-time signal: perf falls back to

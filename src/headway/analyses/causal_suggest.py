@@ -63,11 +63,15 @@ def suggestions(recording: Recording) -> list[Suggestion]:
     return sorted((each for each in found if each.hits_per_s <= _MOST_PER_S), key=_rank)
 
 
-def _rank(each: Suggestion) -> tuple[bool, float, float, str]:
-    """Return what to sort by. Of methods as steady as each other the rarer one is the unit of work, others are called by it."""
+def _rank(each: Suggestion) -> tuple[int, float, float, str]:
+    """Return what to sort by. Of methods as steady as each other the rarer one is the unit of work, others are called by it.
+
+    Too frequent is better than too rare: a method that is called once is none at all.
+    """
     least, most = _BEST_PER_S
+    fitness = 0 if least <= each.hits_per_s <= most else 1 if each.hits_per_s > most else 2
     unsteady = 9.0 if each.variation is None else round(each.variation, 1)
-    return not least <= each.hits_per_s <= most, unsteady, each.hits_per_s, each.where
+    return fitness, unsteady, each.hits_per_s, each.where
 
 
 def nothing_to_suggest(out_of_scope: Sequence[str]) -> Notice:
