@@ -189,6 +189,7 @@ void note_class_lines(jvmtiEnv* jvmti, jclass type, std::string_view name) noexc
   // This makes the jmethodIDs, without which AsyncGetCallTrace leaves a frame's method out.
   if (jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return;
   std::vector<MethodFacts> facts;
+  facts.reserve(static_cast<size_t>(std::max<jint>(count, 0)));
   for (jint i = 0; i < count; ++i) facts.push_back(facts_of(jvmti, methods[i]));
   free_jvmti(jvmti, methods);
   char* file = nullptr;

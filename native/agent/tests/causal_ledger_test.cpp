@@ -29,6 +29,7 @@ void all_hits_are_owed_once_by_each_other_thread() {
   Account* const witness = ledger.open(99, 99);
   const uint32_t experiment = ledger.begin_experiment();
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (Account* account : accounts) {
     threads.emplace_back([&ledger, account, experiment] {
       for (int64_t i = 0; i < kHits; ++i) ledger.hit(*account, 3, experiment);
