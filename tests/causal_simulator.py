@@ -228,9 +228,7 @@ class Machine:
         thread.sampled_ns = thread.paid_ns = 0
         thread.has_paid = False
         if thread.ops[thread.at][1] == virtual.line:
-            delay_ns = round(QUANTUM_NS * virtual.speedup)
-            ran = (0, 0) if "share hits" in virtual.without else (self.now_ns - QUANTUM_NS, self.now_ns)
-            self.ledger.hit(thread.number, delay_ns, self.ledger.experiment(), *ran)
+            self.ledger.hit(thread.number, round(QUANTUM_NS * virtual.speedup), self.ledger.experiment())
         self._settle(thread, "samples")
 
     def _settle(self, thread: _Thread, rule: str) -> bool:
@@ -246,8 +244,6 @@ class Machine:
         virtual = self._rules()
         if not self.ledger.is_in_debt(thread.number) or thread.paid_ns >= MOST_BEHIND_NS:
             return False
-        if "excuse woken" not in virtual.without:
-            self.ledger.excuse_waits(thread.number)
         if "excuse runnable" not in virtual.without:
             self.ledger.excuse(thread.number, *self._clocks(thread))
         owed = self.ledger.owed_ns(thread.number)

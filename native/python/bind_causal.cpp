@@ -32,10 +32,9 @@ class CausalLedger {
   uint32_t experiment() const { return ledger_.experiment(); }
   int64_t delay_ns() const { return ledger_.delay_ns(); }
   int64_t owed_ns(uint32_t thread) const { return ledger_.owed_ns(account(thread)); }
-  bool hit(uint32_t thread, int64_t delay_ns, uint32_t experiment, int64_t from_ns, int64_t to_ns) {
-    return ledger_.hit(account(thread), delay_ns, experiment, {from_ns, to_ns});
+  bool hit(uint32_t thread, int64_t delay_ns, uint32_t experiment) {
+    return ledger_.hit(account(thread), delay_ns, experiment);
   }
-  void excuse_waits(uint32_t thread) { ledger_.excuse_waits(account(thread)); }
   void excuse_all(int64_t delay_ns) { ledger_.excuse_all(delay_ns); }
   void pay(uint32_t thread, int64_t ns, uint32_t experiment) { ledger_.pay(account(thread), ns, experiment); }
   void excuse(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns) {
@@ -84,9 +83,7 @@ void bind_causal(nb::module_& m) {
       .def("experiment", &CausalLedger::experiment)
       .def("delay_ns", &CausalLedger::delay_ns)
       .def("owed_ns", &CausalLedger::owed_ns)
-      .def("hit", &CausalLedger::hit, nb::arg("thread"), nb::arg("delay_ns"), nb::arg("experiment"),
-           nb::arg("from_ns") = 0, nb::arg("to_ns") = 0)
-      .def("excuse_waits", &CausalLedger::excuse_waits)
+      .def("hit", &CausalLedger::hit)
       .def("excuse_all", &CausalLedger::excuse_all)
       .def("pay", &CausalLedger::pay)
       .def("excuse", &CausalLedger::excuse)

@@ -172,28 +172,6 @@ def test_threads_pay_at_their_samples_so_that_visits_on_the_way_come_when_they_r
     assert (error_ns <= bound_ns(VISITING, "x", 0.5)) == is_followed
 
 
-def barrier(long_ns: int, short_ns: int, rounds: int) -> Program:
-    """Two threads that wait for each other after each round."""
-    one: list[Op] = [("start", 2)]
-    other: list[Op] = []
-    for _ in range(rounds):
-        one += [("run", "x", long_ns), ("unpark", 2), ("park",)]
-        other += [("run", "y", short_ns), ("unpark", 1), ("park",)]
-    return Program({1: [*one, ("unpark", 2), ("join", 2)], 2: other}, cores=2)
-
-
-@pytest.mark.parametrize("speedup", [0.25, 0.5, 0.75, 1.0])
-def test_a_short_worker_limits_the_gain_where_rounds_are_as_short_as_sampling_periods(speedup: float) -> None:
-    program = barrier(1 * MS, MS // 2, 300)
-    whole = run(program).effective_ns
-    really = run_really(program, "x", speedup).effective_ns
-    virtually = run_virtually(program, Virtual("x", speedup)).effective_ns
-    assert abs(virtually - really) <= 0.06 * whole
-    if speedup > 0.5:  # a hit that comes while the short worker waits stands for time in which it ran, too
-        told = run_virtually(program, Virtual("x", speedup, without=frozenset({"share hits"}))).effective_ns
-        assert abs(told - really) > 0.2 * whole
-
-
 @pytest.mark.parametrize("is_followed", [True, False])
 def test_what_a_payer_oversleeps_is_to_its_credit(is_followed: bool) -> None:
     program = fork([[Z100], [("run", "x", 90 * MS)]], cores=2)

@@ -25,48 +25,19 @@ void raise(std::atomic<uint32_t>& value, uint32_t least) noexcept {
 
 Ledger& ledger() noexcept { return the_ledger; }
 
-namespace {
-
-// Zeros that take memory only where they are written to.
-void* map(size_t bytes) noexcept {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  madvise(at, bytes, MADV_NOHUGEPAGE);  // or the first account costs 2 MB
-  return at;
-}
-
-int64_t common_ns(const Stretch& one, const Stretch& other) noexcept {
-  return std::max<int64_t>(std::min(one.to_ns, other.to_ns) - std::max(one.from_ns, other.from_ns), 0);
-}
-
-// How much of `ran` a thread spent in waits. Of the part before those that are remembered it is taken to be as much.
-int64_t waited_ns(const RecentWaits& recent, const Stretch& ran) noexcept {
-  const uint32_t kept = std::min(recent.count, RecentWaits::kKept);
-  int64_t waited = 0;
-  int64_t known_from = ran.to_ns;
-  for (uint32_t i = 0; i < kept; ++i) {
-    waited += common_ns(recent.waits[i], ran);
-    known_from = std::min(known_from, recent.waits[i].from_ns);
-  }
-  const int64_t known = ran.to_ns - known_from;
-  if (recent.count <= RecentWaits::kKept || known_from <= ran.from_ns || known <= 0) return waited;
-  return part_of(ran.to_ns - ran.from_ns, std::min(waited, known), known);
-}
-
-}  // namespace
-
 bool Ledger::reserve() noexcept {
   if (accounts_ != nullptr) return true;
-  if (waits_ == nullptr) waits_ = static_cast<RecentWaits*>(map(size_t{kAccounts} * sizeof(RecentWaits)));
-  if (waits_ != nullptr) accounts_ = static_cast<Account*>(map(size_t{kAccounts} * sizeof(Account)));
-  return accounts_ != nullptr;
+  constexpr size_t kBytes = size_t{kAccounts} * sizeof(Account);
+  void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return false;
+  madvise(at, kBytes, MADV_NOHUGEPAGE);  // or the first account costs 2 MB
+  accounts_ = static_cast<Account*>(at);
+  return true;
 }
 
 void Ledger::release() noexcept {
   if (accounts_ != nullptr) munmap(accounts_, size_t{kAccounts} * sizeof(Account));
-  if (waits_ != nullptr) munmap(waits_, size_t{kAccounts} * sizeof(RecentWaits));
   accounts_ = nullptr;
-  waits_ = nullptr;
 }
 
 // --- threads ---------------------------------------------------------------------------------------------------------
@@ -93,7 +64,6 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
       sum->store(0, std::memory_order_relaxed);
     }
     for (auto& word : account.sampling) word.store(0, std::memory_order_relaxed);
-    waits_of(account) = {};
     raise(most_probes_, probe);
     raise(used_, (low + probe) % kAccounts + 1);
     account.java_id.store(java_id, std::memory_order_release);
@@ -151,40 +121,14 @@ int64_t Ledger::delay_ns() const noexcept {
   return std::max<int64_t>(delay - base_.load(std::memory_order_acquire), 0) + shared_.load(std::memory_order_relaxed);
 }
 
-bool Ledger::hit(Account& account, int64_t delay_ns, uint32_t experiment, Stretch ran) noexcept {
+bool Ledger::hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept {
   if (delay_ns <= 0) return true;
   int64_t delay = delay_.load();
   do {
     if (experiment_.load() != experiment) return false;
   } while (!delay_.compare_exchange_weak(delay, delay + delay_ns));
-  if (ran.to_ns > ran.from_ns) keep(account, delay, delay_ns, ran);
   add_paid(account, delay_ns);
   return true;
-}
-
-void Ledger::keep(const Account& account, int64_t at, int64_t delay_ns, Stretch ran) noexcept {
-  const uint64_t number = hit_count_.fetch_add(1, std::memory_order_relaxed) + 1;
-  Hit& hit = hits_[number % kHits];
-  hit.number.store(0);
-  hit.at.store(at);
-  hit.delay_ns.store(delay_ns);
-  hit.from_ns.store(ran.from_ns);
-  hit.to_ns.store(ran.to_ns);
-  hit.account.store(&account);
-  hit.number.store(number);
-}
-
-template <typename Act>
-void Ledger::each_hit(const Account& account, int64_t from, int64_t until, Act act) const noexcept {
-  for (const Hit& hit : hits_) {
-    const uint64_t number = hit.number.load();
-    const int64_t at = hit.at.load();
-    const int64_t delay_ns = hit.delay_ns.load();
-    const Stretch ran{hit.from_ns.load(), hit.to_ns.load()};
-    const Account* const who = hit.account.load();
-    if (number == 0 || hit.number.load() != number) continue;  // another one is being written here: it is a new one
-    if (who != &account && at >= from && at < until && ran.to_ns > ran.from_ns) act(delay_ns, ran);
-  }
 }
 
 // --- paying ----------------------------------------------------------------------------------------------------------
@@ -216,20 +160,6 @@ void Ledger::pay(Account& account, int64_t ns, uint32_t experiment) noexcept {
   if (experiment_.load(std::memory_order_acquire) != experiment) return;
   add_paid(account, ns);
   account.looked_owed -= ns;
-}
-
-// A hit that came after a wait, for time that lies partly in it.
-void Ledger::excuse_waits(Account& account) noexcept {
-  RecentWaits& recent = waits_of(account);
-  if (recent.count == 0) return;
-  const int64_t until = delay_.load(std::memory_order_acquire);
-  const int64_t from = std::max(recent.looked_at, base_.load(std::memory_order_acquire));
-  int64_t excused = 0;
-  each_hit(account, from, until, [&](int64_t delay_ns, const Stretch& ran) {
-    excused += part_of(delay_ns, waited_ns(recent, ran), ran.to_ns - ran.from_ns);
-  });
-  recent.looked_at = until;
-  if (excused > 0) add_paid(account, excused);
 }
 
 void Ledger::look(Account& account, const Clocks& now) noexcept {
@@ -303,16 +233,7 @@ bool Ledger::wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noex
     if (woken_ns != 0) now_ns = std::min(now_ns, woken_ns);
   }
   const int64_t base = base_.load(std::memory_order_acquire);
-  int64_t excused = std::max(until, base) - std::max(from, base);
-  // A hit that came in the wait may stand for time before it, too.
-  if (account.wait_from_ns != 0 && now_ns > account.wait_from_ns) {
-    RecentWaits& recent = waits_of(account);
-    recent.waits[recent.count++ % RecentWaits::kKept] = {account.wait_from_ns, now_ns};
-    each_hit(account, std::max(from, base), until, [&](int64_t delay_ns, const Stretch& ran) {
-      excused -= delay_ns - part_of(delay_ns, waited_ns(recent, ran), ran.to_ns - ran.from_ns);
-    });
-    recent.looked_at = until;
-  }
+  const int64_t excused = std::max(until, base) - std::max(from, base);
   if (excused > 0) add_paid(account, excused);
   if (account.wait_from_ns != 0 && now_ns > account.wait_from_ns) account.waited_ns += now_ns - account.wait_from_ns;
   return true;

@@ -53,20 +53,6 @@ struct alignas(256) Account {
   alignas(64) std::array<std::atomic<int64_t>, 8> sampling;
 };
 
-// A stretch of time; empty while nobody takes times (Ledger::has_delays).
-struct Stretch {
-  int64_t from_ns = 0;
-  int64_t to_ns = 0;
-};
-
-// The excused waits of a thread, the last few; the thread's own (and its signal handler's).
-struct RecentWaits {
-  static constexpr uint32_t kKept = 15;
-  std::array<Stretch, kKept> waits;
-  uint32_t count;     // in all
-  int64_t looked_at;  // G up to which hits were looked at for what of them falls into these waits
-};
-
 class Ledger {
  public:
   static constexpr uint32_t kAccounts = 1U << 15;  // half of it is always to be had
@@ -101,9 +87,8 @@ class Ledger {
   uint32_t experiment() const noexcept { return experiment_.load(std::memory_order_acquire); }
   // What everybody owes since the experiment began, collections included.
   int64_t delay_ns() const noexcept;
-  // The thread's line would have been `delay_ns` faster: all others owe that. False: that experiment is over. `ran`:
-  // the time that the sample stands for; a thread that waited in a part of it, whenever the sample came, owes the rest.
-  bool hit(Account& account, int64_t delay_ns, uint32_t experiment, Stretch ran = {}) noexcept;
+  // The thread's line would have been `delay_ns` faster: all others owe that. False: that experiment is over.
+  bool hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
   // It was in the line too while another thread's hit was: it would have been faster at the same time, and owes
   // nothing.
   void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept {
@@ -124,8 +109,6 @@ class Ledger {
   bool is_in_debt(Account& account) noexcept;
   // What it spent on paying. `experiment`: that it paid in; if that is over, it is forgotten.
   void pay(Account& account, int64_t ns, uint32_t experiment) noexcept;
-  // Takes from its debt what hits that came after its last waits stand for of the time in these waits.
-  void excuse_waits(Account& account) noexcept;
   // Takes from its debt what others' hits added while it was runnable without a CPU, and notes the clocks.
   void excuse(Account& account, const Clocks& now) noexcept;
   // Notes the clocks only: what has passed since the last look was paying.
@@ -146,23 +129,7 @@ class Ledger {
   const Account* accounts() const noexcept { return accounts_; }
 
  private:
-  // Of the hits of the last experiment's, the last few: what they stand for.
-  struct Hit {
-    std::atomic<uint64_t> number{0};  // 0: is being written
-    std::atomic<int64_t> at{0};       // G before it
-    std::atomic<int64_t> delay_ns{0};
-    std::atomic<int64_t> from_ns{0};
-    std::atomic<int64_t> to_ns{0};
-    std::atomic<const Account*> account{nullptr};
-  };
-  static constexpr size_t kHits = 64;
-
   void add_paid(Account& account, int64_t ns) noexcept;
-  void keep(const Account& account, int64_t at, int64_t delay_ns, Stretch ran) noexcept;
-  // Calls act(delay_ns, ran) for hits of other threads with from <= G < until.
-  template <typename Act>
-  void each_hit(const Account& account, int64_t from, int64_t until, Act act) const noexcept;
-  RecentWaits& waits_of(const Account& account) noexcept { return waits_[&account - accounts_]; }
 
   alignas(64) std::atomic<int64_t> delay_{1};  // G; 0 is "none" in accounts
   alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
@@ -174,9 +141,6 @@ class Ledger {
   std::atomic<uint32_t> most_probes_{0};  // so far: find() looks no further
   std::atomic<uint32_t> used_{0};         // places below this one
   Account* accounts_ = nullptr;
-  RecentWaits* waits_ = nullptr;
-  std::array<Hit, kHits> hits_{};
-  std::atomic<uint64_t> hit_count_{0};
 };
 
 static_assert(sizeof(Account) == 256);

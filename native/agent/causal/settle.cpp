@@ -103,7 +103,6 @@ namespace {
 // Returns what it tried to pay.
 int64_t settle_once(Account& account, int64_t most_ns) noexcept {
   const uint32_t experiment = ledger().experiment();
-  ledger().excuse_waits(account);
   const Clocks from = read_clocks();
   ledger().excuse(account, from);
   const int64_t owed_ns = std::min(ledger().owed_ns(account), most_ns);
