@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "agent/agent.h"
+#include "agent/boot_classes.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
 #include "agent/raw_monitor.h"
@@ -31,12 +32,6 @@ JNIEnv* this_jni() {
   void* env = nullptr;
   if (agent().vm == nullptr || agent().vm->GetEnv(&env, JNI_VERSION_1_8) != JNI_OK) return nullptr;
   return static_cast<JNIEnv*>(env);
-}
-
-bool no_exception(JNIEnv* jni) {
-  if (jni->ExceptionCheck() == JNI_FALSE) return true;
-  jni->ExceptionClear();
-  return false;
 }
 
 // --- the thread ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/boot_classes.h"
 #include "agent/causal/causal.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
@@ -79,7 +80,7 @@ std::string class_name(const char* signature) {
 }
 
 void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type) {
-  if (causal::prepare_point_class(jni, type) || prepare_hook_class(jni, type)) return;
+  if (prepare_boot_class(jni, type)) return;
   const Startup state = startup.load(std::memory_order_relaxed);
   if (state == Startup::kDone && !causal::is_on()) return;
   jobject loader = nullptr;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/boot_classes.h"
 #include "agent/causal/blocking.h"
 #include "agent/causal/causal.h"
 #include "agent/class_patch.h"
@@ -23,7 +24,6 @@
 namespace headway::agent {
 namespace {
 
-constexpr int kMostCopies = 10;        // of the hook class: one for each copy of this library in the JVM
 constexpr int kMostReinstalls = 1000;  // another agent that undoes us again and again wins in the end
 
 // A class that is retransformed, and the methods of it that show whether our call sites are still in.
@@ -44,8 +44,8 @@ struct Hooks {
       {{"java/util/concurrent/locks/LockSupport", kLockSupportSites, {"park", "unpark", "parkNanos", "parkUntil"}},
        {kSynchroniser, kOwnerSites, {"setExclusiveOwnerThread"}},
        {"java/lang/VirtualThread", kPinnedSites, {"parkOnCarrierThread"}}}};
-  std::string class_name;  // of the hook class, "jdk/internal/misc/HeadwayHook0"
-  jclass hook = nullptr;   // global reference
+  BootClass own{"jdk/internal/misc/HeadwayHook", kHookClassFile, {}};
+  jclass hook = nullptr;  // that class, once its fields are set up
   jfieldID on = nullptr;
   jfieldID causal = nullptr;
   jrawMonitorID lock = nullptr;  // one thread installs, removes or looks at a time
@@ -69,20 +69,6 @@ jrawMonitorID monitor() {
 bool failed(const char* problem) {
   hooks().problem = problem;
   return false;
-}
-
-bool no_exception(JNIEnv* jni) {
-  if (jni->ExceptionCheck() == JNI_FALSE) return true;
-  jni->ExceptionClear();
-  return false;
-}
-
-// A class of the boot loader that is loaded or can be, without initialising it and without asking any other loader.
-jclass boot_class(JNIEnv* jni, const char* name) {
-  using Find = jclass(JNICALL*)(JNIEnv*, const char*);
-  static const auto find = reinterpret_cast<Find>(libjvm_symbol("JVM_FindClassFromBootLoader"));
-  jclass type = find == nullptr ? nullptr : find(jni, name);
-  return no_exception(jni) ? type : nullptr;
 }
 
 // --- what the hook class calls ---------------------------------------------------------------------------------------
@@ -122,18 +108,8 @@ void JNICALL hook_unparks(JNIEnv*, jclass, jint target) { causal::waking(static_
 
 void JNICALL hook_releases(JNIEnv*, jclass) { causal::before_waking(); }
 
-JNINativeMethod native_method(const char* name, const char* descriptor, void* function) {
-  return {const_cast<char*>(name), const_cast<char*>(descriptor), function};
-}
-
-// RegisterNatives prints a warning for each method of a class of the JDK, unless a method of the JDK is what called the
-// native code that calls it. So it is done from the ClassPrepare event of the hook class's initialisation, which
-// Unsafe.ensureClassInitialized asks for.
-thread_local bool binding = false;
-thread_local bool bound = false;
-
-bool bind_natives(JNIEnv* jni, jclass type) {
-  const JNINativeMethod methods[] = {
+std::span<const JNINativeMethod> natives() {
+  static const JNINativeMethod methods[] = {
       native_method("begin", "(Ljava/lang/Object;IIII)J", reinterpret_cast<void*>(hook_begin)),
       native_method("end", "(JI)V", reinterpret_cast<void*>(hook_end)),
       native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
@@ -144,23 +120,10 @@ bool bind_natives(JNIEnv* jni, jclass type) {
       native_method("unparks", "(I)V", reinterpret_cast<void*>(hook_unparks)),
       native_method("releases", "()V", reinterpret_cast<void*>(hook_releases)),
   };
-  const bool done = jni->RegisterNatives(type, methods, std::size(methods)) == JNI_OK;
-  return no_exception(jni) && done;
+  return methods;
 }
 
 // --- the hook class --------------------------------------------------------------------------------------------------
-
-// The class file under another number. The name stands in its constant pool wherever it is used; a longer or shorter
-// one would move things.
-std::vector<jbyte> hook_class_file(const std::string& name) {
-  const std::string_view bytes(reinterpret_cast<const char*>(kHookClassFile), sizeof(kHookClassFile));
-  std::vector<jbyte> copy(bytes.begin(), bytes.end());
-  const std::string_view stem = std::string_view(name).substr(0, name.size() - 1);
-  for (size_t at = bytes.find(stem); at != std::string_view::npos; at = bytes.find(stem, at + 1)) {
-    copy[at + stem.size()] = name.back();
-  }
-  return copy;
-}
 
 // Unsafe.arrayBaseOffset(long[].class), which is an int in JDK 17 and a long in JDK 25. -1: neither.
 jlong array_base(JNIEnv* jni, jclass unsafe_type, jobject unsafe) {
@@ -177,63 +140,26 @@ jlong array_base(JNIEnv* jni, jclass unsafe_type, jobject unsafe) {
   return no_exception(jni) ? base : -1;
 }
 
-// Binds the natives of the hook class and initialises it: fields of the JDK that it needs and does not find are an
-// exception.
-bool initialise(JNIEnv* jni, jclass type) {
-  jclass unsafe_type = boot_class(jni, kUnsafe);
-  if (unsafe_type == nullptr) return failed("this JDK has no jdk.internal.misc.Unsafe");
-  jmethodID get = jni->GetStaticMethodID(unsafe_type, "getUnsafe", "()Ljdk/internal/misc/Unsafe;");
-  jmethodID prepare =
-      no_exception(jni) ? jni->GetMethodID(unsafe_type, "ensureClassInitialized", "(Ljava/lang/Class;)V") : nullptr;
-  if (!no_exception(jni) || prepare == nullptr) return failed("this JDK's Unsafe is built in another way");
-  jobject unsafe = jni->CallStaticObjectMethod(unsafe_type, get);
-  if (!no_exception(jni)) return failed("this JDK's Unsafe is built in another way");
-  jvmtiEnv* jvmti = agent().jvmti;
-  jthread thread = nullptr;
-  jvmti->GetCurrentThread(&thread);
-  binding = true;
-  bound = false;
-  jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_PREPARE, thread);
-  jni->CallVoidMethod(unsafe, prepare, type);
-  jvmti->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_PREPARE, thread);
-  binding = false;
-  if (!no_exception(jni)) return failed("this JDK's locks are built in another way");
-  if (!bound) return failed("the hook class's methods could not be bound");
-
-  const jlong longs_at = array_base(jni, unsafe_type, unsafe);
+bool set_up(JNIEnv* jni) {
+  Hooks& self = hooks();
+  const jclass type = self.own.type;
+  const TheUnsafe unsafe = the_unsafe(jni);
+  const jlong longs_at = unsafe.object == nullptr ? -1 : array_base(jni, unsafe.type, unsafe.object);
   jfieldID longs_field = no_exception(jni) ? jni->GetStaticFieldID(type, "longsAt", "J") : nullptr;
-  hooks().on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
-  hooks().causal = no_exception(jni) ? jni->GetStaticFieldID(type, "causal", "Z") : nullptr;
-  if (!no_exception(jni) || longs_at < 0 || hooks().on == nullptr || hooks().causal == nullptr)
-    return failed("the hook class could not be set up");
+  self.on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
+  self.causal = no_exception(jni) ? jni->GetStaticFieldID(type, "causal", "Z") : nullptr;
+  if (!no_exception(jni) || longs_at < 0 || self.on == nullptr || self.causal == nullptr) return false;
   jni->SetStaticLongField(type, longs_field, longs_at);
+  self.hook = type;
   return true;
 }
 
-// Puts a hook class of our own into the boot loader. One that is there already belongs to another copy of this library,
-// from an attach to a JVM that sees other files than its recorder; its natives can't be bound again without a warning.
 bool define_hook(JNIEnv* jni) {
   Hooks& self = hooks();
   if (self.hook != nullptr) return true;
-  std::string name(kHookClass);
-  std::replace(name.begin(), name.end(), '.', '/');
-  name += '0';
-  for (int copy = 0; copy < kMostCopies; ++copy) {
-    name.back() = static_cast<char>('0' + copy);
-    if (jclass taken = boot_class(jni, name.c_str())) {
-      jni->DeleteLocalRef(taken);
-      continue;
-    }
-    const std::vector<jbyte> bytes = hook_class_file(name);
-    jclass type = jni->DefineClass(name.c_str(), nullptr, bytes.data(), static_cast<jsize>(bytes.size()));
-    if (!no_exception(jni) || type == nullptr) return failed("the JVM refused the hook class");
-    if (!initialise(jni, type)) return false;
-    self.hook = static_cast<jclass>(jni->NewGlobalRef(type));
-    jni->DeleteLocalRef(type);
-    self.class_name = name;
-    return self.hook != nullptr || failed("no memory");
-  }
-  return failed("too many copies of the agent are in this JVM");
+  self.own.natives = natives();
+  if (const char* const problem = define_boot_class(jni, self.own)) return failed(problem);
+  return set_up(jni) || failed("the hook class could not be set up");
 }
 
 // --- the call sites --------------------------------------------------------------------------------------------------
@@ -353,16 +279,6 @@ void switch_hooks(JNIEnv* jni, bool on, HookUse use) noexcept {
   if (hooks().hook != nullptr) jni->SetStaticBooleanField(hooks().hook, field, on ? JNI_TRUE : JNI_FALSE);
 }
 
-bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept {
-  if (!binding) return false;
-  char* signature = nullptr;
-  if (agent().jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE) {
-    if (std::string_view(signature).find("HeadwayHook") != std::string_view::npos) bound = bind_natives(jni, type);
-    agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
-  }
-  return true;
-}
-
 void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject, const char* name, jobject,
                                 jint length, const unsigned char* bytes, jint* new_length, unsigned char** new_bytes) {
   if (!retransforming || redefined == nullptr || name == nullptr) {  // of no interest here
@@ -371,7 +287,7 @@ void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobj
   }
   for (Target& target : hooks().targets) {
     if (std::strcmp(name, target.name) != 0) continue;
-    const Patch patch = redirect_calls({bytes, static_cast<size_t>(length)}, target.sites, hooks().class_name);
+    const Patch patch = redirect_calls({bytes, static_cast<size_t>(length)}, target.sites, hooks().own.name);
     target.outcome = patch.outcome;
     if (patch.outcome != PatchOutcome::kPatched) return;
     unsigned char* copy = nullptr;

@@ -13,8 +13,6 @@ const char* hooks_problem() noexcept;
 // The off-switch: whether the hook class records anything, or tells the causal profiler. Works at once, at any time, on
 // any thread.
 void switch_hooks(JNIEnv* jni, bool on, HookUse use = HookUse::kLocks) noexcept;
-// Part of the ClassPrepare event. True: the class is prepared on behalf of hooks.cpp, and of no interest to others.
-bool prepare_hook_class(JNIEnv* jni, jclass type) noexcept;
 // JVMTI's ClassFileLoadHook; enabled only while hooks.cpp itself retransforms.
 void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv* jni, jclass redefined, jobject loader, const char* name,
                                 jobject domain, jint length, const unsigned char* bytes, jint* new_length,

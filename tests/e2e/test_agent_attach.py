@@ -93,8 +93,9 @@ def printed(output: Path) -> tuple[int, bytes]:
 
 
 def brief_numbers(path: Path) -> list[int]:
+    """One each: a thread that begins just as the agent comes is announced twice, alike."""
     spool = read_agent_spool(path)
-    return sorted(int(start.name.removeprefix("brief-")) for start in spool.starts if start.name.startswith("brief-"))
+    return sorted({int(start.name.removeprefix("brief-")) for start in spool.starts if start.name.startswith("brief-")})
 
 
 def wait_for_rounds(pid: int, spool: Path) -> None:

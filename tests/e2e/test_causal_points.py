@@ -5,6 +5,7 @@ The program does what the test asks on its standard input, so every count is exa
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -15,11 +16,12 @@ from urllib.parse import quote
 
 import pytest
 
+from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
+from asked_program import line_of as line_of_program
 from workloads import JAVAS, ROOT, agent
 
-SOURCE = ROOT / "tests" / "programs" / "PointVisits.java"
+SOURCE = PROGRAMS / "PointVisits.java"
 BIN = JAVAS["jdk17"].parent
-PATIENCE_S = 120
 ROUNDS = 20_000
 Note = dict[str, Any]
 
@@ -39,11 +41,6 @@ def class_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     javac = [str(BIN / "javac"), "--release", "17", "-g", "-cp", str(jar), "-d", str(classes), str(SOURCE)]
     subprocess.run(javac, check=True)
     return f"{classes}:{jar}"
-
-
-def line_of(word: str) -> int:
-    (found,) = (i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if line.endswith(f"// {word}"))
-    return found
 
 
 def options(spool: Path, *pairs: tuple[str, str]) -> str:
@@ -69,41 +66,18 @@ def counts(notes: list[Note]) -> dict[str, int]:
     return {names[point]: count for point, count in hits}
 
 
-class Program:
-    """PointVisits, asked a line at a time."""
+line_of = functools.partial(line_of_program, "PointVisits")
+
+
+class Program(AskedProgram):
+    """PointVisits, which answers in JSON."""
 
     def __init__(self, java: Path, class_path: str, *jvm: str) -> None:
-        command = [str(java), *jvm, "-cp", class_path, "PointVisits"]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-        )
-        self.answer()
+        super().__init__(java, class_path, *jvm, "PointVisits")
 
-    def answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+    def asked(self, request: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self.ask(request))
         return answer
-
-    def ask(self, request: str) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        self.process.stdin.write(request + "\n")
-        self.process.stdin.flush()
-        return self.answer()
-
-    def attach(self, text: str) -> None:
-        command = [str(BIN / "jcmd"), str(self.process.pid), "JVMTI.agent_load", str(agent()), f'"{text}"']
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
-
-    def end(self) -> None:
-        out, err = self.process.communicate("end\n", timeout=PATIENCE_S)
-        assert (self.process.returncode, out, err) == (0, "", "")
-
-    def __enter__(self) -> Program:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 def test_every_visit_is_counted_whatever_kind_of_place_it_is(java: Path, class_path: str, tmp_path: Path) -> None:
@@ -128,7 +102,7 @@ def test_every_visit_is_counted_whatever_kind_of_place_it_is(java: Path, class_p
     }
     spec = [*points(*expected), ("speedup", "0")]
     with Program(java, class_path, f"-agentpath:{agent()}={options(tmp_path / 's', *spec)}") as program:
-        assert program.ask(f"work {ROUNDS}")["handled"] == 4 * ROUNDS
+        assert program.asked(f"work {ROUNDS}")["handled"] == 4 * ROUNDS
         program.end()
     found = counts(notes_of(tmp_path / "s"))
     assert found.pop("orders", 0) == found.pop("items", 0) == 4 * ROUNDS
@@ -138,7 +112,7 @@ def test_every_visit_is_counted_whatever_kind_of_place_it_is(java: Path, class_p
 def test_a_pair_counts_what_begins_and_what_ends(java: Path, class_path: str, tmp_path: Path) -> None:
     spec = [("latency", "wait=PointVisits.locked,PointVisits.block"), ("speedup", "0")]
     with Program(java, class_path, f"-agentpath:{agent()}={options(tmp_path / 's', *spec)}") as program:
-        program.ask(f"work {ROUNDS}")
+        program.asked(f"work {ROUNDS}")
         program.end()
     notes = notes_of(tmp_path / "s")
     kinds = {note["id"]: (note["name"], note["kind"], note["latency"]) for note in notes if note["t"] == "point"}
@@ -154,13 +128,13 @@ def test_a_pair_counts_what_begins_and_what_ends(java: Path, class_path: str, tm
 def test_points_come_into_a_running_program_leave_it_and_come_back(java: Path, class_path: str, tmp_path: Path) -> None:
     places = ["PointVisits.Desk.handle", f"PointVisits:{line_of('in-lambda')}"]
     with Program(java, class_path) as program:
-        program.ask("work 100")
+        program.asked("work 100")
         for number, rounds in enumerate((ROUNDS, 2 * ROUNDS)):
             spool = tmp_path / str(number)
             program.attach(options(spool, *points(*places), ("speedup", "0")))
-            program.ask(f"work {rounds}")
+            program.asked(f"work {rounds}")
             program.attach("stop=1")
-            program.ask("work 777")  # counted by nobody
+            program.asked("work 777")  # counted by nobody
             found = counts(notes_of(spool))
             assert found == {**dict.fromkeys(places, 4 * rounds), "orders": 4 * rounds, "items": 4 * rounds}
         program.end()
@@ -182,7 +156,7 @@ def test_what_fits_nothing_is_told_of_within_seconds_with_what_is_near(
     with Program(
         java, class_path, f"-agentpath:{agent()}={options(spool, *points(*wrong), ('speedup', '0'))}"
     ) as program:
-        program.ask("work 1")
+        program.asked("work 1")
         near: dict[str, Note] = {}
         while len(near) < len(wrong) and time.monotonic() - began_s < PATIENCE_S:
             time.sleep(0.05)
@@ -199,15 +173,15 @@ def test_the_end_of_the_stack_inside_synchronized_code_is_the_programs_as_ever(
     spec = [*points("PointVisits.deep"), ("speedup", "0")]
     with Program(java, class_path, "-Xss512k", f"-agentpath:{agent()}={options(tmp_path / 's', *spec)}") as program:
         for _ in range(20):
-            program.ask("deep")
-        program.ask(f"work {ROUNDS}")
+            program.asked("deep")
+        program.asked(f"work {ROUNDS}")
         program.end()
     assert counts(notes_of(tmp_path / "s"))["PointVisits.deep"] > 20
 
 
 def test_candidates_are_counted_as_often_as_they_are_entered(java: Path, class_path: str, tmp_path: Path) -> None:
     with Program(java, class_path, f"-agentpath:{agent()}={options(tmp_path / 's', ('suggest', '1'))}") as program:
-        program.ask("work 500")
+        program.asked("work 500")
         program.end()
     notes = notes_of(tmp_path / "s")
     found = counts(notes)
@@ -221,5 +195,5 @@ def test_candidates_are_counted_as_often_as_they_are_entered(java: Path, class_p
 
 def test_without_the_agent_the_points_of_the_api_do_nothing(java: Path, class_path: str) -> None:
     with Program(java, class_path) as program:
-        assert program.ask("work 100")["handled"] == 400
+        assert program.asked("work 100")["handled"] == 400
         program.end()

@@ -5,8 +5,8 @@ Each bound here holds however slow the machine is: what an experiment may count 
 
 from __future__ import annotations
 
+import functools
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -16,65 +16,30 @@ from urllib.parse import quote
 
 import pytest
 
+from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
+from asked_program import line_of as line_of_program
 from headway.record.jvm_options import agent_options
 from workloads import JAVAS, agent
 
 Note = dict[str, Any]
-SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Sleepers.java"
-JCMD = JAVAS["jdk17"].with_name("jcmd")
+SOURCE = PROGRAMS / "Sleepers.java"
 POINT = "progress:" + quote("Visits=Sleepers.visited", safe="")
-PATIENCE_S = 150
 SPEEDUP_PCT = 50
 CROWD = 60
 
 
-def line_of(mark: str) -> int:
-    (number,) = (i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if line.endswith(f"// {mark}"))
-    return number
+line_of = functools.partial(line_of_program, "Sleepers")
 
 
-class Program:
-    """Sleepers, asked a line at a time."""
+class Program(AskedProgram):
+    """Sleepers, which says back what it was asked."""
 
     def __init__(self, java: Path, classes: Path, sleepers: int, *jvm: str, **environment: str) -> None:
-        command = [str(java), *jvm, "-cp", str(classes), "Sleepers", str(sleepers)]
-        unset = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
-        inherited = {name: value for name, value in os.environ.items() if name not in unset}
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            env={**inherited, **environment},
-        )
-        self.answer("ready")
+        super().__init__(java, classes, *jvm, "Sleepers", sleepers, **environment)
+        assert self.ready == "ready"
 
-    def answer(self, expected: str) -> None:
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == expected + "\n"
-
-    def ask(self, request: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(request + "\n")
-        self.process.stdin.flush()
-        self.answer(request.split()[0])
-
-    def attach(self, text: str) -> None:
-        command = [str(JCMD), str(self.process.pid), "JVMTI.agent_load", str(agent()), f'"{text}"']
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
-
-    def end(self) -> None:
-        out, err = self.process.communicate("end\n", timeout=PATIENCE_S)
-        assert (self.process.returncode, out, err) == (0, "", "")
-
-    def __enter__(self) -> Program:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+    def tell(self, request: str) -> None:
+        assert self.ask(request) == request.split()[0]
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +79,17 @@ def options(spool: Path, *spec: str) -> str:
 
 def experiments_on(mark: str, java: Path, classes: Path, spool: Path, sleepers: int, request: str) -> None:
     """Make a line faster until several experiments have found somebody asleep in it; check each."""
-    spec = (f"target:{quote(f'line=Sleepers:{line_of(mark)}', safe='')}", f"speedup:{SPEEDUP_PCT}", "experiment_ms:60")
+    spec = (
+        f"target:{quote(f'line=Sleepers:{line_of(mark)}', safe='')}",
+        f"speedup:{SPEEDUP_PCT}",
+        "experiment_ms:60",
+    )
 
     def hit() -> list[Note]:
         return [note for note in of(notes_of(spool), "experiment") if note["hits_ns"] > 0]
 
     with Program(java, classes, sleepers, f"-agentpath:{agent()}={options(spool, *spec)}") as program:
-        wait_for(lambda: len(hit()) >= 5, lambda: program.ask(request))
+        wait_for(lambda: len(hit()) >= 5, lambda: program.tell(request))
         program.end()
     notes = notes_of(spool)
     ids = [note["id"] for note in of(notes, "line") if note["line"] == line_of(mark)]
@@ -147,14 +116,14 @@ def test_threads_that_ended_between_two_recordings_are_not_of_the_second(
 ) -> None:
     with Program(java, classes, 0) as program:
         program.attach(options(tmp_path / "first", "speedup:0"))
-        program.ask(f"crowd {CROWD}")
+        program.tell(f"crowd {CROWD}")
         program.attach("stop=1")
-        wait_for(lambda: bool(of(notes_of(tmp_path / "first"), "end")), lambda: program.ask("work 5"))
-        program.ask("disperse")
+        wait_for(lambda: bool(of(notes_of(tmp_path / "first"), "end")), lambda: program.tell("work 5"))
+        program.tell("disperse")
         program.attach(options(tmp_path / "second", "speedup:0"))
-        program.ask("work 50")
+        program.tell("work 50")
         program.attach("stop=1")
-        wait_for(lambda: bool(of(notes_of(tmp_path / "second"), "end")), lambda: program.ask("work 5"))
+        wait_for(lambda: bool(of(notes_of(tmp_path / "second"), "end")), lambda: program.tell("work 5"))
         program.end()
     first, second = (of(notes_of(tmp_path / name), "health")[-1] for name in ("first", "second"))
     assert first["threads"] >= CROWD
@@ -167,10 +136,10 @@ def test_each_recording_tells_of_stacks_that_it_cannot_read(java: Path, classes:
     with Program(java, classes, 0, HEADWAY_TEST_STACK_FAULT="1") as program:
         for name in ("first", "second"):
             program.attach(options(tmp_path / name, "speedup:0"))
-            program.ask("work 300")
+            program.tell("work 300")
             program.attach("stop=1")
             spool = tmp_path / name
-            wait_for(lambda spool=spool: bool(of(notes_of(spool), "end")), lambda: program.ask("work 5"))  # type: ignore[misc]
+            wait_for(lambda spool=spool: bool(of(notes_of(spool), "end")), lambda: program.tell("work 5"))  # type: ignore[misc]
         program.end()
     for name in ("first", "second"):
         notes = notes_of(tmp_path / name)

@@ -169,7 +169,5 @@ bool points_want_class_files() noexcept;
 // Part of that event. True: the class has got new bytes.
 bool insert_points(const char* name, jclass redefined, jint length, const unsigned char* bytes, jint* new_length,
                    unsigned char** new_bytes) noexcept;
-// Part of ClassPrepare, first of all: our hook class, of no interest to others.
-bool prepare_point_class(JNIEnv* jni, jclass type) noexcept;
 
 }  // namespace headway::agent::causal

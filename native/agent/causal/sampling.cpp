@@ -83,17 +83,6 @@ ReaderState* find_reader(uint32_t tid) {
 
 // --- the handler -----------------------------------------------------------------------------------------------------
 
-uintptr_t program_counter(const void* ucontext) {
-  const auto* context = static_cast<const ucontext_t*>(ucontext);
-#if defined(__x86_64__)
-  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return context->uc_mcontext.pc;
-#else
-  return 0;
-#endif
-}
-
 // Of the calling thread. GetEnv reads a thread-local variable of libjvm's, which this thread has had from its begin.
 JNIEnv* find_jni(const Sampling& self, Sampled& thread) {
   JNIEnv* jni = thread.jni.load(std::memory_order_relaxed);

@@ -67,17 +67,6 @@ constinit Reader reader;
 
 // --- the guard -------------------------------------------------------------------------------------------------------
 
-uintptr_t program_counter(const void* ucontext) {
-  const auto* context = static_cast<const ucontext_t*>(ucontext);
-#if defined(__x86_64__)
-  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return context->uc_mcontext.pc;
-#else
-  return 0;
-#endif
-}
-
 bool is_safe_fetch(const void* ucontext) {
   const uintptr_t pc = program_counter(ucontext);
   if (pc < 4096) return false;  // a jump to nowhere: there is no code to look at
@@ -207,6 +196,17 @@ bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, u
 }
 
 }  // namespace
+
+uintptr_t program_counter(const void* ucontext) noexcept {
+  const auto* context = static_cast<const ucontext_t*>(ucontext);
+#if defined(__x86_64__)
+  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return context->uc_mcontext.pc;
+#else
+  return 0;
+#endif
+}
 
 const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept {
   reader.get_call_trace = nullptr;

@@ -25,6 +25,9 @@ const char* prepare_reader(ReaderState* (*find)(uint32_t tid)) noexcept;
 // Takes the guard out, if nobody has put another handler in front of it.
 void release_reader() noexcept;
 
+// [signal] Where the signal met its thread; 0 on machines that we do not know.
+uintptr_t program_counter(const void* ucontext) noexcept;
+
 constexpr int kCollecting = 2;  // AsyncGetCallTrace's code while garbage is collected
 struct StackPlace {
   FramePlace frame;  // innermost frame in scope
