@@ -7,7 +7,7 @@ in an experiment are drawn about time / visit_ns with variance `dispersion` time
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,23 @@ def joined(made: Made, each: Sequence[Data]) -> Data:
     tables = [{**data.columns, "run": np.full(data.count, run)} for run, data in enumerate(each)]
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     return assembled(made, together, np.concatenate([data.measures[0].visits for data in each]))
+
+
+def whole_runs(share: float, runs: int, seed: int) -> Data:
+    """Return a recording end-to-end: every other run has a line of this share made faster; times vary by 5 percent."""
+    made = Made({"one": serial(share)}, pairs=runs // 2, seed=seed)
+    table, _ = columns(made)
+    count = len(table["run"])
+    speedup = np.zeros(count, dtype=np.int64)
+    speedup[1::2] = [(100, 50, 75, 25)[at % 4] for at in range(runs // 2)]
+    noise = np.exp(0.05 * np.random.default_rng((seed, 1)).standard_normal(count))
+    effective_ns = (5e9 * (1 - share * speedup / 100) * noise).astype(np.int64)
+    delay_ns = speedup * 10_000_000
+    table |= {"run": np.arange(count), "experiment": np.zeros(count, dtype=np.int64), "speedup_pct": speedup}
+    table |= {"effective_ns": effective_ns, "delay_ns": delay_ns, "dur_ns": effective_ns + delay_ns}
+    data = assembled(made, table, np.ones(count))
+    measured = Measured("whole run", "run", np.ones(count), effective_ns.astype(float))
+    return replace(data, mode="end-to-end", measures=(measured,))
 
 
 def write(path: Path, data: Data, **more: Mapping[str, Sequence[Any]]) -> Path:

@@ -19,7 +19,7 @@ from headway.analyses.causal_data import Data
 from headway.analyses.causal_pairs import pairs, usable
 from headway.analyses.causal_types import Causal, Line
 from headway.report.causal_json import causal_json
-from made_causal import Made, assembled, columns, data_of, harmful, joined, parallel, serial
+from made_causal import Made, assembled, columns, data_of, harmful, joined, parallel, serial, whole_runs
 
 EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.2)}
 RECORDINGS = 30
@@ -75,6 +75,52 @@ def test_of_lines_that_give_nothing_at_most_one_recording_in_twenty_names_one() 
         for seed in range(RECORDINGS)
     ]
     assert np.mean(named) <= 0.05
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_luck_in_few_visits_makes_no_line_seem_better(share: float) -> None:
+    speedups = tuple(range(5, 101, 5))  # an experiment each, so that single ones have weight
+    errors = []
+    for seed in range(2 * RECORDINGS):
+        made = Made({"one": serial(share)}, pairs=20, visit_ns=250e6 / 8, speedups=speedups, seed=seed)
+        slope = _result(made).lines[0].slope
+        assert slope is not None
+        errors.append(slope - share)
+    assert abs(np.mean(errors)) < 2 * np.std(errors) / math.sqrt(len(errors))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("runs", [12, 20])
+def test_whole_runs_have_intervals_that_hold_the_truth_and_few_false_findings(runs: int, share: float) -> None:
+    points, slopes, found = [], [], []
+    for seed in range(2 * RECORDINGS):
+        line = analyse(whole_runs(share, runs, seed), "made.headway").lines[0]
+        assert line.curve is not None
+        assert line.curve.slope_low is not None
+        assert line.curve.slope_high is not None
+        for point in line.points:
+            assert point.low_pct is not None
+            assert point.high_pct is not None
+            points.append(point.low_pct <= share * point.virtual_speedup_pct <= point.high_pct)
+        slopes.append(line.curve.slope_low <= share <= line.curve.slope_high)
+        found.append(line.significant)
+    assert np.mean(points) >= 0.92
+    assert np.mean(slopes) >= 0.92
+    assert np.mean(found) <= 0.05 if share == 0 else all(found)
+
+
+def test_a_run_too_short_to_know_its_noise_outweighs_no_longer_one() -> None:
+    made = [Made({"one": serial(0.5)}, pairs=100, speedups=(25, 50), seed=1)]
+    made.append(replace(made[0], pairs=1, speedups=(100,), seed=2))
+    alone, short = (data_of(one) for one in made)
+    visits = short.measures[0].visits.copy()
+    visits[1] /= 4  # by bad luck
+    both = joined(made[0], [alone, replace(short, measures=(replace(short.measures[0], visits=visits),))])
+    lines = [analyse(data, "made.headway").lines[0] for data in (alone, both)]
+    assert [len(line.points) for line in lines] == [2, 3]
+    assert lines[0].slope is not None
+    assert lines[1].slope is not None
+    assert abs(lines[1].slope - lines[0].slope) < 0.1 * abs(lines[1].points[-1].program_speedup_pct / 100 - 0.5)
 
 
 def test_a_drift_of_the_whole_program_biases_nothing() -> None:

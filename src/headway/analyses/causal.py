@@ -136,9 +136,10 @@ def _lines(data: Data, use: NDArray[np.bool_], running: NDArray[np.bool_]) -> tu
     compared, known = causal_pairs.pairs(data, use)
     tried = sorted(set(data.columns["line"][compared.treated].tolist()) & set(data.lines))
     fits: dict[tuple[int, int], tuple[Fit, Pairs]] = {}
+    groups = causal_pairs.neighbourhoods(data)
     measures = tuple(_spread(data, measured, compared, known) for measured in data.measures)
     for number, measured in enumerate(measures):
-        rates = causal_noise.local_rates(measured, known, data.columns["run"])
+        rates = causal_noise.local_rates(measured, compared, known, groups)
         quiet = causal_noise.residuals(known, measured, rates, 1.0)
         for line in tried:
             mine = compared.of(data.columns["line"][compared.treated] == line)
@@ -162,7 +163,7 @@ def _spread(data: Data, measured: Measured, compared: Pairs, known: Pairs) -> Me
         return measured
     columns = data.columns
     spread = (columns["dur_ns"] / np.maximum(columns["effective_ns"], 1)) ** 2.0
-    rates = causal_noise.local_rates(measured, known, columns["run"])
+    rates = causal_noise.local_rates(measured, compared, known, causal_pairs.neighbourhoods(data))
     ratio = np.ones(len(compared.treated))
     for line in set(columns["line"][compared.treated].tolist()):
         at = columns["line"][compared.treated] == line

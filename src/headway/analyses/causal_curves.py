@@ -7,7 +7,8 @@ Method     per virtual speedup the ratio of effective times per visit, pooled ov
            Program speedup = (1 - ratio) x the share of time in which the line runs at all (`causal_phases`), as Coz has it.
            Intervals: every experiment's visits are drawn anew (residual bootstrap, `causal_noise`); a baseline that two
            comparisons share is drawn once for both. Percentiles, stretched for few residuals as in `uncertainty`.
-           Slope: weighted least squares through the origin, weights 1 / variance. Shape: the same with a knee, y = b min(s, k).
+           Slope: weighted least squares through the origin, weights 1 / variance; the variance is that expected from the fitted
+           curve (`_weights`). Shape: the same with a knee, y = b min(s, k).
 Assumes    comparisons with one virtual speedup have one true ratio.
 Wrong when that is not so (phases): then the ratio is the mean over where experiments took place, and is scaled to the whole.
 """
@@ -15,7 +16,7 @@ Wrong when that is not so (phases): then the ratio is the mean over where experi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.causal_noise import residuals, terms
@@ -45,11 +46,13 @@ _MOST = 3.0
 class Fit:
     """A line's effect in fractions: `speedups` (virtual, ascending) and `gains` (program); `drawn` are gains of resamples.
 
-    `drawn` is None where nothing is known of the noise. `stretch` widens percentiles for few residuals.
+    `weights` are 1 / variance of the gains. `drawn` is None where nothing is known of the noise; weights have no unit then.
+    `stretch` widens percentiles for few residuals.
     """
 
     speedups: Floats
     gains: Floats
+    weights: Floats
     drawn: Floats | None
     degrees: float
     stretch: float
@@ -99,9 +102,18 @@ def own_residuals(
     """
     import numpy as np
 
-    treated = speedup_pct[pairs.treated]
     if not len(fitted[0]):
         return np.zeros(0)
+    return residuals(pairs, measured, rates, _curve_ratios(pairs, measured, speedup_pct, fitted)[0])
+
+
+def _curve_ratios(
+    pairs: Pairs, measured: Measured, speedup_pct: NDArray[np.int64], fitted: tuple[list[int], Floats]
+) -> tuple[Floats, Floats]:
+    """Return the ratios of the straight or bent curve, per comparison and per virtual speedup of `fitted`."""
+    import numpy as np
+
+    treated = speedup_pct[pairs.treated]
     under = terms(pairs, measured.visits, measured.time_ns).under
     if measured.spread is not None:
         under = under / measured.spread[pairs.treated]
@@ -109,8 +121,10 @@ def own_residuals(
     at = np.array(fitted[0]) / 100
     _, rise, misfit = _bent(at, weights, (1 - fitted[1])[None, :])
     knee = int(np.argmin(misfit[0]))
-    ratio = 1 - rise[0, knee] * np.minimum(treated / 100, at[knee])
-    return residuals(pairs, measured, rates, np.maximum(ratio, _LEAST_RATIO))
+    each, every = (
+        np.maximum(1 - rise[0, knee] * np.minimum(speedups, at[knee]), _LEAST_RATIO) for speedups in (treated / 100, at)
+    )
+    return each, every
 
 
 PARAMETERS = 2
@@ -142,8 +156,11 @@ def fit(
     speedups, found = fitted
     gains = 1 - found
     at = np.array(speedups) / 100
-    if noise is None or not len(speedups):
-        return Fit(at, gains, None, 0, 1)
+    if not len(speedups):
+        return Fit(at, gains, np.ones(0), None, 0, 1)
+    weights = _weights(pairs, measured, rates, speedup_pct, fitted, noise)
+    if noise is None:
+        return Fit(at, gains, weights, None, 0, 1)
     ratio_of = dict(zip(speedups, found.tolist(), strict=True))
     ratio = np.array([ratio_of.get(int(each), 1.0) for each in speedup_pct])
     used, inside = pairs.compact()
@@ -161,7 +178,46 @@ def fit(
         under = each.under[:, rows].sum(axis=1) / plain.under[rows].sum()
         # Of the logarithm, to first order: a quotient of few visits has no variance, its logarithm is near to normal.
         drawn[:, column] = 1 - found[column] * np.exp(np.clip(over - under, -_MOST, _MOST))
-    return Fit(at, gains, drawn, noise.degrees, stretch(max(2, round(noise.degrees) + 1)))
+    return Fit(at, gains, weights, drawn, noise.degrees, stretch(max(2, round(noise.degrees) + 1)))
+
+
+def _weights(
+    pairs: Pairs,
+    measured: Measured,
+    rates: Floats,
+    speedup_pct: NDArray[np.int64],
+    fitted: tuple[list[int], Floats],
+    noise: Noise | None,
+) -> Floats:
+    """Return 1 / variance of the gain at each virtual speedup of `fitted`, as the fitted curve lets expect it.
+
+    Not as each ratio by itself would: an experiment of more visits than expected shows a larger gain, and would have the greater
+    weight for the same luck, so that lines without effect seemed to have one where visits are few. Weights in proportion to the
+    visits themselves take out what remains: slopes are quotients of sums, as the ratios are.
+    """
+    import numpy as np
+
+    each, every = _curve_ratios(pairs, measured, speedup_pct, fitted)
+    under = terms(pairs, measured.visits, measured.time_ns).under
+    ratio = np.ones(len(rates))
+    ratio[pairs.treated] = each
+    expected = rates * measured.time_ns / ratio
+    plain = terms(pairs, expected, measured.time_ns)
+    total = np.maximum(plain.treated_ns + plain.beside_ns, 1)
+    spread = np.ones(len(rates)) if measured.spread is None else measured.spread
+    dispersion = 1.0 if noise is None else float(np.mean(noise.residuals**2))
+    weights = np.empty(len(every))
+    for column, speedup in enumerate(fitted[0]):
+        rows = speedup_pct[pairs.treated] == speedup
+        over, below = max(float(plain.over[rows].sum()), _NO_NOISE), max(float(plain.under[rows].sum()), _NO_NOISE)
+        # Of the logarithm, by every experiment's own part: two comparisons share a baseline.
+        pull = np.zeros(len(rates) + 1)  # -1: no neighbour on this side
+        for near in (pairs.before, pairs.after):
+            np.add.at(pull, near[rows], plain.treated_ns[rows] / total[rows] / over)
+        pull[pairs.treated[rows]] = plain.beside_ns[rows] / total[rows] / below
+        variance = dispersion * float((pull[:-1] ** 2 * expected * spread).sum())
+        weights[column] = under[rows].sum() / below / (every[column] ** 2 * max(variance, _NO_NOISE**2))
+    return weights
 
 
 def scaled(fit: Fit, share: float, relative_error: float, seed: int) -> Fit:
@@ -174,7 +230,7 @@ def scaled(fit: Fit, share: float, relative_error: float, seed: int) -> Fit:
     if fit.drawn is not None:
         shares = share * (1 + relative_error * np.random.default_rng((_SEED, seed, 1)).standard_normal(len(fit.drawn)))
         drawn = fit.drawn * np.clip(shares, 0, 1)[:, None]
-    return Fit(fit.speedups, fit.gains * share, drawn, fit.degrees, fit.stretch)
+    return replace(fit, gains=fit.gains * share, weights=fit.weights / max(share, _NO_NOISE) ** 2, drawn=drawn)
 
 
 def bounds(value: float, drawn: Floats, wide: float) -> tuple[float, float]:
@@ -191,7 +247,7 @@ def slope(fit: Fit) -> Slope | None:
 
     if not len(fit.speedups):
         return None
-    weights = _weights(fit)
+    weights = fit.weights
     pull = weights * fit.speedups / (weights * fit.speedups**2).sum()
     value = float((pull * fit.gains).sum())
     if fit.drawn is None:
@@ -208,7 +264,7 @@ def knee(fit: Fit) -> Knee | None:
 
     if not len(fit.speedups):
         return None
-    weights, speedups = _weights(fit), fit.speedups
+    weights, speedups = fit.weights, fit.speedups
     forms = np.minimum(speedups[None, :], speedups[:, None])
     norm = (weights * forms**2).sum(axis=1)
 
@@ -239,14 +295,6 @@ def knee(fit: Fit) -> Knee | None:
         low, high = bounds(value, rising, fit.stretch)
         low = min(low, bounds(value, bent, fit.stretch)[0])
     return Knee(value, low, high, float(speedups[at]), is_bent)
-
-
-def _weights(fit: Fit) -> Floats:
-    import numpy as np
-
-    if fit.drawn is None:
-        return np.ones(len(fit.speedups))
-    return np.asarray(1 / np.maximum(fit.drawn.var(axis=0), _NO_NOISE**2))
 
 
 def _two_sided(t: float, degrees: float) -> float:

@@ -66,15 +66,20 @@ def terms(pairs: Pairs, visits: Floats, time_ns: Floats) -> Terms:
     )
 
 
-def local_rates(measured: Measured, known: Pairs, runs: NDArray[np.int64]) -> Floats:
-    """Return per experiment the visits per time of the baselines about it."""
+def local_rates(measured: Measured, compared: Pairs, known: Pairs, groups: NDArray[np.int64]) -> Floats:
+    """Return per experiment the visits per time of the baselines about it, of its own group (`neighbourhoods`).
+
+    All baselines count, those that only one experiment was compared with, too: what is taken to have a rate of 0 is taken to
+    have no noise.
+    """
     import numpy as np
 
-    rates = np.zeros(len(runs))
-    for run in np.unique(runs).tolist():
-        rows = np.flatnonzero(runs == run)
-        inside = np.isin(rows, np.concatenate([known.treated, known.before, known.after]))
-        base = rows[inside]
+    every = (known.treated, known.before, known.after, compared.before, compared.after)
+    is_base = np.isin(np.arange(len(groups)), np.concatenate(every))
+    rates = np.zeros(len(groups))
+    for group in np.unique(groups).tolist():
+        rows = np.flatnonzero(groups == group)
+        base = rows[is_base[rows]]
         if not len(base):
             continue
         sums = [np.concatenate([[0.0], np.cumsum(values[base])]) for values in (measured.visits, measured.time_ns)]

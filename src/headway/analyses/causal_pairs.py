@@ -119,11 +119,18 @@ def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
 
     rows = np.flatnonzero(use)
     base = data.columns["speedup_pct"][rows] == 0
-    together = data.columns["run"][rows] if data.mode != END_TO_END else np.zeros(len(rows), dtype=np.int64)
-    before, after = _nearest(rows, base, together)
+    before, after = _nearest(rows, base, neighbourhoods(data)[rows])
     both = (before >= 0) & (after >= 0)
     compared, known = ~base & ((before >= 0) | (after >= 0)), base & both
     return Pairs(rows, before, after).of(compared), Pairs(rows, before, after).of(known)
+
+
+def neighbourhoods(data: Data) -> NDArray[np.int64]:
+    """Return per experiment within what it is compared: its run; end-to-end, where runs are compared, all of them."""
+    import numpy as np
+
+    runs: NDArray[np.int64] = data.columns["run"]
+    return runs if data.mode != END_TO_END else np.zeros_like(runs)
 
 
 def _nearest(
