@@ -180,6 +180,7 @@ def test_a_place_that_is_not_kept_leaves_an_earlier_recording_as_it_was(tmp_path
         (CausalOptions(progress=(Point("work", "a.B.c"),)), ["java", "Work"], "other progress points"),
         (CausalOptions(progress=(WORK,), scope=("a.*",)), ["java", "Work"], "other scope"),
         (CausalOptions(mode="suggest", progress=(WORK,)), ["java", "Work"], "other --suggest"),
+        (CausalOptions(mode="end-to-end", progress=(WORK,)), ["java", "Work"], "other --end-to-end"),
     ],
 )
 def test_runs_of_something_else_are_not_added(

@@ -303,6 +303,22 @@ def test_waiting_for_cores_is_the_programs_own_if_it_has_more_threads_than_cores
     assert {"HW627", "HW636"}.isdisjoint(_ids(analyse(data, "a.headway")))
 
 
+@pytest.mark.parametrize("where", ["out_of_scope_ns", "unread_ns", "spin_ns"])
+def test_whoever_of_the_program_has_the_cores_it_is_no_other_program(where: str) -> None:
+    data = data_of(replace(MADE, pairs=10))  # its lines run on 1.2 cores, of 2
+    waiting = _with(data, waited_ns=data.columns["dur_ns"] // 2)
+    assert "HW636" in _ids(analyse(waiting, "a.headway"))
+    busy = replace(waiting, health={where: data.recorded_ns * 9 // 10})
+    assert "HW636" not in _ids(analyse(busy, "a.headway"))
+
+
+def test_threads_asleep_hide_no_stacks_that_could_not_be_read() -> None:
+    data = data_of(replace(MADE, pairs=10))
+    lines = {number: {**facts, "blocked_ns": 100 * data.recorded_ns} for number, facts in data.lines.items()}
+    asleep = replace(data, lines=lines, health={"unread_ns": data.recorded_ns})
+    assert "HW623" in _ids(analyse(asleep, "a.headway"))
+
+
 def test_collections_that_differ_between_the_arms_are_said_and_marked_but_kept() -> None:
     data = data_of(MADE)
     treated = data.columns["speedup_pct"] > 0

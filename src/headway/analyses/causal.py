@@ -293,10 +293,7 @@ def _shape(curve: Curve, is_finding: bool) -> Shape:
 def _ranked(
     data: Data, use: NDArray[np.bool_], curves: dict[int, tuple[Curve, ...]], shares: dict[int, Share]
 ) -> tuple[Line, ...]:
-    cpu_ns = sum(
-        facts["cpu_ns"] for facts in data.lines.values() if facts["kind"] == "line"
-    )  # methods are sums of lines
-    cpu_ns += data.health.get("unread_ns", 0) + data.health.get("out_of_scope_ns", 0)
+    cpu_ns = causal_health.ran_ns(data)
     lines = []
     for number, facts in data.lines.items():
         cpu_pct = 100 * facts["cpu_ns"] / max(cpu_ns, 1)

@@ -34,9 +34,8 @@ _NAMES = 3
 def health_notices(data: Data, path: str) -> list[Notice]:
     """Return what is wrong with sampling and delays."""
     health, notices = data.health, []
-    sampled = sum(facts["cpu_ns"] + facts["blocked_ns"] for facts in data.lines.values() if facts["kind"] == "line")
     unread, outside = health.get("unread_ns", 0), health.get("out_of_scope_ns", 0)
-    total = max(sampled + unread + outside, 1)
+    total = max(ran_ns(data), 1)
     if unread > UNREAD * total:
         notices.append(Notice.of("HW623", share=percent(unread / total), path=path))
     if outside > OUT_OF_SCOPE * total:
@@ -56,14 +55,21 @@ def health_notices(data: Data, path: str) -> list[Notice]:
     return notices
 
 
+def ran_ns(data: Data) -> int:
+    """Return the CPU time of all samples. Methods are sums of lines; time asleep would hide what is wrong with the rest."""
+    inside = sum(int(facts["cpu_ns"]) for facts in data.lines.values() if facts["kind"] == "line")
+    return inside + data.health.get("unread_ns", 0) + data.health.get("out_of_scope_ns", 0)
+
+
 def _waits(data: Data) -> list[Notice]:
     """Return notices of threads that waited for cores: what their number explains, and what is left to other programs.
 
     With at least as many cores as threads that run or want to, none of them would wait if the program had the cores alone.
+    Threads that pay for a delay awake have a core as well.
     """
     lasted = max(int(data.columns["dur_ns"].sum()), 1)
     waited = int(data.columns["waited_ns"].sum()) / lasted
-    ran = sum(facts["cpu_ns"] for facts in data.lines.values()) / max(data.recorded_ns, 1)
+    ran = (ran_ns(data) + data.health.get("spin_ns", 0)) / max(data.recorded_ns, 1)
     own = min(max(ran + waited - data.cores, 0.0), waited)
     others = waited - own
     notices = []

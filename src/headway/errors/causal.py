@@ -94,7 +94,8 @@ ROWS: tuple[Message, ...] = (
         "HW610",
         "runs that can't be added up",
         "{path} holds runs of {what}: these runs can't be added to them",
-        "Runs of one command add up when they have the same progress points and the same scope.",
+        "Runs of one command add up when they have the same progress points and the same scope, and are of one kind: whole runs"
+        " (--end-to-end) are not compared with experiments inside of runs.",
         "another -o NAME.headway; or --force, which replaces what is there",
     ),
     Message(

@@ -30,7 +30,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW623",
         "stacks that could not be read",
-        "{share} of the sampled time has a stack that could not be read",
+        "{share} of the sampled CPU time has a stack that could not be read",
         "The JVM can't always walk a stack from a signal handler. Such samples count for no line, so lines that are hit then are"
         " made less fast than the experiment says, and their results come out too small, by up to this share.",
         "headway query {path} \"SELECT key, value FROM causal_health WHERE key LIKE 'refused%'\"",
@@ -100,7 +100,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW632",
         "time outside the scope",
-        "{share} of the sampled time has no frame inside the scope",
+        "{share} of the sampled CPU time has no frame inside the scope",
         "Samples count for the innermost frame in scope. Threads whose stacks hold none, such as those of libraries, have no"
         " lines to be made faster.",
         "headway causal --scope 'com.acme.*' ...   (all packages whose code you can change)",

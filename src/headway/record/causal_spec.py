@@ -105,8 +105,10 @@ def differences(known: dict[str, Any], options: CausalOptions) -> list[str]:
     wanted = options.as_json()
     kinds = {"progress": "progress points", "latency": "latency points", "scope": "scope"}
     found = [what for key, what in kinds.items() if (known.get(key) or []) != wanted[key]]
-    if (known.get("mode") == "suggest") != (wanted["mode"] == "suggest"):
-        found.append("--suggest")
+    # Whole runs and experiments within one can't be compared: to either, the others are of another length.
+    modes = {known.get("mode") or "experiments", wanted["mode"]}
+    if len(modes) > 1:
+        found.append("--suggest" if "suggest" in modes else "--end-to-end")
     return found
 
 
