@@ -39,6 +39,7 @@ MB = 1_000_000
 def one(kind: str, path: Path) -> None:
     """Read (or import) a file in this process and print what it took, as JSON."""
     import duckdb  # noqa: F401 - what the imports take is no part of the figure
+    import pyarrow.compute  # noqa: F401
     import pyarrow.parquet as pq
 
     from headway.record.jfr.bring_in import import_file

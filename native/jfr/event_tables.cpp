@@ -55,6 +55,7 @@ void EventTable::clear() {
   for (Column& column : columns) {
     column.ints.clear();
     column.reals.clear();
+    column.recent.forget();
   }
   texts = TextPool();
   rows = 0;
@@ -66,6 +67,7 @@ void EventTables::begin_chunk(Layouts* layouts, Meanings* meanings, const Clock&
   meanings_ = meanings;
   clock_ = clock;
   plans_.clear();
+  ++generation_;
 }
 
 EventTables::Plan EventTables::plan(int64_t type) {
@@ -132,37 +134,51 @@ void EventTables::value(const Step& step, Cursor* in, EventTable* table, Column*
       column->reals.push_back(step.op == Op::real4 ? static_cast<double>(in->real4()) : in->real8());
       return;
     case Kind::thread:
-      column->ints.push_back(meanings_->thread(step.type, in->integer(8)));
-      return;
     case Kind::stack:
-      column->ints.push_back(meanings_->stack(step.type, in->integer(8)));
+      column->ints.push_back(constant(step, in->integer(8), table, column));
       return;
     case Kind::text:
-      text(step, in, table, column);
+      if (step.op == Op::constant) {
+        column->ints.push_back(constant(step, in->integer(8), table, column));
+      } else {
+        column->ints.push_back(keep(text(step, in), table));
+      }
       return;
   }
 }
 
-void EventTables::text(const Step& step, Cursor* in, EventTable* table, Column* column) {
-  const std::string* found = nullptr;
-  if (step.op == Op::constant) {
-    found = meanings_->text(step.type, in->integer(8));
-  } else if (step.op == Op::text) {
-    in->text(&scratch_);
-    if (scratch_.form == Text::Form::value) found = &scratch_.value;
-    if (scratch_.form == Text::Form::constant) found = meanings_->string(scratch_.constant);
+// A thread, a stack or a text of the chunk's constants.
+int64_t EventTables::constant(const Step& step, uint64_t index, EventTable* table, Column* column) {
+  Recent::Entry* known = column->recent.of(index, generation_);
+  if (known->is_known) return known->value;
+  if (column->kind == Kind::thread) {
+    known->value = meanings_->thread(step.type, index);
+  } else if (column->kind == Kind::stack) {
+    known->value = meanings_->stack(step.type, index);
   } else {
+    known->value = keep(meanings_->text(step.type, index), table);
+  }
+  known->is_known = true;
+  return known->value;
+}
+
+const std::string* EventTables::text(const Step& step, Cursor* in) {
+  if (step.op != Op::text) {
     rendered_.clear();
     meanings_->render(step, in, &rendered_);
-    found = &rendered_;
+    return &rendered_;
   }
-  if (found == nullptr) {
-    column->ints.push_back(-1);
-    return;
-  }
+  in->text(&scratch_);
+  if (scratch_.form == Text::Form::value) return &scratch_.value;
+  return scratch_.form == Text::Form::constant ? meanings_->string(scratch_.constant) : nullptr;
+}
+
+int64_t EventTables::keep(const std::string* found, EventTable* table) {
+  if (found == nullptr) return -1;
   const size_t before = table->texts.texts().size();
-  column->ints.push_back(table->texts.add(*found));
+  const int64_t id = table->texts.add(*found);
   if (table->texts.texts().size() != before) table->text_bytes += found->size() + 64;
+  return id;
 }
 
 int64_t EventTables::converted(int64_t value, Unit unit) const {

@@ -1,6 +1,7 @@
 // One table of columns per type of event, as the metadata lays it out: known and unknown events alike.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -27,12 +28,40 @@ struct Clock {
 
 enum class Kind : uint8_t { integer, real, boolean, text, thread, stack };
 
+// What the constants that a column named last became: most events name one of a few threads, stacks and classes.
+class Recent {
+ public:
+  struct Entry {
+    uint64_t index = 0;
+    int64_t value = 0;
+    bool is_known = false;
+  };
+  // The entry for a constant, known or not. What was known in another generation is forgotten.
+  Entry* of(uint64_t index, uint64_t generation) {
+    if (generation_ != generation) {
+      if (entries_ == nullptr) entries_ = std::make_unique<std::array<Entry, kEntries>>();
+      entries_->fill({});
+      generation_ = generation;
+    }
+    Entry& entry = (*entries_)[static_cast<size_t>((index * 0x9e3779b97f4a7c15ULL) >> 56)];
+    if (entry.index != index) entry = {index, 0, false};
+    return &entry;
+  }
+  void forget() { generation_ = 0; }
+
+ private:
+  static constexpr size_t kEntries = 256;
+  std::unique_ptr<std::array<Entry, kEntries>> entries_;
+  uint64_t generation_ = 0;
+};
+
 struct Column {
   std::string name;
   Kind kind = Kind::integer;
   Unit unit = Unit::plain;
   std::vector<int64_t> ints;  // of all kinds but real: values, ids, indices of texts; kNoValue or -1: none
   std::vector<double> reals;
+  Recent recent;
 };
 
 struct EventTable {
@@ -65,7 +94,9 @@ class EventTables {
   Plan plan(int64_t type);
   EventTable* table_for(const std::string& event, const Steps& steps);
   void value(const Step& step, Cursor* in, EventTable* table, Column* column);
-  void text(const Step& step, Cursor* in, EventTable* table, Column* column);
+  int64_t constant(const Step& step, uint64_t index, EventTable* table, Column* column);
+  const std::string* text(const Step& step, Cursor* in);
+  static int64_t keep(const std::string* found, EventTable* table);
   int64_t converted(int64_t value, Unit unit) const;
 
   std::unordered_set<std::string> wanted_;
@@ -76,6 +107,7 @@ class EventTables {
   Meanings* meanings_ = nullptr;
   Clock clock_;
   size_t values_ = 0;
+  uint64_t generation_ = 0;  // chunks so far: each has its own constants
   Text scratch_;
   std::string rendered_;
 };

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "bindings.h"
 #include "columns.h"
 #include "jfr/reader.h"
+#include "jfr/wait_objects.h"
 
 namespace nb = nanobind;
 
@@ -117,6 +119,48 @@ void make(Reader* self, const std::string& path, const std::vector<std::string>&
   new (self) Reader(path, {wanted.begin(), wanted.end()}, static_cast<jfr::Times>(times), most_chunks);
 }
 
+using Numbers = Input<int64_t>;
+
+std::span<const int64_t> rows_of(const Numbers& column, size_t rows) {
+  if (column.shape(0) != rows) throw nb::value_error("columns of different length");
+  return {column.data(), rows};
+}
+
+nb::object add_waits(jfr::WaitObjects& self, int32_t kind, const Numbers& class_name, const Numbers& address,
+                     const Numbers& thread, const Numbers& stack, const Numbers& start_ns, const Numbers& dur_ns) {
+  const size_t rows = address.shape(0);
+  return array(self.add(kind, {rows_of(class_name, rows), rows_of(address, rows), rows_of(thread, rows),
+                               rows_of(stack, rows), rows_of(start_ns, rows), rows_of(dur_ns, rows)}));
+}
+
+void levels(jfr::WaitObjects& self, const Input<int32_t>& object, const Numbers& start_ns, const Numbers& dur_ns) {
+  const size_t rows = object.shape(0);
+  self.levels({object.data(), rows}, rows_of(start_ns, rows), rows_of(dur_ns, rows));
+}
+
+void changes(jfr::WaitObjects& self, const Input<int32_t>& object, const Numbers& ns, const Numbers& change) {
+  const size_t rows = object.shape(0);
+  self.changes({object.data(), rows}, rows_of(ns, rows), rows_of(change, rows));
+}
+
+nb::dict wait_objects(const jfr::WaitObjects& self) {
+  using jfr::WaitObject;
+  const std::vector<WaitObject>& rows = self.objects();
+  nb::dict out;
+  out["kind"] = column(rows, [](const WaitObject& o) { return o.kind; });
+  out["class_name"] = column(rows, [](const WaitObject& o) { return o.class_name; });
+  out["address"] = column(rows, [](const WaitObject& o) { return o.address; });
+  out["first_ns"] = column(rows, [](const WaitObject& o) { return o.first_ns; });
+  out["last_ns"] = column(rows, [](const WaitObject& o) { return o.last_ns; });
+  out["first_thread"] = column(rows, [](const WaitObject& o) { return o.first_thread; });
+  out["first_stack"] = column(rows, [](const WaitObject& o) { return o.first_stack; });
+  out["times"] = column(rows, [](const WaitObject& o) { return o.times; });
+  out["thread_time_ns"] = column(rows, [](const WaitObject& o) { return o.thread_time_ns; });
+  out["peak"] = column(rows, [](const WaitObject& o) { return o.peak; });
+  out["real_time_ns"] = column(rows, [](const WaitObject& o) { return o.real_time_ns; });
+  return out;
+}
+
 }  // namespace
 
 void bind_jfr(nb::module_& m) {
@@ -134,6 +178,12 @@ void bind_jfr(nb::module_& m) {
       .def_prop_ro("newer", &Reader::newer)
       .def_prop_ro("position", &Reader::position)
       .def_prop_ro("size", &Reader::size);
+  nb::class_<jfr::WaitObjects>(m, "WaitObjects", "What threads of a file waited for; see native/jfr/wait_objects.h.")
+      .def(nb::init<>())
+      .def("add", &add_waits, "Takes waits of one kind; returns the numbers of their objects.")
+      .def("levels", &levels, "All waits (object, start_ns, dur_ns), in order of start.")
+      .def("changes", &changes, "Single changes (object, ns, +1 or -1), in order of time.")
+      .def("objects", &wait_objects, "Every object so far, as columns.");
 }
 
 }  // namespace headway

@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.record.jfr.staging import Staging
+from headway.record.jfr.staging import Scratch
+from headway.record.jfr.waits import COLUMNS, WaitTables
 
 Wait = tuple[str, str, int, int, int, int]
 WAITS = st.lists(
@@ -27,23 +29,30 @@ WAITS = st.lists(
 )
 
 
-def stored(directory: Path, waits: list[Wait]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """Return the rows of `blocker` and `block`."""
-    kinds, classes, addresses, starts, lengths, threads = zip(*waits, strict=True)
-    columns: dict[str, object] = {"kind": kinds, "class_name": classes, "address": addresses, "start_ns": starts}
-    columns |= {"dur_ns": lengths, "thread_id": threads, "java_id": threads}
-    flags = [False] * len(waits)
-    with Staging(directory) as staging:
-        staging.add("wait", pa.table({**columns, "is_virtual": flags, "is_timed": flags}))
-        staging.write_blocks(7, pa.table({"thread_id": pa.array([0, 1, 2], pa.int32()), "name": ["a", "b", "c"]}))
+def stored(
+    directory: Path, waits: list[Wait], in_memory: int
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """Return the rows of `blocker` and `block`; with more waits than `in_memory`, these went through the database."""
+    threads = pa.table({"thread_id": pa.array([0, 1, 2], pa.int32()), "name": ["a", "b", "c"]})
+    with Scratch(directory) as scratch:
+        tables = WaitTables(scratch, in_memory)
+        for kind, name, address, start, length, thread in waits:
+            none, no = np.full(1, -1, dtype=np.int32), np.zeros(1, dtype=bool)
+            columns = dict.fromkeys(COLUMNS, none) | {"is_virtual": no, "is_timed": no}
+            columns |= {"start_ns": np.array([start]), "dur_ns": np.array([length])}
+            columns |= {"thread_id": np.array([thread], dtype=np.int32), "java_id": np.array([thread])}
+            tables.add_rows(kind, np.array([tables.class_number(name)]), np.array([address]), columns)
+        assert tables.rows == len(waits)
+        tables.write(directory, 7, threads)
+    assert [each.name for each in sorted(directory.iterdir())] == ["block.parquet", "blocker.parquet"]
     return tuple(pq.read_table(directory / f"{name}.parquet").to_pylist() for name in ("blocker", "block"))
 
 
 @settings(max_examples=60, deadline=None)
-@given(WAITS)
-def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait]) -> None:
+@given(WAITS, st.sampled_from([0, 5, 1000]))
+def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait], in_memory: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        blockers, blocks = stored(Path(directory), waits)
+        blockers, blocks = stored(Path(directory), waits, in_memory)
     found = {(row["kind"], row["class_name"], row["identity_hash"]): row for row in blockers}
     assert len(found) == len(blockers) == len({wait[:3] for wait in waits})
     for kind, name, address in {wait[:3] for wait in waits}:
@@ -54,9 +63,13 @@ def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait]) -
         assert row["thread_time_ns"] == sum(wait[4] for wait in own) == sum(at)
         assert row["real_time_ns"] == sum(count > 0 for count in at)
         assert row["peak_parked"] == max(1, *at)
+        assert row["first_thread"] in {"abc"[w[5]] for w in own if w[3] == row["first_ns"]}
         assert (row["first_ns"], row["last_ns"]) == (min(w[3] for w in own), max(w[3] + w[4] for w in own))
         mine = [each for each in blocks if each["blocker_id"] == row["blocker_id"]]
         assert sorted((each["start_ns"], each["dur_ns"], each["thread_id"]) for each in mine) == sorted(
             w[3:] for w in own
         )
     assert [row["start_ns"] for row in blocks] == sorted(wait[3] for wait in waits)
+    order = [(row["first_ns"], row["kind"], row["class_name"], row["identity_hash"]) for row in blockers]
+    assert order == sorted(order)
+    assert [row["blocker_id"] for row in blockers] == list(range(len(blockers)))

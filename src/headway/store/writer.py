@@ -31,21 +31,24 @@ ROW_GROUP = 1 << 18
 """Rows that are buffered and written together: bounds the writer's memory."""
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return the Arrow schema that a table's rows have when handed to the writer."""
+def arrow_schema(table: Table, *, indexed: bool = False) -> pa.Schema:
+    """Return the Arrow schema that a table's rows have when handed to the writer, text as dictionaries if `indexed`."""
     import pyarrow as pa
 
-    return pa.schema([pa.field(c.name, pa.type_for_alias(_ARROW[c.type]), c.nullable) for c in table.columns])
+    types = {name: pa.type_for_alias(alias) for name, alias in _ARROW.items()}
+    if indexed:
+        types["VARCHAR"] = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in table.columns])
 
 
-def conform(table: Table, data: pa.Table) -> pa.Table:
+def conform(table: Table, data: pa.Table, *, indexed: bool = False) -> pa.Table:
     """Return `data` with exactly the table's columns, in order and type; absent nullable columns become null.
 
     Raises ValueError for an unknown column, a missing one that may not be null, or a value that does not fit its type.
     """
     import pyarrow as pa
 
-    schema = arrow_schema(table)
+    schema = arrow_schema(table, indexed=indexed)
     unknown = set(data.column_names) - set(schema.names)
     missing = {c.name for c in table.columns if not c.nullable} - set(data.column_names)
     if unknown or missing:
@@ -61,21 +64,26 @@ class TableWriter:
     Use as a context manager. `info` holds rows and bytes once closed. A failed write raises OSError.
     """
 
-    def __init__(self, directory: Path | str, table: Table) -> None:
-        """Create DIRECTORY/TABLE.parquet, replacing what is there."""
+    def __init__(self, directory: Path | str, table: Table, *, indexed: bool = False) -> None:
+        """Create DIRECTORY/TABLE.parquet, replacing what is there.
+
+        `indexed`: text comes as dictionary arrays, as the file has it, and is never spelled out on the way.
+        """
         import pyarrow.parquet as pq
 
         self.table = table
+        self._indexed = indexed
         self.path = Path(directory) / f"{table.name}.parquet"
         self._rows = 0
         packed = table.unpack is not None
-        schema = packing.schema() if packed else arrow_schema(table)
-        self._file = pq.ParquetWriter(self.path, schema, **(packing.parquet_options() if packed else _options(table)))
+        schema = packing.schema() if packed else arrow_schema(table, indexed=indexed)
+        options = packing.parquet_options() if packed else _options(table)
+        self._file = pq.ParquetWriter(self.path, schema, store_schema=not indexed, **options)  # whoever reads sees text
 
     def write(self, data: pa.Table) -> None:
         """Append rows (see `conform` for what is accepted)."""
         if data.num_rows:
-            rows = conform(self.table, data)
+            rows = conform(self.table, data, indexed=self._indexed)
             self.write_stored(rows if self.table.unpack is None else packing.pack(rows))
 
     def write_stored(self, data: pa.Table) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.record.jfr.reader import NONE, EventBatch, EventColumn
+from headway.record.jfr.staging import named
 from headway.record.jfr.threads import ThreadIds
 from headway.store.manifest import TableInfo
 from headway.store.tables import Column, Table
@@ -72,7 +73,7 @@ class EventFiles:
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
         if name not in self._writers and len(self._writers) < MOST:
             table = Table(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
-            self._writers[name] = TableWriter(self._directory, table)
+            self._writers[name] = TableWriter(self._directory, table, indexed=True)
         return self._writers.get(name)
 
     def _columns(self, batch: EventBatch) -> dict[str, tuple[str, pa.Array]]:
@@ -80,6 +81,7 @@ class EventFiles:
         import pyarrow as pa
 
         found: dict[str, tuple[str, pa.Array]] = {}
+        texts = pa.array(batch.texts, pa.string())
         for column in batch.columns.values():
             name, values = column_name(column), column.values
             if column.kind == "thread":
@@ -89,7 +91,7 @@ class EventFiles:
             elif column.kind == "stack":
                 found[name] = ("INTEGER", pa.array(values, pa.int32(), mask=values < 0, safe=False))
             elif column.kind == "text":
-                found[name] = ("VARCHAR", batch.text_array(column.name))
+                found[name] = ("VARCHAR", named(values, texts))
             elif column.kind == "boolean":
                 found[name] = ("BOOLEAN", pa.array(values != 0))
             elif column.kind == "integer":

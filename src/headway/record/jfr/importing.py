@@ -16,10 +16,11 @@ from headway.errors import HeadwayError, Notice
 from headway.record.jfr.event_files import EventFiles
 from headway.record.jfr.jvm_events import EVENTS, JvmEvents
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
-from headway.record.jfr.samples import STATES, Intervals, is_sample, parse_ns, read_intervals, sample_batch
-from headway.record.jfr.staging import Staging
+from headway.record.jfr.sample_table import SampleTable
+from headway.record.jfr.samples import Intervals, is_sample, parse_ns, read_intervals, sample_batch
+from headway.record.jfr.staging import Scratch
 from headway.record.jfr.threads import ThreadIds
-from headway.record.jfr.waits import WAITS, waits
+from headway.record.jfr.waits import WAITS, WaitTables
 from headway.store.manifest import FORMAT, VERSION, TableInfo, write_manifest
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
@@ -56,9 +57,10 @@ class JfrImport:
         """
         tables: dict[str, TableInfo] = {}
         events = EventFiles(self._directory, self._threads)
-        with Staging(self._directory) as staging, TableWriter(self._directory, TABLES["stack"]) as stacks:
+        with Scratch(self._directory) as scratch, TableWriter(self._directory, TABLES["stack"]) as stacks:
+            samples, waits = SampleTable(scratch), WaitTables(scratch)
             for batch in self._file:
-                self._take(batch, staging, events)
+                self._take(batch, samples, waits, events)
                 stacks.write(self._stacks())
                 self._progress(min(0.9, self._file.share_read))
             tables |= events.close()
@@ -67,10 +69,10 @@ class JfrImport:
                 raise HeadwayError("HW313", path=self._shown, reason=first)
             window = self._window()
             threads = self._threads.table(self._jvm.pid, window)
-            if staging.has_samples:
-                tables |= staging.write_samples()
-            if self._has_locks(staging):
-                tables |= staging.write_blocks(self._jvm.pid, threads.select(["thread_id", "name"]))
+            if samples.rows:
+                tables |= samples.write(self._directory)
+            if self._has_locks(waits):
+                tables |= waits.write(self._directory, self._jvm.pid, threads)
         tables["stack"] = stacks.info
         small = {
             "thread": threads,
@@ -86,14 +88,14 @@ class JfrImport:
         self._write_manifest(tables, window, events)
         self._progress(1.0)
 
-    def _take(self, batch: EventBatch, staging: Staging, events: EventFiles) -> None:
+    def _take(self, batch: EventBatch, samples: SampleTable, waits: WaitTables, events: EventFiles) -> None:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            staging.add_samples(self._samples(batch))
+            samples.add(sample_batch(batch, self._file, self._intervals), self._threads)
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
-            staging.add("wait", waits(batch, self._threads))
+            waits.add(batch, self._threads)
         if batch.event in EVENTS:
             self._jvm.take(batch)
         if batch.event in _LIVES:
@@ -108,35 +110,16 @@ class JfrImport:
         last = int(np.max(batch.ints("startTime", 0) + np.maximum(batch.ints("duration", 0), 0)))
         self._last_ns = max(self._last_ns, last)
 
-    def _samples(self, batch: EventBatch) -> pa.Table:
-        import numpy as np
-        import pyarrow as pa
-
-        found = sample_batch(batch, self._file, self._intervals)
-        thread_id, _, _ = self._threads.numbers(found.thread)
-        one = np.zeros(batch.rows, dtype=np.int8)
-        state = pa.array(found.state, mask=found.state < 0)
-        return pa.table(
-            {
-                "thread_id": pa.array(thread_id, pa.int32(), mask=thread_id < 0, safe=False),
-                "ns": found.ns,
-                "event": pa.DictionaryArray.from_arrays(pa.array(one), pa.array([found.event])),
-                "weight": found.weight,
-                "stack_id": pa.array(found.stack, mask=found.stack < 0),
-                "state": pa.DictionaryArray.from_arrays(state, pa.array(STATES)),
-            }
-        )
-
     def _stacks(self) -> pa.Table:
         import pyarrow as pa
 
         rows = self._file.stacks()
         return pa.table({**rows, "is_cut": pa.array(rows["is_cut"] != 0)})
 
-    def _has_locks(self, staging: Staging) -> bool:
+    def _has_locks(self, waits: WaitTables) -> bool:
         """Return whether the file would have blocks if there were any: then none is a finding."""
         settings = self._settings()
-        return staging.rows("wait") > 0 or any(settings.get((event, "enabled")) == "true" for event in WAITS)
+        return waits.rows > 0 or any(settings.get((event, "enabled")) == "true" for event in WAITS)
 
     def _settings(self) -> dict[tuple[str, str], str]:
         return self._jvm.named_settings(self._file.type_names())

@@ -24,12 +24,14 @@ class ThreadIds:
         self._ids: list[int] = []
         self._count = 0
         self._lives: dict[int, list[int | None]] = {}
+        self._arrays: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None = None
 
     def _follow(self) -> None:
         self._known = self._file.threads()
         for thread in self._known[len(self._ids) :]:
             self._ids.append(-1 if is_virtual(thread) else self._count)
             self._count += not is_virtual(thread)
+        self._arrays = None
 
     def numbers(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
@@ -37,9 +39,13 @@ class ThreadIds:
 
         if len(places) and int(places.max()) >= len(self._ids):
             self._follow()
-        ids = np.array([*self._ids, -1], dtype=np.int64)
-        java = np.array([each.java_id for each in self._known[: len(self._ids)]] + [0], dtype=np.int64)
-        virtual = np.array([is_virtual(each) for each in self._known[: len(self._ids)]] + [False])
+        if self._arrays is None:  # place -1 is the last one: none
+            self._arrays = (
+                np.array([*self._ids, -1], dtype=np.int64),
+                np.array([each.java_id for each in self._known] + [0], dtype=np.int64),
+                np.array([is_virtual(each) for each in self._known] + [False]),
+            )
+        ids, java, virtual = self._arrays
         return ids[places], java[places], virtual[places]
 
     def ids(self, places: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
