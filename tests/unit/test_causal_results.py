@@ -89,7 +89,7 @@ def test_a_latency_pair_is_measured_by_littles_law(tmp_path: Path) -> None:
     # Ten requests a millisecond, each 5 ms long at 0 %: 50 in flight. The line is 0.4 of the latency, not of the throughput.
     data = data_of(Made({"slow": serial(0.0)}, pairs=40, is_fixed_visits=True, speedups=(25, 50, 100)))
     seconds = data.columns["effective_ns"] / 1e9
-    latency = 0.005 * (1 - 0.4 * data.columns["speedup_pct"] / 100)
+    mean_s = 0.005 * (1 - 0.4 * data.columns["speedup_pct"] / 100)
     begun = (10_000 * seconds).astype(int)
     pair = {
         "run": data.columns["run"].tolist(),
@@ -98,7 +98,7 @@ def test_a_latency_pair_is_measured_by_littles_law(tmp_path: Path) -> None:
         "begun": (begun + 3).tolist(),
         "ended": (begun - 3).tolist(),
         "in_flight_begin": [50] * data.count,
-        "in_flight_ns": (begun * latency * 1e9).astype(int).tolist(),
+        "in_flight_ns": (begun * mean_s * 1e9).astype(int).tolist(),
     }
     points: dict[str, Sequence[Any]] = {
         "run": [0, 0],

@@ -41,6 +41,7 @@ class Measured:
     """One progress point's (or pair's, or the run's) figures: `visits` and `time_ns` per experiment of `Data`.
 
     `spread`: how many times as noisy an experiment is for the delays in it, as a factor on the variance (`causal_noise`).
+    `remark`: in what a latency pair's begins and ends do not match.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Measured:
     visits: Floats
     time_ns: Floats
     spread: Floats | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +119,10 @@ def _measures(
     measures: list[Measured] = []
     for name, kind, where, hits, is_pair in rows:
         if is_pair:
-            visits, time_ns = _scattered(recording.query(_LATENCY, [name]).fetchall(), order)
-            measured = Measured(name, "latency", visits, time_ns)
+            found = recording.query(_LATENCY, [name]).fetchnumpy()
+            measured = latency(name, {key: np.asarray(values) for key, values in found.items()}, order, columns)
         else:
-            visits, _ = _scattered(recording.query(_VISITS, [name]).fetchall(), order)
+            visits = _scattered(recording.query(_VISITS, [name]).fetchall(), order)
             measured = Measured(name, "throughput", visits, columns["effective_ns"].astype(float))
         base = columns["speedup_pct"] == 0
         ended = measured.visits[base].sum()
@@ -157,26 +159,76 @@ _POINTS = """
     ORDER BY bool_and(kind = 'candidate'), min(run), min(point)
 """
 _VISITS = """
-    SELECT v.run, v.experiment, sum(v.visits)::BIGINT, 0
+    SELECT v.run, v.experiment, sum(v.visits)::BIGINT
     FROM experiment_visit v JOIN causal_point p ON p.run = v.run AND p.point = v.point
     WHERE p.name = $1 AND coalesce(p.pair, -1) < 0 GROUP BY v.run, v.experiment
 """
-# Begins and ends together: what is in flight at either end of an experiment counts half.
 _LATENCY = """
-    SELECT l.run, l.experiment, sum(l.begun + l.ended) / 2.0, sum(l.in_flight_ns)::BIGINT
-    FROM experiment_latency l
-    WHERE (l.run, l.pair) IN (SELECT (run, pair) FROM causal_point WHERE name = $1 AND coalesce(pair, -1) >= 0)
-    GROUP BY l.run, l.experiment
+    SELECT run, experiment, begun, ended, in_flight_begin, in_flight_ns
+    FROM experiment_latency
+    WHERE (run, pair) IN (SELECT (run, pair) FROM causal_point WHERE name = $1 AND coalesce(pair, -1) >= 0)
+    ORDER BY run, experiment
 """
+_ODD = 0.02
+"""A reading in the middle of a visit is rare, and costs an experiment: not worth a word."""
+_MANY = 20
+"""Fewer requests that seem never to end may be those that are long."""
 
 
-def _scattered(rows: list[tuple[Any, ...]], order: Mapping[tuple[int, int], int]) -> tuple[Floats, Floats]:
-    """Return (visits, time) per experiment; one without a row had none."""
+def latency(
+    name: str, rows: Mapping[str, Any], order: Mapping[tuple[int, int], int], columns: Mapping[str, Any]
+) -> Measured:
+    """Return a latency pair by rows of experiment_latency.
+
+    Of a JVM that was attached to, requests end that had begun before: never are fewer than none in flight, so at least as many
+    were when the recording began as are missing later. An experiment in which more time passed in flight than can be (its visits
+    were read in the middle of one) has none.
+    """
     import numpy as np
 
     visits, time_ns = np.zeros(len(order)), np.zeros(len(order))
-    for run, experiment, count, time in rows:
+    before = grown = left_out = 0
+    for run in np.unique(rows["run"]).tolist():
+        mine = {key: values[rows["run"] == run] for key, values in rows.items()}
+        at = np.array([order.get((run, each), -1) for each in mine["experiment"].tolist()])
+        mine, at = {key: values[at >= 0] for key, values in mine.items()}, at[at >= 0]
+        if not len(at):
+            continue
+        begin = mine["in_flight_begin"]
+        missing = max(0, -int(min(begin.min(), (begin + mine["begun"] - mine["ended"]).min())))
+        effective_ns = columns["effective_ns"][at].astype(float)
+        spent_ns = mine["in_flight_ns"] + missing * effective_ns
+        fine = (spent_ns >= 0) & (spent_ns <= (begin + missing + mine["begun"]) * effective_ns)
+        # Begins and ends together: what is in flight at either end of an experiment counts half.
+        visits[at] = np.where(fine, (mine["begun"] + mine["ended"]) / 2, 0.0)
+        time_ns[at] = np.where(fine, spent_ns, 0.0)
+        third = max(len(at) // 3, 1)
+        before, left_out = before + missing, left_out + int((~fine).sum())
+        grown += max(0, int(begin[-third:].min() - begin[:third].max()))
+    return Measured(
+        name, "latency", visits, time_ns, remark=_remark(before, grown, left_out, len(rows["run"]), float(visits.sum()))
+    )
+
+
+def _remark(before: int, grown: int, left_out: int, experiments: int, visits: float) -> str:
+    """Return what is wrong with a pair, in words; empty if nothing is."""
+    said = [f"{before} requests had begun before the recording"] if before else []
+    if grown >= max(_MANY, visits / 1000):
+        said.append(
+            f"{grown} more are in flight at the end than at the begin: some never end, or they come faster than they end"
+        )
+    if left_out > _ODD * experiments:
+        said.append(f"{left_out} experiments have figures that can't be, and do not count")
+    return "; ".join(said)
+
+
+def _scattered(rows: list[tuple[Any, ...]], order: Mapping[tuple[int, int], int]) -> Floats:
+    """Return the visits per experiment; one without a row had none."""
+    import numpy as np
+
+    visits = np.zeros(len(order))
+    for run, experiment, count in rows:
         at = order.get((int(run), int(experiment)))
         if at is not None:
-            visits[at], time_ns[at] = float(count), float(time)
-    return visits, time_ns
+            visits[at] = float(count)
+    return visits

@@ -88,6 +88,8 @@ def experiment_notices(data: Data, use: NDArray[np.bool_], dropped: NDArray[np.b
         until = (columns["start_ns"] + columns["dur_ns"])[dropped].max() - columns["start_ns"][dropped].min()
         notices.append(Notice.of("HW629", count=int(dropped.sum()), seconds=seconds_text(until / 1e9).replace(" ", "")))
     for measured in data.measures:
+        if measured.remark:
+            notices.append(Notice.of("HW637", name=measured.name, what=measured.remark))
         visits = measured.visits[use]
         if not len(visits) or measured.measure == "run":
             continue
