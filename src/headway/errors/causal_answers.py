@@ -140,8 +140,8 @@ ROWS: tuple[Message, ...] = (
         "a latency whose begins and ends do not match",
         "latency {name}: {what}",
         "A mean latency is the time that all requests are in flight by their number (Little's law). Requests that had begun"
-        " before the recording are as many as are missing later, at least; latencies are too short by the others. Where begins have"
-        " no end (a request that fails), or requests pile up, the mean grows through the recording, and says little.",
+        " before the recording are as many as are missing later, at least; latencies are too short by the others. Where"
+        " begins have no end (a request that fails), or requests pile up, the mean grows through the recording, and says little.",
         "headway causal --latency BEGIN,END ...   (with an END that every request comes by)",
     ),
 )
