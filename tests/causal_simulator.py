@@ -48,11 +48,16 @@ class Result:
 
 @dataclass
 class Virtual:
-    """How the line is made faster; `without` names rules that are not followed."""
+    """How the line is made faster; `without` names rules that are not followed.
+
+    Payers sleep; with `spin` they burn CPU time; with `awake` they wait by the wall's clock and offer their core to others at
+    each look, so that the kernel counts them as waiting for a core wherever there is none left for them.
+    """
 
     line: str
     speedup: float
     spin: bool = False
+    awake: bool = False
     oversleep_ns: int = 0
     without: frozenset[str] = frozenset()
 
@@ -148,6 +153,7 @@ class Machine:
         self.now_ns += step
         for thread in self.ready:
             thread.run_delay_ns += step
+        self._count_waiting_payers(step)
         for thread in self.on_core:
             thread.cpu_ns += step
             thread.sliced_ns += step
@@ -159,6 +165,14 @@ class Machine:
         self._wake_sleepers()
         for thread in list(self.on_core):
             self._after_running(thread)
+
+    def _count_waiting_payers(self, step: int) -> None:
+        payers = [thread for thread in self.started if thread.why_asleep == "pay" and thread.wakes_ns is not None]
+        if not payers or not self._rules().awake:
+            return
+        free = self.program.cores - len(self.on_core)
+        for thread in payers:  # they take turns on what cores are left
+            thread.run_delay_ns += step * max(len(payers) - free, 0) // len(payers)
 
     def _after_running(self, thread: _Thread) -> None:
         if thread.pays_asked_ns > 0 and thread.pay_ns == 0:
@@ -178,7 +192,8 @@ class Machine:
             if thread.why_asleep == "pay":
                 took = self.now_ns - thread.pay_from_ns
                 self._pay(thread, took if "credit" not in self._rules().without else thread.pays_asked_ns)
-                self.ledger.look(thread.number, *self._clocks(thread))
+                if "look after paying" not in self._rules().without:
+                    self.ledger.look(thread.number, *self._clocks(thread))
                 if self._owes_more(thread):
                     continue
             elif thread.why_asleep == "park":

@@ -182,6 +182,29 @@ def test_what_a_payer_oversleeps_is_to_its_credit(is_followed: bool) -> None:
     assert (abs(virtually - really) <= bound_ns(program, "x", 0.5) + late_ns) == is_followed
 
 
+# Two threads that sleep at different times owe when they wake, and pay while the third one has one of the two cores.
+SLEEPING = fork(
+    [
+        [("run", "x", 200 * MS)],
+        [("sleep", 40 * MS), ("run", "y", 10 * MS)] * 4,
+        [("sleep", 60 * MS), ("run", "z", 10 * MS)] * 3,
+    ],
+    cores=2,
+)
+
+
+@pytest.mark.parametrize("speedup", [0.5, 1.0])
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_time_without_a_core_while_paying_is_paid_and_not_excused_a_second_time(
+    is_followed: bool, speedup: float
+) -> None:
+    without: frozenset[str] = frozenset() if is_followed else frozenset({"look after paying"})
+    really = run_really(SLEEPING, "x", speedup).effective_ns
+    virtually = run_virtually(SLEEPING, Virtual("x", speedup, awake=True, without=without)).effective_ns
+    bound = bound_ns(SLEEPING, "x", speedup)
+    assert (abs(virtually - really) <= (bound if is_followed else 3 * bound)) == is_followed
+
+
 # --- the ledger by itself ---
 
 

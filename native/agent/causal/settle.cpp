@@ -66,7 +66,6 @@ void spin(Account& account, int64_t owed_ns, int64_t from_cpu_ns, uint32_t exper
 // the thread in the faster line may be the one that waits for it.
 void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experiment) noexcept {
   int64_t took_ns = 0;
-  bool has_slept = false;
   for (;;) {
     took_ns = monotonic_ns() - from.wall_ns;
     const int64_t left_ns = owed_ns - took_ns;
@@ -79,12 +78,12 @@ void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experi
     const int64_t slept_ns = sleep_for(asked_ns);
     add(account.slept_ns, std::min(asked_ns, slept_ns));
     add(account.overslept_ns, std::max<int64_t>(slept_ns - asked_ns, 0));
-    has_slept = true;
   }
-  add(account.spun_ns, thread_cpu_ns() - from.cpu_ns);
-  ledger().pay(account, took_ns, experiment);
-  // Having waited for a core was part of the payment: no excuse for anything later.
-  if (has_slept || took_ns > owed_ns + kSlackNs) ledger().look(account, read_clocks());
+  // Having waited for a core was part of the payment: no excuse for anything later. Reading that takes a while, too.
+  const Clocks now = read_clocks();
+  add(account.spun_ns, now.cpu_ns - from.cpu_ns);
+  ledger().pay(account, std::max(now.wall_ns - from.wall_ns, took_ns), experiment);
+  ledger().look(account, now);
 }
 
 }  // namespace
