@@ -62,6 +62,28 @@ def test_a_run_becomes_tables(tmp_path: Path) -> None:
     assert ids(directory) == []
 
 
+def _whole(pid: int, cpu_ns: int, dur_s: float, speedup_pct: int) -> str:
+    """Return the notes of a JVM that was one experiment."""
+    whole = made.experiment(0, 2, speedup_pct, visits=1, dur_s=dur_s)
+    notes = [
+        made.begin(pid, "end-to-end"),
+        made.line(2, 42),
+        whole,
+        made.profile(9, [[2, cpu_ns, 0, 5]]),
+        made.note("end", 9),
+    ]
+    return made.text(notes)
+
+
+def test_of_several_jvms_in_a_run_the_one_that_works_is_compared_end_to_end(tmp_path: Path) -> None:
+    launcher = {76: _whole(76, 0, 2.0, 0)}
+    directory = finished(tmp_path / "a.headway", launcher | {77: _whole(77, 10**9, 5.0, 0)})
+    assert rows(directory, "SELECT pid, e.dur_ns FROM experiment e JOIN causal_run USING (run)") == [(77, 5 * 10**9)]
+    assert len(rows(directory, "FROM causal_run")) == 2
+    assert ids(directory) == ["HW638"]
+    assert ids(finished(tmp_path / "b.headway", {77: _whole(77, 10**9, 5.0, 0)})) == []
+
+
 def test_a_method_that_was_a_target_has_the_samples_of_its_lines(tmp_path: Path) -> None:
     notes = [
         *made.a_run()[:-1],

@@ -144,4 +144,12 @@ ROWS: tuple[Message, ...] = (
         " begins have no end (a request that fails), or requests pile up, the mean grows through the recording, and says little.",
         "headway causal --latency BEGIN,END ...   (with an END that every request comes by)",
     ),
+    Message(
+        "HW638",
+        "several JVMs in a run",
+        "{count} JVMs are left out of the comparison of whole runs: others of the same run did more in scope",
+        "End to end a run of the command is compared by one JVM, the one that worked most in scope; launchers and build tools are"
+        " JVMs of another length. What the others take of the command's time is not in the results.",
+        "headway causal --end-to-end --scope 'com.acme.*' ... -- CMD   (with a CMD that starts the program itself)",
+    ),
 )

@@ -27,10 +27,11 @@ _FACTS = "run.json"
 
 @dataclass(slots=True)
 class Run:
-    """One JVM's notes. `facts` are those of the command's run: exit_code, ended_by, attached ..."""
+    """One JVM's notes. `facts` are those of the command's run: exit_code, ended_by, attached ...; `number` is its number."""
 
     notes: Notes
     facts: dict[str, Any]
+    number: int
 
 
 def build_causal(directory: Path, *, state: str) -> Manifest:
@@ -89,7 +90,7 @@ def read_runs(directory: Path) -> list[Run]:
             facts = {}
         notes = [read_notes(path) for path in folder.glob("causal-*.jsonl*")]
         begun = sorted((each for each in notes if each.begin is not None), key=_begin_ns)
-        found += [Run(each, facts) for each in begun]
+        found += [Run(each, facts, int(folder.name)) for each in begun]
     return found
 
 
@@ -109,6 +110,11 @@ def _notices(directory: Path, runs: list[Run], draft: Mapping[str, Any]) -> Iter
             yield Notice.of("HW611", reason="none noted that it began")
         return
     yield from causal_messages.of_runs([(run.notes, run.facts) for run in runs])
+    beside = sum(bool(run.notes.experiments) for run in runs) - sum(
+        bool(run.notes.experiments) for run in _compared(runs)
+    )
+    if beside:
+        yield Notice.of("HW638", count=beside)
     damaged = sum(run.notes.damaged for run in runs)
     if damaged:
         yield Notice.of("HW618", count=damaged, path=directory)
@@ -154,6 +160,25 @@ class _Lines:
         return [(line, *key, *self._sums[line]) for key, line in self._ids.items()]
 
 
+def _compared(runs: list[Run]) -> list[Run]:
+    """Return the JVMs whose experiments count: end-to-end one for each run of the command, the one that worked most in scope.
+
+    A build tool or a launcher is a JVM as well, of another length: compared with the program it would be a result.
+    """
+    most: dict[int, Run] = {}
+    for run in runs:
+        if run.notes.begin is not None and run.notes.begin["mode"] == "end-to-end":
+            most[run.number] = max(most.get(run.number, run), run, key=_worked_ns)
+    chosen = {id(run) for run in most.values()}
+    return [run for run in runs if run.number not in most or id(run) in chosen]
+
+
+def _worked_ns(run: Run) -> tuple[int, int]:
+    """Return how long a JVM ran or slept in scope, and how long it lived."""
+    begin_ns = run.notes.begin["ns"] if run.notes.begin is not None else run.notes.last_ns
+    return sum(cpu_ns + ns for _, cpu_ns, ns, _ in run.notes.profile.get("lines", ())), run.notes.last_ns - begin_ns
+
+
 def table_rows(runs: list[Run]) -> dict[str, Rows]:
     """Return the rows of every table of a causal recording."""
     names = ("causal_run", "causal_point", "causal_line", "experiment", "experiment_visit", "experiment_latency")
@@ -161,6 +186,7 @@ def table_rows(runs: list[Run]) -> dict[str, Rows]:
     for name in (*names, "causal_health", "causal_near"):
         rows[name] = []
     lines = _Lines()
+    compared = {id(run) for run in _compared(runs)}
     for number, run in enumerate(runs):
         rows["causal_run"].append(_run_row(number, run))
         rows["causal_point"] += _point_rows(number, run.notes)
@@ -173,7 +199,8 @@ def table_rows(runs: list[Run]) -> dict[str, Rows]:
             known = lines.id_of(run.notes, line)
             if known is not None:
                 lines.add(known, sums)
-        _add_experiments(number, run.notes, lines, rows)
+        if id(run) in compared:
+            _add_experiments(number, run.notes, lines, rows)
     rows["causal_line"] = lines.rows()
     return rows
 

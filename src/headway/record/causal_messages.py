@@ -9,7 +9,21 @@ from headway.errors import MESSAGES, Notice
 from headway.record.causal_notes import Notes
 
 OF_NOTES = frozenset(
-    ("HW602", "HW603", "HW604", "HW605", "HW606", "HW607", "HW608", "HW609", "HW611", "HW612", "HW617", "HW618")
+    (
+        "HW602",
+        "HW603",
+        "HW604",
+        "HW605",
+        "HW606",
+        "HW607",
+        "HW608",
+        "HW609",
+        "HW611",
+        "HW612",
+        "HW617",
+        "HW618",
+        "HW638",
+    )
 )
 """Messages that are made from the notes of all runs, anew each time."""
 NO_AGENT = frozenset(("HW012", "HW013", "HW014", "HW053", "HW054", "HW060"))
