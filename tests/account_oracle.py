@@ -258,7 +258,7 @@ class Moment:
                 collectors = [t for t in self.does("running") if self.oracle.kind(t) == by]
                 for thread in collectors:
                     self.blame[thread][0] += idle * part / len(collectors)
-            if cause == "jvm_start":
+            if cause in ("jvm_start", "jvm_end"):
                 for thread in self.active:
                     self.blame[thread][1] += idle * part / len(self.active)
         return idle * left

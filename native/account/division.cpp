@@ -174,14 +174,14 @@ void Account::probe(size_t at) {
       (row.cause == Cause::kSerial ? result.undirected : result.directed) += split_.rest;
     }
   }
-  // In a pause the collector's threads are what the others wait for, at the start whoever is at work.
+  // In a pause the collector's threads are what the others wait for, at the start and at the end whoever is at work.
   if (t.kind == kGcKind && t.level == Level::kRunning) {
     result.directed += split_.pause / static_cast<double>(running_[kGcKind]);
   }
   if (t.kind == kVmKind && t.level == Level::kRunning) {
     result.directed += split_.safepoint / static_cast<double>(running_[kVmKind]);
   }
-  if (is_active) result.undirected += split_.startup / static_cast<double>(active_);
+  if (is_active) result.undirected += (split_.startup + split_.shutdown) / static_cast<double>(active_);
 }
 
 }  // namespace headway

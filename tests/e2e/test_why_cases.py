@@ -17,17 +17,17 @@ from headway.report.why_json import why_json
 from headway.store import Recording, open_recording
 from lost_programs import CAUSES, PRECISE, TARGET, Comparison, Played
 from recording_cli import JAVA_17, headway
-from workloads import workloads_jar
+from workloads import JAVAS, workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
-# Joins of pooled futures are in benchmarks/why_attribution.py alone: now and then one of six rounds is given to another cause.
-ONE_CAUSE = [*(name for name in CAUSES if name != "future"), "alone"]
+ONE_CAUSE = [*CAUSES, "alone"]
 # One of the two twice in each round: it is the larger one by more than noise.
 TWO_CAUSES = ["serial+sleep+sleep", "lock+barrier+barrier", "join+io+io", "monitor+serial+serial"]
 NO_CAUSE = ["busy"]
 SIZE = 0.8
 ROUNDS = 6
+VIRTUAL = [*lost_programs.VIRTUAL]
 AGAIN = 2
 """How often a case is recorded once more, alone, when noise leaves nothing to be told."""
 
@@ -78,8 +78,9 @@ def record(directory: Path, cases: list[str]) -> Recorded:
     workloads_jar()
     directory.mkdir(exist_ok=True)
     output = directory / "lost.headway"
+    java = str(JAVAS["jdk25"]) if lost_programs.VIRTUAL.keys() & set(cases) else JAVA_17
     with lost_programs.late_server() as port:
-        done = headway(*lost_programs.command_of(output, JAVA_17, cases, SIZE, ROUNDS, port))
+        done = headway(*lost_programs.command_of(output, java, cases, SIZE, ROUNDS, port))
     assert done.returncode == 0, done.stderr
     return Recorded(directory, open_recording(output), lost_programs.played(done.stdout))
 
@@ -89,13 +90,29 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Recorded]
     return functools.cache(lambda: record(tmp_path_factory.mktemp("lost"), [*ONE_CAUSE, *TWO_CAUSES, *NO_CAUSE]))
 
 
+@pytest.fixture(scope="module")
+def recorded_virtual(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Recorded]:
+    return functools.cache(lambda: record(tmp_path_factory.mktemp("virtual"), VIRTUAL))
+
+
 @pytest.mark.parametrize("name", [*ONE_CAUSE, *TWO_CAUSES])
 def test_lost_cores_are_given_to_the_cause_and_place_that_the_program_knows(
     name: str, recorded: Callable[[], Recorded]
 ) -> None:
-    compared = recorded().decided(name, Comparison.undecided)
+    is_given_to_its_cause(recorded().decided(name, Comparison.undecided))
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+def test_cores_lost_because_virtual_threads_keep_all_carriers_are_given_to_them(
+    name: str, recorded_virtual: Callable[[], Recorded]
+) -> None:
+    is_given_to_its_cause(recorded_virtual().decided(name, Comparison.undecided))
+
+
+def is_given_to_its_cause(compared: Comparison) -> None:
+    """Compare an account with what the program knows of the causes that it is made for."""
     for cause in compared.case.known_ns:
-        if cause in lost_programs.meant(name):
+        if cause in lost_programs.meant(compared.case.name):
             assert compared.share(cause) >= TARGET, (cause, compared)
             assert compared.excess(cause) <= PRECISE, (cause, compared)
     assert compared.wrong() <= PRECISE, compared

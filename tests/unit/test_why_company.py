@@ -71,3 +71,24 @@ def test_many_stops_are_searched_for_the_first_long_one(tmp_path: Path) -> None:
     brief = [works(f"brief-{i}", 200 + i, 230 + i) for i in range(37)]
     found = joined(tmp_path, [works("slow", 90, 900), *brief, works("fast", 90, 555), works("later", 90, 700)])
     assert found == [("too_few_tasks", 100, 555), ("imbalance", 555, 900)]
+
+
+def test_a_worker_that_goes_on_with_the_next_task_at_once_has_ended_the_one_before(tmp_path: Path) -> None:
+    main = FakeThread("app", 0, [("R", 100), ("B", 200), ("R", 10), ("B", 590), ("R", 100)], "main")
+    slow = works("slow", 10, 900)
+    fast = FakeThread("app", 10, [("R", 50), ("B", 250), ("R", 70), ("B", 620)], "fast")
+    waits = [
+        Wait(0, 0, 100, 300, waker=1, waking=290, stack=0),
+        Wait(0, 0, 310, 900, waker=1, waking=890, stack=0),
+        Wait(2, 1, 60, 310, stack=1),
+        Wait(2, 1, 380, 1000, stack=1, is_open=True),
+    ]
+    made = Made([main, slow, fast], waits, wall=WALL, classes=[SYNC, CONDITION], stacks=[LATCH, TAKE])
+    found = why_waits.load(open_recording(made.write(tmp_path / "r")))
+    second = (found.thread == 0) & (found.start >= 310)
+    rows = zip(found.cause[second], found.start[second], found.end[second], strict=True)
+    # Counted from when it was born, a tenth of its work would be more than the 70 of the other one.
+    assert [(list(CAUSES)[cause], int(start), int(end)) for cause, start, end in rows] == [
+        ("too_few_tasks", 310, 380),
+        ("imbalance", 380, 900),
+    ]

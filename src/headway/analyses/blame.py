@@ -22,7 +22,7 @@ import numpy as np
 
 from headway.analyses import activity, why_cores, why_sweep, why_waits
 from headway.analyses.profile_sources import NO_THREAD, NOBODY, UNWALKED, Weights, blameless, summed
-from headway.analyses.why_types import BLOCKED, CAUSES, FEW, GC, IO, SERIAL, SLEEP, START, USED
+from headway.analyses.why_types import BLOCKED, CAUSES, END, FEW, GC, IO, SERIAL, SLEEP, START, USED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CODE = {cause: code for code, cause in enumerate(CAUSES)}
-_UNDIRECTED = [_CODE[cause] for cause in (SERIAL, FEW, START)]
+_UNDIRECTED = [_CODE[cause] for cause in (SERIAL, FEW, START, END)]
 _ALL, _COLLECTORS, _NO_CODE = -1, -2, -3
 """Pools of core time beside those of the single threads: what is nobody's alone, what the collector's threads have, and what no
 code that ran is to blame for."""

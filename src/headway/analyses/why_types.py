@@ -52,7 +52,7 @@ CAUSES: Mapping[str, str] = {
     SCHEDULER: "a thread was ready to run and a core was free, but they had not come together",
     QUOTA: "a thread was ready to run, but the CPU quota was used up",
     START: "the JVM was starting: main had not begun",
-    END: "the JVM was ending: the last application thread had ended",
+    END: "the JVM was ending: it waited for its shutdown hooks, or the last application thread had ended",
     CARRIERS: "virtual threads were ready to run, but every carrier was taken or pinned",
     CONDITION: "a thread waited for a condition that another one had to bring about",
     OTHERS_WAIT: "threads waited for other threads (locks, joins or queues: what for was not recorded)",

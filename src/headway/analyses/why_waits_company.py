@@ -2,10 +2,10 @@
 
 Question   a thread waits at a join, latch or future for one that works. Is the work unevenly shared, or shared too little?
 Method     uneven is what was shared: while the one that is waited for has worked without a pause (since its own last wait
-           ended, or it was born), another thread must have worked, too, and stopped: waited or ended. Until the first such
-           stop the idle cores are due to too few tasks (one thread in the pool, fewer tasks than cores), from then on to
-           imbalance. A stop counts if it comes after 10 % of that work, behind a stretch of at least as much: who hands over
-           as the other one begins has shared nothing. Waits for locks are part of the work.
+           ended, it let another join go on, or it was born), another thread must have worked, too, and stopped: waited or
+           ended. Until the first such stop the idle cores are due to too few tasks (one thread in the pool, fewer tasks than
+           cores), from then on to imbalance. A stop counts if it comes after 10 % of that work, behind a stretch of at least
+           as much: who hands over as the other one begins has shared nothing. Waits for locks are part of the work.
 Assumes    a thread works while it has no wait and lives.
 Wrong when the others only sleep or read meanwhile, of which the JVM tells nothing: they seem to have worked. Where the work began
            before the window it is taken as shared.
@@ -69,7 +69,8 @@ def shared_from(data: LockData, spans: tuple[Ints, Ints, Ints], joins: tuple[Int
         return np.zeros(0, dtype=np.int64)
     until = np.where((waking > start) & (waking < end), waking, end)
     births, deaths = _lives(data)
-    began, is_known = _work_began(data, spans, births, until, target)
+    handed_over = _handed_over(len(data.names), joins)
+    began, is_known = _work_began(data, spans, births, until, target, handed_over)
     least = np.maximum(1, (SHARED * (until - began)).astype(np.int64))
     stops = _stops(data, spans, births, deaths, int(least.min()))
     first = stops.first(began + least, until, least) if len(stops.time) else np.full(len(start), _NEVER)
@@ -90,8 +91,25 @@ def _lives(data: LockData) -> tuple[Ints, Ints]:
     return births, deaths
 
 
+def _handed_over(threads: int, joins: tuple[Ints, Ints, Ints, Ints]) -> Ints:
+    """Return when the target of each join last let another one go on before it began, -1 for never.
+
+    A pool's worker goes on with the next task without a wait, if one is there: this ends the work of the task before.
+    """
+    start, _, waking, target = joins
+    scale = Scale.of(np.concatenate([start, waking]), threads + 1)
+    seen = np.flatnonzero(waking >= 0)
+    seen = seen[np.lexsort((waking[seen], target[seen]))]
+    position = target[seen] * scale.size + scale.until(waking[seen])
+    last = np.searchsorted(position, target * scale.size + scale.until(start), side="right") - 1
+    if not len(seen):
+        return np.full(len(start), -1, dtype=np.int64)
+    there = seen[np.maximum(last, 0)]
+    return np.where((last >= 0) & (target[there] == target), waking[there], -1)
+
+
 def _work_began(
-    data: LockData, spans: tuple[Ints, Ints, Ints], births: Ints, end: Ints, target: Ints
+    data: LockData, spans: tuple[Ints, Ints, Ints], births: Ints, end: Ints, target: Ints, handed_over: Ints
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Return since when each target had worked without a wait, and whether that is known."""
     thread, starts, ends = spans
@@ -105,7 +123,7 @@ def _work_began(
     born = (
         np.where(target < len(births), births[np.minimum(target, max(len(births) - 1, 0))], -1) if len(births) else last
     )
-    began = np.where(is_its_own, last, born)
+    began = np.maximum(np.where(is_its_own, last, born), handed_over)
     # At the window's edge a wait is cut off, and not over.
     return np.maximum(began, 0), (began > data.window[0]) & (began < end)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
-from headway.record import invariants, thread_table
+from headway.record import endings, invariants, thread_table
 from headway.record.lock_tables import LockTables
 from headway.record.sample_tables import SampleTables
 from headway.record.stack_tables import write_stacks
@@ -90,6 +90,8 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
     tables |= _write(directory, "counter", _counters(spool))
     tables |= locks.write(directory, lambda: progress(0.99))
     tables |= write_stacks(directory, locks, samples, lambda: progress(0.99))
+    ends = endings.begun(directory, tables), endings.gone(threads, window)
+    tables |= _write(directory, "jvm_phase", _rows("jvm_phase", _phases(threads, agents, *ends)))
     facts["locks"] = locks.facts()
     facts["sampling"] = samples.facts()
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent) for number, agent in enumerate(agents)]
@@ -208,7 +210,6 @@ def _write_small(
     losses = [*losses, *(each for each in agent_losses if each[4])]
     return {
         **_write(directory, "thread", thread_table.table(threads, totals, strays)),
-        **_write(directory, "jvm_phase", _rows("jvm_phase", _phases(threads, agents))),
         **_write(directory, "jvm", _rows("jvm", _jvm_facts(threads, agents))),
         **_write(directory, "loss", _rows("loss", ((s, c, a, max(0, b - a), n) for s, c, a, b, n in losses))),
     }
@@ -227,12 +228,20 @@ def _rows(name: str, rows: Any) -> pa.Table:
     return pa.table({each: list(values) for each, values in zip(names, zip(*gathered, strict=True), strict=True)})
 
 
-def _phases(threads: Threads, agents: list[dict[str, Any]]) -> Iterator[tuple[int, int, int, str, str | None]]:
+def _phases(
+    threads: Threads, agents: list[dict[str, Any]], begun: Mapping[int, int], gone: Mapping[int, int]
+) -> Iterator[tuple[int, int, int, str, str | None]]:
+    """Yield the rows of jvm_phase; the end of a JVM takes from when it began, to when its process was gone."""
     for number, agent in enumerate(agents):
+        pid = threads.pid_of_agent[number]
         for start_ns, end_ns, kind, cause in agent["phases"]:
-            if kind in _PHASES:
-                pid = threads.pid_of_agent[number]
-                yield pid, start_ns, end_ns - start_ns, _PHASES[kind], text(cause) or None
+            if kind not in _PHASES:
+                continue
+            if _PHASES[kind] == "shutdown":
+                start, end = min(start_ns, begun.get(pid, start_ns)), max(end_ns, gone.get(pid, end_ns))
+            else:
+                start, end = start_ns, end_ns
+            yield pid, start, end - start, _PHASES[kind], text(cause) or None
 
 
 def _jvm_facts(threads: Threads, agents: list[dict[str, Any]]) -> Iterator[tuple[int, str, str]]:

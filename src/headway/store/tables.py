@@ -120,7 +120,11 @@ JVM_PHASE = Table(
         Column("pid", "INTEGER", "the JVM"),
         Column("start_ns", "BIGINT", "begin"),
         Column("dur_ns", "BIGINT", "length"),
-        Column("kind", "VARCHAR", "gc_pause, startup, shutdown; imported: safepoint (which may be a pause, too)"),
+        Column(
+            "kind",
+            "VARCHAR",
+            "gc_pause, startup, shutdown (with the wait for its hooks); imported: safepoint (which may be a pause, too)",
+        ),
         Column("cause", "VARCHAR", "the JVM's word for why", nullable=True),
     ),
 )

@@ -16,6 +16,8 @@ import java.util.Map;
  * many as cores); what is removed: no, yes, or the names whose cause is, with commas; the port of a server that answers late
  * (for io: one byte, the number of milliseconds, is answered by one).
  *
+ * <p>The case "end" plays when all others have, in a shutdown hook.
+ *
  * <p>Each case prints one line: between which points in time it played, and the core time lost there by cause and place.
  */
 public final class Lost {
@@ -58,6 +60,11 @@ public final class Lost {
         Report.of("began").put("ns", began).put("cores", cores).print();
         for (String name : Work.argument(args, 0, "serial").split(",")) {
             Ledger ledger = new Ledger(cores);
+            if (name.equals("end")) {
+                boolean isRemoved = removed.contains("yes") || removed.contains(name);
+                Ending.playAtTheEnd(name, new Setting(ledger, size, threads, isRemoved, port), rounds);
+                continue;
+            }
             List<Case> cases = new ArrayList<>();
             for (String each : name.split("\\+")) {
                 boolean isRemoved = removed.contains("yes") || removed.contains(each);
