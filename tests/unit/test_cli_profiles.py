@@ -136,6 +136,32 @@ def test_events_threads_regions_lines_and_windows_narrow_it_down(run: Run, recor
     assert (off_cpu["total"], off_cpu["without_stack"]) == (800, 800)
 
 
+def test_samples_of_virtual_threads_on_their_carriers_are_told_with_their_share(run: Run, tmp_path: Path) -> None:
+    threads = [
+        FakeThread("app", 0, [("R", 1000)], "main"),
+        FakeThread("carrier", 0, [("R", 1000)], "ForkJoinPool-1-worker-1"),
+    ]
+    carrier = ("java.util.concurrent.ForkJoinWorkerThread.run", "java.lang.VirtualThread.runContinuation")
+    samples: list[made_samples.Sample] = [
+        (0, 100, 300, ("java.lang.Thread.run", "org.example.Main.main")),
+        (1, 200, 500, ("java.lang.VirtualThread.run", "org.example.Task.call")),
+        (1, 300, 200, carrier),
+        (1, 400, 0, None),
+    ]
+    path = made_samples.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples, "alloc": samples[2:3]})
+
+    def told(*options: object) -> list[str]:
+        return [each["message"] for each in top(run, path, *options)["warnings"] if each["id"] == "HW448"]
+
+    assert "50% of cpu" in "".join(told())
+    assert "HW448" in run("top", path)[1]
+    theirs = ("--region", r"VirtualThread\.run$")
+    assert top(run, path, *theirs)["total"] == 500
+    assert "100% of cpu" in "".join(told(*theirs))
+    for others in (("--event", "alloc"), ("--thread", "main"), ("--region", "runContinuation")):
+        assert not told(*others)
+
+
 def test_a_lambda_is_found_by_the_method_around_it(run: Run, tmp_path: Path) -> None:
     samples: list[made_samples.Sample] = [(0, 1, 5, ("org.example.KMeans.lambda$assign$0",)), (0, 2, 7, ("a.B.c",))]
     path = made_samples.write(tmp_path / "a.headway", [FakeThread("app", 0, [("R", 10)])], 10, {"cpu": samples})

@@ -56,6 +56,8 @@ __all__ = ["busiest_thread", "profile", "recorded_events"]
 
 PROGRAM_KINDS = ("app", "carrier")
 ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
+_VIRTUAL_CODE = re.compile(r"^java\.lang\.VirtualThread\.run$")
+"""The outermost frame of a virtual thread's own stack; runContinuation is its carrier's."""
 VIRTUAL = "(virtual threads)"
 UNTOLD = "(threads not told)"
 NO_CODE = "(nobody)"
@@ -99,6 +101,7 @@ def profile(
     weights, threads = _of_threads(recording, event, weights, thread, only, kinds)
     stacks = load_stacks(recording, np.append(weights.stack, LIGHTER), by_line)
     found, notices = _of_region(recording, weights, stacks, region, event)
+    told += _of_virtual_threads(recording, event, found, threads, stacks)
     return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), [*told, *notices])
 
 
@@ -204,6 +207,19 @@ def _names(rows: list[tuple[int, int, str, str]], weights: Weights) -> str:
     names = list(dict.fromkeys(row[2] for row in rows if row[0] in there and row[3] != "headway"))
     names += [VIRTUAL if rows else UNTOLD] if NO_THREAD in there else []
     return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+
+
+def _of_virtual_threads(
+    recording: Recording, event: str, weights: Weights, facts: _ThreadFacts, stacks: StackTable
+) -> list[Notice]:
+    """Say how much of what was sampled on carriers is a virtual thread's: all that was called by VirtualThread.run."""
+    carriers = [key for key, (_, _, kind) in facts.items() if kind == "carrier"]
+    if not carriers or event in (OFF_CPU, LOCK, BLAME):
+        return []
+    theirs = stacks.matching(_VIRTUAL_CODE)[stacks.row_of(weights.stack)] & np.isin(weights.thread, carriers)
+    weight = int(weights.weight[theirs].sum())
+    share = weight / max(1, int(weights.weight.sum()))
+    return [Notice.of("HW448", path=recording.path, event=event, share=share)] if weight else []
 
 
 # --- regions -----------------------------------------------------------------------------------------------------------

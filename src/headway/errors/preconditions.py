@@ -290,6 +290,14 @@ ROWS: tuple[Message, ...] = (
         "headway record --sample {events} -o NAME.headway -- CMD   (again, to its end)",
     ),
     Message(
+        "HW448",
+        "samples of virtual threads",
+        "{share:.0%} of {event} in {path} was executed by virtual threads, and counts for the carriers that ran them",
+        "Which virtual thread a carrier had at the time of a sample is not recorded. By code the profile is right; by thread "
+        "it tells carriers apart, not virtual threads.",
+        "headway top {path} --event {event} --region 'VirtualThread\\.run$'   (theirs alone)",
+    ),
+    Message(
         "HW450",
         "no thread states in an imported recording",
         "{path} was imported from {source}, which does not know when threads ran{known}",
