@@ -149,11 +149,19 @@ def per_visit(piece: dict[str, Any], key: str) -> float:
     return value
 
 
-def causal_command(case: Case, target: Path, seconds: float, *words: str) -> list[str]:
+def measured_rate(case: Case) -> float:
+    """Return how many rounds of computing this machine does in a microsecond, as the programs measure it."""
+    done = subprocess.run(command(case, "seconds=0"), capture_output=True, text=True, check=True)
+    (began,) = (json.loads(line) for line in done.stdout.splitlines() if '"began"' in line)
+    rate: float = began["rate"]
+    return rate
+
+
+def causal_command(case: Case, target: Path, seconds: float, *words: str, rate: float = 0) -> list[str]:
     """Return the headway command that records a case."""
     return [
         "causal", "--progress", PROGRESS, "--scope", SCOPE, *words, "-o", str(target),
-        "--", *command(case, f"seconds={seconds:.0f}"),
+        "--", *command(case, f"seconds={seconds:.0f}", f"rate={rate}"),
     ]  # fmt: skip
 
 
@@ -165,9 +173,9 @@ def target_of(case: Case, line: str) -> str:
     return f"line:{PACKAGE}.{name}:{number}"
 
 
-def record(case: Case, target: Path, seconds: float, *words: str) -> dict[str, Any]:
+def record(case: Case, target: Path, seconds: float, *words: str, rate: float = 0) -> dict[str, Any]:
     """Record a case for some seconds; return what `causal --json` says. Raises RuntimeError with the output if it fails."""
-    asked = causal_command(case, target, seconds, *words)
+    asked = causal_command(case, target, seconds, *words, rate=rate)
     done = subprocess.run([harness.HEADWAY, *asked], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"headway {' '.join(asked)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")

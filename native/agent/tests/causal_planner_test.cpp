@@ -141,6 +141,15 @@ void what_is_fixed_stays_so() {
   }
 }
 
+void a_target_that_was_named_has_the_first_speedups_eight_times() {
+  Planner planner({.fixed_line = 4});
+  std::map<int, int> times;
+  for (const Plan& plan : plans(planner, {}, 2 * 4 * 8)) {
+    if (!plan.begins_pair) ++times[plan.speedup_pct];
+  }
+  for (const int speedup : {25, 50, 75, 100}) CHECK_EQUAL(times[speedup], 8);
+}
+
 void without_samples_there_is_no_line_and_later_there_is() {
   Planner planner({.seed = 1});
   CHECK_EQUAL(planner.next({}).line, 0U);
@@ -167,6 +176,7 @@ int main() {
   experiments_do_not_get_longer_before_the_first_visit_of_all();
   a_line_that_runs_no_longer_loses_its_turn_after_a_pair();
   what_is_fixed_stays_so();
+  a_target_that_was_named_has_the_first_speedups_eight_times();
   without_samples_there_is_no_line_and_later_there_is();
   a_flat_profile_still_gets_experiments();
 }
