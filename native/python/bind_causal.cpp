@@ -1,7 +1,8 @@
-// The ledger of the causal profiler for Python: tests drive it by schedules of their own.
+// The ledger of the causal profiler for Python: tests drive it by schedules of their own. And where code holds locks.
 #include <nanobind/nanobind.h>
 
 #include "agent/causal/ledger.h"
+#include "agent/causal/lock_sections.h"
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -68,9 +69,29 @@ class CausalLedger {
   Ledger ledger_;
 };
 
+// (method, descriptor, class of the lock, line, [(from, to)...]) for each section of a class file.
+nb::list causal_lock_sections(const nb::bytes& class_file) {
+  const auto text = [](const std::string& name) {
+    return nb::bytes(name.data(), name.size());
+  };  // a damaged one is none
+  nb::list found;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(class_file.c_str());
+  for (const agent::causal::LockingMethod& method : agent::causal::lock_sections({bytes, class_file.size()})) {
+    for (const agent::causal::LockSection& section : method.sections) {
+      nb::list held;
+      for (const agent::causal::HeldStretch& stretch : section.held) {
+        held.append(nb::make_tuple(stretch.from, stretch.to));
+      }
+      found.append(nb::make_tuple(text(method.name), text(method.descriptor), text(section.type), section.line, held));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 void bind_causal(nb::module_& m) {
+  m.def("causal_lock_sections", &causal_lock_sections, nb::arg("class_file"));
   nb::enum_<WaitEnding>(m, "CausalWaitEnding")
       .value("WOKEN", WaitEnding::kWoken)
       .value("TIMED_OUT", WaitEnding::kTimedOut)

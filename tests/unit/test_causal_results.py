@@ -200,7 +200,7 @@ def test_a_start_up_is_no_phase_and_targets_without_samples_have_none() -> None:
     assert [line.points for line in analyse(late, "a.headway").lines] == [
         line.points for line in analyse(data, "a.headway").lines
     ]
-    locks = replace(data, lines={key: {**facts, "kind": "lock", "cpu_ns": 0} for key, facts in data.lines.items()})
+    locks = replace(data, lines={key: {**facts, "kind": "lock", "line_number": -1, "cpu_ns": 0} for key, facts in data.lines.items()})
     found = analyse(locks, "a.headway")
     assert [line.line for line in found.lines] == ["lock App"] * 4
     assert [line.points for line in found.lines] == [line.points for line in analyse(data, "a.headway").lines]

@@ -121,7 +121,8 @@ uint32_t line_limit() noexcept;                                                 
 bool line_facts(uint32_t line, LineFacts& facts) noexcept;                            // not in a signal handler
 uint32_t find_line(std::string_view class_name, int32_t line) noexcept;               // 0: no such class so far
 uint32_t find_method(std::string_view class_name, std::string_view method) noexcept;  // by lines.h; 0 likewise
-// [signal] The method that is being made faster with all that it calls; 0: none (experiments.cpp).
+// [signal] The method that is being made faster with all that it calls; kSectionsTarget (lock_target.h): the critical
+// sections; 0: none of both (experiments.cpp).
 uint32_t target_method() noexcept;
 
 struct Sample {
@@ -129,7 +130,7 @@ struct Sample {
   uint32_t method;    // of that line, by lines.h
   int64_t weight_ns;  // what it stands for: CPU time since the thread's last sample, or time asleep
   bool is_blocked;    // asleep (Thread.sleep, I/O, a timed wait that ended by its time), not running
-  bool in_target_method = false;  // target_method() is among its frames
+  bool in_target_method = false;  // target_method() is among its frames, or a frame is in such a section
 };
 
 // --- experiments (experiments.cpp) ----------------------------------------------------------------------------------

@@ -16,6 +16,8 @@
 #include "agent/causal/causal.h"
 #include "agent/causal/core_waits.h"
 #include "agent/causal/ledger.h"
+#include "agent/causal/lock_target.h"
+#include "agent/causal/lost_files.h"
 #include "agent/causal/notes.h"
 #include "agent/causal/options.h"
 #include "agent/causal/planner.h"
@@ -107,10 +109,13 @@ void count_hit(int64_t weight_ns) {
 // The line that was asked for has an id once its class is there; others than lines have one from the start.
 uint32_t asked_target() {
   const Target& target = causal_spec().target;
+  if (target.kind != TargetKind::kMethod && target.kind != TargetKind::kLock) self.method = 0;
   switch (target.kind) {
     case TargetKind::kNone:
-    case TargetKind::kLock:  // which locks a thread holds is not known: turn_on() has said so
       return 0;
+    case TargetKind::kLock:
+      self.method = kSectionsTarget;
+      return knows_sections() ? kLockTarget : 0;
     case TargetKind::kLine:
       return find_line(target.place.class_name, target.place.line);
     case TargetKind::kMethod:
@@ -123,7 +128,7 @@ uint32_t asked_target() {
 }
 
 bool is_hit(const Active& active, const Sample& sample) {
-  if (active.is(TargetKind::kMethod)) return sample.in_target_method;
+  if (active.is(TargetKind::kMethod) || active.is(TargetKind::kLock)) return sample.in_target_method;
   const bool is_line = active.is(TargetKind::kNone) || active.is(TargetKind::kLine);
   return is_line && active.line == sample.line && active.line != 0;
 }
@@ -347,6 +352,7 @@ class Loop {
     if (now - told_ns_ < kSecond) return;
     told_ns_ = now;
     if (notes_are_given_up()) self.wanted = false;
+    look_after_files();
     note_hits();
     note_profile(false);
     if (jni_->PushLocalFrame(64) == JNI_OK) {
@@ -411,6 +417,7 @@ void end_all(JNIEnv* jni) {
     remove_hooks(jni, HookUse::kCausal);
     disarm_points(jni);
   }
+  look_after_sections(true);
   note_profile(true);
   note_hits();
   note_health();
@@ -461,10 +468,6 @@ bool turn_on(JNIEnv* jni) {
   self.wanted = true;
   const Spec& spec = causal_spec();
   for (const std::string& text : spec.problems) problem("HW609", text);
-  if (spec.target.kind == TargetKind::kLock) {
-    problem("HW609",
-            "it can't tell who holds a lock: take the method or the lines of its critical section as the target");
-  }
   const bool samples = self.mode == Mode::kSuggest || (start_blocking(jni) && start_sampling(jni));
   note_begin(spec);
   arm_points(jni);

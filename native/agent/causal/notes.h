@@ -16,6 +16,8 @@ void begin_notes(std::string_view fields) noexcept;
 // The last one; what comes later goes nowhere.
 void close_notes() noexcept;
 uint64_t lost_notes() noexcept;
+// How often the program had closed their file, which was then opened again.
+uint32_t reopened_notes() noexcept;
 // The recorder is gone, or somebody removed the file: nobody is to be delayed any longer.
 bool notes_are_given_up() noexcept;
 

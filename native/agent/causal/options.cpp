@@ -56,11 +56,12 @@ std::optional<Target> target(std::string_view text) {
   const auto parts = split(text, '=');
   if (!parts) return std::nullopt;
   const std::string_view kind = parts->first;
-  if (kind == "lock") {
+  const auto where = place(parts->second);
+  if (kind == "lock" && where && where->line != 0) return Target{TargetKind::kLock, *where};
+  if (kind == "lock") {  // whether the last part is a method classes tell
     const std::string name(parts->second);
     return Target{TargetKind::kLock, {.text = name, .class_name = name}};
   }
-  const auto where = place(parts->second);
   if (!where || (kind != "line" && kind != "method") || (kind == "line") != (where->line != 0)) return std::nullopt;
   return Target{kind == "line" ? TargetKind::kLine : TargetKind::kMethod, *where};
 }

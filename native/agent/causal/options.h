@@ -33,7 +33,7 @@ struct LatencyPoints {
 enum class TargetKind : uint8_t { kNone, kLine, kMethod, kLock, kCollections };
 struct Target {
   TargetKind kind = TargetKind::kNone;
-  Place place{};  // of kLine and kMethod; of kLock the class name only
+  Place place{};  // of kLock a line, or all as a class name: it may end in a method
 };
 
 constexpr int kNoSpeedup = -1;

@@ -11,9 +11,10 @@ constexpr int64_t kLeastNs = 50'000'000;
 constexpr int64_t kMostNs = 5'000'000'000;
 constexpr uint64_t kFarTooMany = 64;  // times the visits that are enough
 constexpr int kPairsInTurn = 4;
-constexpr double kStarving = 0.01;    // of all samples: lines with less get no turn
-constexpr double kLeastShare = 0.04;  // of the turns, before all shares are made to sum to 1
-constexpr int kSpeedups = 20;         // 5, 10 .. 100 %
+constexpr int64_t kGoneNs = 1'000'000'000;  // a line of 1 % is seen ten times in that
+constexpr double kStarving = 0.01;          // of all samples: lines with less get no turn
+constexpr double kLeastShare = 0.04;        // of the turns, before all shares are made to sum to 1
+constexpr int kSpeedups = 20;               // 5, 10 .. 100 %
 constexpr std::array<int, 4> kFirstSpeedups = {50, 100, 25, 75};
 // How often each of those comes before the others do. A line that was asked for has all experiments: it can have points
 // that are worth something before it has many.
@@ -43,18 +44,20 @@ Planner::Line& Planner::line(uint32_t id) {
 uint32_t Planner::choose(std::span<const Candidate> recent) {
   if (options_.fixed_line != 0) return options_.fixed_line;
   int64_t total_ns = 0;
-  for (const Candidate& one : recent) total_ns += one.weight_ns;
+  const auto is_gone = [](const Candidate& one) { return one.idle_ns > kGoneNs; };
+  for (const Candidate& one : recent) total_ns += is_gone(one) ? 0 : one.weight_ns;
   if (total_ns <= 0) return 0;
   double shares = 0;
   for (Line& one : lines_) one.share = 0;
   for (const Candidate& one : recent) {
     const double share = static_cast<double>(one.weight_ns) / static_cast<double>(total_ns);
-    if (share < kStarving) continue;
+    if (is_gone(one) || share < kStarving) continue;
     line(one.line).share = std::max(share, kLeastShare);
     shares += std::max(share, kLeastShare);
   }
   if (shares <= 0) {  // a flat profile: whatever is hottest
-    const auto hottest = std::ranges::max_element(recent, {}, &Candidate::weight_ns);
+    const auto hottest =
+        std::ranges::max_element(recent, {}, [&](const Candidate& one) { return is_gone(one) ? 0 : one.weight_ns; });
     line(hottest->line).share = shares = 1;
   }
   Line* best = nullptr;

@@ -4,7 +4,8 @@
 //   neighbour
 //     in time to be compared with (programs warm up, collect, and share their machine).
 //   - A line gets some such pairs in a row, its turn. Turns go in proportion to the time that lines lately took; a line
-//     of 1 % or more has a least share, so that none starves.
+//     of 1 % or more has a least share, so that none starves. One that runs no longer (a program's start-up) has none,
+//     however much it ran.
 //   - A line's first speedups are few and far apart, so that its slope is known early; then each of 5, 10 .. 100 %
 //   comes
 //     equally often, in an order in which neighbours are far apart.
@@ -22,6 +23,7 @@ namespace headway::agent::causal {
 struct Candidate {
   uint32_t line = 0;
   int64_t weight_ns = 0;  // running and asleep, lately
+  int64_t idle_ns = 0;    // since it was last seen to run
 };
 
 struct Plan {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/lock_target.h"
 #include "agent/causal/point_match.h"
 #include "agent/causal/points.h"
 #include "agent/causal/scope.h"
@@ -192,6 +193,7 @@ bool concerns_class(std::string_view internal_name, std::string_view source_file
   if (is_off_limits(internal_name)) return false;
   if (internal_name == kApiClass) return true;
   if (points().settles && internal_name == "java/lang/Thread") return true;
+  if (may_have_sections(internal_name)) return true;
   const std::string class_name = dotted(internal_name);
   if ((points().settles || causal_spec().suggest) && in_scope(causal_spec().scope, class_name)) return true;
   const uint32_t count = points().count.load(std::memory_order_acquire);
@@ -221,11 +223,17 @@ bool insert_points(const char* name, jclass redefined, jint length, const unsign
     is_new = self.seen.insert(std::string(internal_name)).second;
   }
   const Wanted wanted = what_goes_into(facts, dotted(internal_name), is_new);
-  if (wanted.inserts.empty()) return false;
+  if (wanted.inserts.empty()) {
+    note_sections(internal_name, file);
+    return false;
+  }
   const Insertion insertion = insert_calls(file, wanted.inserts, point_class_name());
   // A class that is retransformed for somebody else keeps the places that it has.
   if (redefined == nullptr || arming_points) count_new_places(wanted, insertion);
-  if (insertion.outcome != InsertOutcome::kInserted || !hand_over(insertion.bytes, new_length, new_bytes)) return false;
+  const bool is_changed =
+      insertion.outcome == InsertOutcome::kInserted && hand_over(insertion.bytes, new_length, new_bytes);
+  note_sections(internal_name, is_changed ? std::span<const uint8_t>(insertion.bytes) : file);
+  if (!is_changed) return false;
   const std::lock_guard locked(self.mutex);
   self.changed.insert(std::string(internal_name));
   return true;

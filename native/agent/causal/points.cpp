@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/lock_target.h"
 #include "agent/causal/point_match.h"
 #include "agent/causal/scope.h"
 #include "agent/class_file.h"
@@ -105,7 +106,7 @@ bool wants_loaded(jclass type, std::string_view name) {
   const std::string file = points().has_files ? source_file(type) : std::string();
   if (!concerns_class(name, file)) return false;
   return causal_spec().suggest || name == kApiClass || name == "java/lang/Thread" || is_named_by_a_point(name, file) ||
-         releases_locks(type);
+         may_have_sections(name) || releases_locks(type);
 }
 
 void retransform(std::vector<jclass>& types) {
@@ -131,6 +132,14 @@ void retransform_loaded(JNIEnv* jni, Wants wants) {
   });
   retransform(types);
   for (jclass type : types) jni->DeleteGlobalRef(type);
+}
+
+// Of classes that were loaded before, or have been retransformed since.
+void resolve_loaded_sections(JNIEnv* jni) {
+  if (!has_unresolved_sections()) return;
+  for_each_loaded(jni, [](jclass type, const std::string& name) {
+    if (is_unresolved(name)) resolve_sections(type, name);
+  });
 }
 
 void set_class_files(bool on) {
@@ -343,6 +352,7 @@ bool arm_points(JNIEnv* jni) noexcept {
     return false;
   }
   list_points();
+  clear_sections();
   self.settles = !causal_spec().suggest;
   switch_settling(jni, self.settles);
   self.armed_ns = now_ns();
@@ -351,6 +361,7 @@ bool arm_points(JNIEnv* jni) noexcept {
   arming_points = true;
   retransform_loaded(jni, wants_loaded);
   arming_points = false;
+  resolve_loaded_sections(jni);
   return true;
 }
 
@@ -360,6 +371,7 @@ void instrument_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (!self.is_armed.load(std::memory_order_acquire)) return;
   std::string internal_name(name);
   std::ranges::replace(internal_name, '.', '/');
+  resolve_sections(type, internal_name);
   if (!is_named_by_a_point(internal_name, {}) || is_off_limits(internal_name)) return;
   {
     const std::lock_guard locked(self.mutex);
@@ -373,6 +385,8 @@ void instrument_class(JNIEnv*, jclass type, std::string_view name) noexcept {
 void look_after_points(JNIEnv* jni) noexcept {
   if (!points().is_armed.load() || jni->PushLocalFrame(64) != JNI_OK) return;
   look_for_missing(jni);
+  resolve_loaded_sections(jni);
+  look_after_sections(false);
   if (causal_spec().suggest) give_up_hot_candidates(jni);
   jni->PopLocalFrame(nullptr);
 }

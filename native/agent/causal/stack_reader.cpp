@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/lock_target.h"
 #include "agent/hotspot.h"
 #include "agent/old_glibc.h"
 
@@ -153,12 +154,16 @@ CallFrame* maybe_astray(CallFrame* frames) {
   return reading % reader.test_fault == 0 ? reinterpret_cast<CallFrame*>(uintptr_t{4096}) : frames;
 }
 
+bool is_target(const CallFrame& frame, uint32_t target) {
+  return target == kSectionsTarget ? is_in_section(frame.method, frame.bci) : method_of(frame.method) == target;
+}
+
 // True when there is no need to look deeper.
 bool look_for_scope(const CallTrace& trace, jint from, uint32_t target, StackPlace& place) {
   for (jint i = from; i < trace.count; ++i) {
     const CallFrame& frame = trace.frames[i];
     if (place.frame.method == 0) place.frame = place_of(frame.method, frame.bci);
-    if (target != 0 && method_of(frame.method) == target) place.in_target = true;
+    if (target != 0 && is_target(frame, target)) place.in_target = true;
     if (place.frame.method != 0 && (target == 0 || place.in_target)) return true;
   }
   return false;

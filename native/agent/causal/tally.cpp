@@ -15,6 +15,7 @@ constexpr uint32_t kOutOfScope = 0;  // lines that are none, by Sample::line
 constexpr uint32_t kUnread = 1;
 constexpr uint32_t kFirstLine = 2;
 constexpr double kForgetNs = 3e9;  // what is so old counts half
+constexpr int64_t kLongSleepNs = 10'000'000'000;
 
 struct Sum {
   std::atomic<int64_t> running_ns{0};
@@ -50,6 +51,7 @@ LineFacts facts_of(uint32_t line) {
   const Place& place = causal_spec().target.place;
   facts.class_name = place.class_name;
   facts.method = place.method;
+  if (place.line > 0) facts.line = place.line;
   return facts;
 }
 
@@ -81,6 +83,7 @@ std::vector<Candidate> Recent::candidates(int64_t now_ns) {
   seen_ns_.resize(limit);
   asleep_ns_.resize(limit);
   may_sleep_ns_.resize(limit, static_cast<int64_t>(kForgetNs));
+  runs_until_.resize(limit);
   std::vector<Candidate> found;
   for (uint32_t line = kFirstLine; line < limit; ++line) {
     const int64_t ran_ns = sums[line].running_ns.load(std::memory_order_relaxed);
@@ -91,10 +94,15 @@ std::vector<Candidate> Recent::candidates(int64_t now_ns) {
     may_sleep_ns = std::min(may_sleep_ns + elapsed_ns, static_cast<int64_t>(kForgetNs));
     const int64_t slept_ns = std::min(blocked_ns - asleep_ns_[line], may_sleep_ns);
     may_sleep_ns -= slept_ns;
+    if (ran_ns > seen_ns_[line]) runs_until_[line] = std::max(runs_until_[line], now_ns);
+    if (blocked_ns > asleep_ns_[line]) {
+      runs_until_[line] = now_ns + std::min(blocked_ns - asleep_ns_[line], kLongSleepNs);
+    }
     asleep_ns_[line] = blocked_ns;
     weights_ns_[line] = weights_ns_[line] * kept + static_cast<double>(ran_ns - seen_ns_[line] + slept_ns);
     seen_ns_[line] = ran_ns;
-    if (weights_ns_[line] >= 1) found.push_back({line, static_cast<int64_t>(weights_ns_[line])});
+    const int64_t idle_ns = std::max<int64_t>(now_ns - runs_until_[line], 0);
+    if (weights_ns_[line] >= 1) found.push_back({line, static_cast<int64_t>(weights_ns_[line]), idle_ns});
   }
   return found;
 }

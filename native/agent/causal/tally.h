@@ -27,6 +27,7 @@ class Recent {
   std::vector<int64_t> seen_ns_;
   std::vector<int64_t> asleep_ns_;     // up to here blocked time has been looked at
   std::vector<int64_t> may_sleep_ns_;  // so much more of it counts
+  std::vector<int64_t> runs_until_;    // when it was last seen, and as long as its last sleep was: the next may be on
   int64_t then_ns_ = 0;
 };
 

@@ -29,7 +29,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 struct Timers {
   int signal = 0;
   int64_t period_ns = 0;
-  bool perf = false;
+  std::atomic<bool> perf{false};
   bool with_kernel = false;             // time in the kernel ticks, too
   int64_t allowed = 0;                  // descriptors
   std::atomic<int64_t> descriptors{0};  // in use
@@ -66,12 +66,22 @@ bool send_signals(int fd, uint32_t tid) {
          fcntl(fd, F_SETOWN_EX, &owner) == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
 }
 
+// Behind descriptors of this kind there is no file of any type; which event it is, only such a one tells.
+bool is_event(int fd, uint64_t event) {
+  struct stat status {};
+  uint64_t found = 0;
+  return file_status(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0 && ioctl(fd, PERF_EVENT_IOC_ID, &found) == 0 &&
+         found == event;
+}
+
 bool start_perf(CpuTimer& timer, uint32_t tid) {
   if (timers.descriptors.fetch_add(1, std::memory_order_relaxed) < timers.allowed) {
     const int fd = open_task_clock(tid, timers.with_kernel);
-    if (fd >= 0 && send_signals(fd, tid)) {
+    uint64_t event = 0;
+    if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ID, &event) == 0 && send_signals(fd, tid)) {
       timer.kind = CpuTimer::Kind::kPerf;
       timer.fd = fd;
+      timer.event = event;
       timer.period_ns = period_of(tid);
       return true;
     }
@@ -127,15 +137,22 @@ CpuTimer start_timer(uint32_t tid) noexcept {
 void stop_timer(CpuTimer& timer) noexcept {
   if (timer.kind == CpuTimer::Kind::kPosix) delete_timer(timer.timer);
   if (timer.kind == CpuTimer::Kind::kPerf) {
-    close(timer.fd);
+    if (!is_lost(timer)) close(timer.fd);
     timers.descriptors.fetch_sub(1, std::memory_order_relaxed);
   }
   timer = {};
 }
 
+bool is_lost(const CpuTimer& timer) noexcept {
+  return timer.kind == CpuTimer::Kind::kPerf && !is_event(timer.fd, timer.event);
+}
+
+void avoid_descriptors() noexcept { timers.perf = false; }
+
 void change_period(CpuTimer& timer, int64_t period_ns) noexcept {
   auto period = static_cast<uint64_t>(period_ns);
-  if (timer.kind != CpuTimer::Kind::kPerf || ioctl(timer.fd, PERF_EVENT_IOC_PERIOD, &period) != 0) return;
+  if (timer.kind != CpuTimer::Kind::kPerf || is_lost(timer)) return;
+  if (ioctl(timer.fd, PERF_EVENT_IOC_PERIOD, &period) != 0) return;
   timer.period_ns = period_ns;
 }
 

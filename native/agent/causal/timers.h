@@ -13,7 +13,8 @@ struct CpuTimer {
   Kind kind = Kind::kNone;
   int64_t period_ns = 0;
   int fd = -1;
-  int timer = 0;  // the kernel's number
+  uint64_t event = 0;  // what the kernel calls what is behind it
+  int timer = 0;       // the kernel's number
 };
 
 // Finds out what this process may use. `signal`: must be a classic one, not a real-time signal: perf falls back to
@@ -24,6 +25,11 @@ bool perf_is_allowed() noexcept;
 // `tid`: a thread of this process, by its OS id. Kind::kNone: there is nothing left to be had.
 CpuTimer start_timer(uint32_t tid) noexcept;
 void stop_timer(CpuTimer& timer) noexcept;
+// The program has closed its descriptor: there are some that close all that they know nothing of. That number may be
+// the program's own by now, and is left alone.
+bool is_lost(const CpuTimer& timer) noexcept;
+// From now on only such as have no descriptor.
+void avoid_descriptors() noexcept;
 // [signal] From now on every `period_ns`. Of perf's timers only: the others can't be finer than the kernel's tick
 // anyway.
 void change_period(CpuTimer& timer, int64_t period_ns) noexcept;

@@ -44,6 +44,10 @@ void targets_of_each_kind_are_told_apart() {
   CHECK(parse_spec("target:gc").target.kind == TargetKind::kCollections);
   CHECK(parse_spec("target:lock=a.Lock").target.kind == TargetKind::kLock);
   CHECK_EQUAL(parse_spec("target:lock=a.Lock").target.place.class_name, "a.Lock");
+  CHECK_EQUAL(parse_spec("target:lock=a.Store.put").target.place.class_name, "a.Store.put");
+  CHECK_EQUAL(parse_spec("target:lock=a.Store:42").target.place.class_name, "a.Store");
+  CHECK_EQUAL(parse_spec("target:lock=a.Store:42").target.place.line, 42);
+  CHECK(parse_spec("target:lock=a.Store:42").target.kind == TargetKind::kLock);
   CHECK(parse_spec("target:method=a.B.run").target.kind == TargetKind::kMethod);
   CHECK(parse_spec("target:method=a.B:7").target.kind == TargetKind::kNone);
   CHECK_EQUAL(parse_spec("target:line=a.B.run").problems.size(), 1U);

@@ -46,6 +46,35 @@ void turns_go_in_proportion_to_time_and_none_of_one_percent_starves() {
   CHECK_EQUAL(turns[9], 0);  // a thousandth
 }
 
+// A start-up of many hot lines, then the program proper: the moment that lines have not been seen for a second they are
+// drawn no more, whatever they weigh.
+void lines_that_run_no_longer_have_no_turn() {
+  constexpr int64_t kSecond = 1'000'000'000;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Planner planner({.seed = seed});
+    std::vector<Candidate> recent;
+    for (uint32_t line = 2; line < 22; ++line) recent.push_back({line, 500'000'000, 0});
+    plans(planner, recent, 40);
+    for (Candidate& one : recent) one.idle_ns = kSecond + 1 + static_cast<int64_t>(seed);
+    for (uint32_t line = 100; line < 103; ++line) recent.push_back({line, 1'000'000, 0});
+    std::map<uint32_t, int> turns;
+    const auto all = plans(planner, recent, 8 * 30);
+    // The turn of the line that runs out is that of its baseline only, if no sample is in it: here each has some.
+    for (size_t i = 8; i < all.size(); ++i) ++turns[all[i].line];
+    CHECK_EQUAL(turns.size(), 3U);
+    CHECK(turns.begin()->first >= 100);
+    for (const auto& [line, count] : turns) CHECK(count >= 8 * 8);
+    // It is back: so is its turn.
+    recent[0].idle_ns = 0;
+    bool is_back = false;
+    for (const Plan& plan : plans(planner, recent, 16)) is_back = is_back || plan.line == recent[0].line;
+    CHECK(is_back);
+    for (Candidate& one : recent) one.idle_ns = 2 * kSecond;
+    for (size_t i = 0; i < 8; ++i) planner.finished(planner.next(recent), {});
+    CHECK_EQUAL(planner.next(recent).line, 0U);
+  }
+}
+
 void every_line_of_one_percent_has_its_turn_soon() {
   Planner planner({.seed = 3});
   std::vector<Candidate> recent = {{1000, 100'000}};
@@ -169,6 +198,7 @@ void a_flat_profile_still_gets_experiments() {
 int main() {
   baselines_alternate_with_speedups_of_the_same_line_and_length();
   turns_go_in_proportion_to_time_and_none_of_one_percent_starves();
+  lines_that_run_no_longer_have_no_turn();
   every_line_of_one_percent_has_its_turn_soon();
   first_speedups_are_few_then_each_comes_equally_often();
   a_seed_gives_the_same_plans_and_another_seed_others();

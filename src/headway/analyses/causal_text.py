@@ -23,11 +23,18 @@ def target_name(facts: Mapping[str, Any]) -> str:
     if kind == "gc":
         return "GC pauses"
     if kind == "lock":
-        return f"lock {short}"
+        return lock_name(str(facts["class_name"]), facts["line_number"])
     if kind == "method":
         return f"{short}.{facts['method']}"
     file = str(facts["file"] or "") or short.split("$")[0]
     return f"{file}:{facts['line_number']}" if facts["line_number"] else f"{short}.{facts['method']}"
+
+
+def lock_name(asked: str, line: int | None) -> str:
+    """Return how critical sections are called: lock Store, lock Store.put, lock Store:42. `asked` may end in a method."""
+    *outer, last = asked.split(".")
+    short = f"{outer[-1]}.{last}" if outer and last[:1].islower() else last
+    return f"lock {short}:{line}" if line is not None and line > 0 else f"lock {short}"
 
 
 def looks_hot(line: Line) -> bool:

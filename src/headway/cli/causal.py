@@ -59,8 +59,8 @@ Examples:
     "targets",
     multiple=True,
     metavar="WHAT",
-    help="Make only this faster: line:CLASS:LINE, method:CLASS.METHOD or gc (pauses). "
-    "Several: a run each. [lines chosen by samples]",
+    help="Make only this faster: line:CLASS:LINE, method:CLASS.METHOD, lock:CLASS (critical sections: of a class that takes "
+    "locks, or of a lock's class), or gc (pauses). Several: a run each. [lines chosen by samples]",
 )
 @click.option("--end-to-end", is_flag=True, help="No progress point: the time of whole runs, each run an experiment.")
 @click.option(

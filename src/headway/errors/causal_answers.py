@@ -1,4 +1,4 @@
-"""HW62x, HW63x: results of causal profiling."""
+"""HW62x, HW63x, HW64x: results of causal profiling."""
 
 from __future__ import annotations
 
@@ -151,5 +151,22 @@ ROWS: tuple[Message, ...] = (
         "End to end a run of the command is compared by one JVM, the one that worked most in scope; launchers and build tools are"
         " JVMs of another length. What the others take of the command's time is not in the results.",
         "headway causal --end-to-end --scope 'com.acme.*' ... -- CMD   (with a CMD that starts the program itself)",
+    ),
+    Message(
+        "HW640",
+        "a lock that nobody takes",
+        "{text}",
+        "Critical sections are looked for in the classes in scope and in the one that was named: synchronized methods and blocks,"
+        " and from lock() to unlock() in one method. A lock goes by the class that the code declares it with.",
+        "headway causal --target lock:CLASS ...   (or CLASS.METHOD or CLASS:LINE, where the lock is taken)",
+    ),
+    Message(
+        "HW641",
+        "the program closes files of others",
+        "{text}",
+        "Some programs close every descriptor that they know nothing of, as daemons do before they begin. headway's timers and"
+        " its file of notes have descriptors, too. It never writes to a number that is somebody else's by now, and opens its own"
+        " again; for up to a second threads were not sampled and not delayed.",
+        "headway causal --warmup 5s ...   if the program does so when it begins",
     ),
 )

@@ -65,7 +65,7 @@ def _name(line: dict[str, Any] | None) -> str:
     if line["kind"] == "gc":
         return "GC pauses"
     if line["kind"] == "lock":
-        return f"lock {line['class']}"
+        return f"lock {line['class']}:{line['line']}" if line["line"] > 0 else f"lock {line['class']}"
     return (
         f"{line['file']}:{line['line']}" if line["line"] > 0 and line["file"] else f"{line['class']}.{line['method']}"
     )

@@ -18,6 +18,7 @@ _NAME = re.compile(r"[\w$-]+")
 _CLASS = r"[\w$]+(?:\.[\w$]+)*"
 _LINE = re.compile(rf"{_CLASS}:[1-9]\d{{0,8}}")
 _METHOD = re.compile(rf"{_CLASS}\.(?:[\w$]+|<init>|<clinit>)(?:\([\w$/;\[]*\)?[\w$/;\[]*)?")
+_LOCK = re.compile(rf"{_CLASS}(?::[1-9]\d{{0,8}})?")
 _GLOB = re.compile(r"[\w$.*?]+")
 
 
@@ -151,12 +152,10 @@ def parse_target(text: str) -> str:
     kind, colon, where = text.strip().partition(":")
     if text.strip() == "gc":
         return "gc"
-    if kind == "lock" and colon:
-        raise ValueError(
-            f"{text!r}: locks are not offered as targets yet, since nothing tells which thread holds one. Take the method that "
-            "holds it, method:CLASS.METHOD, or a line inside its critical section, line:CLASS:LINE"
-        )
-    fits = {"line": _LINE, "method": _METHOD}.get(kind)
+    fits = {"line": _LINE, "method": _METHOD, "lock": _LOCK}.get(kind)
     if not colon or fits is None or fits.fullmatch(where) is None:
-        raise ValueError(f"{text!r} is no target: write line:com.acme.Order:42, method:com.acme.Order.price or gc")
+        raise ValueError(
+            f"{text!r} is no target: write line:com.acme.Order:42, method:com.acme.Order.price, lock:com.acme.Store (a class "
+            "that takes locks, or that of a lock), or gc"
+        )
     return f"{kind}={where}"

@@ -1,0 +1,34 @@
+// The critical sections that are made faster (--target lock:...), as signal handlers look them up: by method and
+// bytecode index. lock_sections.h finds them in class files.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headway::agent::causal {
+
+// Instead of a method's id (target_method()): frames in sections are meant.
+constexpr uint32_t kSectionsTarget = UINT32_MAX;
+
+// A recording begins; those of an earlier one are none any more.
+void clear_sections() noexcept;
+// Whether the class may have some. `internal_name`: "com/acme/Store".
+bool may_have_sections(std::string_view internal_name) noexcept;
+// Its bytes as the JVM is given them, with our calls. No JNI: it is being loaded, or retransformed.
+void note_sections(std::string_view internal_name, std::span<const uint8_t> class_file) noexcept;
+// The class is there now: its methods have ids. Live phase.
+void resolve_sections(jclass type, std::string_view internal_name) noexcept;
+// Whether some class has sections that its methods' ids are not known of.
+bool has_unresolved_sections() noexcept;
+bool is_unresolved(std::string_view internal_name) noexcept;
+bool knows_sections() noexcept;
+// Says so by problem() when none is found for some seconds, or until the end (`at_once`). On the experiments' thread.
+void look_after_sections(bool at_once) noexcept;
+// [signal]
+bool is_in_section(jmethodID method, jint bci) noexcept;
+
+}  // namespace headway::agent::causal
