@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import defaultdict
 from typing import Any
 
 import harness
 import lost_programs
 import lost_runs
+import results
 from lost_programs import CAUSES
 
 TWO = ("serial+lock", "serial+sleep", "lock+barrier", "join+sleep")
 LARGEST = 1000.0
-
-Walls = dict[str, list[float]]
 
 
 def plain(names: list[str], size: float, rounds: int, removed: str, port: int) -> dict[str, float]:
@@ -56,59 +54,58 @@ def parts(group: list[str]) -> list[str]:
     return group[0].split("+") if "+" in group[0] else ["yes"]
 
 
+def measure(group: list[str], options: Any, port: int) -> dict[str, results.Session]:
+    """Run a group of cases with and without their causes, and record them; return what came of each."""
+    size, rounds = options.size, options.rounds
+    walls = {"with": plain(group, size, rounds, "no", port)}
+    for which, removed in zip(("first", "second"), parts(group), strict=False):
+        walls[which] = plain(group, size, rounds, removed, port)
+    said = bounds(group, size, rounds, port)
+    return {
+        name: {
+            **{which: wall[name] for which, wall in walls.items()},
+            "said": {cause: value for (of, cause), value in said.items() if of == name},
+        }
+        for name in group
+    }
+
+
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
     parser = harness.arguments(__doc__)
-    parser.add_argument("--repeat", type=int, help="runs with each cause removed (12; 3 with --quick)")
+    parser.add_argument("--repeat", type=int, help="runs with and without each cause (12; 3 with --quick)")
     parser.add_argument("--rounds", type=int, default=12, help="rounds of each case (12)")
     parser.add_argument("--size", type=float, default=0.8, help="how large the causes are, 0 to 1 (0.8)")
-    parser.add_argument("--only", default="", metavar="NAMES", help="only these cases, with commas")
+    results.arguments(parser)
     options = parser.parse_args()
     repeat = options.repeat or (3 if options.quick else 12)
-    names = list(filter(None, options.only.split(","))) or [*CAUSES, *TWO]
-    with_cause: Walls = defaultdict(list)
-    without: dict[str, Walls] = {"first": defaultdict(list), "second": defaultdict(list)}
-    said: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    names = results.chosen(options, (*CAUSES, *TWO))
+    kept = results.Results("why_bound", options)
     # A program of two causes has a JVM of its own, with and without: what is played before it warms it up.
     alone = [name for name in names if "+" not in name]
     groups = [group for group in (alone, *([name] for name in names if "+" in name)) if group]
     with lost_programs.late_server() as port:
-        size, rounds = options.size, options.rounds
-        for number in range(repeat + 1):
-            harness.progress(f"run {number + 1} of {repeat + 1}: {len(names)} cases")
+        for number in range(repeat if groups else 0):
+            harness.progress(f"run {number + 1} of {repeat}: {len(names)} cases")
             for group in groups:
-                for name, wall in plain(group, size, rounds, "no", port).items():
-                    with_cause[name].append(wall)
-            if number == repeat:
-                break
-            for group in groups:
-                for which, removed in zip(("first", "second"), parts(group), strict=False):
-                    for name, wall in plain(group, size, rounds, removed, port).items():
-                        without[which][name].append(wall)
-            for key, value in bounds(names, size, rounds, port).items():
-                said[key].append(value)
-    return report(options, names, with_cause, without, said)
+                for name, session in measure(group, options, port).items():
+                    kept.add(name, session)
+    return report(options, kept.sessions)
 
 
-def report(
-    options: Any,
-    names: list[str],
-    with_cause: Walls,
-    without: dict[str, Walls],
-    said: dict[tuple[str, str], list[tuple[float, int]]],
-) -> int:
+def report(options: Any, sessions: dict[str, list[results.Session]]) -> int:
     """Print figures and verdicts."""
     rows, figures, verdicts = [], {}, []
-    for name in names:
+    for name, runs in sessions.items():
         ranked = []
         for which, part in zip(("first", "second"), name.split("+"), strict=False):
             (cause,) = lost_programs.meant(part)
-            ratio = harness.ratio(with_cause[name], without[which][name])
+            ratio = harness.ratio([run["with"] for run in runs], [run[which] for run in runs])
             gain, least, most = 1 / ratio.median, 1 / ratio.high, 1 / ratio.low
-            bound = harness.bootstrap([each for each, _ in said[name, cause]])
-            lost = harness.bootstrap([float(each) for _, each in said[name, cause]])[0]
+            bound = harness.bootstrap([run["said"][cause][0] for run in runs])
+            lost = harness.bootstrap([float(run["said"][cause][1]) for run in runs])[0]
             ranked.append((least, most, bound[0], lost))
-            text = f"{name} without {cause}: gain {gain:.2f} [{least:.2f}, {most:.2f}], bound {bound[0]:.2f}"
+            text = f"{name} without {cause}: gain {gain:.2f} [{least:.2f}, {most:.2f}], bound {bound[0]:.2f}, {len(runs)} runs"
             verdicts.append((text, bound[0] >= least))
             rows.append(
                 [f"{name}: {cause}", f"{gain:.2f} [{least:.2f}, {most:.2f}]", f"{bound[0]:.2f}", f"{lost / 1e6:.0f}"]
@@ -117,7 +114,7 @@ def report(
         if len(ranked) == 2:
             verdicts += order(name, *ranked)
     print(harness.table(["case: cause", "gain without it", "bound", "lost (ms)"], rows))
-    return harness.finish(options, "why_bound", {"cases": figures}, verdicts)
+    return harness.finish(options, "why_bound", {"cases": figures, "sessions": sessions}, verdicts)
 
 
 def order(name: str, one: tuple[float, ...], other: tuple[float, ...]) -> list[tuple[str, bool]]:

@@ -136,3 +136,18 @@ def test_two_jvms_in_one_recording_each_have_their_causes(tmp_path: Path) -> Non
             assert by_pid[pids[case]] >= TARGET * sum(by_pid.values()) > 0, of["lost"]
         return
     pytest.skip("others had the cores: " + "; ".join(reasons))
+
+
+def test_a_jvm_ends_from_its_shutdown_hooks_on_until_its_process_is_gone(tmp_path: Path) -> None:
+    output, said = play(tmp_path, "end", rounds=8)
+    recording = open_recording(output)
+    hook = lost_programs.played(said)["end"]
+    (main_over_ns,) = (line["ns"] for line in map(json.loads, said.splitlines()) if line["event"] == "ended")
+    ((start_ns, end_ns),) = recording.query(
+        "SELECT start_ns, start_ns + dur_ns FROM jvm_phase WHERE kind = 'shutdown'"
+    ).fetchall()
+    assert main_over_ns <= start_ns < hook.end_ns <= end_ns
+    ((gone_ns,),) = recording.query(
+        "SELECT max(end_ns) FROM thread WHERE tid = pid AND pid = (SELECT pid FROM jvm_phase WHERE kind = 'shutdown')"
+    ).fetchall()
+    assert gone_ns == end_ns
