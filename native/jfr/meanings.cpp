@@ -184,8 +184,11 @@ int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
   row.class_name = universal(type);
   row.method = universal(name);
   row.line = line > 0 && line <= INT32_MAX ? static_cast<int32_t>(line) : 0;
-  const std::string* word = text(kind_type_, kind);
-  row.kind = universe_.texts().add(word == nullptr ? "" : *word);
+  Value word;
+  word.op = Op::constant;
+  word.type = kind_type_;
+  word.integer = static_cast<int64_t>(kind);
+  row.kind = universal(word);
   return found->second = universe_.frame(row);
 }
 

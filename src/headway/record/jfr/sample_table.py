@@ -41,7 +41,7 @@ class SampleTable:
             {
                 "thread_id": thread_id.astype(np.int32),
                 "ns": batch.ns,
-                "event": np.full(len(batch.ns), event, dtype=np.int32),
+                "event": np.full(len(batch.ns), event, dtype=np.int16),
                 "weight": batch.weight,
                 "stack_id": batch.stack,
                 "state": batch.state,

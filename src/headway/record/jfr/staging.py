@@ -1,7 +1,7 @@
 """Rows on their way from a file into a recording's tables, in order of time.
 
-Events come in the order in which threads' buffers were written. Rows are kept in memory and sorted there; beyond IN_MEMORY of
-them they wait in a database on disk beside the recording, which DuckDB sorts within a bounded memory.
+Events come in the order in which threads' buffers were written. Rows are kept in memory and sorted there; beyond IN_MEMORY
+they wait in a database on disk beside the recording, which DuckDB sorts within a bounded memory.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from headway.store.sql import literal
 
 if TYPE_CHECKING:
     import duckdb
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     Columns = Mapping[str, NDArray[Any]]
 
 MEMORY = "400MB"
-IN_MEMORY = 1 << 22
-"""Rows of a table that are sorted in memory, which is faster by far."""
+IN_MEMORY = 300_000_000
+"""Bytes of a table's rows that are sorted in memory, which is faster by far."""
 BATCH = 1 << 18
-"""Rows of a batch of what the database gives back."""
-_TYPES = {"int8": "TINYINT", "int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN"}
+"""Rows of a batch of what is given back."""
+_TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN"}
 
 
 class Scratch:
@@ -71,33 +72,26 @@ class Staged:
         self._scratch = scratch
         self._most = in_memory
         self._parts: list[Columns] = []
-        self._held = 0
-        self._spilled = 0
-
-    @property
-    def rows(self) -> int:
-        """Return how many rows were added."""
-        return self._held + self._spilled
+        self._held_bytes = 0
+        self._spilled = False
+        self.rows = 0
+        """How many were added."""
 
     def add(self, columns: Columns) -> None:
         """Add rows: columns of equal length, always the same."""
         self._parts.append(columns)
-        self._held += len(columns[self._by])
-        if self._held > self._most or self._spilled:
+        self.rows += len(columns[self._by])
+        self._held_bytes += sum(values.nbytes for values in columns.values())
+        if self._held_bytes > self._most or self._spilled:
             self._spill()
 
     def sorted(self) -> Iterator[Columns]:
         """Yield all rows in order, in batches."""
-        import numpy as np
-
         if not self._spilled:
-            if self._held:
-                columns = _joined(self._parts)
-                self._parts = [columns]
-                if not bool((np.diff(columns[self._by]) >= 0).all()):
-                    order = np.argsort(columns[self._by], kind="stable")
-                    columns = {name: values[order] for name, values in columns.items()}
-                yield columns
+            columns, order = self._in_order()
+            for begin in range(0, self.rows, BATCH):
+                rows = slice(begin, begin + BATCH) if order is None else order[begin : begin + BATCH]
+                yield {name: values[rows] for name, values in columns.items()}
             return
         for batch in self.query(f"SELECT * FROM {self._name} ORDER BY {self._by}"):
             yield dict(
@@ -106,8 +100,25 @@ class Staged:
 
     @property
     def is_in_memory(self) -> bool:
-        """Return whether all rows are, and `sorted` gives them in one batch."""
+        """Return whether all rows are."""
         return not self._spilled
+
+    def whole(self, *names: str) -> list[NDArray[Any]]:
+        """Return columns of all rows in order, which are in memory; there is one row at least."""
+        columns, order = self._in_order()
+        return [columns[name] if order is None else columns[name][order] for name in names]
+
+    def _in_order(self) -> tuple[Columns, NDArray[np.int64] | None]:
+        """Return all rows in memory, and their order where they are not in it."""
+        import numpy as np
+
+        if not self._parts:
+            return {}, None
+        columns = _joined(self._parts)
+        self._parts = [columns]
+        if bool((np.diff(columns[self._by]) >= 0).all()):
+            return columns, None
+        return columns, np.argsort(columns[self._by], kind="stable")
 
     def query(self, sql: str) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a query on the rows, which are in the database."""
@@ -126,16 +137,19 @@ class Staged:
         database.register("incoming", pa.table(dict(columns)))
         database.execute(f"INSERT INTO {self._name} BY NAME SELECT * FROM incoming")
         database.unregister("incoming")
-        self._spilled += self._held
-        self._parts, self._held = [], 0
+        self._spilled = True
+        self._parts, self._held_bytes = [], 0
 
 
 def _joined(parts: list[Columns]) -> Columns:
+    """Return the parts as one, and leave none: each column is held twice for a moment, not all of them."""
     import numpy as np
 
     if len(parts) == 1:
-        return parts[0]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return parts.pop()
+    each = [dict(part) for part in parts]
+    parts.clear()
+    return {name: np.concatenate([part.pop(name) for part in each]) for name in list(each[0])}
 
 
 # --- columns of a table ----------------------------------------------------------------------------------------------
@@ -153,7 +167,7 @@ def named(codes: NDArray[Any], names: Sequence[str] | pa.Array) -> pa.Dictionary
     import numpy as np
     import pyarrow as pa
 
-    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
+    indices = pa.array(codes.astype(np.int32, copy=False), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(
         indices, names if isinstance(names, pa.Array) else pa.array(names, pa.string())
     )

@@ -133,9 +133,9 @@ class WaitTables:
         with TableWriter(directory, TABLES["block"], indexed=True) as blocks:
             for rows in self._staged.sorted():
                 blocks.write(_block(pid, rows, blocker_ids[rows["object"]], objects["kind"][rows["object"]]))
-                if self._staged.is_in_memory:
-                    self._objects.levels(rows["object"], rows["start_ns"], rows["dur_ns"])
-        if not self._staged.is_in_memory:
+        if self._staged.is_in_memory and self._staged.rows:
+            self._objects.levels(*self._staged.whole("object", "start_ns", "dur_ns"))
+        elif self._staged.rows:
             for batch in self._staged.query(_CHANGES):
                 self._objects.changes(*(column.to_numpy() for column in batch.columns))
         with TableWriter(directory, TABLES["blocker"]) as blockers:
