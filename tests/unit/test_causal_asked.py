@@ -220,7 +220,7 @@ def test_without_a_progress_point_suggest_is_shown_and_the_exit_code_is_that_of_
         (["--end-to-end", "--time", "3s", "--", "true"], "--time"),
         (["--end-to-end", "--repeat", "1", "--", "true"], "--repeat 2"),
         (["--progress", "a.B.c", "--time", "0s", "--", "true"], "above zero"),
-        (["--progress", "a.B.c", "--target", "lock:a.B:0", "--", "true"], "line:CLASS:LINE"),
+        (["--progress", "a.B.c", "--target", "lock:a.B:0", "--", "true"], "lock:com.acme.Store"),
         (["--progress", "a.B.c", "--period", "1%", "--", "true"], "--period"),
         (["--progress", "a.B.c"], "give a command"),
         (["--progress", "a.B.c", "--pid", "1", "--", "true"], "give a command"),
