@@ -123,8 +123,8 @@ def order(name: str, one: tuple[float, ...], other: tuple[float, ...]) -> list[t
     if larger[0] <= smaller[1]:
         return []
     by_bound = larger[2] >= smaller[2]
-    by_loss = "the same" if larger[3] >= smaller[3] else "the other one"
-    text = f"{name}: the cause that gives more has the larger bound (by lost core time: {by_loss})"
+    by_loss = "right" if larger[3] >= smaller[3] else "wrong"
+    text = f"{name}: the cause that gives more has the larger bound (the order of lost core time is {by_loss})"
     return [(text, by_bound)]
 
 
