@@ -10,11 +10,14 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from pathlib import Path
 
 from headway.record import agent_file
 
 _SPOOL = re.compile(rb"/agent-\d+(\.\d+)?\.spool\n")
+# Agents look at the lock, too, once a second, and have it for microseconds then.
+_LOOKS, _PAUSE_S = 3, 0.002
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -43,12 +46,18 @@ def is_held(directory: Path) -> bool:
     except OSError:
         return True
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return not any(_is_free(fd) for _ in range(_LOOKS))
     finally:
         os.close(fd)
-    return False
+
+
+def _is_free(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(_PAUSE_S)
+        return False
+    return True
 
 
 def silence_left_behind(pid: int, owner: int) -> bool:
