@@ -215,6 +215,29 @@ def test_a_run_of_which_half_was_kept_is_kept_anew(tmp_path: Path) -> None:
     assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
 
 
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [("line=com.acme.Work:99", "com.acme.Work:42"), ("method=com.acme.Work.gone", "com.acme.Work.unit")],
+)
+def test_a_target_that_is_not_there_is_told_with_what_runs_instead(tmp_path: Path, target: str, near: str) -> None:
+    notes = [each for each in made.a_run() if each["t"] != "experiment"]
+    asked = {"mode": "experiments", "progress": [{"name": "work", "where": "com.acme.Work.unit"}], "target": target}
+    directory = finished(tmp_path / "a.headway", {77: made.text(notes)}, causal=asked)
+    assert ids(directory) == ["HW639"]  # not that the program was too short
+    (notice,) = open_recording(directory).notices
+    assert target.replace("=", " ") in notice.message
+    assert near in notice.message
+
+
+def test_a_target_that_is_there_or_was_not_looked_for_yet_is_not_missed(tmp_path: Path) -> None:
+    asked = {"mode": "experiments", "progress": [], "target": "line=com.acme.Work:42"}
+    assert ids(finished(tmp_path / "a.headway", causal=asked)) == []
+    notes = made.text([each for each in made.a_run() if each["t"] != "experiment"])
+    assert ids(finished(tmp_path / "b.headway", {77: notes}, causal=asked)) == ["HW608"]  # sampled, but no experiment
+    warming = {**asked, "target": "line=com.acme.Work:99", "warmup_ms": 60_000}
+    assert ids(finished(tmp_path / "c.headway", {77: notes}, causal=warming)) == ["HW608"]
+
+
 def test_a_link_in_place_of_notes_is_not_followed(tmp_path: Path) -> None:
     directory = made.recording(tmp_path / "a.headway", {})
     secret = tmp_path / "secret"

@@ -153,6 +153,14 @@ ROWS: tuple[Message, ...] = (
         "headway causal --end-to-end --scope 'com.acme.*' ... -- CMD   (with a CMD that starts the program itself)",
     ),
     Message(
+        "HW639",
+        "a target that is not there",
+        "no class in scope that was loaded has {what}, which was to be made faster{near}",
+        "Targets are looked for in the classes that the program loads, as far as they are in scope; until one is found no"
+        " experiment can be made on it.",
+        "headway causal --target line:CLASS:LINE ... (or method:CLASS.METHOD), and a --scope that includes the class",
+    ),
+    Message(
         "HW640",
         "a lock that nobody takes",
         "{text}",

@@ -42,6 +42,8 @@ class Live:
         scope: tuple[str, ...] = (),
         calls: tuple[str, ...] = (),
         tell: Callable[[str], None] = lambda text: None,
+        target: str = "",
+        warmup_ms: int = 0,
     ) -> None:
         """Look for notes in `folder`; more of them may be added to `folders`. `calls`: points that the program names.
 
@@ -52,6 +54,8 @@ class Live:
         self._say = say
         self._scope = scope
         self._calls = calls
+        self._target = target
+        self._warmup_ms = warmup_ms
         self._told: set[str] = set()
         self._tell = tell
         self._missed: list[Notice] = []
@@ -98,6 +102,8 @@ class Live:
             if not suggests:
                 yield from causal_messages.never_visited(self.notes, self._calls)
             yield from causal_messages.out_of_scope(self.notes, self._scope)
+            if not any(notes.begin is not None and notes.begin["mode"] == "end-to-end" for notes in self.notes):
+                yield from causal_messages.without_target(self.notes, self._target, self._warmup_ms)
 
 
 def _has_worked(notes: Notes, now_ns: int) -> bool:
@@ -121,7 +127,7 @@ class CausalCapture(Capture):
         """Prepare; nothing is touched before `start`."""
         super().__init__(spool, "agent", root_pid)
         calls = tuple(point.name for point in options.progress if not point.where)
-        self.live = Live(spool, say, options.scope, calls, tell)
+        self.live = Live(spool, say, options.scope, calls, tell, options.target, options.warmup_ms or 0)
         self._options = options
         self._say = say
         self._status = status

@@ -135,6 +135,38 @@ def _problem(message_id: str, text: str, pid: Any) -> Notice:
     return Notice.of("HW609", pid=pid, text=text)
 
 
+def without_target(all_notes: Sequence[Notes], target: str, warmup_ms: int = 0) -> Iterator[Notice]:
+    """Yield HW639 when no JVM had what was to be made faster (`line=C:42`, `method=C.m`), with what samples fell on instead."""
+    kind, _, where = target.partition("=")
+    began = [notes for notes in all_notes if notes.begin is not None and _could_find(notes, warmup_ms)]
+    if kind not in ("line", "method") or not began:
+        return
+    if any(each["target"] >= 0 for notes in all_notes for each in notes.experiments):
+        return
+    sampled: dict[str, int] = {}
+    for notes in began:
+        for number, cpu_ns, blocked_ns, _ in notes.profile.get("lines", ()):
+            row = notes.lines.get(number)
+            if row is not None and (kind == "method" or row["line"] > 0):
+                name = f"{row['class']}.{row['method']}" if kind == "method" else f"{row['class']}:{row['line']}"
+                sampled[name] = sampled.get(name, 0) + cpu_ns + blocked_ns
+    if where in sampled:
+        return
+    names = sorted(sampled, key=lambda name: (not name.startswith(_class_of(where)), -sampled[name]))[:_NEAR]
+    yield Notice.of("HW639", what=f"{kind} {where}", near=f"; sampled were {', '.join(names)}" if names else "")
+
+
+_NEAR = 5
+_LEAST_WORKED_NS = 500_000_000
+"""Less CPU time than that, and the program may have ended before it came by its target."""
+
+
+def _could_find(notes: Notes, warmup_ms: int) -> bool:
+    """Tell whether a JVM has worked long enough, its warm-up apart, for experiments on a target to have begun."""
+    lived_ns = notes.last_ns - notes.begin["ns"] if notes.begin is not None else 0
+    return notes.sampled_ns >= _LEAST_WORKED_NS and lived_ns >= warmup_ms * 1_000_000 + 2 * _LEAST_WORKED_NS
+
+
 def too_short(all_notes: Sequence[Notes], facts: Mapping[str, Any]) -> Iterator[Notice]:
     """Yield HW608 when a program ended before an experiment was complete, with how long one would take."""
     began = [notes for notes in all_notes if notes.begin is not None and notes.begin["mode"] == "experiments"]
@@ -176,7 +208,8 @@ def of_runs(runs: Sequence[tuple[Notes, Mapping[str, Any]]]) -> Iterator[Notice]
         yield from never_visited(all_notes, calls)
     yield from out_of_scope(all_notes, asked.get("scope") or ())
     yield from dict.fromkeys(problems(all_notes))
-    yield from too_short(all_notes, asked)
+    missing = list(without_target(all_notes, asked.get("target") or "", asked.get("warmup_ms") or 0))
+    yield from missing or too_short(all_notes, asked)
 
 
 def _key(notice: Notice, notes: Notes) -> tuple[str, str] | None:
