@@ -1,5 +1,6 @@
 package java.lang;
 
+import jdk.internal.access.SharedSecrets;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
@@ -23,6 +24,7 @@ public final class HeadwayPoint0 {
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
+  private static final boolean HAS_CARRIERS = Runtime.version().feature() >= 21;
   private static final long CELLS = cells();
 
   /** Addresses, set by the agent: what all threads owe; the threads' accounts. 0: nobody ever owes anything. */
@@ -76,7 +78,9 @@ public final class HeadwayPoint0 {
     if (accounts == 0) {
       return;
     }
-    int thread = (int) U.getLong(Thread.currentThread(), THREAD_ID);
+    // Accounts are of OS threads: what a virtual thread does counts for its carrier.
+    Thread current = HAS_CARRIERS ? SharedSecrets.getJavaLangAccess().currentCarrierThread() : Thread.currentThread();
+    int thread = (int) U.getLong(current, THREAD_ID);
     long account = accounts + ((long) (thread & (ACCOUNTS - 1)) << ACCOUNT_SHIFT);
     if (U.getInt(null, account) != thread || U.getLong(null, account + PAID) < U.getLong(null, delay)) {
       settle();
