@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from headway.report.terminal.causal import render_causal, sparkline
 from headway.store import open_recording
 from made_causal import Made, data_of, harmful, parallel, serial, write
 
+Run = Callable[..., tuple[int, str, str]]
 EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
 MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
 
@@ -182,6 +183,13 @@ def test_another_recording_is_refused(tmp_path: Path) -> None:
         assert refused.value.notice.id == "HW635"
 
 
+def test_the_command_says_of_another_recording_that_it_has_no_experiments(run: Run, recording: Path) -> None:
+    code, out, err = run("causal", recording)
+    assert (code, out) == (1, "")
+    assert "HW635" in err
+    assert "headway causal --progress" in err
+
+
 def test_a_speedup_that_leaves_nothing_but_delays_does_not_count() -> None:
     # A thread that sleeps all the time, made free, stops everybody: visits in what is left are delays that came late.
     data = data_of(Made({"asleep": serial(0.0)}, pairs=60, speedups=(50, 100)))
@@ -200,7 +208,10 @@ def test_a_start_up_is_no_phase_and_targets_without_samples_have_none() -> None:
     assert [line.points for line in analyse(late, "a.headway").lines] == [
         line.points for line in analyse(data, "a.headway").lines
     ]
-    locks = replace(data, lines={key: {**facts, "kind": "lock", "line_number": -1, "cpu_ns": 0} for key, facts in data.lines.items()})
+    locks = replace(
+        data,
+        lines={key: {**facts, "kind": "lock", "line_number": -1, "cpu_ns": 0} for key, facts in data.lines.items()},
+    )
     found = analyse(locks, "a.headway")
     assert [line.line for line in found.lines] == ["lock App"] * 4
     assert [line.points for line in found.lines] == [line.points for line in analyse(data, "a.headway").lines]

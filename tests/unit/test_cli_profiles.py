@@ -205,7 +205,7 @@ def test_contended_and_blocked_time_need_no_samples(run: Run, locked: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message", "words"),
     [
-        (["--event", "cycles"], "HW440", ["cpu, alloc, off-cpu", "--sample cycles"]),
+        (["--event", "cycles"], "HW440", ["cpu, alloc, off-cpu, blame", "--sample cycles"]),
         (["--event", "lock"], "HW440", ["--locks"]),
         (["--event", "no such event"], "HW440", []),
         (["--thread", "nobody"], "HW441", ["nobody", "main, worker-[1]", "headway threads"]),

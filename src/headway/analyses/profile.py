@@ -156,7 +156,8 @@ def events_of(event: str) -> set[str]:
 
 
 def _list(events: Collection[str]) -> str:
-    return ", ".join(events) if events else "none"
+    told = (*events, BLAME) if events_of(BLAME) <= set(events) else events
+    return ", ".join(told) if told else "none"
 
 
 def _how(event: str) -> str:

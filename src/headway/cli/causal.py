@@ -228,6 +228,6 @@ def results(recording_path: Path, line: str | None, as_json: bool) -> int:
 
     with contextlib.closing(open_recording(recording_path)) as recording:
         if not recording.manifest.is_causal:
-            raise HeadwayError("HW301", path=recording_path, reason="it is a recording, but no causal one")
+            raise HeadwayError("HW635", path=recording_path)
         show_results(recording, line=line, as_json=as_json)
     return 0
