@@ -104,11 +104,6 @@ def test_who_is_woken_by_time_owes_all_of_it(program: Program, kind: str) -> Non
     assert program.middle_of(f"timed {kind}", "held_up_ns") > LEAST_PAID
 
 
-def test_who_runs_pays_as_it_goes(program: Program) -> None:
-    assert program.middle_of("runs", "held_up_ns") > LEAST_PAID
-    assert program.least_of("runs", "late_ns") < MOST_EXCUSED
-
-
 def test_who_starts_a_thread_pays_first_and_the_new_one_owes_nothing(program: Program) -> None:
     assert program.middle_of("begins", "late_ns") > LEAST_PAID
     assert program.least_of("begins", "held_up_ns") < MOST_EXCUSED

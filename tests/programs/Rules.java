@@ -16,8 +16,8 @@ import java.util.function.Supplier;
  * What threads are held up for while another one runs a line that is made faster, measured by themselves. Each line of standard
  * input asks for one round and is answered by three times in nanoseconds: how long the line ran, how long the thread in question
  * was held up itself, and how late it was woken. "woken KIND": it waits for the thread in the line. "waker KIND": it waits for a
- * third one, which slept meanwhile. "timed KIND": it waits for time. "runs": it runs. "begins": a third one, which slept
- * meanwhile, starts it. "end".
+ * third one, which slept meanwhile. "timed KIND": it waits for time. "begins": a third one, which slept meanwhile, starts
+ * it. "end".
  */
 public final class Rules {
     private static final long LINE_NS = 30_000_000; // CPU time
@@ -359,33 +359,6 @@ public final class Rules {
         };
     }
 
-    /** How long a thread that runs stood still; "late": what it still owes when it has run a little longer. */
-    static Round runs() throws InterruptedException {
-        Stage stage = new Stage();
-        Thread runner = daemon(stage::runLine);
-        Thread running = daemon(() -> {
-            payNs();
-            runner.start();
-            long stoodStillNs = 0;
-            long lastNs = System.nanoTime();
-            for (long endCpuNs = Long.MAX_VALUE; CLOCKS.getCurrentThreadCpuTime() < endCpuNs;) {
-                for (int i = 0; i < 100; i++) {
-                    long nowNs = System.nanoTime();
-                    stoodStillNs += nowNs - lastNs > 200_000 ? nowNs - lastNs : 0;
-                    lastNs = nowNs;
-                }
-                if (endCpuNs == Long.MAX_VALUE && stage.lineNs != 0) {
-                    endCpuNs = CLOCKS.getCurrentThreadCpuTime() + LINE_NS + 5_000_000; // payments may be CPU time
-                }
-            }
-            stage.heldUpNs = stoodStillNs;
-            stage.wentOnNs = payNs();
-        });
-        running.start();
-        running.join();
-        return stage.round();
-    }
-
     /** "Late": from the call of start() to the first of what the new thread does. */
     static Round begins() throws InterruptedException {
         Stage stage = new Stage();
@@ -412,7 +385,6 @@ public final class Rules {
             case "woken" -> woken(WAITS.get(in.next()).get(), false);
             case "waker" -> woken(WAITS.get(in.next()).get(), true);
             case "timed" -> timed(timedWait(in.next()));
-            case "runs" -> runs();
             case "begins" -> begins();
             default -> throw new IllegalArgumentException(request);
         };
