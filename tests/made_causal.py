@@ -57,6 +57,8 @@ class Made:
     cpu_share: float = 0.3
     wall_noise: float = 0.0
     """Standard deviation of what others take from the program, as a share of an experiment's length with its delays."""
+    period_ns: int = 100_000
+    """CPU time between two samples of a thread."""
     is_fixed_visits: bool = False
     """Visits are the mean, rounded no further: no noise at all."""
 
@@ -162,6 +164,7 @@ def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.flo
         runs=np.unique(table["run"]),
         recorded_ns=recorded_ns,
         cores=2,
+        period_ns=made.period_ns,
         columns=table,
         lines=lines,
         points=(point,),

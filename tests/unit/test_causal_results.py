@@ -277,6 +277,12 @@ def test_few_visits_are_said() -> None:
     assert "HW633" in _ids(analyse(data_of(Made(EFFECTS, visit_ns=1e8)), "a.headway"))
 
 
+@pytest.mark.parametrize(("period_ns", "is_said"), [(190_000, False), (210_000, True), (1_000_000, True)])
+def test_visits_of_less_than_five_sampling_periods_are_said(period_ns: int, is_said: bool) -> None:
+    made = Made(EFFECTS, visit_ns=1e6, period_ns=period_ns)
+    assert ("HW642" in _ids(analyse(data_of(made), "a.headway"))) is is_said
+
+
 @pytest.mark.parametrize(
     ("health", "expected"),
     [

@@ -60,6 +60,8 @@ class Data:
     runs: Ints
     recorded_ns: int
     cores: int
+    period_ns: int
+    """CPU time of a thread between two samples; the longest of all runs."""
     columns: Mapping[str, Any]
     lines: Mapping[int, Mapping[str, Any]]
     points: tuple[ProgressPoint, ...]
@@ -80,7 +82,7 @@ def read(recording: Recording) -> Data:
         name: np.asarray(values) for name, values in recording.query(_EXPERIMENTS).fetchnumpy().items()
     }
     columns["effective_ns"] = columns["dur_ns"] - columns["delay_ns"]
-    runs = recording.query("SELECT run, dur_ns, mode, cores FROM causal_run ORDER BY run").fetchall()
+    runs = recording.query("SELECT run, dur_ns, mode, cores, period_ns FROM causal_run ORDER BY run").fetchall()
     mode = str(runs[0][2]) if runs else "experiments"
     recorded_ns = sum(int(row[1]) for row in runs)
     points, measures = _measures(recording, mode, columns, recorded_ns)
@@ -90,6 +92,7 @@ def read(recording: Recording) -> Data:
         runs=np.array([row[0] for row in runs], dtype=np.int64),
         recorded_ns=recorded_ns,
         cores=max((int(row[3]) for row in runs), default=1),
+        period_ns=max((int(row[4]) for row in runs), default=0),
         columns=columns,
         lines=_lines(recording),
         points=points,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.causal_text import seconds_text
-from headway.analyses.units import percent
+from headway.analyses.units import duration, percent
 from headway.errors import Notice
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ OTHERS = 0.1
 GC_SHARE = 0.05
 GC_RATIO = 1.5
 FEW_VISITS = 5.0
+SHORT_VISIT = 5.0
+"""CPU time of a visit, all threads together, in sampling periods."""
 _NAMES = 3
 
 
@@ -97,10 +99,21 @@ def experiment_notices(data: Data, use: NDArray[np.bool_], dropped: NDArray[np.b
             notices.append(Notice.of("HW631", name=measured.name))
         elif visits.mean() < FEW_VISITS:
             notices.append(Notice.of("HW633", name=measured.name, visits=float(visits.mean())))
+        if measured.measure == "throughput":
+            notices += _short_visits(data, measured.name, use & (data.columns["speedup_pct"] == 0), measured.visits)
     collected = _collected(data, use)
     if collected is not None:
         notices.append(collected)
     return notices
+
+
+def _short_visits(data: Data, name: str, base: NDArray[np.bool_], visits: NDArray[np.float64]) -> list[Notice]:
+    """Return a notice if a visit takes hardly more CPU time than passes between two samples."""
+    count = float(visits[base].sum())
+    visit_ns = float(data.columns["sampled_ns"][base].sum()) / max(count, 1.0)
+    if count == 0 or visit_ns >= SHORT_VISIT * data.period_ns:
+        return []
+    return [Notice.of("HW642", name=name, visit=duration(visit_ns), period=duration(data.period_ns))]
 
 
 def _collected(data: Data, use: NDArray[np.bool_]) -> Notice | None:

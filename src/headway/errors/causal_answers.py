@@ -177,4 +177,13 @@ ROWS: tuple[Message, ...] = (
         " again; for up to a second threads were not sampled and not delayed.",
         "headway causal --warmup 5s ...   if the program does so when it begins",
     ),
+    Message(
+        "HW642",
+        "visits as short as the sampling period",
+        "{name} takes {visit} of CPU time a visit; samples come every {period}: high speedups may be off by ten points and more",
+        "A sample stands for the whole time since the one before. Where threads meet, spin or take a lock several times within"
+        " that time, a delay comes too late or too early. docs/explanation/causal.md says how far predictions were off, by the"
+        " length of visits.",
+        "headway causal --period 250us ...   (costs more CPU time), or a progress point around a larger unit of work",
+    ),
 )
