@@ -270,6 +270,8 @@ def test_without_a_jvm_no_experiments_are_made_and_the_exit_code_is_the_programs
     done = headway("causal", *POINT, "-o", tmp_path / "a.headway", "--", "sh", "-c", "exit 5")
     assert done.returncode == 5
     assert "HW053" in done.stderr
+    assert "headway causal --progress CLASS.METHOD -- java" in done.stderr
+    assert "headway record" not in done.stderr
 
 
 def test_json_of_results_goes_to_standard_output(tmp_path: Path, units: tuple[str, ...]) -> None:

@@ -35,6 +35,9 @@ def test_experiments_on_a_line_that_does_not_run_do_not_count() -> None:
     assert result.experiments in range(int((ran | ~treated).sum()), int((ran | ~treated).sum()) + 2)
     line = result.lines[0]
     assert line.phase_share == pytest.approx(0.5, abs=0.1)
+    assert [each.remedy.split("   ")[0] for each in result.notices if each.id == "HW630"] == [
+        "headway causal a.headway --json"
+    ]
     assert line.curve is not None
     assert line.curve.slope == pytest.approx(0.25, abs=0.05)
 

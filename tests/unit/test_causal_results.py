@@ -317,6 +317,9 @@ def test_waiting_for_cores_is_the_programs_own_if_it_has_more_threads_than_cores
     said = _ids(analyse(alone, "a.headway"))
     assert "HW627" not in said
     assert "HW636" in said
+    found = analyse(_with(data, waited_ns=data.columns["dur_ns"] // 4), "a.headway").notices
+    waits = next(each for each in found if each.id == "HW636")
+    assert waits.message.startswith("0.2 threads at a time waited")  # a number of threads is no part of the time
     assert {"HW627", "HW636"}.isdisjoint(_ids(analyse(data, "a.headway")))
 
 

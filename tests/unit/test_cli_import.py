@@ -146,6 +146,14 @@ def test_what_can_not_be_imported_is_refused_and_leaves_nothing(
     assert sorted(each.name for each in tmp_path.iterdir()) == [name]
 
 
+def test_a_file_that_is_not_there_is_said_not_to_be_there(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("import", tmp_path / "none.jfr", "-o", tmp_path / "out.headway")
+    assert (code, out, err[:5]) == (1, "", "HW315")
+    assert "there is no such file" in " ".join(err.split())
+    assert list(tmp_path.iterdir()) == []
+    assert run("import", tmp_path, "-o", tmp_path / "out.headway")[2].startswith("HW315")
+
+
 def test_a_recording_that_is_there_is_replaced_only_by_force(run: Run, jfr: Path, imported: Path) -> None:
     assert run("import", jfr, "-o", imported)[2].startswith("HW305")
     assert run("import", jfr, "-o", imported, "--force")[0] == 0

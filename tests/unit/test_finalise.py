@@ -235,6 +235,23 @@ def test_a_complete_recording_has_nothing_to_recover(spool: Spool, tmp_path: Pat
     assert refused(tmp_path) == "HW301"
 
 
+@pytest.mark.parametrize(
+    ("facts", "helps"),
+    [
+        ({"state": "complete"}, "headway parallelism {}"),
+        ({"state": "partial", "kind": "causal"}, "headway causal {}"),
+        ({"state": "recording"}, "headway record"),
+    ],
+)
+def test_without_raw_records_what_is_advised_depends_on_whether_there_are_tables(
+    tmp_path: Path, facts: dict[str, str], helps: str
+) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": "headway-recording", "version": 1, **facts}))
+    with pytest.raises(HeadwayError, match="HW308") as caught:
+        recover(tmp_path)
+    assert helps.format(tmp_path) in caught.value.notice.remedy
+
+
 def test_finalising_that_is_killed_halfway_can_be_made_up_for(spool: Spool, tmp_path: Path) -> None:
     directory = made(tmp_path, spool)
     program = (

@@ -130,7 +130,27 @@ def test_a_cut_off_file_is_named_with_the_command_that_may_help(recording: Path,
     error = error_of(recording)
     assert error.notice.id == "HW303"
     assert str(path) in error.notice.message
-    assert "headway recover" in error.notice.remedy
+    assert error.notice.remedy.startswith("copy it again")  # there is no spool, so recover could do nothing
+    (recording / "spool").mkdir()
+    advises_recover = error_of(recording).notice.remedy == f"headway recover {recording}"
+    assert advises_recover == (name != "manifest.json")  # recover has to read the manifest, too
+
+
+@pytest.mark.parametrize(
+    ("facts", "helps"),
+    [
+        ({}, "headway record -o NAME.headway -- CMD"),
+        ({"kind": "causal"}, "headway causal --progress CLASS.METHOD -- CMD"),
+        ({"mode": "import"}, "headway import FILE -o NAME.headway"),
+    ],
+)
+def test_what_is_advised_for_a_damaged_table_makes_such_a_recording_anew(
+    recording: Path, facts: dict[str, str], helps: str
+) -> None:
+    data = json.loads((recording / "manifest.json").read_text())
+    (recording / "manifest.json").write_text(json.dumps(data | facts))
+    (recording / "slice.parquet").write_bytes(b"PAR1")
+    assert error_of(recording).notice.remedy.endswith(helps)
 
 
 def test_a_damaged_footer_is_an_error_with_the_file_named(recording: Path) -> None:

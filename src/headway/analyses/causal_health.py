@@ -78,7 +78,7 @@ def _waits(data: Data) -> list[Notice]:
     if own > WAITED:
         notices.append(Notice.of("HW627", ratio=own))
     if others > OTHERS:
-        notices.append(Notice.of("HW636", ratio=percent(others)))
+        notices.append(Notice.of("HW636", ratio=others))
     return notices
 
 
@@ -138,7 +138,7 @@ def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
     notices = []
     phased = [line for line in lines if line.curves and line.phase_share < 1]
     for line in phased[:_NAMES]:
-        notices.append(Notice.of("HW630", names=line.line, share=percent(line.phase_share)))
+        notices.append(Notice.of("HW630", names=line.line, share=percent(line.phase_share), path=path))
     weak = [line for line in lines if line.shape == "unknown"]
     times = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
     if times:

@@ -19,6 +19,7 @@ from headway.analyses.lock_rules import CONDITION, CONTENTION, RESULT, RULES, TI
 from headway.analyses.lock_sites import sites_of
 from headway.errors import HeadwayError
 from headway.model.kinds import Kind
+from headway.store.manifest import damaged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -257,7 +258,7 @@ class Walk:
                 self._path.batch(**columns, blocked_in=call)
             except ValueError as error:
                 path = self._recording.path / "slice.parquet"
-                raise HeadwayError("HW303", path=path, reason=str(error), directory=self._recording.path) from error
+                raise damaged(path, str(error), self._recording.path) from error
             yield self._path.take()
         self._path.finish()
         yield self._path.take()

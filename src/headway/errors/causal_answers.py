@@ -88,7 +88,7 @@ ROWS: tuple[Message, ...] = (
         "results of {names} are scaled down: the line runs in {share} of the time only",
         "Experiments take place while the line runs. What they find holds for that phase; shown is what it means for the whole"
         " run.",
-        "headway causal NAME.headway --json   (divided by phase_share, a point is that of the phase)",
+        "headway causal {path} --json   (divided by phase_share, a point is that of the phase)",
     ),
     Message(
         "HW631",
@@ -130,7 +130,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW636",
         "other programs had the cores",
-        "threads waited for cores that other programs had, {ratio} of the time: gains come out too small",
+        "{ratio:.1f} threads at a time waited for a core that another program had: gains come out too small",
         "A line is charged with its CPU time. While it waits for a core that somebody else has, it would gain from being faster,"
         " too, but nothing tells the line of a thread that does not run.",
         "close what else runs on the machine, then headway causal again",

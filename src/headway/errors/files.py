@@ -24,8 +24,8 @@ ROWS: tuple[Message, ...] = (
         "a damaged or cut-off file of a recording",
         "{path} can't be read: {reason}",
         "The file is shorter than when it was written, or was changed since: a copy that broke off, or a full disk. "
-        "While the recording's spool/ is there, its tables can be made anew.",
-        "headway recover {directory}",
+        "While the recording's spool/ and manifest are there, its tables can be made anew.",
+        "{next}",
     ),
     Message(
         "HW304",
@@ -60,7 +60,7 @@ ROWS: tuple[Message, ...] = (
         "nothing to recover",
         "{path} holds nothing to recover: {reason}",
         "Recovering makes the tables from the raw records in spool/; a complete recording has none, and needs none.",
-        "headway parallelism {path}",
+        "{next}",
     ),
     Message(
         "HW309",
@@ -103,6 +103,13 @@ ROWS: tuple[Message, ...] = (
         "{path}, line {line}: {reason}",
         "A figure that is left out would make the sums wrong, so nothing was imported.",
         "headway import --help",
+    ),
+    Message(
+        "HW315",
+        "a file to import that can't be read",
+        "{path} can't be imported: {reason}",
+        "headway imports files that are there and that you may read. A name is looked up from the current directory.",
+        "ls -l {path}",
     ),
     Message(
         "HW320",

@@ -197,7 +197,7 @@ ROWS: tuple[Message, ...] = (
         "no GC pauses",
         "The program is no JVM, its JVM ended before the agent began, or it runs where the agent's library can't "
         "be loaded (another user, a container, JAVA_TOOL_OPTIONS removed).",
-        "headway record -o NAME.headway -- java ...",
+        "headway {command} -- java ...",
     ),
     Message(
         "HW054",

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.errors import HeadwayError, Notice
+from headway.errors import Notice
 from headway.record import causal_messages
 from headway.record.causal_notes import Notes, read_notes
-from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
+from headway.store.manifest import Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
 
@@ -41,7 +41,7 @@ def build_causal(directory: Path, *, state: str) -> Manifest:
     """
     draft = read_manifest_json(directory)
     if not (directory / "spool").is_dir():
-        raise HeadwayError("HW308", path=directory, reason="there is no spool/ in it")
+        raise no_spool(directory, draft)
     _keep_notes(directory, draft)
     runs = read_runs(directory)
     tables: dict[str, TableInfo] = {}

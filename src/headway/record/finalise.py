@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.errors import HeadwayError, Notice
+from headway.errors import Notice
 from headway.record import endings, invariants, thread_table
 from headway.record.lock_tables import LockTables
 from headway.record.sample_tables import SampleTables
 from headway.record.stack_tables import write_stacks
 from headway.record.thread_table import Threads, text
 from headway.store import packing
-from headway.store.manifest import CAUSAL, Manifest, TableInfo, read_manifest_json, write_manifest
+from headway.store.manifest import CAUSAL, Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
 from headway.store.packing import TICK_NS
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
@@ -63,7 +63,7 @@ def build(directory: Path, progress: Progress, *, state: str, to_the_last_record
 
     spool = directory / "spool"
     if not spool.is_dir():
-        raise HeadwayError("HW308", path=directory, reason="there is no spool/ in it")
+        raise no_spool(directory, draft)
     decoder = _native.Decoder(str(spool))
     progress(0.0)
     lives, agents = decoder.lifecycle(), decoder.agents()

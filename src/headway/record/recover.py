@@ -7,7 +7,7 @@ from pathlib import Path
 from headway.errors import HeadwayError, Notice
 from headway.record.finalise import Progress, build
 from headway.record.place import live_recorder
-from headway.store.manifest import Manifest, read_manifest_json, write_manifest
+from headway.store.manifest import Manifest, no_spool, read_manifest_json, write_manifest
 
 
 def recover(directory: Path | str, progress: Progress | None = None) -> Manifest:
@@ -24,8 +24,7 @@ def recover(directory: Path | str, progress: Progress | None = None) -> Manifest
     if recorder is not None:
         raise HeadwayError("HW307", path=directory, pid=recorder)
     if not (directory / "spool").is_dir():
-        state = draft.get("state")
-        raise HeadwayError("HW308", path=directory, reason=f"it is {state} and has no spool/")
+        raise no_spool(directory, draft)
     died = draft.get("ended_by", "recorder-died") == "recorder-died"
     if died:
         notice = Notice.of("HW205").as_json()

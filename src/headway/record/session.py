@@ -401,6 +401,11 @@ def _deadline(start_ns: int, duration_s: float | None) -> int | None:
     return None if duration_s is None else start_ns + round(duration_s * 1e9)
 
 
+def _again(plan: Plan) -> str:
+    """Return the command that makes such a recording."""
+    return "record -o NAME.headway" if plan.causal is None else "causal --progress CLASS.METHOD"
+
+
 def _close(
     plan: Plan,
     directory: Path,
@@ -429,7 +434,7 @@ def _close(
     if not any((directory / "spool").glob("agent-*.spool")):
         facts.notices = [notice for notice in facts.notices if notice.id not in _ONLY_WITH_A_JVM]
         if plan.with_agent and plan.pid is None:
-            facts.notices.append(Notice.of("HW053"))
+            facts.notices.append(Notice.of("HW053", command=_again(plan)))
     for notice in facts.notices:
         listener.say(notice)
     counters = capture.counters

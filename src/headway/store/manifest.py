@@ -147,12 +147,46 @@ class Manifest:
             return cls(**{key: _PARSE.get(key, _same)(value) for key, value in _split(cls, data).items()})
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             reason = f"a value has the wrong type ({error})"
-            raise HeadwayError("HW303", path=path, reason=reason, directory=path) from error
+            directory = Path(path).parent if Path(path).name == FILE else Path(path)
+            raise damaged(directory / FILE, reason, directory) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is written to manifest.json."""
         plain = {name: getattr(self, name) for name in _names(type(self)) if name != "extra"}
         return {"format": FORMAT, **{key: _plain(value) for key, value in plain.items()}, **self.extra}
+
+
+ANEW = "copy it again from where it was made; without that, record again: headway record -o NAME.headway -- CMD"
+ANEW_CAUSAL = "copy it again from where it was made; without that: headway causal --progress CLASS.METHOD -- CMD"
+ANEW_IMPORTED = "copy it again from where it was made; without that: headway import FILE -o NAME.headway"
+
+
+def damaged(path: Path, reason: str, directory: Path) -> HeadwayError:
+    """Return the error of a damaged file of the recording `directory`, with what helps: tables can be made from a spool."""
+    if path.name != FILE and (directory / "spool").is_dir():
+        return HeadwayError("HW303", path=path, reason=reason, next=f"headway recover {directory}")
+    return HeadwayError("HW303", path=path, reason=reason, next=_anew(directory))
+
+
+def no_spool(directory: Path, draft: Mapping[str, Any]) -> HeadwayError:
+    """Return the error of a recording without raw records, with what helps: it is whole, or there is nothing to be had."""
+    state = draft.get("state")
+    reason = f"it is {state} and has no spool/" if state != "recording" else "it has neither tables nor a spool/"
+    analysis = "causal" if draft.get("kind") == CAUSAL else "parallelism"
+    whole = state in ("complete", "partial")
+    return HeadwayError(
+        "HW308", path=directory, reason=reason, next=f"headway {analysis} {directory}" if whole else _anew(directory)
+    )
+
+
+def _anew(directory: Path) -> str:
+    """Return how to get a recording anew, by what its manifest tells of it, if it can be read."""
+    try:
+        draft = json.loads((directory / FILE).read_text(encoding="utf-8"))
+        kind = (draft.get("kind"), draft.get("mode"))
+    except (OSError, ValueError, AttributeError):
+        return ANEW
+    return ANEW_CAUSAL if kind[0] == CAUSAL else ANEW_IMPORTED if "import" in kind else ANEW
 
 
 def read_manifest(directory: Path | str) -> Manifest:
@@ -174,13 +208,13 @@ def read_manifest_json(directory: Path | str) -> dict[str, Any]:
             reason = "it is a sweep, whose recordings are in its directory runs"
         raise HeadwayError("HW301", path=directory, reason=reason) from None
     except UnicodeDecodeError as error:
-        raise HeadwayError("HW303", path=directory / FILE, reason=str(error), directory=directory) from None
+        raise damaged(directory / FILE, str(error), directory) from None
     except OSError as error:
         raise HeadwayError("HW301", path=directory, reason=error.strerror or str(error)) from None
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise HeadwayError("HW303", path=directory / FILE, reason=f"not JSON: {error}", directory=directory) from None
+        raise damaged(directory / FILE, f"not JSON: {error}", directory) from None
     if not isinstance(data, dict):
         raise HeadwayError("HW301", path=directory, reason=f"{FILE} is not a JSON object")
     return data

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
 from headway.store import sql
-from headway.store.manifest import Manifest, TableInfo, read_manifest
+from headway.store.manifest import Manifest, TableInfo, damaged, read_manifest
 from headway.store.tables import TABLES, Table
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Recording:
                 for group in reversed(range(file.num_row_groups)):
                     yield from reversed(file.read_row_group(group).combine_chunks().to_batches())
         except (OSError, pa.ArrowException) as error:
-            raise HeadwayError("HW303", path=path, reason=str(error), directory=self.path) from error
+            raise damaged(path, str(error), self.path) from error
 
     def columns(self, table: str, *names: str, where: str = "") -> Mapping[str, np.ndarray[Any, Any]]:
         """Return columns of a table as arrays of equal length, in the table's row order; all columns if none is named.
@@ -182,12 +182,12 @@ def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
             tail = file.read(4)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise HeadwayError("HW303", path=path, reason=reason, directory=directory) from error
+        raise damaged(path, reason, directory) from error
     if size != info.bytes:
         reason = f"it has {size} bytes, the manifest says {info.bytes}"
-        raise HeadwayError("HW303", path=path, reason=reason, directory=directory)
+        raise damaged(path, reason, directory)
     if head != _PARQUET or tail != _PARQUET:
-        raise HeadwayError("HW303", path=path, reason="it is not a whole Parquet file", directory=directory)
+        raise damaged(path, "it is not a whole Parquet file", directory)
 
 
 def _column_names(path: Path) -> set[str]:
@@ -198,4 +198,4 @@ def _column_names(path: Path) -> set[str]:
     try:
         return set(pq.read_schema(path).names)
     except (OSError, pa.ArrowException) as error:
-        raise HeadwayError("HW303", path=path, reason=str(error), directory=path.parent) from error
+        raise damaged(path, str(error), path.parent) from error

@@ -28,7 +28,7 @@ def import_file(
 ) -> Manifest:
     """Make a recording of a file of another tool; `event` and `interval_ns` say what collapsed stacks count.
 
-    Raises HeadwayError HW305, HW050, HW006 or HW307 (the output), HW310 to HW314 (the input), and OSError.
+    Raises HeadwayError HW305, HW050, HW006 or HW307 (the output), HW310 to HW315 (the input), and OSError.
     """
     kind = kind_of(source)
     with Place(directory, force) as place:
@@ -46,14 +46,16 @@ def import_file(
 def kind_of(source: Path) -> str:
     """Return jfr, csv or collapsed: by what the file begins with, then by its name.
 
-    Raises HeadwayError HW313 (no file, or neither), HW312 (a compression that is not gzip).
+    Raises HeadwayError HW315 (no file that can be read), HW313 (neither), HW312 (a compression that is not gzip).
     """
     try:
         with open(source, "rb") as file:
             head = file.read(4)
         packed = is_gzip(source)
+    except FileNotFoundError:
+        raise HeadwayError("HW315", path=source, reason="there is no such file") from None
     except OSError as error:
-        raise HeadwayError("HW313", path=source, reason=error.strerror or str(error)) from None
+        raise HeadwayError("HW315", path=source, reason=error.strerror or str(error)) from None
     name = source.name.removesuffix(".gz").lower()
     if packed or head == b"FLR\0" or name.endswith(".jfr"):
         return "jfr"
