@@ -182,6 +182,12 @@ bool enable_events(bool live) noexcept {
   jvmtiCapabilities wanted_capabilities{};
   wanted_capabilities.can_generate_garbage_collection_events = 1;
   if (jvmti->AddCapabilities(&wanted_capabilities) != JVMTI_ERROR_NONE) return false;
+  if (!live && !agent().options.causal.empty()) {
+    // Kotlin's source maps are kept with a class only for who asks before the JVM lives.
+    jvmtiCapabilities source_maps{};
+    source_maps.can_get_source_debug_extension = 1;
+    jvmti->AddCapabilities(&source_maps);
+  }
   agent().options.vthreads = agent().options.vthreads && agent().jdk_major >= 21;
   if (agent().options.vthreads) {
     jvmtiCapabilities virtual_threads{};

@@ -74,6 +74,7 @@ struct ClassFacts {
   bool ok = false;  // false: malformed
   std::string_view name;
   std::string_view source_file;
+  std::string_view source_map;  // as in source_map.h; empty: none
   std::vector<std::string_view> interfaces;
   std::vector<MethodFacts> methods;
 };

@@ -89,7 +89,10 @@ std::optional<ClassParts> read_class(std::span<const uint8_t> bytes) {
     if (name == "SourceFile" && length == 2) {
       parts.source_file = parts.file.utf8(reader.u2());
     } else {
+      const size_t at = reader.at();
       reader.skip(length);
+      if (name != "SourceDebugExtension" || !reader.ok()) continue;
+      parts.source_map = {reinterpret_cast<const char*>(bytes.data()) + at, length};
     }
   }
   if (!reader.ok() || reader.at() != bytes.size()) return std::nullopt;
@@ -132,6 +135,7 @@ ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept {
   facts.ok = true;
   facts.name = parts->name;
   facts.source_file = parts->source_file;
+  facts.source_map = parts->source_map;
   facts.interfaces = parts->interfaces;
   for (const MethodAt& method : parts->methods) facts.methods.push_back(method_facts(*parts, method));
   return facts;

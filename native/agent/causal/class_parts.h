@@ -24,6 +24,7 @@ struct ClassParts {
   std::vector<std::string_view> interfaces{};
   std::vector<MethodAt> methods{};
   std::string_view source_file{};
+  std::string_view source_map{};  // as in source_map.h
 };
 
 std::optional<ClassParts> read_class(std::span<const uint8_t> bytes);

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "agent/causal/causal.h"
 #include "agent/causal/method_table.h"
 #include "agent/causal/options.h"
+#include "agent/causal/point_match.h"
 #include "agent/causal/scope.h"
+#include "agent/causal/source_map.h"
 #include "agent/spin.h"
 #include "agent/text.h"
 
@@ -28,7 +31,7 @@ struct KnownName {
 
 struct KnownLine {
   const KnownClass* owner;
-  const KnownName* method;  // the first that was seen to have it
+  std::atomic<const KnownName*> method;  // the first that was seen to have it
   int32_t number;
   std::atomic<uint32_t> id{0};  // given when it is first sampled or asked for
 };
@@ -36,6 +39,7 @@ struct KnownLine {
 struct KnownClass {
   std::string name;
   std::string file;
+  bool is_loaded = false;  // not only named by others' source maps
   std::map<int32_t, KnownLine*> lines;
   std::map<std::string, KnownName*, std::less<>> methods;
 };
@@ -55,6 +59,7 @@ struct KnownMethod {
 namespace {
 
 constexpr uint32_t kMostMethods = 1U << 20;
+constexpr char kInlined[] = "<inlined>";  // the method of lines that were only seen inlined: source maps don't tell it
 
 struct Lines {
   std::mutex mutex;  // guards all but what handlers read; never held across a call into the JVM
@@ -90,7 +95,7 @@ uint32_t id_of(Lines& all, KnownLine& line) noexcept {
 // --- one class -------------------------------------------------------------------------------------------------------
 
 // What JVMTI says about a method, copied before any lock is taken.
-struct MethodFacts {
+struct MethodLines {
   jmethodID id;
   std::string name;
   std::vector<jvmtiLineNumberEntry> lines;
@@ -106,8 +111,8 @@ void free_jvmti(jvmtiEnv* jvmti, void* memory) {
   if (memory != nullptr) jvmti->Deallocate(static_cast<unsigned char*>(memory));
 }
 
-MethodFacts facts_of(jvmtiEnv* jvmti, jmethodID method) {
-  MethodFacts facts{method, {}, {}};
+MethodLines facts_of(jvmtiEnv* jvmti, jmethodID method) {
+  MethodLines facts{method, {}, {}};
   char* name = nullptr;
   if (jvmti->GetMethodName(method, &name, nullptr, nullptr) == JVMTI_ERROR_NONE) facts.name = utf8(name);
   free_jvmti(jvmti, name);
@@ -139,11 +144,38 @@ KnownLine* line_of(KnownClass& owner, const KnownName* method, int32_t number) {
   return known;
 }
 
-void add_method(Lines& all, KnownClass& owner, const MethodFacts& facts) {
+KnownClass& class_of(Lines& all, const std::string& name, std::string_view file) {
+  KnownClass*& known = all.classes[name];
+  if (known == nullptr) known = new KnownClass{name, std::string(file), false, {}, {}};
+  return *known;
+}
+
+// The line that is meant by a number of a class's line table. What was inlined from a class in scope belongs to the
+// line where it was written, whoever runs it; what was inlined from elsewhere to the line that calls it, as any call
+// would.
+KnownLine* line_meant(Lines& all, KnownClass& owner, KnownName* method, const SourceMap& map, int32_t number) {
+  const std::optional<SourceOrigin> origin = map.origin(number);
+  if (!origin) return line_of(owner, method, number);
+  const std::string name = dotted(origin->class_name);
+  if (name != owner.name && !in_scope(causal_spec().scope, name)) {
+    const int32_t call_site = map.call_site(number);
+    return line_of(owner, method, call_site > 0 ? call_site : number);
+  }
+  if (map.call_site(number) <= 0) return line_of(owner, method, origin->line);
+  KnownClass& written = name == owner.name ? owner : class_of(all, name, origin->file);
+  return line_of(written, name_of(all, written, kInlined), origin->line);
+}
+
+void add_method(Lines& all, KnownClass& owner, const SourceMap& map, const MethodLines& facts) {
   KnownName* const name = name_of(all, owner, facts.name);
   std::vector<Stretch> stretches;
   for (const jvmtiLineNumberEntry& entry : facts.lines) {
-    stretches.push_back({static_cast<jint>(entry.start_location), line_of(owner, name, entry.line_number)});
+    KnownLine* const line = line_meant(all, owner, name, map, entry.line_number);
+    // The method itself knows its lines better than who has them inlined.
+    if (line->owner == &owner && line->method.load()->name == kInlined && map.call_site(entry.line_number) <= 0) {
+      line->method.store(name);
+    }
+    stretches.push_back({static_cast<jint>(entry.start_location), line});
   }
   if (stretches.empty()) stretches.push_back({0, line_of(owner, name, 0)});
   auto* const copy = new Stretch[stretches.size()];
@@ -188,21 +220,24 @@ void note_class_lines(jvmtiEnv* jvmti, jclass type, std::string_view name) noexc
   jmethodID* methods = nullptr;
   // This makes the jmethodIDs, without which AsyncGetCallTrace leaves a frame's method out.
   if (jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return;
-  std::vector<MethodFacts> facts;
+  std::vector<MethodLines> facts;
   facts.reserve(static_cast<size_t>(std::max<jint>(count, 0)));
   for (jint i = 0; i < count; ++i) facts.push_back(facts_of(jvmti, methods[i]));
   free_jvmti(jvmti, methods);
+  char* extension = nullptr;
+  const bool has_map = agent().jvmti->GetSourceDebugExtension(type, &extension) == JVMTI_ERROR_NONE;
+  const std::string map_text = has_map ? utf8(extension) : std::string();
+  free_jvmti(jvmti, extension);
+  const SourceMap map(map_text);
   char* file = nullptr;
   const bool has_file = jvmti->GetSourceFileName(type, &file) == JVMTI_ERROR_NONE;
   Lines& all = lines();
   {
     const std::lock_guard<std::mutex> guard(all.mutex);
-    KnownClass*& known = all.classes[std::string(name)];
-    if (known == nullptr) {
-      known = new KnownClass{std::string(name), has_file ? utf8(file) : std::string(), {}, {}};
-      all.class_count.fetch_add(1, std::memory_order_relaxed);
-    }
-    for (const MethodFacts& method : facts) add_method(all, *known, method);
+    KnownClass& known = class_of(all, std::string(name), has_file ? utf8(file) : std::string());
+    if (!known.is_loaded) all.class_count.fetch_add(1, std::memory_order_relaxed);
+    known.is_loaded = true;
+    for (const MethodLines& method : facts) add_method(all, known, map, method);
   }
   free_jvmti(jvmti, file);
   published.store(&all, std::memory_order_release);
@@ -234,7 +269,8 @@ bool line_facts(uint32_t line, LineFacts& facts) noexcept {
   if (line < kFirstLine || line >= kMostLines) return false;
   const KnownLine* const known = lines().by_id[line].load(std::memory_order_acquire);
   if (known == nullptr) return false;
-  facts = {known->owner->name, known->method->name, known->owner->file, known->number, known->method->id};
+  const KnownName* const method = known->method.load(std::memory_order_acquire);
+  facts = {known->owner->name, method->name, known->owner->file, known->number, method->id};
   return true;
 }
 

@@ -1,10 +1,10 @@
 // Which line a frame is in, for signal handlers: methods of classes in scope by their jmethodID, with copies of their
 // line tables, and dense ids for lines and methods.
 //
-// A line belongs to a class by its name and has the number that the class file says: also in lambda bodies (methods
-// lambda$...), in Kotlin's inlined code (whose numbers go past the end of the file: the source map that would tell the
-// original place is not looked at, and JVMTI does not either) and in Scala's. A class without line numbers has one line
-// per method, number 0. Overloads are one method; classes of the same name from different loaders are one class.
+// A line belongs to a class by its name and has the number that the class file says, also in lambda bodies (methods
+// lambda$..., Scala's $anonfun$...). Code that Kotlin inlined stands under numbers past the end of the caller's file;
+// its source map tells the line that is meant (source_map.h). A class without line numbers has one line per method,
+// number 0. Overloads are one method; classes of the same name from different loaders are one class.
 //
 // Nothing is ever freed: a frame may be looked up at any time. Up to JDK 25 a jmethodID is not reused when its class
 // goes away (agent/stacks.cpp says more), so a table's key stays what it was. A redefined class keeps its ids while its

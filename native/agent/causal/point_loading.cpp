@@ -76,10 +76,12 @@ void want_method(const ClassFacts& facts, const std::string& class_name, Point& 
 }
 
 void want_line(const ClassFacts& facts, const std::string& class_name, Point& point, Wanted& wanted) {
-  if (has_line(facts, point.place.line)) {
-    wanted.add({Where::kLine, point.call, point.cell, {}, {}, static_cast<uint16_t>(point.place.line)}, &point);
-    return;
+  const std::vector<uint16_t> numbers = numbers_of_line(facts, class_name, point.place);
+  for (const uint16_t number : numbers) {
+    wanted.add({Where::kLine, point.call, point.cell, {}, {}, number}, &point);
   }
+  const bool is_meant = may_be_in(point.place, class_name) || is_source_of(point.place, class_name, facts.source_file);
+  if (!numbers.empty() || !is_meant) return;
   // A nested class need not have it.
   if (class_name.find('$') != std::string::npos && !means_class(point.place.class_name, class_name)) return;
   std::vector<std::string> names;
@@ -128,9 +130,7 @@ Wanted what_goes_into(const ClassFacts& facts, const std::string& class_name, bo
     Point& point = *points().all[i];
     if (!point.is_asked_for()) continue;
     if (point.place.line != 0) {
-      if (may_be_in(point.place, class_name) || is_source_of(point.place, class_name, facts.source_file)) {
-        want_line(facts, class_name, point, wanted);
-      }
+      want_line(facts, class_name, point, wanted);
     } else if (may_be_in(point.place, class_name)) {
       want_method(facts, class_name, point, wanted);
     }
@@ -169,6 +169,13 @@ void count_new_places(const Wanted& wanted, const Insertion& insertion) {
     if (std::ranges::find(changed, point) == changed.end()) changed.push_back(point);
   }
   for (const Point* point : changed) note_point(*point);
+}
+
+// Code of another class may have been inlined into it. Whatever else holds these letters is taken apart for nothing.
+bool has_source_map(std::span<const uint8_t> bytes) {
+  constexpr std::string_view kBegin = "SMAP\n";
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).find(kBegin) !=
+         std::string_view::npos;
 }
 
 bool connect_api(std::span<const uint8_t> bytes, jint* new_length, unsigned char** new_bytes) {
@@ -211,9 +218,9 @@ bool insert_points(const char* name, jclass redefined, jint length, const unsign
   if (!self.is_armed.load(std::memory_order_acquire) || name == nullptr || length <= 0) return false;
   const std::string_view internal_name(name);
   const std::span<const uint8_t> file(bytes, static_cast<size_t>(length));
-  const bool may_be_named_by_file =
-      self.has_files && !internal_name.starts_with("java/") && !is_off_limits(internal_name);
-  if (!may_be_named_by_file && !concerns_class(internal_name, {})) return false;
+  const bool may_have_lines = (self.has_files || (self.has_lines && has_source_map(file))) &&
+                              !internal_name.starts_with("java/") && !is_off_limits(internal_name);
+  if (!may_have_lines && !concerns_class(internal_name, {})) return false;
   if (internal_name == kApiClass) return connect_api(file, new_length, new_bytes);
   const ClassFacts facts = class_facts(file);
   if (!facts.ok) return false;

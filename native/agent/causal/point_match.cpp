@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "agent/causal/source_map.h"
+
 namespace headway::agent::causal {
 namespace {
 
@@ -163,10 +165,24 @@ Choice choose_methods(const ClassFacts& facts, const Place& place) {
   return choice;
 }
 
-bool has_line(const ClassFacts& facts, int32_t line) noexcept {
-  return std::ranges::any_of(facts.methods, [line](const MethodFacts& method) {
-    return line > 0 && line <= UINT16_MAX && std::ranges::binary_search(method.lines, static_cast<uint16_t>(line));
-  });
+std::vector<uint16_t> numbers_of_line(const ClassFacts& facts, std::string_view class_name, const Place& place) {
+  const auto is_meant = [&place](std::string_view name, std::string_view file) {
+    return may_be_in(place, name) || is_source_of(place, name, file);
+  };
+  const bool is_own = is_meant(class_name, facts.source_file);
+  const SourceMap map(facts.source_map);
+  std::vector<uint16_t> numbers;
+  for (const MethodFacts& method : facts.methods) {
+    for (const uint16_t number : method.lines) {
+      const auto origin = map.origin(number);
+      const bool is_it = origin ? origin->line == place.line && is_meant(dotted(origin->class_name), origin->file)
+                                : number == place.line && is_own;
+      if (is_it) numbers.push_back(number);
+    }
+  }
+  std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
 }
 
 bool has_line_numbers(const ClassFacts& facts) noexcept {

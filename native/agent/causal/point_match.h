@@ -37,7 +37,9 @@ struct Choice {
   bool is_ambiguous = false;                // overloads, and none was asked for
 };
 Choice choose_methods(const ClassFacts& facts, const Place& place);
-bool has_line(const ClassFacts& facts, int32_t line) noexcept;
+// The numbers under which a class has the line that a point is on: the line's own, if the class is the one that is
+// meant, and those of code that Kotlin inlined from there, in whatever class.
+std::vector<uint16_t> numbers_of_line(const ClassFacts& facts, std::string_view class_name, const Place& place);
 bool has_line_numbers(const ClassFacts& facts) noexcept;
 
 // Of `names` those that are most like `wanted`, best first, kMostNear at most.

@@ -184,7 +184,7 @@ void list_points() {
   self.pairs.clear();
   self.next_cell = 1;
   self.seen.clear();
-  self.has_files = false;
+  self.has_files = self.has_lines = false;
   const Spec& spec = causal_spec();
   for (const ProgressPoint& asked : spec.progress) {
     add_point(asked.place.line != 0 ? PointKind::kLine : PointKind::kMethod, asked.name, asked.place, Call::kHit, -1);
@@ -192,6 +192,7 @@ void list_points() {
   for (const LatencyPoints& asked : spec.latency) add_pair(asked.name, asked.begin, asked.end);
   for (uint32_t i = 0; i < self.count; ++i) {
     self.has_files = self.has_files || names_source_file(self.all[i]->place);
+    self.has_lines = self.has_lines || self.all[i]->place.line != 0;
     note_point(*self.all[i]);
   }
   for (const auto& [name, cell] : self.api_cells) add_api_point(PointKind::kApi, name, cell, -1, count_of_cell(cell));

@@ -63,6 +63,7 @@ struct Points {
   std::atomic<bool> is_armed{false};
   bool settles = false;    // inserts leaving()
   bool has_files = false;  // a source file is named by some point
+  bool has_lines = false;  // a line is
   int64_t armed_ns = 0;
 };
 Points& points() noexcept;
