@@ -1,6 +1,7 @@
 """What causal profiling costs besides its delays: sampling, stacks, bookkeeping at locks, and counting visits.
 
-Whole launches in turn, plain and recorded as one experiment at 0 %: all is done as always, and nobody is ever delayed.
+Whole launches in turn, plain and as one experiment at 0 %: all is done as always, and nobody is ever delayed. The agent is
+given to the JVM directly, as `headway causal --end-to-end` gives it; the recorder, which reads a line a second, is left out.
 Compared is the CPU time of the whole process, and its wall time without stolen time. Two launches of a JVM differ by what its
 compilers do, so there are many pairs, and every comparison comes with that of plain launches among themselves (A/A). Target:
 CPU time at most 5 % more in the mean over the programs.
@@ -9,11 +10,15 @@ CPU time at most 5 % more in the mean over the programs.
 from __future__ import annotations
 
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import harness
 import programs
 import results
+from headway.record.causal_spec import CausalOptions
+from headway.record.jvm_options import agent_library, agent_options
 
 TARGET = 1.05
 PERCENT = 60
@@ -28,9 +33,9 @@ def measure(name: str, options: Any) -> results.Session:
         return harness.run(words)
 
     def recorded() -> harness.Run:
-        with harness.recording_folder() as folder:
-            asked = ["causal", "--end-to-end", "--repeat", "1", "-o", str(folder / "r.headway")]
-            return harness.run([str(harness.HEADWAY), *asked, "--", *words], recorded=True)
+        with tempfile.TemporaryDirectory(prefix="headway-bench-") as spool:
+            agent = agent_options(Path(spool), causal=CausalOptions(mode="end-to-end", speedup_pct=0).spec)
+            return harness.run([words[0], f"-agentpath:{agent_library()}={agent}", *words[1:]])
 
     before, after = harness.interleave(plain, recorded, options.pairs)
     return {"plain": [kept(run) for run in before], "causal": [kept(run) for run in after]}

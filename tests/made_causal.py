@@ -225,7 +225,7 @@ def write(path: Path, data: Data, **more: Mapping[str, Sequence[Any]]) -> Path:
             "start_ns": [1_000_000_000] * len(runs),
             "dur_ns": durations,
             "timer": ["perf"] * len(runs),
-            "period_ns": [1_000_000] * len(runs),
+            "period_ns": [data.period_ns] * len(runs),
             "mode": [data.mode] * len(runs),
             "cores": [2] * len(runs),
         },
