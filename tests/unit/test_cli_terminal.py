@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import synthetic
+from headway.analyses import overview as overviews
 from headway.analyses.overview import default_cores, overview
 from headway.analyses.units import duration, percent, significant
+from headway.analyses.why import why
 from headway.report.terminal import make_console, render_overview
 from headway.report.terminal.text import printable
 from headway.store import open_recording
@@ -105,6 +108,30 @@ def test_findings_carry_the_figures_they_are_made_of(tmp_path: Path) -> None:
     assert by_id["cores"].figures["core_ns"] == result.why.account.core_ns == 2000
     assert by_id["lost_most"].figures["core_ns"] == result.why.account.lost[0].core_ns
     assert len({notice.id for notice in result.notices}) == len(result.notices)
+
+
+@pytest.mark.parametrize(
+    ("used", "others", "lost", "is_said"),
+    [(100, 1800, 100, True), (1100, 900, 0, False), (100, 900, 1000, False), (2000, None, 0, False)],
+)
+def test_the_verdict_says_first_that_the_cores_were_others_if_they_had_the_largest_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: int, others: int | None, lost: int, is_said: bool
+) -> None:
+    synthetic.write(tmp_path / "a.headway", THREADS, 1000)
+    recording = open_recording(tmp_path / "a.headway")
+    found = why(recording)
+    first = replace(found.account.lost[0], core_ns=lost, share=lost / 2000)
+    account = replace(found.account, used_ns={"app": used}, stolen_ns=0, other_processes_ns=others, lost=(first,))
+    monkeypatch.setattr(overviews, "why", lambda recording: replace(found, account=account))
+    findings = overview(recording).findings
+    assert (findings[0].id == "others") == is_said
+    if is_said:
+        assert findings[0].text.startswith(
+            "Other processes had the cores for 90% of the core time, the program for 5.0%"
+        )
+        out = io.StringIO()
+        render_overview(recording, make_console(out))
+        assert "Other processes had the cores" in out.getvalue()
 
 
 def test_a_figure_at_the_end_of_its_interval_is_told_as_the_interval(tmp_path: Path) -> None:

@@ -256,3 +256,4 @@ def test_convoys_and_handoffs_are_named_by_their_figures(changes: dict[str, Any]
     found = patterns(**figures(**changes))
     assert [pattern.name for pattern in found] == names
     assert all(pattern.text.startswith(pattern.name) for pattern in found)
+    assert all("the median hold takes" in pattern.text for pattern in found)  # the table has the mean

@@ -65,6 +65,45 @@ def test_a_serial_section_that_the_compiler_filled_the_other_core_of_is_bounded_
     assert found == pytest.approx(100 / 75)
 
 
+# Two busy threads, or one after a start, on two cores; whenever one of the program's could run, another process had a core.
+LOADED = {
+    "start on a machine whose cores others had": (causes.START, Presence(core_ns=2, wall_ns=350), 142 / 140),
+    "a lock whose holder waits for a core that another process has": (
+        causes.LOCK, Presence(core_ns=0, wall_ns=90, thread_ns=90, threads=2), 1.0,
+    ),
+    "a sleep while which one core was free": (causes.SLEEP, Presence(core_ns=2, wall_ns=10), 1000 / 990),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_cores_that_other_processes_had_are_not_to_be_had_without_a_cause(name: str) -> None:
+    cause, there, gain = LOADED[name]
+    lost_ns = there.core_ns
+    ground = Ground(1000, 2, work_ns=140, others_ns=2000 - 140 - lost_ns)
+    found = bound(cause, there, ground)
+    assert found == pytest.approx(gain)
+    alone = bound(cause, there, Ground(1000, 2, work_ns=140))
+    assert alone == pytest.approx(1000 / (1000 - there.wall_ns)), "the same waits with nobody else there"
+
+
+@pytest.mark.parametrize("cause", [causes.IO, causes.STARVED, causes.FULL, causes.CONDITION])
+def test_what_others_did_for_the_program_goes_with_its_wait_for_them(cause: str) -> None:
+    # One core, half of the time the program's, half of a database's that it waits for. With a cache it takes half as long.
+    found = bound(cause, Presence(core_ns=0, wall_ns=50, threads=2), Ground(100, 1, work_ns=50, others_ns=50))
+    assert found == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("others_ns", [0, 10, 100, 1000, 10_000])
+def test_more_time_of_others_raises_no_bound(others_ns: int) -> None:
+    there = Presence(core_ns=50, wall_ns=300)
+    for cause in set(causes.CAUSES) - {causes.UNKNOWN}:
+        more = bound(cause, there, Ground(1000, 2, work_ns=900, others_ns=others_ns))
+        less = bound(cause, there, Ground(1000, 2, work_ns=900, others_ns=others_ns // 2))
+        assert more is not None
+        assert less is not None
+        assert 1.0 <= more <= less
+
+
 def test_what_threads_wait_for_free_cores_where_a_serial_section_ends_goes_with_it() -> None:
     placed_late = Presence(core_ns=50, wall_ns=50)
     found = bound(causes.SERIAL, placed_late, Ground(110, 2, work_ns=150, room_ns=25, placing_ns=20))

@@ -50,12 +50,12 @@ def patterns(
     if crowded >= CROWDED_SHARE and is_short and held < HELD_SHARE and handed >= HANDED_SHARE:
         text = (
             f"convoy: for {percent(crowded)} of the time several threads queue, though the lock is held for only"
-            f" {percent(held)} of it ({duration(hold_p50_ns)} at a time): the rest is waking the next one"
+            f" {percent(held)} of it (the median hold takes {duration(hold_p50_ns)}): the rest is waking the next one"
         )
         found.append(Pattern("convoy", text, figures))
     if hold_p50_ns < wake_to_run_p50_ns and held < HELD_SHARE:
         text = (
-            f"handoff: a hold takes {duration(hold_p50_ns)}, waking the next thread {duration(wake_to_run_p50_ns)}:"
+            f"handoff: the median hold takes {duration(hold_p50_ns)}, waking the next thread {duration(wake_to_run_p50_ns)}:"
             " the lock is handed over more than it is held"
         )
         found.append(Pattern("handoff", text, figures))

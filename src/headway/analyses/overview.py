@@ -20,7 +20,7 @@ from headway.analyses.units import duration, percent, significant
 from headway.analyses.walltime import Prediction, Walltime, walltime
 from headway.analyses.why import why
 from headway.analyses.why_text import loss_sentence, sentence
-from headway.analyses.why_types import Why
+from headway.analyses.why_types import Account, Why
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -101,12 +101,24 @@ def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
     figures: dict[str, float | int | None] = {"cores": account.cores, "core_ns": account.core_ns}
     figures |= {f"used_{kind}_ns": ns for kind, ns in account.used_ns.items()}
     figures |= {"stolen_ns": account.stolen_ns, "other_processes_ns": account.other_processes_ns}
-    whole = Finding("cores", sentence(account), {**figures, "lost_ns": account.lost_ns})
+    whole = (*_others(account), Finding("cores", sentence(account), {**figures, "lost_ns": account.lost_ns}))
     if not account.lost or account.lost[0].share < LEAST_LOST:
-        return (whole,)
+        return whole
     first = account.lost[0]
     figures = {"core_ns": first.core_ns, "share": first.share, "bound_speedup": first.bound_speedup}
-    return whole, Finding("lost_most", loss_sentence(first), figures)
+    return *whole, Finding("lost_most", loss_sentence(first), figures)
+
+
+def _others(account: Account) -> tuple[Finding, ...]:
+    """Say first whose the cores were, if not the program's: then all else is about a machine that was busy with others."""
+    others = account.other_processes_ns or 0
+    used = sum(account.used_ns.values())
+    if others <= max(used, account.lost_ns, account.stolen_ns or 0):
+        return ()
+    share = others / (account.core_ns or 1)
+    text = f"Other processes had the cores for {percent(share)} of the core time, the program for"
+    text += f" {percent(used / (account.core_ns or 1))}: close what else runs on the machine, and record again."
+    return (Finding("others", text, {"other_processes_ns": others, "share": share}),)
 
 
 def _why_notices(found: Why | None) -> tuple[Notice, ...]:

@@ -138,6 +138,7 @@ def _ground(account: Account, active: Activity) -> Ground:
         collected_ns=used["gc"] + used["vm"],
         room_ns=round(float((room * length).sum())),
         nobody_ns=round(float(length[app == 0].sum()) * account.cores),
+        others_ns=account.other_processes_ns or 0,
     )
 
 

@@ -1,9 +1,10 @@
 """How much faster could the program be if a cause of lost cores vanished? A bound, not a forecast.
 
 Question   wall time / (the least wall time without the cause), to first order.
-Method     T' >= max(T - saved, work / cores). A chain of dependent work gets shorter by no more than the time that its links
-           of this cause last, and that is at most the time D in which the cause was there at all, whether or not cores were idle
-           meanwhile. And work has to be done: spread evenly over all cores, nothing faster. `saved` by cause:
+Method     T' >= max(T - saved, work / cores to be had). A chain of dependent work gets shorter by no more than the time that its
+           links of this cause last, and that is at most the time D in which the cause was there at all, whether or not cores were
+           idle meanwhile. And work has to be done: spread evenly over all cores, nothing faster; cores that other processes had
+           were not to be had. `saved` by cause:
 
            waits    D: they vanish (locks, conditions, sleep, I/O, pauses, start ...)
            serial   the integral of 1 - active/cores, D (1 - 1/cores) for one thread: its work is spread over all cores;
@@ -13,7 +14,8 @@ Method     T' >= max(T - saved, work / cores). A chain of dependent work gets sh
            queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
            GC       D, and what the collector computed beside the program
 Assumes    the same work in any order. Removing one cause may remove others with it (a sleep that kept a barrier closed); D
-           has those, because the chain's length is what counts.
+           has those, because the chain's length is what counts. Other processes keep the core time that they had, unless it may
+           be work for the program (a database, a child): where its I/O vanishes, what served it goes, too.
 Wrong when the fix also removes work: a lock that is gone together with what was done under it, a serial section that is deleted,
            not spread; the gain is then larger than the bound, and rightly so.
 """
@@ -27,6 +29,8 @@ from headway.analyses import why_types as causes
 UNBOUNDED = 1000.0
 """A bound above this says nothing: the cause was there (nearly) all the time."""
 NOT_SAID = frozenset({causes.UNKNOWN})
+SERVED = frozenset({causes.IO, causes.STARVED, causes.FULL, causes.CONDITION, causes.OTHERS_WAIT, causes.BLOCKED})
+"""Waits in which other processes may have worked for the program, itself or its slow stage: their time vanishes with the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Ground:
     `collected_ns` is the part that the collector's threads took, and the JVM's own, which collect where there are none.
     `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
     cores: what spreading the work evenly could save. `nobody_ns` is the core time while no application thread was active,
-    `placing_ns` what was lost while threads were ready and cores free.
+    `placing_ns` what was lost while threads were ready and cores free. `others_ns` is the core time that other processes had.
     """
 
     wall_ns: int
@@ -46,6 +50,7 @@ class Ground:
     room_ns: int = 0
     nobody_ns: int = 0
     placing_ns: int = 0
+    others_ns: int = 0
 
     def share_of_room(self, core_ns: int, lost_ns: int) -> float:
         """Return which part of what was lost beside active threads is `core_ns`, of `lost_ns` lost in all, at most."""
@@ -78,7 +83,10 @@ def bound(cause: str, there: Presence, ground: Ground) -> float | None:
         work -= there.maker_ns
     if cause == causes.GC:
         work -= ground.collected_ns
-    least = max(ground.wall_ns - min(_saved(cause, there, ground), ground.wall_ns), max(work, 0) / ground.cores)
+    core_ns = ground.cores * ground.wall_ns
+    to_be_had = core_ns if cause in SERVED else max(core_ns - ground.others_ns, ground.work_ns, 1)
+    spread = max(work, 0) / to_be_had * ground.wall_ns
+    least = max(ground.wall_ns - min(_saved(cause, there, ground), ground.wall_ns), spread)
     if least * UNBOUNDED < ground.wall_ns:
         return None
     return max(1.0, ground.wall_ns / least)
