@@ -18,6 +18,7 @@ import pytest
 
 from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
 from asked_program import line_of as line_of_program
+from recording_cli import headway
 from workloads import JAVAS, ROOT, agent
 
 SOURCE = PROGRAMS / "PointVisits.java"
@@ -191,6 +192,16 @@ def test_candidates_are_counted_as_often_as_they_are_entered(java: Path, class_p
     assert found["PointVisits.work"] == 1
     (body,) = (count for name, count in found.items() if name.startswith("PointVisits.lambda$work$"))
     assert body == 4
+
+
+def test_a_point_of_the_api_needs_no_option_but_its_name(java: Path, class_path: str, tmp_path: Path) -> None:
+    program = [java, "-cp", class_path, "PointVisits"]
+    words = ["causal", "--progress", "orders", "-o", tmp_path / "a.headway", "--", *program]
+    done = headway(*words, input="work 2000\n" * 20 + "end\n")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(headway("causal", tmp_path / "a.headway", "--json").stdout)
+    hits = {point["name"]: point["hits"] for point in said["progress_points"]}
+    assert hits["orders"] == json.loads(done.stdout.splitlines()[-1])["handled"] > 0
 
 
 def test_without_the_agent_the_points_of_the_api_do_nothing(java: Path, class_path: str) -> None:

@@ -119,6 +119,10 @@ def test_the_agent_is_told_what_was_asked() -> None:
     assert "causal" not in agent_options(Path("/tmp/s"))
 
 
+def test_a_point_of_the_api_alone_leaves_something_to_ask_of_the_agent_to_which_nothing_means_no_experiments() -> None:
+    assert pairs(CausalOptions(progress=(parse_point("orders"),)).spec) == [("warmup_ms", "0")]
+
+
 def test_suggesting_and_end_to_end_runs_are_told_so() -> None:
     assert pairs(CausalOptions(mode="suggest").spec) == [("suggest", "1")]
     assert pairs(CausalOptions(mode="end-to-end", speedup_pct=0).spec) == [("speedup", "0")]
@@ -262,7 +266,7 @@ def test_another_recording_or_none_is_refused(run: Run, tmp_path: Path) -> None:
     assert "HW301" in run("causal", tmp_path / "none.headway")[2]
 
 
-def suggested(tmp_path: Path, **candidates: tuple[int, int, int, int]) -> Path:
+def suggested(tmp_path: Path, **candidates: tuple[int, ...]) -> Path:
     """Return a recording of 4 s made with --suggest; `candidates`: cumulative calls after each second, by method."""
     notes: list[dict[str, Any]] = [made.begin(mode="suggest")]
     for number, name in enumerate(candidates):
@@ -319,6 +323,13 @@ def test_it_is_said_when_none_is_steady(run: Run, tmp_path: Path) -> None:
     assert "None is steady: the first varies by 70 % from second to second" in run("causal", bursts)[1]
     steady = suggested(tmp_path / "steady", steady=(100, 200, 300, 400))
     assert "None is steady" not in run("causal", steady)[1]
+
+
+def test_nothing_is_recommended_after_a_run_too_short_to_tell_what_is_steady(run: Run, tmp_path: Path) -> None:
+    out = run("causal", suggested(tmp_path, once=(1,)))[1]
+    assert "a.B.once" in out
+    assert "--progress 'a.B.once'" not in out
+    assert "too short to tell" in out
 
 
 def test_where_no_method_was_called_there_is_nothing_to_suggest(run: Run, tmp_path: Path) -> None:

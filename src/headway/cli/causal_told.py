@@ -134,7 +134,16 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     if len(found) > SHOWN_SUGGESTIONS:
         console.print(f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {path} --json", soft_wrap=True)
     best = found[0].variation
-    if best is not None and best > STEADY:
+    if best is None:
+        console.print(
+            "The program ran too short to tell which of them are steady: a progress point has to be.", soft_wrap=True
+        )
+        console.print(
+            "next: headway causal --suggest -- CMD   (a longer run), or headway causal --end-to-end -- CMD",
+            soft_wrap=True,
+        )
+        return
+    if best > STEADY:
         text = (
             f"None is steady: the first varies by {best * 100:.0f} % from second to second, so experiments need longer."
         )

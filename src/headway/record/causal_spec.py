@@ -61,7 +61,7 @@ class CausalOptions:
 
     @property
     def spec(self) -> str:
-        """Return the agent's SPEC, not yet encoded as a value of its option string."""
+        """Return the agent's SPEC, not yet encoded as a value of its option string. Never empty: that would be no recording."""
         pairs = [("progress", f"{point.name}={point.where}") for point in self.progress if point.where]
         pairs += [("latency", f"{pair.name}={pair.begin},{pair.end}") for pair in self.latency]
         pairs += [("scope", pattern) for pattern in self.scope]
@@ -72,7 +72,7 @@ class CausalOptions:
         if self.mode == "suggest":
             numbers["suggest"] = 1
         pairs += [(key, str(value)) for key, value in numbers.items() if value is not None]
-        return ";".join(f"{key}:{encode_value(value)}" for key, value in pairs)
+        return ";".join(f"{key}:{encode_value(value)}" for key, value in pairs or [("warmup_ms", "0")])
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps under `causal`."""
