@@ -2,8 +2,7 @@
 
 The program (tests/programs/Rules.java) measures with its own clocks how long the line ran, which is what every other thread
 owes at a speedup of 100 %, and how long threads were held up. So no bound here depends on the machine's speed. It may well hold
-threads up as well: what must take long is looked at in the middle one of some rounds, what must not is asked for until it is so
-once, because a rule that does not work fails each time.
+threads up as well: what must take long is looked at in the middle one of some rounds, what must not has to be so in most rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from asked_program import PROGRAMS, AskedProgram, line_of
 from headway.record.jvm_options import agent_options
 from workloads import JAVAS, agent
 
-TRIES = 8
+TRIES = 9
 MOST_EXCUSED = 0.3  # of what would be owed
 LEAST_PAID = 0.6  # the rest may have been paid in the wait for a core
 WAITS = ("park", "monitor", "wait", "lock", "condition", "join")
@@ -60,15 +59,16 @@ class Program(AskedProgram):
             parts.append(getattr(each, figure) / each.line_ns)
         return statistics.median(parts)
 
-    def least_of(self, request: str, figure: str) -> float:
-        """Return the least, as a part of the time that the line ran, once it is small enough to be an excuse."""
-        least = float("inf")
+    def is_mostly_excused(self, request: str, *figures: str) -> bool:
+        """Return whether most rounds show an excuse. One by itself is no proof: a thread that owes pays early now and then."""
+        wanted = TRIES // 2 + 1
+        excused = 0
         for _ in range(TRIES):
             each = self.round(request)
-            least = min(least, getattr(each, figure) / each.line_ns)
-            if least < MOST_EXCUSED:
-                break
-        return least
+            excused += sum(getattr(each, figure) for figure in figures) < MOST_EXCUSED * each.line_ns
+            if excused == wanted:
+                return True
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +90,15 @@ def program(
 
 @pytest.mark.parametrize("kind", [*WAITS, "pipe"])
 def test_who_waits_for_the_thread_in_the_line_owes_nothing(program: Program, kind: str) -> None:
-    assert program.least_of(f"woken {kind}", "held_up_ns") < MOST_EXCUSED
+    assert program.is_mostly_excused(
+        f"woken {kind}", "held_up_ns", "late_ns"
+    )  # a monitor's waiter would pay before it goes on
 
 
 @pytest.mark.parametrize("kind", WAITS)
 def test_who_wakes_another_thread_pays_first_and_the_other_one_pays_nothing(program: Program, kind: str) -> None:
     assert program.middle_of(f"waker {kind}", "late_ns") > LEAST_PAID
-    assert program.least_of(f"waker {kind}", "held_up_ns") < MOST_EXCUSED
+    assert program.is_mostly_excused(f"waker {kind}", "held_up_ns")
 
 
 @pytest.mark.parametrize("kind", ["sleep", "park", "wait", "condition"])
@@ -106,7 +108,7 @@ def test_who_is_woken_by_time_owes_all_of_it(program: Program, kind: str) -> Non
 
 def test_who_starts_a_thread_pays_first_and_the_new_one_owes_nothing(program: Program) -> None:
     assert program.middle_of("begins", "late_ns") > LEAST_PAID
-    assert program.least_of("begins", "held_up_ns") < MOST_EXCUSED
+    assert program.is_mostly_excused("begins", "held_up_ns")
 
 
 @pytest.mark.parametrize("jdk", JAVAS)
