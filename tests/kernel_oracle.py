@@ -157,6 +157,25 @@ class TraceSeen:
             last[switch.cpu] = switch
         return found
 
+    def hidden(self, tids: set[int]) -> int:
+        """How many switches to these threads and wakings of them happened that are not here: a thread that left a CPU for a
+        wait and leaves one again was woken and came back in between.
+        """
+        events = sorted(
+            [(s.us, s.cpu, s) for s in self.switches] + [(w.us, w.cpu, w) for w in self.wakings], key=lambda each: each[:2]
+        )
+        waiting: set[int] = set()
+        wakings = 0
+        for _, _, event in events:
+            if isinstance(event, WakingSeen):
+                waiting.discard(event.tid)
+                continue
+            wakings += event.prev_tid in waiting
+            waiting.discard(event.prev_tid)
+            if event.prev_tid in tids and not event.prev_state.startswith("R"):
+                waiting.add(event.prev_tid)
+        return wakings + sum(gap.tid in tids for gap in self.gaps())
+
 
 # The third flag says what interrupts: h, H, z, Z hard or NMI, s soft, `.` none, b none but soft ones disabled.
 _LINE = re.compile(r"^.{16}-(\d+) +\[(\d+)\] (\S{4,6}) +(\d+)\.(\d{6}): (sched_\w+): (.*)$", re.DOTALL)

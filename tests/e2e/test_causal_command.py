@@ -249,11 +249,30 @@ def test_end_to_end_every_run_is_an_experiment(tmp_path: Path, units: tuple[str,
 
 
 def test_suggestions_are_methods_with_their_rates(tmp_path: Path, units: tuple[str, ...]) -> None:
-    done = headway("causal", "--suggest", "-o", tmp_path / "a.headway", "--", *units, CPU_MS)
+    # Four seconds of CPU time, so that at least three seconds were counted, however fast the machine is.
+    done = headway("causal", "--suggest", "-o", tmp_path / "a.headway", "--", *units, "4500")
     assert done.returncode == 0
     assert "--progress 'Units.unit'" in done.stderr
-    found = json.loads(headway("causal", tmp_path / "a.headway", "--json").stdout)["suggestions"]
+    (unit,) = (each for each in suggestions(tmp_path / "a.headway") if each["where"] == "Units.unit")
+    assert unit["hits"] == done_units(done.stdout)
+    assert unit["variation"] >= 0
+
+
+def test_after_a_run_too_short_to_tell_what_is_steady_nothing_is_recommended(
+    tmp_path: Path, units: tuple[str, ...]
+) -> None:
+    done = headway("causal", "--suggest", "-o", tmp_path / "a.headway", "--", *units, "100")
+    assert done.returncode == 0
+    found = suggestions(tmp_path / "a.headway")
     assert {each["where"]: each["hits"] for each in found}["Units.unit"] == done_units(done.stdout)
+    if found[0]["variation"] is None:  # it took less than three seconds, as it does unless the machine stood still
+        assert "too short" in done.stderr
+        assert "--progress" not in done.stderr
+
+
+def suggestions(recording: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(headway("causal", recording, "--json").stdout)["suggestions"]
+    return found
 
 
 def test_a_program_too_short_for_an_experiment_is_told_how_long_it_takes(

@@ -323,7 +323,8 @@ def test_a_ring_that_is_too_small_loses_records_and_counts_each(tmp_path: Path) 
     taken = (switches["flags"] & UNREPORTED == 0).sum() + len(inside(recording, recording.spool.wakings()))
     lost = int(losses["events"].sum())
     assert lost == recording.stats["lost"] > 0
-    assert taken + lost == seen or (trace.gaps() and abs(taken + lost - seen) <= of_others)
+    # Where the machine's supervisor runs inside it, each tracer misses what the supervisor itself did with these threads.
+    assert taken + lost == seen or (trace.gaps() and abs(taken + lost - seen) <= of_others + trace.hidden(ours))
     for file in recording.spool.sched:
         spans = file.of(LOSS)
         assert (spans["cpu"] == file.cpu).all()
