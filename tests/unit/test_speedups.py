@@ -329,7 +329,7 @@ def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_para
     )
     work, before = made.one_second_each(runnable_ns=1.0, lock_wait_ns=0.2)
     waiting = made.region(REST, wall_ns=2 * before.wall_ns, cpu_ns=before.cpu_ns, steal_ns=before.cpu_ns)
-    result = answer(made.sweep_runs([alone], {4: [(work, waiting)]}))
+    result = answer(made.sweep_runs([alone] * 3, {4: [(work, waiting)] * 3}))
     assert result.rows[0].computed_speedup == pytest.approx(8.2 / 2.4)
     assert result.rows[0].possible["scheduling"] == pytest.approx(4.1 / 1.3)
     assert result.verdict.limit == "lock_contention"
@@ -340,7 +340,7 @@ def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_para
 def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_verdict() -> None:
     taken = [0.0, 0.0, 1.6, 0.0]
     parallel = [made.one_second_each(runnable_ns=each, lock_wait_ns=0.45) for each in taken]
-    result = answer(made.sweep_runs([made.alone()] * 4, {4: parallel}))
+    result = answer(made.sweep_runs([made.alone()] * 4, {4: parallel}, others_share=0.1))
     row = result.rows[0]
     assert row.low is not None
     assert row.high is not None
@@ -352,8 +352,9 @@ def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_ver
 
 def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None:
     """They leave the sequential program a CPU, but not the parallel one all four."""
-    parallel = [made.one_second_each(runnable_ns=1.0, uneven=0.3)]
-    runs = made.sweep_runs([made.alone()], {4: parallel}, others_share=0.2)
+    parallel = [made.one_second_each(runnable_ns=1.0, uneven=0.3)] * 3
+    alone = [made.alone()] * 3
+    runs = made.sweep_runs(alone, {4: parallel}, others_share=0.2)
     result = answer(runs)
     possible = result.rows[0].possible
     assert max(NAMES, key=lambda limit: possible[limit] or 0) == "scheduling"
@@ -361,7 +362,7 @@ def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None
     # Imbalance is that of the busy times, waits included: 2.3 s against a mean of 2 s, of 1 s of work.
     assert result.verdict.gain == pytest.approx((1.15 + 0.1) / 1.1 - 1)
     assert "20% of the time of its CPUs" in next(n.message for n in result.notices if n.id == "HW475")
-    calm = answer(made.sweep_runs([made.alone()], {4: parallel}, others_share=0.01))
+    calm = answer(made.sweep_runs(alone, {4: parallel}, others_share=0.01))
     assert calm.verdict.limit == "scheduling"
     assert "HW475" not in ids(calm)
 
@@ -369,3 +370,73 @@ def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None
 def test_more_threads_than_cores_are_a_limit_of_the_program_on_any_machine() -> None:
     runs = made.sweep_runs([made.alone()], {4: [made.one_second_each(runnable_ns=1.0)]}, cores=2, others_share=0.2)
     assert answer(runs).verdict.limit == "scheduling"
+
+
+def locked_and_uneven(waits: list[float]) -> Speedups:
+    """Runs that wait for a lock for so many seconds each, with an imbalance of 0.45 s in all of them."""
+    parallel = [made.one_second_each(lock_wait_ns=wait, uneven=0.45) for wait in waits]
+    return answer(made.sweep_runs([made.alone()] * len(waits), {4: parallel}))
+
+
+def test_limits_that_the_repeats_do_not_tell_apart_are_all_named_and_none_alone() -> None:
+    verdict = locked_and_uneven([0.3, 0.6, 0.45]).verdict
+    assert (verdict.limit, verdict.gain, verdict.place) == (None, None, None)
+    assert set(verdict.undecided) == {"lock_contention", "load_balance"}
+    assert "lock contention (+" in verdict.text
+    assert "load imbalance (+" in verdict.text
+    assert any("App.put:42 in region work" in sentence for sentence in verdict.evidence)
+    assert any("thread worker-0 in region work" in sentence for sentence in verdict.evidence)
+    assert verdict.withheld is not None
+    needed = int(verdict.withheld.split(" repeats would do")[0].split()[-1])
+    assert verdict.next == f"headway sweep --repeat {needed} -o made-{needed}.sweep"
+
+
+def test_limits_that_keep_their_distance_in_every_run_are_told_apart_however_runs_differ() -> None:
+    """What both gain is not the same in any two runs: their intervals overlap, that of the difference is away from 0."""
+    alone = [made.alone(rest) for rest in (0.1, 1.6, 0.1, 1.6, 0.1, 1.6)]
+    parallel = [made.one_second_each(lock_wait_ns=0.6, uneven=0.6)] * len(alone)
+    result = answer(made.sweep_runs(alone, {4: parallel}))
+    low, _ = result.rows[0].possible_intervals["lock_contention"]
+    _, high = result.rows[0].possible_intervals["load_balance"]
+    assert low < high
+    assert result.verdict.limit == "lock_contention"
+    assert result.verdict.undecided == ()
+
+
+def test_so_many_repeats_as_proposed_tell_two_limits_apart() -> None:
+    few = locked_and_uneven([0.5, 0.8, 0.65]).verdict
+    assert few.withheld is not None
+    needed = int(few.withheld.split(" repeats would do")[0].split()[-1])
+    assert locked_and_uneven(([0.5, 0.8, 0.65] * needed)[:needed]).verdict.limit == "lock_contention"
+
+
+def test_gains_of_one_run_must_differ_by_more_than_two_runs_of_one_program_do() -> None:
+    assert set(locked_and_uneven([0.35]).verdict.undecided) == {"lock_contention", "load_balance"}
+    assert locked_and_uneven([0.35]).verdict.next == "headway sweep --repeat 5 -o made-5.sweep"
+    assert locked_and_uneven([0.9]).verdict.limit == "lock_contention"
+
+
+def test_a_short_theft_that_explains_the_waits_for_cpus_is_no_limit_of_the_program() -> None:
+    """Four percent of eight CPUs are more than a tenth of four threads' time."""
+    parallel = made.one_second_each(runnable_ns=0.3, lock_wait_ns=0.15)
+    runs = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.07)
+    assert answer(runs).verdict.limit != "scheduling"
+    below = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.049)
+    assert "scheduling" not in (answer(below).verdict.limit, *answer(below).verdict.undecided)
+    alone = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.01)
+    assert answer(alone).verdict.limit == "scheduling"
+
+
+def test_a_thread_whose_cpu_others_had_is_no_imbalance_of_the_program() -> None:
+    """One of four threads lost its CPU for half a second: all have the same work."""
+    second = made.SECOND
+    work = made.region(
+        "work", wall_ns=3 * second // 2, cpu_ns=4 * second, runnable_ns=second // 2, busiest_busy_ns=3 * second // 2,
+        busiest_unhindered_ns=second, threads=4,
+    )  # fmt: skip
+    _, before = made.one_second_each()
+    result = answer(made.sweep_runs([made.alone()], {4: [(work, before)]}, others_share=0.1))
+    row = result.rows[0]
+    assert row.computed_speedup == pytest.approx(4.1 / 1.6)
+    assert row.possible["scheduling"] == pytest.approx(4.1 / 1.1)
+    assert "load_balance" not in (result.verdict.limit, *result.verdict.undecided)

@@ -23,7 +23,7 @@ from headway.analyses.region_instances import instances
 from headway.analyses.region_labels import Samples, Stacks, load_samples, load_stacks
 from headway.analyses.region_pace import hasty
 from headway.analyses.region_threads import ThreadTime, ThreadTimes, load_threads, lock_evidence
-from headway.analyses.spans import Measure, Spans
+from headway.analyses.spans import Measure, Spans, union
 from headway.analyses.speedup_types import REST, RegionPrimitives
 from headway.errors import HeadwayError, Notice
 from headway.store.sweep import SweepRegion
@@ -78,7 +78,8 @@ def regions_of(recording: Recording, regions: Sequence[SweepRegion], window: tup
     named = [region.name for region in regions] or [PARALLEL]
     within = Spans.one(low, high)
     found = instances(times.threads, samples if regions else None, len(named), within)
-    parts = _Parts(recording, times, stacks, samples, found.members)
+    awake = union([thread.active for thread in times.threads if thread.thread_id in found.workers])
+    parts = _Parts(recording, times, stacks, samples, found.members, awake)
     rows = tuple(parts.of(name, spans) for name, spans in zip((*named, REST), found.spans, strict=True))
     names = tuple(thread.name for thread in times.threads if thread.thread_id in found.workers)
     busiest = max((int(thread.cpu.within(within).sum()) for thread in times.threads), default=None)
@@ -121,9 +122,15 @@ class _Parts:
     """Sums inside the instances of a region."""
 
     def __init__(
-        self, recording: Recording, times: ThreadTimes, stacks: Stacks, samples: Samples | None, members: frozenset[int]
+        self,
+        recording: Recording,
+        times: ThreadTimes,
+        stacks: Stacks,
+        samples: Samples | None,
+        members: frozenset[int],
+        awake: Spans,
     ) -> None:
-        self._times, self._stacks, self._samples, self._members = times, stacks, samples, members
+        self._times, self._stacks, self._samples, self._members, self._awake = times, stacks, samples, members, awake
         events = recording.query("SELECT DISTINCT event FROM sample").fetchall() if recording.has("sample") else []
         self._counters = {event: load_samples(recording, stacks, event) for (event,) in events if event in _COUNTERS}
 
@@ -152,6 +159,7 @@ class _Parts:
             io_ns=_sum(present, "io") if times.locks is not None else None,
             spin_ns=spin,
             busiest_busy_ns=busiest_busy,
+            busiest_unhindered_ns=_unhindered(present, _meetings(spans, self._awake)),
             overall_busiest_busy_ns=overall.total_busy if overall else 0,
             busiest_cpu_ns=_of_busiest(present, busiest),
             threads=max(1, sum(part.total("cpu") >= _TAKES_PART * most for part in present)),
@@ -223,6 +231,27 @@ def _busiest(present: list[_ThreadParts], count: int) -> tuple[Ints, int]:
         more = part.busy > most
         most, place = np.where(more, part.busy, most), np.where(more, number, place)
     return place, int(np.maximum(most, 0).sum())
+
+
+def _meetings(spans: Spans, awake: Spans) -> Ints:
+    """Return the number of the first instance of each group in which the threads did not meet: a worker was awake throughout.
+
+    A region whose workers are all kept off their CPUs has an end there, though none of them has waited for the others.
+    """
+    if not len(spans):
+        return np.zeros(0, np.int64)
+    covered, end, start = Measure.length(awake), spans.end[:-1], spans.start[1:]
+    met = covered.until(start) - covered.until(end) < start - end
+    return np.concatenate([[0], np.flatnonzero(met) + 1]).astype(np.int64)
+
+
+def _unhindered(present: list[_ThreadParts], groups: Ints) -> int:
+    """Return the sum, over groups of instances, of the longest time that a thread was busy, not counting that it had no CPU."""
+    most = np.zeros(len(groups), np.int64)
+    for part in present if len(groups) else ():
+        own = part.busy - part.parts["runnable"] - part.parts["steal"]
+        most = np.maximum(most, np.add.reduceat(own, groups))
+    return int(most.sum())
 
 
 def _of_busiest(present: list[_ThreadParts], busiest: Ints) -> int:

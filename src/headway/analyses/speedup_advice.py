@@ -6,13 +6,14 @@ Method     Gomes 2021, section 3.2 and figure 19, as text: compare the possible 
            thread (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache misses against
            the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that headway adds
            have theirs. Instructions of a busy-waiting barrier, which the paper finds by eye, are the limit `spinning`.
-Disturbed  where others had more than 5 % of the CPUs' time, or the sequential program was without a CPU for as long (HW475).
-           What that cost is measured in both programs: the limits of the parallel one are then compared, and their gain told,
-           without it, and scheduling is a limit only if there are more threads than cores.
-Withheld   when runs differ by more than the largest gain (half width of the computed speedup's 95 % interval, or of that
-           without scheduling if it is narrower): nobody could see the fix work. A gain below 5 % within the spread, or
-           below 1 %, is called no limit at all.
-Wrong when two limits are about equal (said in the evidence), or the place is in code that the regions do not cover.
+Disturbed  where threads waited for CPUs that others had (`speedup_choice`; HW475). What that cost is measured in both programs:
+           the limits of the parallel one are then compared, and their gain told, without it, and scheduling is a limit only if
+           there are more threads than cores.
+Withheld   when other limits may as well be the largest one (`speedup_choice`): all of them are named, with their places. When
+           runs differ by more than the largest gain (half width of the computed speedup's 95 % interval, or of that without
+           scheduling if it is narrower): nobody could see the fix work. A gain below 5 % within the spread, or below 1 %, is
+           called no limit at all.
+Wrong when the place is in code that the regions do not cover.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from headway.analyses.speedup_choice import NO_LIMIT, Choice, choose
 from headway.analyses.speedup_model import GROUPS, Model
 from headway.analyses.speedup_types import REST, AtThreads, RegionPrimitives, RunPrimitives, Verdict
 from headway.analyses.speedup_uncertainty import half_width, repeats_for
@@ -42,9 +44,8 @@ NAMES: Mapping[str, str] = {
 }
 """The limits that a verdict may name, for people."""
 
-NO_LIMIT = 0.01
 SMALL = 0.05
-DISTURBED = 0.05
+TOO_MANY = "more than 1000 repeats would be needed: calm the machine first"
 _INFLATED = ("instruction_overhead", "cpi_overhead", "work_inflation", "frequency")
 
 
@@ -63,54 +64,29 @@ def ranked(row: AtThreads) -> list[tuple[str, float]]:
     return sorted(found, key=lambda each: -each[1])
 
 
-def others_share(model: Model, runs: Sequence[RunPrimitives]) -> float:
-    """Return how much others had of the machine: the larger of their share of the CPUs' time in `runs`, and the share of its
-    time that the sequential program, which needs one CPU, had none.
-    """
-    taken = sum(float(part.sequential_scheduling) for part in model.parts)
-    shares = [run.others_share for run in runs if run.others_share is not None]
-    used = sum(shares) / len(shares) if shares else 0.0
-    return max(used, taken / float(model.sequential_time) if model.sequential_time else 0.0)
-
-
-def _gains(row: AtThreads, model: Model, runs: Sequence[RunPrimitives]) -> list[tuple[str, float]]:
-    """Return what `ranked` does; on a disturbed machine the gains are those without scheduling."""
-    order = ranked(row)
-    calm = model.speedup(("scheduling",))
-    if not calm or row.possible.get("scheduling") is None or others_share(model, runs) <= DISTURBED:
-        return order
-    cores = runs[0].cores
-    found = [each for each in order if each[0] == "scheduling" and cores is not None and model.threads > cores]
-    for limit, _ in order:
-        without = model.speedup((*GROUPS.get(limit, (limit,)), "scheduling"))
-        if limit != "scheduling" and without:
-            found.append((limit, float(without / calm) - 1))
-    return sorted(found, key=lambda each: -each[1])
-
-
 def advise(
     row: AtThreads,
     model: Model,
     sequential: Sequence[RunPrimitives],
     parallel: Sequence[RunPrimitives],
     commands: Commands,
+    name: str | None = None,
 ) -> Verdict:
-    """Return the verdict at the number of threads of `row`."""
-    order = _gains(row, model, parallel)
-    best, gain = order[0] if order else ("", 0.0)
+    """Return the verdict at the number of threads of `row`; `name` is the region that it is about, if not all."""
+    choice = choose(model, sequential, parallel, tuple(NAMES), name)
+    best, gain = choice.order[0] if choice.order else ("", 0.0)
     spread = _spread(row, best)
     at = f"at {row.threads} thread{'s' if row.threads != 1 else ''}"
     if gain < max(NO_LIMIT, min(spread, SMALL)):
         text = f"No limit that headway knows costs more than {percent(max(gain, NO_LIMIT))} {at}."
         return Verdict(row.threads, None, None, None, (_speedup_evidence(row),), commands.report, None, text)
     if gain < spread:
-        return _withheld(row, best, gain, spread, min(len(sequential), len(parallel)), commands)
+        return _withheld(row, choice, spread, min(len(sequential), len(parallel)), commands)
+    if choice.rivals:
+        return _undecided(row, choice, model, sequential, parallel, commands)
     region = _region(model, best)
     place, where = _place(best, region, sequential, parallel)
-    evidence = [_gain_evidence(row, best), *where, *_others(row, order), _speedup_evidence(row)]
-    calm = row.possible.get("scheduling")
-    if best != "scheduling" and calm is not None and others_share(model, parallel) > DISTURBED:
-        evidence.append(f"others had the CPUs: gains are counted from {calm:.2f}, the speedup without them")
+    evidence = [_gain_evidence(row, best), *where, *_others(row, choice.order), *_speed(row, choice)]
     text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
     command = next_command(best, region, sequential, parallel)
     return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)
@@ -127,16 +103,48 @@ def _spread(row: AtThreads, limit: str) -> float:
     return min((half_width((low, high)) for low, high in bounds if low is not None and high is not None), default=0.0)
 
 
-def _withheld(row: AtThreads, best: str, gain: float, spread: float, runs: int, commands: Commands) -> Verdict:
+def _withheld(row: AtThreads, choice: Choice, spread: float, runs: int, commands: Commands) -> Verdict:
+    best, gain = choice.order[0]
     repeats = repeats_for(spread, gain, runs)
-    enough = (
-        f"{repeats} repeats would do" if repeats else "more than 1000 repeats would be needed: calm the machine first"
-    )
+    enough = f"{repeats} repeats would do" if repeats else TOO_MANY
     known = f"the computed speedup of {runs} runs is known to {percent(spread)}"
     reason = f"{known}, the largest gain ({best}) is {percent(gain)}: {enough}"
     command = commands.rerun(repeats) if repeats else "headway doctor"
     evidence = (_gain_evidence(row, best), _speedup_evidence(row))
-    return Verdict(row.threads, None, None, None, evidence, command, reason, f"The verdict is withheld: {reason}.")
+    text = f"The verdict is withheld: {reason}."
+    return Verdict(row.threads, None, None, None, evidence, command, reason, text, (best, *choice.rivals))
+
+
+def _undecided(
+    row: AtThreads,
+    choice: Choice,
+    model: Model,
+    sequential: Sequence[RunPrimitives],
+    parallel: Sequence[RunPrimitives],
+    commands: Commands,
+) -> Verdict:
+    """Return that several limits may be the largest one: their gains and places, and how many repeats would tell."""
+    limits = (choice.order[0][0], *choice.rivals)
+    gains = dict(choice.order)
+    names = " or ".join(f"{NAMES[limit]} (+{percent(gains[limit])})" for limit in limits)
+    runs = min(len(sequential), len(parallel))
+    enough = f"{choice.repeats} repeats would do" if choice.repeats else TOO_MANY
+    reason = f"{runs} run{'s' if runs != 1 else ''} can't tell which limit is the largest, {names}: {enough}"
+    evidence = []
+    for limit in limits:
+        place, _ = _place(limit, _region(model, limit), sequential, parallel)
+        evidence.append(f"{_gain_evidence(row, limit)}; {place}")
+    command = commands.rerun(choice.repeats) if choice.repeats else "headway doctor"
+    text = f"Undecided at {row.threads} thread{'s' if row.threads != 1 else ''}: {reason}."
+    return Verdict(row.threads, None, None, None, (*evidence, *_speed(row, choice)), command, reason, text, limits)
+
+
+def _speed(row: AtThreads, choice: Choice) -> Iterable[str]:
+    """Say what the speedup is, and what gains are counted from where others had the CPUs."""
+    yield _speedup_evidence(row)
+    calm = row.possible.get("scheduling")
+    if choice.is_disturbed and choice.order[0][0] != "scheduling" and calm is not None:
+        yield f"others had the CPUs: gains are counted from {calm:.2f}, the speedup without them"
 
 
 def _speedup_evidence(row: AtThreads) -> str:
@@ -157,14 +165,11 @@ def _gain_evidence(row: AtThreads, limit: str) -> str:
 
 
 def _others(row: AtThreads, order: Sequence[tuple[str, float]]) -> Iterable[str]:
-    """Say what comes next, and whether it could as well be the first."""
+    """Say what comes next."""
     if len(order) < 2 or order[1][1] < NO_LIMIT:
         return
     (best, _), (other, gain) = order[:2]
-    mine, theirs = row.possible_intervals.get(best), row.possible_intervals.get(other)
-    close = mine is not None and theirs is not None and theirs[1] > (row.possible[best] or 0.0)
-    suffix = ": these runs can't tell which of both is larger" if close else ""
-    yield f"next largest: {other}, +{percent(gain)}{suffix}"
+    yield f"next largest: {other}, +{percent(gain)}"
     both = next((pair.speedup for pair in row.pairs if set(pair.limits) == {best, other}), None)
     if both is not None:
         yield f"without both: {both:.2f}"

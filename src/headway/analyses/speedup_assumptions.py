@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from headway.analyses.speedup_advice import DISTURBED, others_share
+from headway.analyses.speedup_choice import DISTURBED, others_share
 from headway.analyses.speedup_model import Model
 from headway.analyses.speedup_parts import ABSENT, BUSY, Part, known
 from headway.analyses.speedup_types import REST, AtThreads, RunPrimitives

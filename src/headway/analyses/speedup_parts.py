@@ -83,7 +83,8 @@ class Part:
     `work` is CPU time without spinning; `busiest` (sum over the instances of the busiest thread's busy time) and `idle` add
     up to the wall. `waits` has the limits that are waits, None where not known. `inflation` holds, per limit, the efficiency
     whose product over the limits is sequential work / work. `sequential_scheduling` is what of `sequential_wall` the sequential
-    program was ready without a CPU. `balance` is E_LB: above 1 where more than `threads` are busy.
+    program was ready without a CPU, `scheduling` the thread time that this one was. `balance` is E_LB: above 1 where more than
+    `threads` are busy; `unhindered_balance` is that of the time with a CPU: a thread whose CPU others had is the last one, too.
     """
 
     name: str
@@ -96,6 +97,8 @@ class Part:
     idle: Number
     busy: Number
     balance: Number
+    unhindered_balance: Number
+    scheduling: Number
     waits: Mapping[str, Number | None]
     inflation: Mapping[str, Number]
 
@@ -107,12 +110,15 @@ class Part:
     def time(self, without: Collection[str] = ()) -> Number:
         """Return the wall time of the part without some limits."""
         waits = sum((known(time) for limit, time in self.waits.items() if limit not in without), start=self.work * 0)
+        balance = self.unhindered_balance if "scheduling" in without else self.balance
         thread_time = self.work + waits
+        if "waiting" not in without:
+            thread_time += self.idle * self.threads * (balance - self.balance)
         for limit, inflation in self.inflation.items():
             if limit in without:
                 thread_time = thread_time * inflation
         is_balanced = "load_balance" in without and not self.is_rest
-        return ratio(thread_time, self.threads * (1 if is_balanced else self.balance))
+        return ratio(thread_time, self.threads * (1 if is_balanced else balance))
 
 
 def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counters: bool) -> Part:
@@ -126,6 +132,9 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
     idle = max(wall - busiest, busiest * 0)
     balance = ratio(busy, n * busiest) if busy else Fraction(1)
     waits = {limit: _total([parallel[field] for field in made_of]) for limit, made_of in WAITS.items()}
+    scheduling = sum((known(parallel[field]) for field in WAITS["scheduling"]), start=busy * 0)
+    unhindered = parallel["busiest_unhindered_ns"]
+    is_known = bool(unhindered) and busy > scheduling
     waits["waiting"] = known(parallel["io_ns"]) + (idle * n * balance if busy else wall * n)
     return Part(
         name=name,
@@ -138,6 +147,8 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
         idle=idle if busy else wall,
         busy=busy,
         balance=balance,
+        unhindered_balance=ratio(busy - scheduling, n * known(unhindered)) if is_known else balance,
+        scheduling=scheduling,
         waits=waits,
         inflation=_inflation(name, sequential, parallel, counters),
     )

@@ -151,18 +151,27 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
         regions=tuple(parts.primitives),
         busiest_cpu_ns=parts.busiest_cpu_ns,
         cores=sweep.cores,
-        others_share=_others_share(recording),
+        others_share=_others_share(recording, part, parts.primitives),
         recording=str(recording.path),
     )
 
 
-def _others_share(recording: Recording) -> float | None:
-    """Return the share of the program's CPUs that other processes and the host used; None where that was not counted."""
-    others, stolen = recording.manifest.other_ns, recording.manifest.steal_ns
-    wall = recording.wall_ns
-    if not others or not wall:
+def _others_share(recording: Recording, part: tuple[int, int], regions: Sequence[RegionPrimitives]) -> float | None:
+    """Return the share of the program's CPUs that other processes and the host had in a part; None where that is not known."""
+    import numpy as np
+
+    from headway.analyses.why_beside import others
+
+    cpus = len(recording.manifest.affinity) or len(recording.manifest.other_ns)
+    begin, end = (recording.window_ns[0] + each for each in part)
+    found = others(recording, (begin, end))
+    if found.known_by == "none" or not cpus or end <= begin:
         return None
-    return sum(ns + stolen.get(cpu, 0) for cpu, ns in others.items()) / (wall * len(others))
+    start, length = found.columns["start_ns"], found.columns["end_ns"] - found.columns["start_ns"]
+    inside = np.minimum(start + length, end) - np.maximum(start, begin)
+    share = np.clip(inside, 0, None) / np.maximum(length, 1)
+    used = float((found.columns["other_ns"] * share).sum())
+    return (used + sum(each.steal_ns or 0 for each in regions)) / ((end - begin) * cpus)
 
 
 def rerun(sweep: Sweep, repeat: int) -> str:

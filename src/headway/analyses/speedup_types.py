@@ -55,6 +55,9 @@ class RegionPrimitives:
     """Of `cpu_ns`: spent waiting in a loop."""
     busiest_busy_ns: int | None = None
     """Sum over instances of the busy time of the thread that is busiest in that instance. None: `wall_ns` is taken for it."""
+    busiest_unhindered_ns: int | None = None
+    """Sum over instances of the largest busy time without `runnable_ns` and `steal_ns`: the busiest thread's, had it always had a
+    CPU; instances that only a lack of CPUs parted are one. None: the time without a CPU is spread like all else."""
     overall_busiest_busy_ns: int | None = None
     """Busy time of the thread that is busiest over all instances: the paper's reference, never above `busiest_busy_ns`."""
     instructions: int | None = None
@@ -97,7 +100,7 @@ class RunPrimitives:
     cores: int | None = None
     """CPUs that the program might use."""
     others_share: float | None = None
-    """Of the time of those CPUs: used by other processes or taken by the host, over the whole recording."""
+    """Of the time of those CPUs: used by other processes or taken by the host, in what is looked at."""
     recording: str | None = None
     """Path, for the commands that the verdict proposes."""
 
@@ -177,7 +180,8 @@ class AtThreads:
 class Verdict:
     """The largest limit at `threads` threads; `limit` is a key of `possible`, None if there is none or it is withheld.
 
-    `gain` is a fraction: 0.5 says half as fast again without it. `next` is a command.
+    `gain` is a fraction: 0.5 says half as fast again without it. `next` is a command. `undecided` are the limits any of which may
+    be the largest one, the one that seems so first, where that is why the verdict is withheld.
     """
 
     threads: int
@@ -189,6 +193,7 @@ class Verdict:
     withheld: str | None
     text: str
     """One sentence for people."""
+    undecided: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

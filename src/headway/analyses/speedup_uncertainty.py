@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headway.analyses.speedup_model import make_model
+from headway.analyses.speedup_model import Model, make_model
 from headway.analyses.speedup_parts import NUMBERS
 from headway.analyses.speedup_types import RunPrimitives
 from headway.analyses.uncertainty import stretch
@@ -43,9 +43,7 @@ def intervals(
     if runs < 2:
         return {}
     drawn: dict[str, list[float]] = {}
-    for pair in zip(_pooled(sequential, _SEED), _pooled(parallel, _SEED + 1), strict=True):
-        model = make_model(*pair, threads, counters)
-        model = model if region is None else model.of_region(region)
+    for model in resampled(sequential, parallel, threads, counters, region):
         for key, value in {COMPUTED: model.speedup(), **model.possible()}.items():
             if value is not None and value > 0:
                 drawn.setdefault(key, []).append(float(value))
@@ -54,6 +52,26 @@ def intervals(
         for key, figure in figures.items()
         if figure and len(drawn.get(key, ())) == RESAMPLES
     }
+
+
+def resampled(
+    sequential: Sequence[RunPrimitives],
+    parallel: Sequence[RunPrimitives],
+    threads: int,
+    counters: bool,
+    region: str | None = None,
+) -> Iterator[Model]:
+    """Yield the model of drawn runs, RESAMPLES times; the same ones each time."""
+    for pair in zip(_pooled(sequential, _SEED), _pooled(parallel, _SEED + 1), strict=True):
+        model = make_model(*pair, threads, counters)
+        yield model if region is None else model.of_region(region)
+
+
+def reach_below(figure: float, drawn: Sequence[float], runs: int) -> float:
+    """Return how far below a figure its 95 % interval reaches, from its value in each resample."""
+    import numpy as np
+
+    return max(0.0, figure - float(np.percentile(np.asarray(drawn), 2.5))) * stretch(runs)
 
 
 def real_interval(sequential_ns: Sequence[int], parallel_ns: Sequence[int]) -> Interval | None:

@@ -2,7 +2,8 @@
 
 Question   efficiencies, computed and possible speedups of a sweep over the numbers of threads, and the verdict.
 Method     Gomes 2021, chapter 3: see `speedup_model` (equations 3 to 11 and beyond), `speedup_stack`, `speedup_pop`,
-           `speedup_uncertainty` (intervals from the repeats), `speedup_advice` (figure 19) and `speedup_assumptions`.
+           `speedup_uncertainty` (intervals from the repeats), `speedup_choice` (which limit is the largest), `speedup_advice`
+           (figure 19) and `speedup_assumptions`.
            Every figure is that of the primitives' means over the recorded runs; the real speedup is the ratio of the plain
            runs' mean wall times.
            The verdict is about the largest number of threads that has a core for each.
@@ -64,7 +65,7 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
         cores=runs.cores,
         sequential=_metrics(sequential, runs.recorded_sequential_ns, runs.plain_sequential_ns),
         rows=tuple(rows.values()),
-        verdict=advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands),
+        verdict=advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, region),
         notices=tuple(_notices(runs, models, rows)),
         warmup=runs.warmup,
     )

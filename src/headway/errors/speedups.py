@@ -60,7 +60,8 @@ ROWS: tuple[Message, ...] = (
         "HW467",
         "one run only, no intervals",
         "{threads} threads: with one recorded run of a program nobody knows how much runs differ",
-        "Intervals come from the repeats; without them a small gain may be chance, and the verdict can't be withheld for it.",
+        "Intervals come from the repeats; without them a small gain may be chance. Limits whose gains differ by less than 5%"
+        " (and half of what others had of the CPUs) are not told apart.",
         "headway sweep --repeat 5 ...",
     ),
     Message(

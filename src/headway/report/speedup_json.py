@@ -58,5 +58,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "evidence": list(verdict.evidence),
         "next": verdict.next,
         "withheld": verdict.withheld,
+        "undecided": list(verdict.undecided),
         "text": verdict.text,
     }

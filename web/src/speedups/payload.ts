@@ -79,6 +79,7 @@ export interface SweepPage {
     evidence: string[];
     next: string;
     withheld: string | null;
+    undecided: string[];
     text: string;
   };
   notices: Notice[];

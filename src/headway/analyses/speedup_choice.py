@@ -1,0 +1,125 @@
+"""Which limit is the largest one, and can these runs tell?
+
+Question   what would each limit's removal gain, without what the machine itself took, and which of them may be the largest.
+Method     gain of a limit: possible over computed speedup, less 1. Time without a CPU is the machine's doing, and no limit of the
+           program, where there is a core for each thread and either others had more than 5 % of the CPUs' time while it was
+           measured, or the sequential program was without a CPU for as long, or others had half as long as the threads waited.
+           Gains are then those of programs that never wait for a CPU, and the balance that of the threads without these waits.
+           Two gains are told apart if the 95 % interval of the difference of their logarithms, from the same resamples of the
+           runs, leaves out 0 (stretched as in `speedup_uncertainty`). One run has no interval: there gains must differ by 5 %
+           and half the share that others had, about what two runs of one program do.
+Assumes    as `speedup_uncertainty`.
+Wrong when one run differs from the next by more than that: CPUs that share a core with others' slow down without a trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headway.analyses.speedup_model import GROUPS, Model
+from headway.analyses.speedup_types import RunPrimitives
+from headway.analyses.speedup_uncertainty import reach_below, repeats_for, resampled
+
+NO_LIMIT = 0.01
+DISTURBED = 0.05
+SINGLE = 0.05
+"""What gains of one run must differ by."""
+FEW_REPEATS = 5
+"""What is proposed after one run."""
+_EXPLAINS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Limits by gain, the largest first; `rivals` are those that may as well be the largest one, `repeats` would tell."""
+
+    order: tuple[tuple[str, float], ...]
+    rivals: tuple[str, ...]
+    repeats: int | None
+    is_disturbed: bool
+
+
+def others_share(model: Model, runs: Sequence[RunPrimitives]) -> float:
+    """Return how much others had of the machine: the larger of their share of the CPUs' time in `runs`, and the share of its
+    time that the sequential program, which needs one CPU, had none.
+    """
+    taken = sum(float(part.sequential_scheduling) for part in model.parts)
+    return max(_used(runs), taken / float(model.sequential_time) if model.sequential_time else 0.0)
+
+
+def _used(runs: Sequence[RunPrimitives]) -> float:
+    shares = [run.others_share for run in runs if run.others_share is not None]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def is_disturbed(model: Model, runs: Sequence[RunPrimitives]) -> bool:
+    """Return whether threads waited for CPUs because of others on the machine."""
+    if others_share(model, runs) > DISTURBED:
+        return True
+    cores = runs[0].cores
+    if cores is None or model.threads > cores:
+        return False
+    waited = sum(float(part.scheduling) for part in model.parts)
+    had = _used(runs) * cores * sum(run.wall_ns for run in runs) / len(runs)
+    return 0 < waited * _EXPLAINS <= had
+
+
+def gains(model: Model, limits: Sequence[str], cores: int | None, *, disturbed: bool) -> dict[str, float]:
+    """Return the gain of each of `limits` that is known; on a disturbed machine that of programs that never wait for a CPU."""
+    always = ("scheduling",) if disturbed else ()
+    base, known = model.speedup(always), model.possible()
+    found: dict[str, float] = {}
+    for limit in limits:
+        if limit == "scheduling" and disturbed and (cores is None or model.threads <= cores):
+            continue
+        start = model.speedup() if limit == "scheduling" else base
+        if known.get(limit) is None or not start:
+            continue
+        without = model.speedup((*GROUPS.get(limit, (limit,)), *always))
+        if without:
+            found[limit] = float(without / start) - 1
+    return found
+
+
+def choose(
+    model: Model,
+    sequential: Sequence[RunPrimitives],
+    parallel: Sequence[RunPrimitives],
+    limits: Sequence[str],
+    region: str | None = None,
+) -> Choice:
+    """Compare the gains of `limits`."""
+    cores = parallel[0].cores
+    disturbed = is_disturbed(model, parallel) and model.possible().get("scheduling") is not None
+    found = gains(model, limits, cores, disturbed=disturbed)
+    order = tuple(sorted(found.items(), key=lambda each: -each[1]))
+    near = [limit for limit, gain in order[1:] if gain >= NO_LIMIT]
+    if not near:
+        return Choice(order, (), None, disturbed)
+    best = order[0][0]
+    runs = min(len(sequential), len(parallel))
+    if runs < 2:
+        least = math.log1p(SINGLE + others_share(model, parallel) / 2)
+        rivals = [limit for limit in near if _apart(found, best, limit) < least]
+        return Choice(order, tuple(rivals), FEW_REPEATS if rivals else None, disturbed)
+    drawn = [
+        gains(each, (best, *near), cores, disturbed=disturbed)
+        for each in resampled(sequential, parallel, model.threads, model.counters, region)
+    ]
+    rivals, repeats = [], [0]
+    for limit in near:
+        differences = [_apart(each, best, limit) for each in drawn if best in each and limit in each]
+        apart = _apart(found, best, limit)
+        below = reach_below(apart, differences, runs) if len(differences) == len(drawn) else math.inf
+        if below >= apart:
+            rivals.append(limit)
+            repeats.append(repeats_for(below, apart, runs) or 0)
+    is_enough = bool(rivals) and 0 not in repeats[1:]
+    return Choice(order, tuple(rivals), max(repeats) if is_enough else None, disturbed)
+
+
+def _apart(found: Mapping[str, float], best: str, other: str) -> float:
+    """Return the difference of the logarithms of what two limits' removal multiplies the speedup by."""
+    return math.log1p(found[best]) - math.log1p(found[other])
