@@ -85,8 +85,40 @@ def test_the_busiest_thread_is_that_of_each_instance(tmp_path: Path) -> None:
     )  # fmt: skip
     work = parts(made, tmp_path, IN_WORK)["work"]
     assert (work.instances, work.wall_ns, work.cpu_ns) == (2, 200, 300)
-    assert work.busiest_busy_ns == work.busiest_cpu_ns == 200
+    assert work.busiest_busy_ns == work.busiest_cpu_ns == work.busiest_unhindered_ns == 200
     assert work.overall_busiest_busy_ns == 160
+
+
+def test_a_worker_that_is_last_because_others_had_its_cpu_has_no_more_to_do(tmp_path: Path) -> None:
+    """Both run 100; the first waits 50 for a CPU meanwhile, and the host takes 30 of the second's time on one."""
+    threads = [
+        FakeThread("app", 0, [("R", 10), ("B", 150), ("R", 10)], "main"),
+        FakeThread("app", 10, [("R", 50), ("W", 50), ("R", 50)], "worker-1"),
+        FakeThread("app", 10, [("R", 130)], "worker-2", stolen=[30]),
+    ]
+    samples = every(0, 0, 10, MAIN) + every(0, 160, 170, MAIN)
+    samples += every(1, 10, 60, WORK) + every(1, 110, 160, WORK) + every(2, 10, 140, WORK)
+    joins = [Wait(0, 0, 10, 160, stack=JOIN_STACK)]
+    made = MadeRun(
+        threads, joins, wall=170, kinds=["wait"], classes=["java.lang.Thread"], stacks=STACKS, samples={"cpu": samples}
+    )
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert (work.cpu_ns, work.runnable_ns, work.steal_ns) == (200, 50, 30)
+    assert (work.busiest_busy_ns, work.busiest_unhindered_ns) == (150, 100)
+
+
+def test_instances_that_only_a_lack_of_cpus_parted_are_one_for_the_balance(tmp_path: Path) -> None:
+    """One worker after the other on a CPU, others have it in between, and main, which started them, has not yet come to wait."""
+    threads = [
+        FakeThread("app", 0, [("R", 20), ("W", 110), ("R", 10), ("B", 20), ("R", 10)], "main"),
+        FakeThread("app", 20, [("R", 40)], "worker-1"),
+        FakeThread("app", 20, [("W", 60), ("R", 40)], "worker-2"),
+    ]
+    samples = every(0, 0, 20, MAIN) + every(1, 20, 60, WORK) + every(2, 80, 120, WORK)
+    made = MadeRun(threads, [], wall=170, kinds=["wait"], stacks=STACKS, samples={"cpu": samples})
+    work = parts(made, tmp_path, IN_WORK)["work"]
+    assert (work.instances, work.cpu_ns) == (2, 80)
+    assert work.busiest_unhindered_ns == 40
 
 
 def test_every_ns_of_a_thread_has_one_part(tmp_path: Path) -> None:
