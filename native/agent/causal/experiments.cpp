@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/causal/blocked_time.h"
 #include "agent/causal/causal.h"
 #include "agent/causal/core_waits.h"
 #include "agent/causal/ledger.h"
@@ -21,8 +20,10 @@
 #include "agent/causal/notes.h"
 #include "agent/causal/options.h"
 #include "agent/causal/planner.h"
+#include "agent/causal/readings.h"
 #include "agent/causal/settle.h"
 #include "agent/causal/tally.h"
+#include "agent/causal/target.h"
 #include "agent/hooks.h"
 #include "agent/raw_monitor.h"
 
@@ -35,8 +36,6 @@ constexpr int64_t kTickNs = 100 * kMillisecond;  // how soon a wish to stop is n
 constexpr int64_t kHealthNs = 5 * kSecond;
 constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sleeps in slices of 5 ms
 constexpr jlong kPatienceMs = 5'000;
-constexpr int64_t kSwiftNs = 100'000;  // reading all points takes less, if nobody takes the core away
-constexpr int kSwiftTries = 5;
 constexpr int kTicksOfCrowd = 5;  // between looks at that, in a run that is one experiment
 // Payments spin from so many runnable threads a core on, and go on doing so down to the other number. Where cores are
 // to spare, a thread that sleeps for its debt keeps nobody else from paying at the same time; where there are none, it
@@ -47,41 +46,6 @@ constexpr double kRoomy = 1.05;
 enum class State { kOff, kStarting, kOn };
 enum class Mode { kExperiments, kEndToEnd, kSuggest };
 
-// What is being made faster, in one word: a signal handler must not see half a change.
-struct Active {
-  uint32_t experiment = 0;  // of the ledger: a handler that is late must not delay the next one
-  uint32_t line : 20 = 0;
-  uint32_t speedup_pct : 7 = 0;
-  uint32_t kind : 4 = 0;  // TargetKind
-  uint32_t is_on : 1 = 0;
-
-  bool is(TargetKind other) const { return kind == static_cast<uint32_t>(other); }
-};
-static_assert(sizeof(Active) == sizeof(uint64_t) && kCollectionsTarget < 1 << 20);
-
-Active active_at(uint32_t line, int speedup_pct, TargetKind kind) {
-  Active active;
-  active.line = line & 0xFFFFF;
-  active.speedup_pct = static_cast<uint32_t>(speedup_pct) & 0x7F;
-  active.kind = static_cast<uint32_t>(kind) & 0xF;
-  return active;
-}
-
-// Since the experiment began.
-struct Counts {
-  std::atomic<uint64_t> samples{0};
-  std::atomic<int64_t> sampled_ns{0};
-  std::atomic<uint64_t> hits{0};
-  std::atomic<int64_t> hits_ns{0};
-  std::atomic<uint64_t> collections{0};
-  std::atomic<int64_t> collections_ns{0};
-
-  void clear() {
-    samples = hits = collections = 0;
-    sampled_ns = hits_ns = collections_ns = 0;
-  }
-};
-
 struct Experiments {
   jrawMonitorID monitor = nullptr;  // guards `state`; the thread sleeps in it
   State state = State::kOff;
@@ -90,108 +54,10 @@ struct Experiments {
   std::atomic<uint32_t> generation{0};  // counts recordings: a thread of an older one ends
   std::atomic<bool> program_ends{false};
   Mode mode = Mode::kExperiments;
-  std::atomic<Active> active{};
-  std::atomic<uint32_t> method{0};
   std::atomic<uint64_t> epochs{0};  // odd: one ends just now
   std::atomic<int64_t> past_ns{0};  // delays of the epochs that have ended
-  Counts counts;
-  std::atomic<int64_t> began_ns{0};  // the experiment
-  BlockedTime asleep;                // in its line
 };
-static_assert(std::atomic<Active>::is_always_lock_free);
 constinit Experiments self;
-
-void count_hit(int64_t weight_ns) {
-  self.counts.hits.fetch_add(1, std::memory_order_relaxed);
-  self.counts.hits_ns.fetch_add(weight_ns, std::memory_order_relaxed);
-}
-
-// The line that was asked for has an id once its class is there; others than lines have one from the start.
-uint32_t asked_target() {
-  const Target& target = causal_spec().target;
-  if (target.kind != TargetKind::kMethod && target.kind != TargetKind::kLock) self.method = 0;
-  switch (target.kind) {
-    case TargetKind::kNone:
-      return 0;
-    case TargetKind::kLock:
-      self.method = kSectionsTarget;
-      return knows_sections() ? kLockTarget : 0;
-    case TargetKind::kLine:
-      return find_line(target.place.class_name, target.place.line);
-    case TargetKind::kMethod:
-      self.method = find_method(target.place.class_name, target.place.method);
-      return self.method != 0 ? kMethodTarget : 0;
-    case TargetKind::kCollections:
-      return kCollectionsTarget;
-  }
-  return 0;
-}
-
-bool is_hit(const Active& active, const Sample& sample) {
-  if (active.is(TargetKind::kMethod) || active.is(TargetKind::kLock)) return sample.in_target_method;
-  const bool is_line = active.is(TargetKind::kNone) || active.is(TargetKind::kLine);
-  return is_line && active.line == sample.line && active.line != 0;
-}
-
-// What of a sample lies in the experiment, and what of that makes it shorter.
-BlockedTime::Part part_of(const Active& active, const Sample& sample) {
-  if (!sample.is_blocked) return {sample.weight_ns, sample.weight_ns};
-  if (ledger().experiment() != active.experiment) return {0, 0};
-  const int64_t to_ns = now_ns() - self.began_ns.load();
-  return self.asleep.add(active.experiment, to_ns - sample.weight_ns, to_ns);
-}
-
-// --- what is read at both ends of an experiment ----------------------------------------------------------------------
-
-struct Reading {
-  int64_t ns = 0;
-  int64_t delay_ns = 0;
-  std::vector<Visits> points;
-};
-
-// As nearly at one moment as can be.
-Reading read_points() {
-  Reading reading;
-  for (int attempt = 0; attempt < kSwiftTries; ++attempt) {
-    reading.points.clear();
-    const int64_t first_ns = now_ns();
-    reading.delay_ns = epoch_delay_ns();  // before the time: no more can have been inserted than has passed
-    reading.ns = now_ns();
-    const uint32_t count = point_count();
-    for (uint32_t point = 0; point < count; ++point) reading.points.push_back(visits(point));
-    if (now_ns() - first_ns < kSwiftNs) break;
-  }
-  return reading;
-}
-
-Visits between(const Reading& begin, const Reading& end, size_t point) {
-  const Visits before = point < begin.points.size() ? begin.points[point] : Visits{};
-  const Visits after = end.points[point];
-  return {after.count - before.count,
-          static_cast<int64_t>(static_cast<uint64_t>(after.clock_ns) - static_cast<uint64_t>(before.clock_ns))};
-}
-
-uint64_t count_of(const Reading& reading, uint32_t point) {
-  return point < reading.points.size() ? reading.points[point].count : 0;
-}
-
-// Little's law: the time that all requests together spent between the two points of a pair, delays apart. Sums of
-// clocks wrap, their difference does not.
-std::string latency_of(uint32_t pair, const Reading& begin, const Reading& end, int64_t begin_clock_ns) {
-  const LatencyPair points = latency_pair(pair);
-  if (std::max(points.begin, points.end) >= end.points.size()) return {};
-  const Visits begun = between(begin, end, points.begin);
-  const Visits ended = between(begin, end, points.end);
-  const uint64_t in_flight = count_of(begin, points.begin) - count_of(begin, points.end);
-  const auto dur_ns = static_cast<uint64_t>(end.ns - begin.ns - (end.delay_ns - begin.delay_ns));
-  const uint64_t end_clock_ns = static_cast<uint64_t>(begin_clock_ns) + dur_ns;
-  const uint64_t in_flight_ns = in_flight * dur_ns + begun.count * end_clock_ns -
-                                static_cast<uint64_t>(begun.clock_ns) - ended.count * end_clock_ns +
-                                static_cast<uint64_t>(ended.clock_ns);
-  return '[' + std::to_string(pair) + ',' + std::to_string(begun.count) + ',' + std::to_string(ended.count) + ',' +
-         std::to_string(static_cast<int64_t>(in_flight)) + ',' + std::to_string(static_cast<int64_t>(in_flight_ns)) +
-         ']';
-}
 
 int cores() {
   cpu_set_t set;
@@ -216,13 +82,13 @@ class Experiment {
   Experiment(int number, Active active, bool spin) : number_(number), active_(active), spin_(spin) {
     change_epoch(spin);
     waits_.begin();
-    self.counts.clear();
+    target.counts.clear();
     begin_ = read_points();
     begin_clock_ns_ = begin_.ns - inserted_ns();
-    self.began_ns = begin_.ns;
+    target.began_ns = begin_.ns;
     active_.experiment = ledger().experiment();
     active_.is_on = 1;
-    self.active = active_;
+    target.active = active_;
   }
 
   int64_t begin_ns() const { return begin_.ns; }
@@ -231,7 +97,7 @@ class Experiment {
   void aim(uint32_t line) {
     if (line == active_.line) return;
     active_.line = line & 0xFFFFF;
-    self.active = active_;
+    target.active = active_;
   }
 
   // And how its threads pay changes with how crowded cores are.
@@ -245,12 +111,12 @@ class Experiment {
 
   Outcome end(bool is_complete) {
     const Reading end = read_points();
-    self.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
+    target.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
     waits_.end();
     write(end, is_complete);
     uint64_t most = 0;
     for (size_t point = 0; point < end.points.size(); ++point) most = std::max(most, between(begin_, end, point).count);
-    return {.visits = most, .hits = self.counts.hits.load()};
+    return {.visits = most, .hits = target.counts.hits.load()};
   }
 
   double runnable() const { return waits_.runnable(); }
@@ -258,7 +124,7 @@ class Experiment {
  private:
   void write(const Reading& end, bool is_complete) const {
     if (active_.line != 0) introduce_line(active_.line);
-    const Counts& counts = self.counts;
+    const Counts& counts = target.counts;
     std::string fields;
     const auto add = [&fields](const char* key, int64_t value) {
       if (!fields.empty()) fields += ',';
@@ -410,7 +276,7 @@ void note_begin(const Spec& spec) {
 // On the thread of the experiments, or when it can't be had on whoever ends the recording.
 void end_all(JNIEnv* jni) {
   self.is_on = false;
-  self.active = Active{};
+  target.active = Active{};
   stop_sampling();
   stop_blocking(jni);
   if (!self.program_ends && jni != nullptr) {
@@ -461,7 +327,7 @@ void wait_while(State state) {
 // Under the lock. What can't be had has been said by problem().
 bool turn_on(JNIEnv* jni) {
   clear_tally();
-  self.counts.clear();
+  target.counts.clear();
   self.past_ns = 0;
   self.program_ends = false;
   self.is_on = true;
@@ -481,8 +347,6 @@ bool turn_on(JNIEnv* jni) {
 
 bool is_on() noexcept { return self.is_on.load(std::memory_order_relaxed); }
 
-uint32_t target_method() noexcept { return self.method.load(std::memory_order_relaxed); }
-
 int64_t inserted_ns() noexcept {
   int64_t ns = 0;
   // Who changes the epoch may have lost its core in the middle of that: not waited for.
@@ -492,32 +356,6 @@ int64_t inserted_ns() noexcept {
     if (epoch % 2 == 0 && self.epochs.load() == epoch) break;
   }
   return ns;
-}
-
-void take_sample(Account& account, const Sample& sample) noexcept {
-  if (!is_on()) return;
-  tally(sample);
-  const Active active = self.active.load();
-  if (active.is_on == 0) return;
-  self.counts.samples.fetch_add(1, std::memory_order_relaxed);
-  self.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
-  if (!is_hit(active, sample)) return;
-  const BlockedTime::Part part = part_of(active, sample);
-  const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
-  if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment)) return;  // it is over
-  const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
-  if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
-  count_hit(part.new_ns);
-}
-
-void collection_ended(int64_t pause_ns) noexcept {
-  if (!is_on()) return;
-  self.counts.collections.fetch_add(1, std::memory_order_relaxed);
-  self.counts.collections_ns.fetch_add(pause_ns, std::memory_order_relaxed);
-  const Active active = self.active.load();
-  if (active.is_on == 0 || !active.is(TargetKind::kCollections)) return;
-  count_hit(pause_ns);
-  ledger().excuse_all(pause_ns * active.speedup_pct / 100);
 }
 
 void begin_causal(JNIEnv* jni) noexcept {

@@ -1,13 +1,13 @@
-// The list of progress points, their counts, and how they get into classes that are loaded already.
+// The list of progress points and their counts.
 //
 // While points are armed, JVMTI's ClassFileLoadHook is on: classes get their calls as they are loaded, without a
 // safepoint for each, and keep them when another agent retransforms them.
 #include "agent/causal/points.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/loaded_classes.h"
 #include "agent/causal/lock_target.h"
 #include "agent/causal/point_match.h"
 #include "agent/causal/scope.h"
@@ -25,122 +25,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kPatienceNs = 2 * kSecond;  // for a class to be loaded, before it is said to be missing
 constexpr uint64_t kTooOften = 1'000'000;     // entries of a candidate in a second: it is no unit of work
-constexpr size_t kBatch = 200;                // classes that are retransformed at once
 constexpr size_t kMostClasses = 20'000;       // whose names are compared
-
-// --- classes that are loaded -----------------------------------------------------------------------------------------
-
-struct Loaded {
-  jclass type;
-  std::string name;  // "com/acme/Order"
-};
-
-// Calls visit(type, name) for each class that could have calls of ours, and frees what JVMTI gave.
-template <typename Visit>
-void for_each_loaded(JNIEnv* jni, Visit visit) {
-  jvmtiEnv* jvmti = agent().jvmti;
-  jint count = 0;
-  jclass* types = nullptr;
-  if (jvmti->GetLoadedClasses(&count, &types) != JVMTI_ERROR_NONE) return;
-  for (jint i = 0; i < count; ++i) {
-    char* signature = nullptr;
-    if (jvmti->GetClassSignature(types[i], &signature, nullptr) == JVMTI_ERROR_NONE) {
-      const std::string_view text(signature);
-      // Hidden classes (lambdas) have a dot, and can't be changed.
-      const bool is_class = text.size() > 2 && text.front() == 'L' && text.find('.') == std::string_view::npos;
-      if (is_class) visit(types[i], std::string(text.substr(1, text.size() - 2)));
-      jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
-    }
-    jni->DeleteLocalRef(types[i]);
-  }
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(types));
-}
-
-std::string source_file(jclass type) {
-  char* name = nullptr;
-  if (agent().jvmti->GetSourceFileName(type, &name) != JVMTI_ERROR_NONE) return {};
-  std::string copy(name);
-  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
-  return copy;
-}
-
-bool releases_locks(jmethodID method) {
-  constexpr jint kSynchronized = 0x0020;
-  constexpr uint8_t kMonitorExit = 195;
-  jvmtiEnv* jvmti = agent().jvmti;
-  jint modifiers = 0;
-  if (jvmti->GetMethodModifiers(method, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kSynchronized) != 0)
-    return true;
-  jint length = 0;
-  unsigned char* code = nullptr;
-  if (jvmti->GetBytecodes(method, &length, &code) != JVMTI_ERROR_NONE) return false;
-  // By bytes, not by instructions: one class too many does no harm.
-  const bool found = std::memchr(code, kMonitorExit, static_cast<size_t>(length)) != nullptr;
-  jvmti->Deallocate(code);
-  return found;
-}
-
-// Most classes of a program that runs already have no lock, and need not be touched.
-bool releases_locks(jclass type) {
-  jint count = 0;
-  jmethodID* methods = nullptr;
-  if (agent().jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return true;  // not prepared: unknown
-  const bool found = std::any_of(methods, methods + count, [](jmethodID method) { return releases_locks(method); });
-  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
-  return found;
-}
-
-bool is_named_by_a_point(std::string_view name, std::string_view file) {
-  const std::string class_name = dotted(name);
-  const uint32_t count = points().count.load();
-  for (uint32_t i = 0; i < count; ++i) {
-    const Point& point = *points().all[i];
-    if (point.is_asked_for() && (may_be_in(point.place, class_name) || is_source_of(point.place, class_name, file))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool wants_loaded(jclass type, std::string_view name) {
-  const std::string file = points().has_files ? source_file(type) : std::string();
-  if (!concerns_class(name, file)) return false;
-  return causal_spec().suggest || name == kApiClass || name == "java/lang/Thread" || is_named_by_a_point(name, file) ||
-         may_have_sections(name) || releases_locks(type);
-}
-
-void retransform(std::vector<jclass>& types) {
-  jvmtiEnv* jvmti = agent().jvmti;
-  for (size_t at = 0; at < types.size(); at += kBatch) {
-    const size_t count = std::min(kBatch, types.size() - at);
-    if (jvmti->RetransformClasses(static_cast<jint>(count), &types[at]) == JVMTI_ERROR_NONE || count == 1) continue;
-    // One of them is refused: the others shall not suffer. What went in at the first try counts once only.
-    arming_points = false;
-    for (size_t i = at; i < at + count; ++i) jvmti->RetransformClasses(1, &types[i]);
-    arming_points = true;
-  }
-}
-
-template <typename Wants>
-void retransform_loaded(JNIEnv* jni, Wants wants) {
-  std::vector<jclass> types;
-  for_each_loaded(jni, [&](jclass type, const std::string& name) {
-    jboolean modifiable = JNI_FALSE;
-    if (!wants(type, name)) return;
-    if (agent().jvmti->IsModifiableClass(type, &modifiable) != JVMTI_ERROR_NONE || modifiable == JNI_FALSE) return;
-    types.push_back(static_cast<jclass>(jni->NewGlobalRef(type)));
-  });
-  retransform(types);
-  for (jclass type : types) jni->DeleteGlobalRef(type);
-}
-
-// Of classes that were loaded before, or have been retransformed since.
-void resolve_loaded_sections(JNIEnv* jni) {
-  if (!has_unresolved_sections()) return;
-  for_each_loaded(jni, [](jclass type, const std::string& name) {
-    if (is_unresolved(name)) resolve_sections(type, name);
-  });
-}
 
 void set_class_files(bool on) {
   agent().jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);

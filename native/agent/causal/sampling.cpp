@@ -1,4 +1,4 @@
-// The handler of sampling, and the threads that are sampled.
+// The handler of sampling, on and off.
 //
 // The signal is SIGSTKFLT where nobody uses it, which is nearly everywhere: Linux never sends it. SIGPROF belongs to
 // other profilers and to programs that profile themselves, which may come later than we do.
@@ -8,16 +8,12 @@
 #include "agent/causal/sampling.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "agent/agent.h"
 #include "agent/causal/ledger.h"
@@ -29,29 +25,21 @@
 namespace headway::agent::causal {
 namespace {
 
-constexpr uint32_t kBuckets = 1U << 14;
-constexpr uint32_t kMostProbes = 256;
 constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
 constexpr int64_t kDelivery = 2'000;  // ns that a signal costs the kernel: no clock of ours sees that
 constexpr int64_t kCostShare = 40;    // a period is at least so many times what a sample costs
 constexpr int64_t kLongestNs = 4'000'000;
-constexpr uint32_t kSamplesBetweenLooks = 64;
 constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
 struct Sampling {
-  std::mutex mutex;  // guards all but what handlers read
-  std::array<std::atomic<Sampled*>, kBuckets> buckets{};
-  std::vector<Sampled*> all;   // ever made
-  std::vector<Sampled*> free;  // of them
-  jvmtiEnv* jvmti = nullptr;   // an environment of its own, for an event that nobody else is to see
-  ptrdiff_t jni_offset = 0;    // of the JNIEnv within its JavaThread; 0: unknown
+  jvmtiEnv* jvmti = nullptr;  // an environment of its own, for an event that nobody else is to see
+  ptrdiff_t jni_offset = 0;   // of the JNIEnv within its JavaThread; 0: unknown
   std::atomic<bool> is_on{false};
   std::atomic<int> signal{0};
   std::atomic<uint64_t> samples{0};
   std::atomic<int64_t> out_of_scope_ns{0};
   std::atomic<int64_t> unread_ns{0};
-  std::atomic<uint32_t> without_timer{0};
   std::atomic<bool> is_fault_told{false};
   std::atomic<bool> is_given_up_told{false};
 };
@@ -61,23 +49,8 @@ Sampling& sampling() {
 }
 std::atomic<Sampling*> published{nullptr};  // for handlers
 
-uint32_t this_tid() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
-
-// [signal]
-Sampled* find(uint32_t tid) noexcept {
-  Sampling* const self = published.load(std::memory_order_acquire);
-  if (self == nullptr) return nullptr;
-  Sampled* at = self->buckets[tid % kBuckets].load(std::memory_order_acquire);
-  // The way may lead astray while another thread of the bucket ends: then a sample is missed.
-  for (uint32_t i = 0; at != nullptr && i < kMostProbes; ++i) {
-    if (at->tid.load(std::memory_order_acquire) == tid) return at;
-    at = at->next.load(std::memory_order_acquire);
-  }
-  return nullptr;
-}
-
 ReaderState* find_reader(uint32_t tid) {
-  Sampled* const thread = find(tid);
+  Sampled* const thread = find_sampled(tid);
   return thread == nullptr ? nullptr : &thread->reader;
 }
 
@@ -163,7 +136,7 @@ void on_signal(int, siginfo_t* info, void* ucontext) {
   const int error = errno;
   Sampling* const self = published.load(std::memory_order_acquire);
   if (self != nullptr && self->is_on.load(std::memory_order_acquire)) {
-    if (Sampled* const thread = find(this_tid()); thread != nullptr && !thread->is_inside.exchange(true)) {
+    if (Sampled* const thread = find_sampled(this_tid()); thread != nullptr && !thread->is_inside.exchange(true)) {
       const int64_t cpu_ns = thread_cpu_ns();
       if (info->si_code == SI_TKILL) {
         sample_sleeping(*self, *thread, ucontext, cpu_ns);
@@ -197,62 +170,6 @@ bool install_handler(int number) {
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   return sigaction(number, &action, nullptr) == 0;
-}
-
-// --- threads ---------------------------------------------------------------------------------------------------------
-
-Sampled* take_place(Sampling& self) {
-  for (size_t i = self.free.size(); i-- > 0;) {
-    Sampled* const thread = self.free[i];
-    if (thread->is_inside.load()) continue;  // of an earlier recording, still paying
-    self.free.erase(self.free.begin() + static_cast<ptrdiff_t>(i));
-    return thread;
-  }
-  auto* const thread = new Sampled;
-  self.all.push_back(thread);
-  return thread;
-}
-
-void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
-  thread.account = &account;
-  thread.reader.faults = 0;
-  thread.jni.store(nullptr, std::memory_order_relaxed);
-  thread.java_thread.store(nullptr, std::memory_order_relaxed);
-  thread.counted_cpu_ns = std::max<int64_t>(cpu_ns_of(tid), 0);
-  thread.counted_spun_ns = spun_ns(account);
-  thread.cost_ns = 0;
-  thread.until_look = kSamplesBetweenLooks;
-  thread.is_out_of_scope.store(false, std::memory_order_relaxed);
-  thread.look.seen_ns = monotonic_ns();
-  thread.look.interval_ns = 0;
-  thread.look.cpu_ns = -1;
-  thread.look.turns = -1;
-  thread.look.same_sleep = false;
-  thread.look.weight_ns.store(0, std::memory_order_relaxed);
-  thread.look.is_known.store(false, std::memory_order_relaxed);
-}
-
-// Under the lock.
-void take_out(Sampling& self, Sampled& thread) {
-  const uint32_t tid = thread.tid.load(std::memory_order_relaxed);
-  std::atomic<Sampled*>* link = &self.buckets[tid % kBuckets];
-  while (Sampled* const at = link->load(std::memory_order_relaxed)) {
-    if (at == &thread) {
-      link->store(at->next.load(std::memory_order_relaxed), std::memory_order_release);
-      break;
-    }
-    link = &at->next;
-  }
-  thread.tid.store(0, std::memory_order_release);
-  stop_timer(thread.timer);
-  self.free.push_back(&thread);
-}
-
-Sampled* find_locked(Sampling& self, const Account& account) {
-  const auto found = std::find_if(self.all.begin(), self.all.end(), [&](const Sampled* thread) {
-    return thread->account == &account && thread->tid.load(std::memory_order_relaxed) != 0;
-  });
-  return found == self.all.end() ? nullptr : *found;
 }
 
 // --- start -----------------------------------------------------------------------------------------------------------
@@ -310,17 +227,6 @@ void count_sample(Sampled& thread, const Sample& sample) noexcept {
   take_sample(*thread.account, sample);
 }
 
-void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled&, void*), void* context) noexcept {
-  Sampling& self = sampling();
-  const std::lock_guard<std::mutex> guard(self.mutex);
-  const size_t count = self.all.size();
-  for (size_t i = 0; i < std::min<size_t>(count, most); ++i) {
-    *position = (*position + 1) % static_cast<uint32_t>(count);
-    Sampled& thread = *self.all[*position];
-    if (thread.tid.load(std::memory_order_relaxed) != 0 && !act(thread, context)) return;
-  }
-}
-
 bool start_sampling(JNIEnv* jni) noexcept {
   Sampling& self = sampling();
   const int number = choose_signal();
@@ -340,7 +246,7 @@ bool start_sampling(JNIEnv* jni) noexcept {
   self.samples = 0;
   self.out_of_scope_ns = 0;
   self.unread_ns = 0;
-  self.without_timer = 0;
+  begin_sampled();
   self.is_fault_told = false;
   self.is_given_up_told = false;
   published.store(&self, std::memory_order_release);
@@ -355,48 +261,11 @@ void stop_sampling() noexcept {
   Sampling& self = sampling();
   if (!self.is_on.exchange(false)) return;
   stop_sleepers();
-  {
-    const std::lock_guard<std::mutex> guard(self.mutex);
-    for (Sampled* thread : self.all) {
-      if (thread->tid.load(std::memory_order_relaxed) != 0) take_out(self, *thread);
-    }
-  }
+  forget_sampled();
   release_reader();
   if (self.jvmti != nullptr) {
     self.jvmti->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_LOAD, nullptr);
   }
-}
-
-void arm_timer(Account& account, uint32_t tid) noexcept {
-  Sampling& self = sampling();
-  if (!self.is_on.load(std::memory_order_acquire)) return;
-  CpuTimer timer = start_timer(tid);  // its first signal finds nobody yet, or comes later
-  const std::lock_guard<std::mutex> guard(self.mutex);
-  Sampled* const before = find(tid);
-  const bool is_armed = before != nullptr && before->account == &account;
-  if (!self.is_on.load() || is_armed || cpu_ns_of(tid) < 0) {
-    stop_timer(timer);
-    return;
-  }
-  if (timer.kind == CpuTimer::Kind::kNone) self.without_timer.fetch_add(1, std::memory_order_relaxed);
-  if (before != nullptr) take_out(self, *before);  // a thread that ended while it was being armed
-  Sampled* const thread = take_place(self);
-  prepare_place(*thread, account, tid);
-  thread->timer = timer;
-  thread->asked_period_ns = timer.period_ns;
-  std::atomic<Sampled*>& first = self.buckets[tid % kBuckets];
-  thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  thread->tid.store(tid, std::memory_order_release);
-  first.store(thread, std::memory_order_release);
-}
-
-void disarm_timer(Account& account) noexcept {
-  Sampling& self = sampling();
-  if (!self.is_on.load(std::memory_order_acquire)) return;
-  const std::lock_guard<std::mutex> guard(self.mutex);
-  Sampled* thread = find(this_tid());
-  if (thread == nullptr || thread->account != &account) thread = find_locked(self, account);
-  if (thread != nullptr) take_out(self, *thread);
 }
 
 void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
@@ -439,7 +308,7 @@ SamplingHealth sampling_health() noexcept {
   health.samples = self.samples.load(std::memory_order_relaxed);
   health.faults = reader.faults;
   std::copy(reader.refused.begin(), reader.refused.end(), health.refused);
-  health.threads_without_timer = self.without_timer.load(std::memory_order_relaxed);
+  health.threads_without_timer = threads_without_timer();
   health.out_of_scope_ns = self.out_of_scope_ns.load(std::memory_order_relaxed);
   health.unread_ns = self.unread_ns.load(std::memory_order_relaxed);
   if (reader.threads_given_up != 0 && !self.is_fault_told.exchange(true)) {

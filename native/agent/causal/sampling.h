@@ -1,5 +1,5 @@
-// Who runs or sleeps in which line: causal.h has what others call. Shared by sampling.cpp (the handler, threads'
-// places) and sleepers.cpp (the thread that looks at those that sleep).
+// Who runs or sleeps in which line: causal.h has what others call. Shared by sampling.cpp (the handler),
+// sampled_threads.cpp (their table) and sleepers.cpp (the thread that looks at those that sleep).
 #pragma once
 
 #include <jni.h>
@@ -12,6 +12,8 @@
 #include "agent/causal/timers.h"
 
 namespace headway::agent::causal {
+
+constexpr uint32_t kSamplesBetweenLooks = 64;  // at how long a thread's period has to be
 
 // What the agent's thread knows of a thread that may be asleep.
 struct Look {
@@ -51,6 +53,11 @@ bool is_sampling() noexcept;
 // returns false when it wants no more. On the agent's own thread.
 void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled& thread, void* context),
                   void* context) noexcept;
+uint32_t this_tid() noexcept;                  // [signal]
+Sampled* find_sampled(uint32_t tid) noexcept;  // [signal] null: not sampled, or just being taken out
+void begin_sampled() noexcept;                 // counts from here
+void forget_sampled() noexcept;                // of all threads; their timers end
+uint32_t threads_without_timer() noexcept;
 // Sums and experiment: what there is to do with every sample, on or for its thread.
 void count_sample(Sampled& thread, const Sample& sample) noexcept;
 

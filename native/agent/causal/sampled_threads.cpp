@@ -1,0 +1,155 @@
+// The table of sampled threads. A handler finds its own by its OS id, without a lock.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "agent/causal/ledger.h"
+#include "agent/causal/sampling.h"
+#include "agent/clock.h"
+
+namespace headway::agent::causal {
+namespace {
+
+constexpr uint32_t kBuckets = 1U << 14;
+constexpr uint32_t kMostProbes = 256;
+
+struct Table {
+  std::mutex mutex;            // guards all but what handlers read
+  std::vector<Sampled*> all;   // ever made
+  std::vector<Sampled*> free;  // of them
+  std::atomic<uint32_t> without_timer{0};
+};
+Table& table() {
+  static Table* const instance = new Table;
+  return *instance;
+}
+constinit std::array<std::atomic<Sampled*>, kBuckets> buckets{};  // for handlers
+
+Sampled* take_place(Table& self) {
+  for (size_t i = self.free.size(); i-- > 0;) {
+    Sampled* const thread = self.free[i];
+    if (thread->is_inside.load()) continue;  // of an earlier recording, still paying
+    self.free.erase(self.free.begin() + static_cast<ptrdiff_t>(i));
+    return thread;
+  }
+  auto* const thread = new Sampled;
+  self.all.push_back(thread);
+  return thread;
+}
+
+void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
+  thread.account = &account;
+  thread.reader.faults = 0;
+  thread.jni.store(nullptr, std::memory_order_relaxed);
+  thread.java_thread.store(nullptr, std::memory_order_relaxed);
+  thread.counted_cpu_ns = std::max<int64_t>(cpu_ns_of(tid), 0);
+  thread.counted_spun_ns = spun_ns(account);
+  thread.cost_ns = 0;
+  thread.until_look = kSamplesBetweenLooks;
+  thread.is_out_of_scope.store(false, std::memory_order_relaxed);
+  thread.look.seen_ns = monotonic_ns();
+  thread.look.interval_ns = 0;
+  thread.look.cpu_ns = -1;
+  thread.look.turns = -1;
+  thread.look.same_sleep = false;
+  thread.look.weight_ns.store(0, std::memory_order_relaxed);
+  thread.look.is_known.store(false, std::memory_order_relaxed);
+}
+
+// Under the lock.
+void take_out(Table& self, Sampled& thread) {
+  const uint32_t tid = thread.tid.load(std::memory_order_relaxed);
+  std::atomic<Sampled*>* link = &buckets[tid % kBuckets];
+  while (Sampled* const at = link->load(std::memory_order_relaxed)) {
+    if (at == &thread) {
+      link->store(at->next.load(std::memory_order_relaxed), std::memory_order_release);
+      break;
+    }
+    link = &at->next;
+  }
+  thread.tid.store(0, std::memory_order_release);
+  stop_timer(thread.timer);
+  self.free.push_back(&thread);
+}
+
+Sampled* find_locked(Table& self, const Account& account) {
+  const auto found = std::find_if(self.all.begin(), self.all.end(), [&](const Sampled* thread) {
+    return thread->account == &account && thread->tid.load(std::memory_order_relaxed) != 0;
+  });
+  return found == self.all.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+uint32_t this_tid() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+Sampled* find_sampled(uint32_t tid) noexcept {
+  Sampled* at = buckets[tid % kBuckets].load(std::memory_order_acquire);
+  // The way may lead astray while another thread of the bucket ends: then a sample is missed.
+  for (uint32_t i = 0; at != nullptr && i < kMostProbes; ++i) {
+    if (at->tid.load(std::memory_order_acquire) == tid) return at;
+    at = at->next.load(std::memory_order_acquire);
+  }
+  return nullptr;
+}
+
+void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled&, void*), void* context) noexcept {
+  Table& self = table();
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  const size_t count = self.all.size();
+  for (size_t i = 0; i < std::min<size_t>(count, most); ++i) {
+    *position = (*position + 1) % static_cast<uint32_t>(count);
+    Sampled& thread = *self.all[*position];
+    if (thread.tid.load(std::memory_order_relaxed) != 0 && !act(thread, context)) return;
+  }
+}
+
+void arm_timer(Account& account, uint32_t tid) noexcept {
+  Table& self = table();
+  if (!is_sampling()) return;
+  CpuTimer timer = start_timer(tid);  // its first signal finds nobody yet, or comes later
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  Sampled* const before = find_sampled(tid);
+  const bool is_armed = before != nullptr && before->account == &account;
+  if (!is_sampling() || is_armed || cpu_ns_of(tid) < 0) {
+    stop_timer(timer);
+    return;
+  }
+  if (timer.kind == CpuTimer::Kind::kNone) self.without_timer.fetch_add(1, std::memory_order_relaxed);
+  if (before != nullptr) take_out(self, *before);  // a thread that ended while it was being armed
+  Sampled* const thread = take_place(self);
+  prepare_place(*thread, account, tid);
+  thread->timer = timer;
+  thread->asked_period_ns = timer.period_ns;
+  std::atomic<Sampled*>& first = buckets[tid % kBuckets];
+  thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  thread->tid.store(tid, std::memory_order_release);
+  first.store(thread, std::memory_order_release);
+}
+
+void disarm_timer(Account& account) noexcept {
+  Table& self = table();
+  if (!is_sampling()) return;
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  Sampled* thread = find_sampled(this_tid());
+  if (thread == nullptr || thread->account != &account) thread = find_locked(self, account);
+  if (thread != nullptr) take_out(self, *thread);
+}
+
+void begin_sampled() noexcept { table().without_timer = 0; }
+
+void forget_sampled() noexcept {
+  Table& self = table();
+  const std::lock_guard<std::mutex> guard(self.mutex);
+  for (Sampled* thread : self.all) {
+    if (thread->tid.load(std::memory_order_relaxed) != 0) take_out(self, *thread);
+  }
+}
+
+uint32_t threads_without_timer() noexcept { return table().without_timer.load(std::memory_order_relaxed); }
+
+}  // namespace headway::agent::causal
