@@ -10,6 +10,7 @@ import pytest
 from headway.analyses.lock_patterns import patterns
 from headway.analyses.lock_types import Lock, Locks
 from headway.analyses.locks import locks
+from headway.analyses.why import why
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
@@ -178,6 +179,19 @@ def test_threads_that_come_back_together_and_wait_for_cores_widen_the_bound(tmp_
     made = Made([*held_up, late], [Wait(0, 0, 0, 10), Wait(1, 0, 0, 10)], wall=50)
     bound = only(answer(tmp_path, made)).speedup_bound
     assert bound == pytest.approx(50 / 30)
+
+
+def test_the_bound_is_that_of_why(tmp_path: Path) -> None:
+    # One waits twice, for 30 in all, while the other works: 100 of 200 core-ns of work.
+    waits = FakeThread("app", 0, [("R", 10), ("B", 20), ("R", 20), ("B", 10), ("R", 40)], "t0")
+    made = Made([waits, running()], [Wait(0, 0, 10, 30, stack=0, waker=1), Wait(0, 0, 50, 60, waker=1)],
+                classes=[LOCK_CLASS], stacks=[LOCK_FRAMES])  # fmt: skip
+    of_locks = only(answer(tmp_path, made)).speedup_bound
+    account = why(open_recording(tmp_path / "a.headway")).account
+    (row,) = [each for each in account.lost if each.cause == "lock_contention"]
+    assert row.bound_speedup == of_locks == pytest.approx(100 / 85), (
+        "its work of 70 and the other's of 100 take 85 at least"
+    )
 
 
 def test_without_scheduling_records_states_and_costs_are_unknown_and_said_so(tmp_path: Path) -> None:

@@ -45,6 +45,13 @@ CASES = {
     "pauses of a parallel collector": (
         causes.GC, Presence(core_ns=10, wall_ns=30), Ground(100, 2, work_ns=140 + 50, collected_ns=50), 100 / 70,
     ),
+    "a pause at whose end two threads are put on cores anew, 5 each": (
+        causes.GC, Presence(core_ns=30, wall_ns=30),
+        Ground(100, 2, work_ns=130 + 30, collected_ns=30, placing_ns=10), 100 / 65,
+    ),
+    "two who sleep till others come, too: of work 10, 10, 20 and 30, the last to get a core": (
+        causes.SLEEP, Presence(core_ns=20, wall_ns=10, thread_ns=20), Ground(60, 2, work_ns=70, ready_ns=20), 60 / 40,
+    ),
     "a quota of one of two cores, two busy threads": (
         causes.QUOTA, Presence(core_ns=50, wall_ns=50), Ground(100, 2, work_ns=100), 2.0,
     ),

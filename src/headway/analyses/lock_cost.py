@@ -6,13 +6,7 @@ Lost cores  While W threads of the program waited in contention and I of its cor
             number of recorded cores, less the program's threads on CPUs, less what other processes took on average (known
             as a sum only), and 0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken
             away counts as running, so stolen time is not idle.
-Bound       The wall time T splits into R, with at least one thread waiting for the lock, and the rest. If it never blocked:
-            in the rest nobody waited for it, so the program went on as it would without it; its chain of dependent work
-            stays as long. So at best all of R vanishes: T' >= T - R. One thing can make it less: the threads held up come
-            back at the same time, and then wait for cores. With N the time outside R in which some thread of the program
-            waited for a core, and G = the integral of min(waiters, idle cores) the work that R had room for, moving it there
-            shortens N, but by no more than G, part of which is in R already: T' >= T - R - min(N, max(0, G - R)). And T' is
-            at least the work done outside R, spread evenly over the cores. bound = T / that T'; infinite if it is 0.
+Bound       that of `headway why`, by the same function (why_bounds): R, with at least one thread waiting, is its time D.
 Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
             train can cost more than itself).
 """
@@ -24,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses import why_ground
 from headway.analyses.activity import has_scheduling
 from headway.analyses.lock_arrays import distinct
 from headway.analyses.lock_states import pauses
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.lock_data import LockData
-    from headway.analyses.lock_metrics import GroupedSums
+    from headway.analyses.why_bounds import Ground
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -69,19 +64,20 @@ class Cores:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """Per group: core-ns lost while cores were idle, and the bound of the speedup (infinite if waited for all the time)."""
+    """Core-ns lost while cores were idle, per group; and what bounds of the speedup stand on."""
 
     lost_core_ns: Floats
-    speedup_bound: Floats
+    ground: Ground
 
 
-def cost(data: LockData, group: Ints, contended: NDArray[np.bool_], groups: int, sums: GroupedSums) -> Cost | None:
+def cost(data: LockData, group: Ints, contended: NDArray[np.bool_], groups: int) -> Cost | None:
     """Tell what each group of blocks cost. `contended` says which blocks are contention; others cost nothing.
 
     None where the mode recorded no scheduling or the number of cores is not known.
     """
     cores = use_of_cores(data, contended)
-    if cores is None:
+    ground = why_ground.of_waits(data.recording, data.window)
+    if cores is None or ground is None:
         return None
     blocks = data.blocks
     start, end = blocks.start[contended], blocks.end[contended]
@@ -89,8 +85,7 @@ def cost(data: LockData, group: Ints, contended: NDArray[np.bool_], groups: int,
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(waiting > 0, np.minimum(1.0, cores.idle / waiting), 0.0)
     lost = np.bincount(group[contended], weights=cores.integral(rate).between(start, end), minlength=groups)
-    room = _room(cores, group, contended, data, groups)
-    return Cost(np.maximum(lost, 0.0), _bounds(data, cores, sums, room, groups))
+    return Cost(np.maximum(lost, 0.0), ground)
 
 
 def use_of_cores(data: LockData, contended: NDArray[np.bool_]) -> Cores | None:
@@ -125,44 +120,3 @@ def _level(time: Ints, start: Ints, end: Ints) -> Ints:
     begun = np.searchsorted(np.sort(start), time, side="right")
     ended = np.searchsorted(np.sort(end), time, side="right")
     return (begun - ended).astype(np.int64)
-
-
-def _room(cores: Cores, group: Ints, contended: NDArray[np.bool_], data: LockData, groups: int) -> Floats:
-    """Return G per group: the integral of min(its waiters, idle cores), each group by itself."""
-    chosen = np.flatnonzero(contended)
-    blocks = data.blocks
-    key = np.concatenate([group[chosen], group[chosen]])
-    when = np.concatenate([blocks.start[chosen], blocks.end[chosen]])
-    change = np.concatenate([np.ones(len(chosen), np.int64), -np.ones(len(chosen), np.int64)])
-    order = np.lexsort((when, key))
-    key, when = key[order], when[order]
-    waiting = np.cumsum(change[order])
-    until = np.append(when[1:], 0)
-    use = (waiting > 0) & (until > when)
-    found = np.zeros(groups)
-    # The idle cores change inside a stretch: min(w, idle) is integrated once per number of waiters that occurs.
-    for number in distinct(np.minimum(waiting[use], cores.cores)):
-        same = use & (np.minimum(waiting, cores.cores) == number)
-        curve = cores.integral(np.minimum(cores.idle, number))
-        found += np.bincount(key[same], weights=curve.between(when[same], until[same]), minlength=groups)
-    return found
-
-
-def _bounds(data: LockData, cores: Cores, sums: GroupedSums, room: Floats, groups: int) -> Floats:
-    """Return the bound per group: see the head of this module."""
-    wall = data.window[1] - data.window[0]
-    starved = cores.integral((cores.runnable > 0).astype(np.int64))
-    work = cores.integral(cores.running)
-    start, end = (np.clip(each, *data.window) for each in (sums.span_start_ns, sums.span_end_ns))
-
-    def outside(curve: Curve) -> Floats:
-        inside = np.bincount(sums.span_group, weights=curve.between(start, end), minlength=groups)
-        rest: Floats = np.maximum(curve.value[-1] - inside, 0.0)
-        return rest
-
-    waited = np.bincount(sums.span_group, weights=(end - start).astype(float), minlength=groups)
-    shift = np.minimum(outside(starved), np.maximum(room - waited, 0.0))
-    least = np.maximum(wall - waited - shift, outside(work) / cores.cores)
-    with np.errstate(divide="ignore"):
-        bound: Floats = np.where(least > 0, wall / np.maximum(least, 1e-9), np.inf)
-    return np.maximum(bound, 1.0)

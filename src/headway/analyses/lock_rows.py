@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,6 +20,9 @@ from headway.analyses.lock_rules import RULES, Rule, display
 from headway.analyses.lock_sites import judge, line_of, stack_text
 from headway.analyses.lock_states import BLOCKED
 from headway.analyses.lock_types import DOING, Distribution, Holder, Lock, OtherLock, Pattern, Site
+from headway.analyses.why_bounds import Presence, bound
+from headway.analyses.why_types import CONDITION
+from headway.analyses.why_waits_causes import CAUSE_OF_RULE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -186,7 +190,19 @@ class Rows:
         return _distribution_of(distribution, group, "owner" if owners == count else "both" if owners else "waking")
 
     def _bound(self, group: int, rule: Rule) -> float | None:
-        return None if self.cost is None or not rule.contention else float(self.cost.speedup_bound[group])
+        """Return the bound that `why` gives such a wait; infinite if it was there (nearly) all the time."""
+        if self.cost is None or not rule.contention:
+            return None
+        cause, ground, sums = CAUSE_OF_RULE.get(rule.id, CONDITION), self.cost.ground, self.groups.blocks
+        waited = Presence(
+            core_ns=round(float(self.cost.lost_core_ns[group])),
+            wall_ns=int(sums.real_time_ns[group]),
+            thread_ns=int(sums.thread_time_ns[group]),
+            threads=int(sums.peak_parked[group]) + 1,
+            maker_ns=ground.work_ns,  # of a queue: which thread was too slow is not asked here
+        )
+        limit = bound(cause, waited, ground)
+        return math.inf if limit is None else limit
 
     # --- where ---------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ def locks(
     groups = make_groups(data, sites, by)
     unit, units_blocker, units_group = units_of(data, groups, sites)
     found = doings(data, unit, units_blocker)
-    costs = cost(data, groups.group, sites.contended, groups.count, groups.blocks)
+    costs = cost(data, groups.group, sites.contended, groups.count)
     rows = Rows(data, sites, groups, found, units_blocker, units_group, costs)
     order = _order(rows, sort)
     is_used = (groups.columns["times_parked"] > 0) | (groups.columns["thread_time_ns"] > 0)

@@ -16,13 +16,10 @@ import dataclasses
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from headway.analyses import activity as activities
-from headway.analyses import why_coarse, why_cores, why_phases, why_sweep, why_waits
-from headway.analyses.activity import KINDS, has_scheduling
+from headway.analyses import why_coarse, why_cores, why_ground, why_phases, why_sweep, why_waits
+from headway.analyses.activity import has_scheduling
 from headway.analyses.notices import recorded_notices
-from headway.analyses.why_bounds import Ground
 from headway.analyses.why_losses import Losses
 from headway.analyses.why_types import CAUSES, USED, Account, Phase, Why
 from headway.errors import HeadwayError, Notice
@@ -116,30 +113,12 @@ def _account(losses: Losses, segments: Sequence[Segment], active: Activity, swee
     other = sum(segment.other_ns for segment in segments) if sweep.others != "none" else None
     account = Account(start, end, sweep.cores, used, stolen, other, (), 0.0)
     is_whole = len(segments) == len(sweep.segments)
-    lost = losses.of(segments, (start, end), _ground(account, active), account.core_ns, is_whole=is_whole)
+    lost = losses.of(segments, (start, end), why_ground.of_account(account, active), account.core_ns, is_whole=is_whole)
     account = dataclasses.replace(account, lost=lost)
     left = account.core_ns - sum(used.values()) - (stolen or 0) - (other or 0) - account.lost_ns
     excess = sum(segment.excess_ns for segment in segments)
     error = (abs(left) + (0 if may_exceed else excess)) / max(account.core_ns, 1)
     return dataclasses.replace(account, invariant_error=error, excess_ns=excess)
-
-
-def _ground(account: Account, active: Activity) -> Ground:
-    """Return what the bounds of an account stand on."""
-    app = active.active[:, KINDS.index("app")]
-    inside = (active.bin_start_ns >= account.start_ns) & (active.bin_start_ns < account.end_ns)
-    length = np.where(inside, active.dur_ns, 0)
-    room = np.where((app > 0) & (app < account.cores), 1 - app / account.cores, 0.0)
-    used = account.used_ns
-    return Ground(
-        wall_ns=account.wall_ns,
-        cores=account.cores,
-        work_ns=sum(ns for kind, ns in used.items() if kind != "headway"),
-        collected_ns=used["gc"] + used["vm"],
-        room_ns=round(float((room * length).sum())),
-        nobody_ns=round(float(length[app == 0].sum()) * account.cores),
-        others_ns=account.other_processes_ns or 0,
-    )
 
 
 def _by_cause(account: Account) -> tuple[tuple[str, int], ...]:

@@ -6,13 +6,17 @@ Method     T' >= max(T - saved, work / cores to be had). A chain of dependent wo
            idle meanwhile. And work has to be done: spread evenly over all cores, nothing faster; cores that other processes had
            were not to be had. `saved` by cause:
 
-           waits    D: they vanish (locks, conditions, sleep, I/O, pauses, start ...)
+           waits    D: they vanish (locks, conditions, sleep, I/O, start ...). Threads that were held up together also come
+                    back together, and then wait for cores. With N the time in which a thread was ready and did not run,
+                    and G what the waiters could have worked meanwhile, at most a core each, moving that into D
+                    shortens N, by no more than what of G is not in D already: D + min(N, G - D)
            serial   the integral of 1 - active/cores, D (1 - 1/cores) for one thread: its work is spread over all cores;
                     the same for too few tasks, and for imbalance at joins. What threads waited to be put on free cores goes
                     with it: they are placed where a stretch of few threads begins and ends
            barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part
            queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
-           GC       D, and what the collector computed beside the program
+           GC       D, and what the collector computed beside the program; with a pause goes, too, that all threads are put
+                    on cores again at its end (safepoints: the same)
 Assumes    the same work in any order. Removing one cause may remove others with it (a sleep that kept a barrier closed); D
            has those, because the chain's length is what counts. Other processes keep the core time that they had, unless it may
            be work for the program (a database, a child): where its I/O vanishes, what served it goes, too.
@@ -40,7 +44,8 @@ class Ground:
     `collected_ns` is the part that the collector's threads took, and the JVM's own, which collect where there are none.
     `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
     cores: what spreading the work evenly could save. `nobody_ns` is the core time while no application thread was active,
-    `placing_ns` what was lost while threads were ready and cores free. `others_ns` is the core time that other processes had.
+    `placing_ns` what was lost while threads were ready and cores free. `others_ns` is the core time that other processes had,
+    `ready_ns` the time with at least one thread that was ready and did not run.
     """
 
     wall_ns: int
@@ -51,6 +56,7 @@ class Ground:
     nobody_ns: int = 0
     placing_ns: int = 0
     others_ns: int = 0
+    ready_ns: int = 0
 
     def share_of_room(self, core_ns: int, lost_ns: int) -> float:
         """Return which part of what was lost beside active threads is `core_ns`, of `lost_ns` lost in all, at most."""
@@ -61,9 +67,9 @@ class Ground:
 class Presence:
     """How long one cause at one place was there.
 
-    `wall_ns` is the time D with at least one thread in it; for barriers `thread_ns` is the sum over threads, `threads` how many
-    take part (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the place's share of what was
-    lost beside active threads.
+    `wall_ns` is the time D with at least one thread in it, `thread_ns` the sum over those that would run without it; `threads` is
+    how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the
+    place's share of what was lost beside active threads.
     """
 
     core_ns: int
@@ -101,7 +107,14 @@ def _saved(cause: str, there: Presence, ground: Ground) -> float:
     if cause in (causes.SERIAL, causes.FEW, causes.IMBALANCE):
         # Compilers and other processes use cores that were idle otherwise: the program's own idleness is in room_ns.
         return max(spread, ground.room_ns * there.of_room) + ground.placing_ns / ground.cores
-    if cause == causes.GC:
+    if cause in (causes.GC, causes.SAFEPOINT):
         in_pauses = max(0.0, ground.cores * there.wall_ns - there.core_ns)
-        return present + max(0.0, ground.collected_ns - in_pauses)
-    return present
+        beside = max(0.0, ground.collected_ns - in_pauses) if cause == causes.GC else 0.0
+        return present + beside + ground.placing_ns / ground.cores
+    return present + _late(there, ground, present)
+
+
+def _late(there: Presence, ground: Ground, present: float) -> float:
+    """Return what threads that were held up together, and come back together, wait for cores because of that, at most."""
+    would_work = max(there.core_ns, min(there.thread_ns, ground.cores * there.wall_ns))
+    return min(ground.ready_ns, max(0.0, ground.wall_ns - present), max(0.0, would_work - present))

@@ -35,7 +35,7 @@ CODE = {cause: code for code, cause in enumerate(CAUSES)}
 IDLE = FEW
 """Threads that wait for work or for their time to come: a cause only where nobody at all has something to do."""
 
-_BY_RULE = {
+CAUSE_OF_RULE = {
     **dict.fromkeys(("monitor", "lock", "semaphore", "resource-pool"), LOCK),
     **dict.fromkeys(("latch", "result", "barrier"), IMBALANCE),
     "queue-full": FULL,
@@ -43,7 +43,7 @@ _BY_RULE = {
     **dict.fromkeys(("sleep", "timed-park"), SLEEP),
     **dict.fromkeys(("own-park", "condition"), CONDITION),
 }
-_CAUSE_OF_RULE = np.array([CODE[_BY_RULE.get(rule.id, IDLE)] for rule in RULES])
+_CODE_OF_RULE = np.array([CODE[CAUSE_OF_RULE.get(rule.id, IDLE)] for rule in RULES])
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
 _AT_ONCE_NS = 200_000
 _NEAR_NS = 50_000_000
@@ -54,7 +54,7 @@ _OUTSIDE = (("sun.nio.ch.", ("Poller",)), ("java.lang.", ("ProcessImpl", "Proces
 def causes_of(data: LockData, sites: Sites) -> Ints:
     """Return the code of each block's cause."""
     blocks = data.blocks
-    cause = _CAUSE_OF_RULE[sites.rule] if len(blocks) else np.zeros(0, np.int64)
+    cause = _CODE_OF_RULE[sites.rule] if len(blocks) else np.zeros(0, np.int64)
     stacks, at = numbered(sites.stack)
     outside = np.array([_is_outside(data, int(stack)) for stack in stacks], dtype=bool)
     if outside.any():
