@@ -281,6 +281,30 @@ def test_who_sleeps_for_data_that_the_program_itself_sends_is_excused_as_if_it_w
     assert owed == [50 * MS, 0]
 
 
+def test_who_waited_for_a_core_is_not_excused_of_what_sleepers_added_for_they_held_none() -> None:
+    owed = []
+    for added in ("by runners", "by sleepers", "by itself, asleep"):
+        ledger = ledger_of(1, 2, cores=1)
+        ledger.look(1, 0, 0, 0)
+        hit = ledger.hit if added == "by runners" else ledger.hit_asleep
+        hit(1 if added == "by itself, asleep" else 2, 20 * MS, ledger.experiment())
+        ledger.hit(2, 10 * MS, ledger.experiment())
+        ledger.excuse(1, 60 * MS, 20 * MS, 40 * MS)  # it ran for 20 ms and waited for the core for 40
+        owed.append(ledger.owed_ns(1))
+    assert owed == [0, 20 * MS, 0]
+
+
+def test_a_wait_excused_of_what_sleepers_added_leaves_runners_hits_to_the_wait_for_a_core() -> None:
+    ledger = ledger_of(1, 2, cores=1)
+    ledger.look(1, 0, 0, 0)
+    ledger.wait_begins(1, 5 * MS)
+    ledger.hit_asleep(2, 20 * MS, ledger.experiment())
+    ledger.wait_ends(1, _native.CausalWaitEnding.WOKEN, 15 * MS)
+    ledger.hit(2, 10 * MS, ledger.experiment())
+    ledger.excuse(1, 60 * MS, 10 * MS, 40 * MS)
+    assert ledger.owed_ns(1) == 0
+
+
 def test_thousands_of_threads_have_accounts_at_once_and_ended_ones_leave_room() -> None:
     ledger = _native.CausalLedger(2)
     living = range(5, 5 + 3 * 16_384, 3)

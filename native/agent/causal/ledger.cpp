@@ -60,6 +60,8 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
     account.looked = {0, 0, -1};
     account.recent = {0, 0, 0};
     account.looked_owed = account.waited_ns = account.wait_from_ns = 0;
+    account.own_asleep.store(0, std::memory_order_relaxed);
+    account.looked_asleep = account.wait_asleep = asleep_ns(account);
     for (auto* sum : {&account.spun_ns, &account.slept_ns, &account.overslept_ns}) {
       sum->store(0, std::memory_order_relaxed);
     }
@@ -131,6 +133,17 @@ bool Ledger::hit(Account& account, int64_t delay_ns, uint32_t experiment) noexce
   return true;
 }
 
+bool Ledger::hit_asleep(Account& account, int64_t delay_ns, uint32_t experiment) noexcept {
+  if (!hit(account, delay_ns, experiment)) return false;
+  account.own_asleep.fetch_add(delay_ns, std::memory_order_relaxed);
+  asleep_.fetch_add(delay_ns, std::memory_order_relaxed);
+  return true;
+}
+
+int64_t Ledger::asleep_ns(const Account& account) const noexcept {
+  return asleep_.load(std::memory_order_relaxed) - account.own_asleep.load(std::memory_order_relaxed);
+}
+
 // --- paying ----------------------------------------------------------------------------------------------------------
 
 int64_t Ledger::owed_ns(const Account& account) const noexcept {
@@ -165,6 +178,7 @@ void Ledger::pay(Account& account, int64_t ns, uint32_t experiment) noexcept {
 void Ledger::look(Account& account, const Clocks& now) noexcept {
   account.looked = now;
   account.looked_owed = owed_ns(account);
+  account.looked_asleep = asleep_ns(account);
   account.waited_ns = 0;
 }
 
@@ -172,7 +186,7 @@ void Ledger::look(Account& account, const Clocks& now) noexcept {
 // all but one while it runs. (Time in waits that are excused already, and what was added in it, is left out on both
 // sides.) On one core so, with nobody asleep, nothing is owed at all: others can only have hit while this one waited.
 // Hits come in lumps of a sample, some after the time they stand for, so the shares are those of a time that is longer
-// than that.
+// than that. What sleepers' hits added has nothing to do with cores.
 void Ledger::excuse(Account& account, const Clocks& now) noexcept {
   const Clocks before = account.looked;
   const int64_t others = owed_ns(account) - account.looked_owed;
@@ -192,7 +206,8 @@ void Ledger::excuse(Account& account, const Clocks& now) noexcept {
     const int64_t cores = std::max(cores_.load(std::memory_order_relaxed), 1);
     const int64_t weighed = cores * (recent.wall_ns - recent.cpu_ns) + (cores - 1) * recent.cpu_ns;
     int64_t excused = 0;
-    if (weighed > 0) excused = part_of(others, std::min(cores * recent.run_delay_ns, weighed), weighed);
+    const int64_t on_cores = others - std::clamp<int64_t>(asleep_ns(account) - account.looked_asleep, 0, others);
+    if (weighed > 0) excused = part_of(on_cores, std::min(cores * recent.run_delay_ns, weighed), weighed);
     // Its sleep was a wait for another thread of the program, which ran in that time, and most of all then.
     if (account.reads_own.load(std::memory_order_relaxed)) {
       excused = std::max(excused, std::min(others, wall - running));
@@ -206,6 +221,7 @@ void Ledger::excuse(Account& account, const Clocks& now) noexcept {
 
 void Ledger::wait_begins(Account& account, int64_t now_ns) noexcept {
   account.wait_from_ns = now_ns;
+  account.wait_asleep = asleep_ns(account);
   account.woken_at.store(0, std::memory_order_relaxed);
   account.wait_from.store(delay_.load(std::memory_order_acquire), std::memory_order_release);
 }
@@ -234,7 +250,10 @@ bool Ledger::wait_ends(Account& account, WaitEnding ending, int64_t now_ns) noex
   }
   const int64_t base = base_.load(std::memory_order_acquire);
   const int64_t excused = std::max(until, base) - std::max(from, base);
-  if (excused > 0) add_paid(account, excused);
+  if (excused > 0) {
+    add_paid(account, excused);
+    account.looked_asleep += std::clamp<int64_t>(asleep_ns(account) - account.wait_asleep, 0, excused);
+  }
   if (account.wait_from_ns != 0 && now_ns > account.wait_from_ns) account.waited_ns += now_ns - account.wait_from_ns;
   return true;
 }

@@ -42,7 +42,10 @@ struct alignas(256) Account {
   int64_t looked_owed;  // what it owed then
   int64_t waited_ns;    // in waits that were excused since
   int64_t wait_from_ns;
-  Clocks recent;  // not moments but times: how it spent the last 20 ms or so, up to the last look
+  int64_t looked_asleep;            // what sleepers' hits, not its own, had added then
+  int64_t wait_asleep;              // and when its wait began
+  std::atomic<int64_t> own_asleep;  // what its own hits added while it slept; by the agent's thread as well
+  Clocks recent;                    // not moments but times: how it spent the last 20 ms or so, up to the last look
 
   // --- what it has paid, for weights and for the notes; written by the thread alone ---
   std::atomic<int64_t> spun_ns;       // CPU time spent on paying (not the program's: samples leave it out)
@@ -89,6 +92,8 @@ class Ledger {
   int64_t delay_ns() const noexcept;
   // The thread's line would have been `delay_ns` faster: all others owe that. False: that experiment is over.
   bool hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
+  // The same by a thread that sleeps in its line. It holds no core: who waits for one is not excused of this.
+  bool hit_asleep(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
   // It was in the line too while another thread's hit was: it would have been faster at the same time, and owes
   // nothing.
   void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept {
@@ -130,10 +135,13 @@ class Ledger {
 
  private:
   void add_paid(Account& account, int64_t ns) noexcept;
+  // What others' hits have added while those slept.
+  int64_t asleep_ns(const Account& account) const noexcept;
 
   alignas(64) std::atomic<int64_t> delay_{1};  // G; 0 is "none" in accounts
   alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
   std::atomic<uint32_t> experiment_{0};
+  std::atomic<int64_t> asleep_{0};  // of all delays, those by threads that slept
   std::atomic<int64_t> shared_{0};  // delay that nobody owes
   std::atomic<int> cores_{1};
   std::atomic<uint32_t> open_{0};

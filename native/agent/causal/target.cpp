@@ -74,7 +74,8 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   if (!is_hit(active, sample)) return;
   const BlockedTime::Part part = part_of(active, sample);
   const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
-  if (delay_ns > 0 && !ledger().hit(account, delay_ns, active.experiment)) return;  // it is over
+  const auto hit = sample.is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
+  if (delay_ns > 0 && !(ledger().*hit)(account, delay_ns, active.experiment)) return;  // it is over
   const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
   if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
   count_hit(part.new_ns);
