@@ -95,29 +95,39 @@ def choose(
     disturbed = is_disturbed(model, parallel) and model.possible().get("scheduling") is not None
     found = gains(model, limits, cores, disturbed=disturbed)
     order = tuple(sorted(found.items(), key=lambda each: -each[1]))
-    near = [limit for limit, gain in order[1:] if gain >= NO_LIMIT]
-    if not near:
-        return Choice(order, (), None, disturbed)
-    best = order[0][0]
     runs = min(len(sequential), len(parallel))
+    if len(order) < 2:
+        return Choice(order, (), None, disturbed)
     if runs < 2:
         least = math.log1p(SINGLE + others_share(model, parallel) / 2)
-        rivals = [limit for limit in near if _apart(found, best, limit) < least]
-        return Choice(order, tuple(rivals), FEW_REPEATS if rivals else None, disturbed)
+        near = [limit for limit, gain in order[1:] if gain >= NO_LIMIT and _apart(found, order[0][0], limit) < least]
+        return Choice(order, tuple(near), FEW_REPEATS if near else None, disturbed)
     drawn = [
-        gains(each, (best, *near), cores, disturbed=disturbed)
+        gains(each, tuple(found), cores, disturbed=disturbed)
         for each in resampled(sequential, parallel, model.threads, model.counters, region)
     ]
-    rivals, repeats = [], [0]
-    for limit in near:
-        differences = [_apart(each, best, limit) for each in drawn if best in each and limit in each]
+    rivals = _rivals(order, drawn, runs)
+    repeats = max(rivals.values()) if rivals and 0 not in rivals.values() else None
+    return Choice(order, tuple(rivals), repeats, disturbed)
+
+
+def _rivals(order: Sequence[tuple[str, float]], drawn: Sequence[Mapping[str, float]], runs: int) -> dict[str, int]:
+    """Return the limits that the first one is not told apart from, each with the repeats that would tell (0: too many).
+
+    Those that gain nothing worth while in any resample are none.
+    """
+    found = dict(order)
+    best = order[0][0]
+    rivals: dict[str, int] = {}
+    for limit, _ in order[1:]:
+        both = [each for each in drawn if best in each and limit in each]
+        if max((each[limit] for each in both), default=0.0) < NO_LIMIT:
+            continue
         apart = _apart(found, best, limit)
-        below = reach_below(apart, differences, runs) if len(differences) == len(drawn) else math.inf
+        below = reach_below(apart, [_apart(each, best, limit) for each in both], runs)
         if below >= apart:
-            rivals.append(limit)
-            repeats.append(repeats_for(below, apart, runs) or 0)
-    is_enough = bool(rivals) and 0 not in repeats[1:]
-    return Choice(order, tuple(rivals), max(repeats) if is_enough else None, disturbed)
+            rivals[limit] = repeats_for(below, apart, runs) or 0
+    return rivals
 
 
 def _apart(found: Mapping[str, float], best: str, other: str) -> float:
