@@ -6,12 +6,15 @@ points of each other. Target: nine of ten points. Of the others it says in which
 intervals overlap: then it may be the noise of this measurement; they count as wrong all the same.
 
 Rounds of these programs take about a millisecond, as long as the profiler's sampling period; --longer 4 makes all that is
-computed in them four times longer. Both are told apart in the result.
+done in them four times longer. Both are told apart in the result.
 """
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+import time
 from typing import Any
 
 import causal_programs
@@ -26,20 +29,49 @@ WITHIN = 5.0
 def measure(name: str, options: Any) -> results.Session:
     """Measure one program: what is true, and what is predicted."""
     case = CASES[name]
-    rate = options.longer * causal_programs.measured_rate(case) if options.longer != 1 else 0
-    real = causal_programs.truth(case, options.repeat, rate)
+    others = Others()
+    real = causal_programs.truth(case, options.repeat, options.longer)
     points = []
     with harness.recording_folder() as folder:
         for number, line in enumerate(case.lines):
             target = causal_programs.target_of(case, line)
-            words = ("--target", target)
-            said = causal_programs.record(case, folder / f"{number}.headway", options.seconds, *words, rate=rate)
+            words = ("--target", target, *(("--period", options.period) if options.period else ()))
+            said = causal_programs.record(
+                case, folder / f"{number}.headway", options.seconds, *words, longer=options.longer
+            )
             curve = causal_programs.curve(said, case, line)
             for percent in case.speedups:
                 true = real.gains[line, percent]
                 at = real.real_pct.get((line, percent), float(percent))
                 points.append(compared(line, percent, true, interpolated(curve, at)))
-    return {"points": points, "seconds": options.seconds, "repeat": options.repeat, "longer": options.longer}
+    return {
+        "points": points,
+        "seconds": options.seconds,
+        "repeat": options.repeat,
+        "longer": options.longer,
+        "period": options.period,
+        "others_pct": others.percent(),
+    }
+
+
+class Others:
+    """What of the machine's cores others had while this measured: other processes, and the host of a virtual machine."""
+
+    def __init__(self) -> None:
+        """Begin to measure."""
+        self._begin_ns = time.monotonic_ns()
+        self._taken_ns = self._taken()
+
+    @staticmethod
+    def _taken() -> float:
+        busy, stolen = harness.cpu_times(sorted(os.sched_getaffinity(0)))
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return busy + stolen - 1e9 * sum(each.ru_utime + each.ru_stime for each in used)
+
+    def percent(self) -> float:
+        """Return the share of all cores in percent, since the begin."""
+        lasted_ns = (time.monotonic_ns() - self._begin_ns) * len(os.sched_getaffinity(0))
+        return max(100 * (self._taken() - self._taken_ns) / lasted_ns, 0.0)
 
 
 def compared(line: str, percent: int, true: Gain, said: Gain | None) -> dict[str, Any]:
@@ -123,13 +155,16 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, help="slices with each change (12; 5 with --quick)")
     parser.add_argument("--seconds", type=float, help="recorded for each line (120; 40 with --quick)")
     parser.add_argument("--longer", type=int, default=1, metavar="N", help="make rounds so many times longer (1)")
+    parser.add_argument("--period", default="", metavar="TIME", help="of samples (what headway takes by itself)")
     options = parser.parse_args()
     options.repeat = options.repeat or (5 if options.quick else 12)
     options.seconds = options.seconds or (40.0 if options.quick else 120.0)
     measured = results.Results("causal_accuracy", options)
     for name in results.chosen(options, tuple(CASES)):
         harness.progress(f"causal_accuracy: {name}, {len(CASES[name].lines)} lines")
-        measured.add(name, measure(name, options))
+        session = measure(name, options)
+        measured.add(name, session)
+        harness.progress(f"causal_accuracy: others had {session['others_pct']:.0f} % of the cores meanwhile")
     figures, verdicts = summarise(measured.sessions)
     return harness.finish(options, "causal_accuracy", {**figures, "sessions": measured.sessions}, verdicts)
 

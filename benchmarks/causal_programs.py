@@ -126,10 +126,10 @@ def slices(words: list[str]) -> list[dict[str, Any]]:
     return [line for line in lines if line["event"] == "slice"]
 
 
-def truth(case: Case, repeat: int, rate: float = 0) -> Truth:
+def truth(case: Case, repeat: int, longer: int = 1) -> Truth:
     """Measure what each line really gives, at each percentage: every changed slice against the two unchanged ones beside it."""
     changes = ",".join(f"{line}:{percent}" for line in case.lines for percent in case.speedups)
-    played = slices(command(case, f"changes={changes}", f"repeat={repeat}", f"rate={rate}"))
+    played = slices(command(case, f"changes={changes}", f"repeat={repeat}", f"longer={longer}"))
     times: dict[tuple[str, int], list[float]] = {}
     pauses: dict[tuple[str, int], list[float]] = {}
     for before, changed, after in zip(played[::2], played[1::2], played[2::2], strict=False):
@@ -149,19 +149,11 @@ def per_visit(piece: dict[str, Any], key: str) -> float:
     return value
 
 
-def measured_rate(case: Case) -> float:
-    """Return how many rounds of computing this machine does in a microsecond, as the programs measure it."""
-    done = subprocess.run(command(case, "seconds=0"), capture_output=True, text=True, check=True)
-    (began,) = (json.loads(line) for line in done.stdout.splitlines() if '"began"' in line)
-    rate: float = began["rate"]
-    return rate
-
-
-def causal_command(case: Case, target: Path, seconds: float, *words: str, rate: float = 0) -> list[str]:
+def causal_command(case: Case, target: Path, seconds: float, *words: str, longer: int = 1) -> list[str]:
     """Return the headway command that records a case."""
     return [
         "causal", "--progress", PROGRESS, "--scope", SCOPE, *words, "-o", str(target),
-        "--", *command(case, f"seconds={seconds:.0f}", f"rate={rate}"),
+        "--", *command(case, f"seconds={seconds:.0f}", f"longer={longer}"),
     ]  # fmt: skip
 
 
@@ -173,9 +165,9 @@ def target_of(case: Case, line: str) -> str:
     return f"line:{PACKAGE}.{name}:{number}"
 
 
-def record(case: Case, target: Path, seconds: float, *words: str, rate: float = 0) -> dict[str, Any]:
+def record(case: Case, target: Path, seconds: float, *words: str, longer: int = 1) -> dict[str, Any]:
     """Record a case for some seconds; return what `causal --json` says. Raises RuntimeError with the output if it fails."""
-    asked = causal_command(case, target, seconds, *words, rate=rate)
+    asked = causal_command(case, target, seconds, *words, longer=longer)
     done = subprocess.run([harness.HEADWAY, *asked], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"headway {' '.join(asked)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")

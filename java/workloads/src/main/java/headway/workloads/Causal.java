@@ -15,10 +15,12 @@ import java.util.Map;
  * {@code causal}; this class, outside of it, only watches them: with that package as scope, a profiler sees none of it.
  *
  * <p>Arguments: the case; then KEY=VALUE: seconds (10): how long it plays; visits: it ends after so many instead; threads; rate:
- * rounds of {@link Work#spin} in a microsecond (else measured first); change: LINE:PERCENT, made faster from the start, with commas.
+ * rounds of {@link Work#spin} in a microsecond (else measured first); longer (1): all that is done in a round takes so many times
+ * longer; change: LINE:PERCENT, made faster from the start, with commas.
  *
  * <p>With changes=LINE:PERCENT,... each of them is made and taken back in turn, in slices of slice_ms (400), repeat (10) times, with
- * unchanged slices in between: compared are slices of one warm program. The first 50 ms of each are not counted.
+ * unchanged slices in between: compared are slices of one warm program. The first 50 ms of each are not counted, nor are parts of
+ * rounds: a slice lasts from the last visit before its begin to the last one in it.
  */
 public final class Causal {
     private static final long SETTLE_MS = 50;
@@ -34,7 +36,7 @@ public final class Causal {
         }
         double rate = Double.parseDouble(options.getOrDefault("rate", "0"));
         rate = rate > 0 ? rate : roundsPerMicro();
-        Play play = new Play(rate, number(options, "threads", 0));
+        Play play = new Play(rate, number(options, "threads", 0), number(options, "longer", 1));
         Cases.make(args[0], play);
         change(play, options.getOrDefault("change", ""));
         play.start();
@@ -106,16 +108,28 @@ public final class Causal {
     private static void slice(String line, int percent, int ms) {
         Work.sleep(SETTLE_MS);
         long begin = System.nanoTime();
-        long visits = Progress.visits();
+        long[] first = lastVisit();
         long done = Progress.done();
         long inFlight = Progress.inFlightNs();
         long gc = collectionMs();
         Work.sleep(ms);
-        visits = Progress.visits() - visits;
-        long wall = System.nanoTime() - begin;
+        long[] last = lastVisit();
+        long visits = last[0] - first[0];
+        long wall = visits > 0 && first[0] > 0 ? last[1] - first[1] : System.nanoTime() - begin;
         Report.of("slice").put("line", line).put("percent", percent).put("wall_ns", wall).put("visits", visits)
                 .put("done", Progress.done() - done).put("in_flight_ns", Progress.inFlightNs() - inFlight)
                 .put("gc_ms", collectionMs() - gc).print();
+    }
+
+    /** How many visits there have been, and when the last of them was. */
+    private static long[] lastVisit() {
+        long visits;
+        long ns;
+        do {
+            visits = Progress.visits();
+            ns = Progress.visitedNs();
+        } while (visits != Progress.visits());
+        return new long[] {visits, ns};
     }
 
     private static long collectionMs() {

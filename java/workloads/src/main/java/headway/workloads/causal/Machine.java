@@ -22,10 +22,11 @@ final class Machine {
         AtomicReference<Node> head = new AtomicReference<>();
         int[] made = {0};
         int[] turn = {0};
+        int turns = Math.max(1, 40 / play.longer());
         play.forever("collects", x -> {
             x = Work.spin(x, work.size()); // line: beside gc
             Progress.visited();
-            if (++turn[0] % 40 == 0) {
+            if (++turn[0] % turns == 0) {
                 if (made[0] != alive.size()) {
                     made[0] = alive.size();
                     head.set(Node.chain(made[0]));
@@ -63,7 +64,7 @@ final class Machine {
     /** Half of the time is in the library, called from one line. */
     static void library(Play play) {
         int rest = play.rounds(500);
-        Load sorted = play.pieces("sort", 60);
+        Load sorted = play.pieces("sort", 60 * play.longer());
         for (int i = 0; i < play.threads(2); i++) {
             SplittableRandom random = new SplittableRandom(i);
             long[] numbers = random.longs(600).toArray();

@@ -13,11 +13,20 @@ public final class Play {
     private final List<Thread> threads = new ArrayList<>();
     private final double roundsPerMicro;
     private final int threadCount;
+    private final int longer;
 
-    /** {@code roundsPerMicro}: of {@link Work#spin} in a microsecond; {@code threadCount}: 0 for what the case takes by itself. */
-    public Play(double roundsPerMicro, int threadCount) {
-        this.roundsPerMicro = roundsPerMicro;
+    /**
+     * {@code roundsPerMicro}: of {@link Work#spin} in a microsecond; {@code threadCount}: 0 for what the case takes by itself;
+     * {@code longer}: everything takes so many times longer.
+     */
+    public Play(double roundsPerMicro, int threadCount, int longer) {
+        this.roundsPerMicro = roundsPerMicro * longer;
         this.threadCount = threadCount;
+        this.longer = longer;
+    }
+
+    int longer() {
+        return longer;
     }
 
     int threads(int otherwise) {
@@ -29,7 +38,7 @@ public final class Play {
         return pieces(line, micros * roundsPerMicro);
     }
 
-    /** A line that does something else, so many times. */
+    /** A line that does something else, so many times, however long rounds are. */
     Load pieces(String line, double count) {
         Load load = new Load(line, count);
         loads.put(line, load);

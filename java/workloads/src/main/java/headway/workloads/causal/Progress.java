@@ -7,12 +7,14 @@ public final class Progress {
     private static final LongAdder VISITS = new LongAdder();
     private static final LongAdder IN_FLIGHT_NS = new LongAdder();
     private static final LongAdder DONE = new LongAdder();
+    private static volatile long visitedNs;
 
     private Progress() {}
 
     /** The progress point. */
     static void visited() {
         VISITS.increment();
+        visitedNs = System.nanoTime();
     }
 
     /** A piece of work enters the program: the begin of a latency. */
@@ -29,6 +31,11 @@ public final class Progress {
 
     public static long visits() {
         return VISITS.sum();
+    }
+
+    /** When the last visit was: between two of these no part of a round is counted. */
+    public static long visitedNs() {
+        return visitedNs;
     }
 
     /** Time that pieces of work were in the program, all of them together. */

@@ -40,7 +40,7 @@ final class Queues {
     /** A producer that waits for a consumer that sleeps: only the sleep counts, until the producer is the slower one. */
     static void sleeper(Play play) {
         Load produce = play.micros("produce", 1000);
-        Load sleep = play.pieces("sleep", 4);
+        Load sleep = play.pieces("sleep", 4 * play.longer());
         BlockingQueue<Long> queue = new ArrayBlockingQueue<>(4);
         play.forever("producer", x -> {
             x = Work.spin(x, produce.size()); // line: produce
