@@ -29,7 +29,7 @@ constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
 constexpr int64_t kDelivery = 2'000;  // ns that a signal costs the kernel: no clock of ours sees that
 constexpr int64_t kCostShare = 40;    // a period is at least so many times what a sample costs
 constexpr int64_t kLongestNs = 4'000'000;
-constexpr int64_t kLeastRunNs = 100'000;
+constexpr int64_t kLeastRunNs = 100'000;  // between payments; half a period where that is less
 constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
@@ -105,7 +105,7 @@ void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64
   // While it paid, its timer went on. Were that signal's payment to follow at once, the thread would not get on at all
   // where the debt grows as fast as it is paid (a line that sleeps all the time, made free), and never see that the JVM
   // wants it to stop at a safepoint.
-  if (weight_ns < kLeastRunNs) return;
+  if (weight_ns < std::min(kLeastRunNs, thread.timer.period_ns / 2)) return;
   // Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
   const bool may_pay =
       agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
