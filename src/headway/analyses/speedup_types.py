@@ -181,7 +181,7 @@ class Verdict:
     """The largest limit at `threads` threads; `limit` is a key of `possible`, None if there is none or it is withheld.
 
     `gain` is a fraction: 0.5 says half as fast again without it. `next` is a command. `undecided` are the limits any of which may
-    be the largest one, the one that seems so first, where that is why the verdict is withheld.
+    be the largest one, the one that seems so first, where the verdict is withheld.
     """
 
     threads: int
