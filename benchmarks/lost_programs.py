@@ -100,6 +100,12 @@ def played(output: str) -> dict[str, Played]:
     return {line["name"]: _played(line) for line in lines if line["event"] == "case"}
 
 
+def began_ns(output: str) -> int:
+    """Return when a program's main began."""
+    lines = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
+    return next(int(line["ns"]) for line in lines if line["event"] == "began")
+
+
 def _played(line: dict[str, Any]) -> Played:
     losses = tuple(Loss(each["cause"], each["kind"], each["place"], each["core_ns"]) for each in line["lost"])
     return Played(
@@ -260,9 +266,11 @@ def _sum(account: dict[str, Any], of: Any) -> int:
     return sum(row["core_ns"] for row in account["lost"] if of(row))
 
 
-def command_of(recording: Path, java: str, cases: Sequence[str], size: float, rounds: int, port: int) -> list[str]:
+def command_of(
+    recording: Path, java: str, cases: Sequence[str], size: float, rounds: int, port: int, removed: str = "no"
+) -> list[str]:
     """Return the words of `headway record` for some cases, with locks and samples."""
-    _, *rest = command(cases, size, rounds, port=port)
+    _, *rest = command(cases, size, rounds, removed, port)
     cores = len(os.sched_getaffinity(0))
     carriers = [f"-Djdk.virtualThreadScheduler.{what}={cores}" for what in ("parallelism", "maxPoolSize")]
     jvm = carriers if VIRTUAL.keys() & set(cases) else []
