@@ -98,6 +98,7 @@ def columns(made: Made) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
         "gc_ns": np.zeros(count, dtype=np.int64),
         "gcs": np.zeros(count, dtype=np.int64),
         "hits_ns": cpu.astype(np.int64),
+        "all_hits_ns": cpu.astype(np.int64),
         "hits": (cpu / 1e6).astype(np.int64),
         "samples": (effective_ns / 1e6).astype(np.int64),
         "sampled_ns": effective_ns.astype(np.int64),

@@ -94,6 +94,7 @@ void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type
   if (causal::is_on()) {
     causal::note_class(jni, type, name);
     causal::instrument_class(jni, type, name);
+    causal::find_target();
   }
   if (state == Startup::kDone || (loader == nullptr && state != Startup::kBeforeLauncher)) return;
   if (loader == nullptr) {
@@ -113,8 +114,9 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
 }
 
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  if (!wanted()) return;
+  // Also when the recorder has just died: until the profiler ends, signals go to threads that have accounts.
   if (causal::is_on()) causal::thread_ends(jni, thread);
+  if (!wanted()) return;
   announce_last_name(jni, thread);
   const uint64_t java_id = java_thread_id(jni, thread);
   write_thread_end(java_id, static_cast<uint64_t>(now_ns(CLOCK_THREAD_CPUTIME_ID)));

@@ -3,6 +3,9 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Scanner;
 import java.util.TreeMap;
@@ -17,7 +20,8 @@ import java.util.function.Supplier;
  * input asks for one round and is answered by three times in nanoseconds: how long the line ran, how long the thread in question
  * was held up itself, and how late it was woken. "woken KIND": it waits for the thread in the line. "waker KIND": it waits for a
  * third one, which slept meanwhile. "timed KIND": it waits for time. "begins": a third one, which slept meanwhile, starts
- * it. "end".
+ * it. "runs" and "beside": a thread works while another one runs the line, or another line: for how long, how much CPU time went
+ * into none of its work, for how long it was held up after that, and for how long it had no core. "end".
  */
 public final class Rules {
     private static final long LINE_NS = 30_000_000; // CPU time
@@ -231,6 +235,7 @@ public final class Rules {
         volatile long lineNs;
         volatile long heldUpNs;
         volatile long wakingNs;
+        volatile long withoutCoreNs;
         volatile long wentOnNs;
 
         Round round() {
@@ -380,12 +385,67 @@ public final class Rules {
         return stage.round();
     }
 
-    static Round round(String request, Scanner in) throws InterruptedException {
+    static void otherLine() {
+        double x = 1;
+        for (int i = 0; i < 50_000; i++) x = x * 1.0000001 + 1e-9;
+        sink = x;
+    }
+
+    static final int MOST_UNITS = 1 << 16;
+    static final int LONG_UNIT = 3; // times the typical one: it paid meanwhile
+
+    static long withoutCoreNs() throws IOException {
+        return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).split(" ")[1]);
+    }
+
+    /** Each unit of the worker's work takes the same, but for those in the middle of which it pays. */
+    static String worksWhile(Action runner) throws Exception {
+        Stage stage = new Stage();
+        Thread worker = daemon(() -> {
+            long[] units = new long[MOST_UNITS];
+            int count = 0;
+            payNs();
+            Thread running = daemon(runner);
+            running.start();
+            long beginNs = CLOCKS.getCurrentThreadCpuTime();
+            long withoutCoreNs = withoutCoreNs();
+            long startedNs = System.nanoTime();
+            while (running.isAlive() && count < MOST_UNITS) {
+                otherLine();
+                long endNs = CLOCKS.getCurrentThreadCpuTime();
+                units[count++] = endNs - beginNs;
+                beginNs = endNs;
+            }
+            stage.lineNs = System.nanoTime() - startedNs;
+            stage.withoutCoreNs = withoutCoreNs() - withoutCoreNs;
+            stage.wentOnNs = payNs();
+            long[] sorted = Arrays.copyOf(units, count);
+            Arrays.sort(sorted);
+            long typicalNs = sorted[count / 2];
+            for (long unit : sorted) {
+                stage.heldUpNs += unit > LONG_UNIT * typicalNs ? unit - typicalNs : 0;
+            }
+        });
+        worker.start();
+        worker.join();
+        return stage.round() + " " + stage.withoutCoreNs;
+    }
+
+    static void runOther() {
+        long beginNs = CLOCKS.getCurrentThreadCpuTime();
+        while (CLOCKS.getCurrentThreadCpuTime() - beginNs < LINE_NS) {
+            otherLine();
+        }
+    }
+
+    static Object round(String request, Scanner in) throws Exception {
         return switch (request) {
             case "woken" -> woken(WAITS.get(in.next()).get(), false);
             case "waker" -> woken(WAITS.get(in.next()).get(), true);
             case "timed" -> timed(timedWait(in.next()));
             case "begins" -> begins();
+            case "runs" -> worksWhile(() -> new Stage().runLine());
+            case "beside" -> worksWhile(Rules::runOther);
             default -> throw new IllegalArgumentException(request);
         };
     }

@@ -2,13 +2,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Threads that sleep in one line beside one that works on request. Argument: how many. Each line of standard input is answered by
- * one: "work N" makes N visits, "wait MS" waits so long for nobody, "crowd N" starts threads that stay until "disperse", "end".
+ * one: "work N" makes N visits, "wait MS" waits so long for nobody, "crowd N" starts threads that stay until "disperse", "skip N"
+ * makes threads that are never started, "hold MS" parks so long with a lock and says for how many nanoseconds it was, "lend MS"
+ * waits so long twice, having given that lock back, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
+    private static final Held HELD = new Held();
     private static volatile double sink;
 
     private Sleepers() {}
@@ -41,6 +48,41 @@ public final class Sleepers {
             NOBODY.wait(millis); // waits
         }
         visited();
+    }
+
+    /** The lock. */
+    static final class Held extends ReentrantLock {
+        private final transient Condition condition = newCondition();
+    }
+
+    static long hold(long millis) {
+        long ns;
+        synchronized (HELD) {
+            long beginNs = System.nanoTime();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+            ns = System.nanoTime() - beginNs;
+        }
+        HELD.lock();
+        try {
+            long beginNs = System.nanoTime();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+            ns += System.nanoTime() - beginNs;
+        } finally {
+            HELD.unlock();
+        }
+        return ns;
+    }
+
+    static void giveBack(long millis) throws InterruptedException {
+        synchronized (HELD) {
+            HELD.wait(millis);
+        }
+        HELD.lock();
+        try {
+            HELD.condition.await(millis, TimeUnit.MILLISECONDS);
+        } finally {
+            HELD.unlock();
+        }
     }
 
     static void stay(CountDownLatch there, CountDownLatch end) {
@@ -81,6 +123,13 @@ public final class Sleepers {
                         thread.join();
                     }
                 }
+                case "skip" -> {
+                    for (int i = in.nextInt(); i > 0; i--) {
+                        new Thread(Sleepers::sleep);
+                    }
+                }
+                case "hold" -> word += " " + hold(in.nextInt());
+                case "lend" -> giveBack(in.nextInt());
                 default -> throw new IllegalArgumentException(word);
             }
             System.out.println(word);

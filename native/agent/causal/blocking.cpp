@@ -87,12 +87,10 @@ bool is_programs(JNIEnv* jni, jthread thread) {
 Account* open_account(JNIEnv* jni, jthread thread, uint32_t tid) {
   const uint64_t java_id = java_thread_id(jni, thread);
   if (java_id == 0 || tid == 0 || !is_programs(jni, thread)) return nullptr;
-  if (Account* account = ledger().find(static_cast<uint32_t>(java_id))) {  // seen among those that lived already
-    account->tid.store(tid, std::memory_order_relaxed);
-    return account;
-  }
-  threads_seen.fetch_add(1, std::memory_order_relaxed);
-  return ledger().open(java_id, tid);
+  bool is_new = false;
+  Account* const account = ledger().find_or_open(java_id, tid, is_new);
+  if (is_new) threads_seen.fetch_add(1, std::memory_order_relaxed);
+  return account;
 }
 
 bool is_gone(uint32_t tid) {
@@ -121,6 +119,8 @@ void clear_payments() {
   });
   late = 0;
   threads_seen = open;
+  ledger().clear_unprofiled();
+  clear_run_delays();
   for (auto* sum : {&ended_spun_ns, &ended_slept_ns, &ended_overslept_ns}) sum->store(0);
 }
 
@@ -293,9 +293,14 @@ int64_t epoch_delay_ns() noexcept { return ledger().delay_ns(); }
 const std::atomic<int64_t>& epoch_delay_word() noexcept { return *ledger().delay_address(); }
 
 Payments payments() noexcept {
-  Payments sums{late.load(std::memory_order_relaxed), ended_spun_ns.load(std::memory_order_relaxed),
-                ended_slept_ns.load(std::memory_order_relaxed), ended_overslept_ns.load(std::memory_order_relaxed),
-                threads_seen.load(std::memory_order_relaxed)};
+  Payments sums{late.load(std::memory_order_relaxed),
+                ended_spun_ns.load(std::memory_order_relaxed),
+                ended_slept_ns.load(std::memory_order_relaxed),
+                ended_overslept_ns.load(std::memory_order_relaxed),
+                threads_seen.load(std::memory_order_relaxed),
+                ledger().unprofiled_threads(),
+                run_delays().read,
+                run_delays().unknown};
   ledger().each([&](const Account& account) {
     sums.spin_ns += account.spun_ns.load(std::memory_order_relaxed);
     sums.slept_ns += account.slept_ns.load(std::memory_order_relaxed);

@@ -56,7 +56,10 @@ struct Payments {
   int64_t spin_ns = 0;
   int64_t slept_ns = 0;
   int64_t overslept_ns = 0;
-  uint32_t threads = 0;  // accounts opened so far
+  uint32_t threads = 0;             // seen so far
+  uint32_t unprofiled_threads = 0;  // of them: no account was free
+  uint64_t run_delays = 0;          // how often a thread asked how long it had waited for a core
+  uint64_t unknown_run_delays = 0;  // and was not told
 };
 Payments payments() noexcept;
 // OS thread ids of (some of) the live threads with an account; the number written.
@@ -124,6 +127,8 @@ uint32_t find_method(std::string_view class_name, std::string_view method) noexc
 // [signal] The method that is being made faster with all that it calls; kSectionsTarget (lock_target.h): the critical
 // sections; 0: none of both (experiments.cpp).
 uint32_t target_method() noexcept;
+// A class came: a run that is one experiment may have waited for it. Any thread, not in a signal handler.
+void find_target() noexcept;
 
 struct Sample {
   uint32_t line;      // innermost frame in scope, by lines.h; 0: none in scope, 1: the stack could not be read

@@ -93,13 +93,6 @@ class Experiment {
 
   int64_t begin_ns() const { return begin_.ns; }
 
-  // Of a run that is one experiment: the class of the line may come later than that.
-  void aim(uint32_t line) {
-    if (line == active_.line) return;
-    active_.line = line & 0xFFFFF;
-    target.active = active_;
-  }
-
   // And how its threads pay changes with how crowded cores are.
   void look_at_cores() {
     waits_.end();
@@ -111,6 +104,7 @@ class Experiment {
 
   Outcome end(bool is_complete) {
     const Reading end = read_points();
+    active_.line = target.active.load().line;  // of a run that is one experiment the class may have come since
     target.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
     waits_.end();
     write(end, is_complete);
@@ -139,6 +133,7 @@ class Experiment {
     add("gc_ns", counts.collections_ns);
     add("gcs", static_cast<int64_t>(counts.collections.load()));
     add("hits_ns", counts.hits_ns);
+    add("all_hits_ns", counts.all_hits_ns);
     add("hits", static_cast<int64_t>(counts.hits.load()));
     add("samples", static_cast<int64_t>(counts.samples.load()));
     add("sampled_ns", counts.sampled_ns);
@@ -180,7 +175,7 @@ class Loop {
     }
     for (int tick = 0; wait(now_ns() + kTickNs); ++tick) {
       if (!whole) continue;
-      whole->aim(asked_target());
+      find_target();
       if (tick % kTicksOfCrowd == 0) whole->look_at_cores();
     }
     if (whole) whole->end(self.program_ends);
@@ -297,6 +292,7 @@ void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
   {
     const Locked locked(self.monitor);
     if (self.generation.load() != mine || self.state != State::kStarting) return;
+    target.is_whole_run = self.mode == Mode::kEndToEnd;
     if (self.mode == Mode::kEndToEnd) {
       const Spec& spec = causal_spec();
       whole.emplace(0, active_at(asked_target(), spec.speedup_pct, spec.target.kind), false);

@@ -76,6 +76,15 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
   return nullptr;
 }
 
+Account* Ledger::find_or_open(uint64_t java_id, uint32_t tid, bool& is_new) noexcept {
+  const std::lock_guard<std::mutex> one_at_a_time(opening_);
+  Account* account = find(static_cast<uint32_t>(java_id));
+  is_new = account == nullptr;
+  if (account == nullptr) return open(java_id, tid);
+  account->tid.store(tid, std::memory_order_relaxed);
+  return account;
+}
+
 void Ledger::close(Account& account) noexcept {
   account.tid.store(0, std::memory_order_relaxed);
   account.java_id.store(0, std::memory_order_release);

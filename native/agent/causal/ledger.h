@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace headway::agent::causal {
 
@@ -71,11 +72,15 @@ class Ledger {
   // --- threads ---
   // Of a new thread: owes nothing, because its parent paid before it started it. Null: no room (counted).
   Account* open(uint64_t java_id, uint32_t tid) noexcept;
+  // One account, whoever comes first: the thread itself, or who finds it among those that live. Not in a signal
+  // handler.
+  Account* find_or_open(uint64_t java_id, uint32_t tid, bool& is_new) noexcept;
   void close(Account& account) noexcept;
   Account* find(uint32_t java_id) const noexcept;  // by the lower half of its id
   Account* find_tid(uint32_t tid) const noexcept;  // looks at all
   uint32_t open_accounts() const noexcept { return open_.load(std::memory_order_relaxed); }
   uint32_t unprofiled_threads() const noexcept { return unprofiled_.load(std::memory_order_relaxed); }
+  void clear_unprofiled() noexcept { unprofiled_.store(0, std::memory_order_relaxed); }
   template <typename Do>
   void each(Do&& act) const noexcept {
     const uint32_t end = used_.load(std::memory_order_acquire);
@@ -146,6 +151,7 @@ class Ledger {
   std::atomic<int> cores_{1};
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> unprofiled_{0};
+  std::mutex opening_;                    // of find_or_open()
   std::atomic<uint32_t> most_probes_{0};  // so far: find() looks no further
   std::atomic<uint32_t> used_{0};         // places below this one
   Account* accounts_ = nullptr;

@@ -25,7 +25,13 @@ PointClass& point_class() {
 // --- natives ---------------------------------------------------------------------------------------------------------
 
 jlong JNICALL native_cells(JNIEnv*, jclass) { return reinterpret_cast<jlong>(point_class().cells); }
-jlong JNICALL native_clock(JNIEnv*, jclass) { return now_ns() - inserted_ns(); }
+// A visit adds its time, then 1. Whoever reads a cell in between must see that: so a time is far more than any sum of
+// differences can be, and count_of_cell() takes that off again for each visit.
+constexpr uint64_t kMark = uint64_t{1} << 55;
+
+jlong JNICALL native_clock(JNIEnv*, jclass) {
+  return static_cast<jlong>(static_cast<uint64_t>(now_ns() - inserted_ns()) + kMark);
+}
 void JNICALL native_settle(JNIEnv*, jclass) {
   if (is_on()) before_waking();
 }
@@ -93,7 +99,7 @@ Visits count_of_cell(uint32_t cell) noexcept {
     count += __atomic_load_n(at, __ATOMIC_RELAXED);
     clock += __atomic_load_n(at + 1, __ATOMIC_RELAXED);
   }
-  return {count, static_cast<int64_t>(clock)};
+  return {count, static_cast<int64_t>(clock - count * kMark)};
 }
 
 }  // namespace headway::agent::causal

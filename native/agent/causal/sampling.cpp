@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/causal/ledger.h"
 #include "agent/causal/lines.h"
+#include "agent/causal/lock_target.h"
 #include "agent/causal/options.h"
 #include "agent/clock.h"
 #include "agent/old_glibc.h"
@@ -211,6 +212,37 @@ ptrdiff_t find_jni_offset(JNIEnv* jni) {
   return reinterpret_cast<const char*>(jni) - reinterpret_cast<const char*>(eetop);
 }
 
+// Object.wait and Condition.await give a lock back while they wait.
+bool gives_back(JNIEnv* jni, jmethodID method) {
+  jvmtiEnv* const jvmti = agent().jvmti;
+  jclass type = nullptr;
+  char* signature = nullptr;
+  char* name = nullptr;
+  bool does = false;
+  if (jvmti->GetMethodDeclaringClass(method, &type) == JVMTI_ERROR_NONE &&
+      jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE &&
+      jvmti->GetMethodName(method, &name, nullptr, nullptr) == JVMTI_ERROR_NONE) {
+    const std::string_view class_name = signature;
+    const std::string_view method_name = name;
+    does = (class_name == "Ljava/lang/Object;" && method_name.starts_with("wait")) ||
+           (class_name.ends_with("$ConditionObject;") && method_name.starts_with("await"));
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
+  if (type != nullptr) jni->DeleteLocalRef(type);
+  return does;
+}
+
+// Of a wait with a time limit, at frame `at`. In a critical section only if the lock is kept meanwhile: which one a
+// condition gives back is not known, so then it is taken to be that.
+bool is_target(JNIEnv* jni, uint32_t target, const jvmtiFrameInfo* frames, jint at) {
+  if (target == 0) return false;
+  if (target != kSectionsTarget) return method_of(frames[at].method) == target;
+  if (!is_in_section(frames[at].method, static_cast<jint>(frames[at].location))) return false;
+  return std::none_of(frames, frames + at,
+                      [jni](const jvmtiFrameInfo& frame) { return gives_back(jni, frame.method); });
+}
+
 void refuse(std::string_view what, std::string_view reason) {
   problem("HW609", std::string(what) + ": " + std::string(reason));
 }
@@ -277,7 +309,7 @@ void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
 }
 
-void timed_wait_ended(JNIEnv*, Account& account, int64_t waited_ns) noexcept {
+void timed_wait_ended(JNIEnv* jni, Account& account, int64_t waited_ns) noexcept {
   Sampling& self = sampling();
   if (!self.is_on.load(std::memory_order_acquire)) return;
   Sample sample{};
@@ -297,7 +329,7 @@ void timed_wait_ended(JNIEnv*, Account& account, int64_t waited_ns) noexcept {
         sample.line = place.line;
         sample.method = place.method;
       }
-      if (target != 0 && method_of(frame.method) == target) sample.in_target_method = true;
+      if (is_target(jni, target, frames.data(), i)) sample.in_target_method = true;
     }
     const bool is_enough = sample.method != 0 && (target == 0 || sample.in_target_method);
     if (is_enough || count < depth) break;

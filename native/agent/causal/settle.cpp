@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "agent/clock.h"
 
@@ -25,9 +26,11 @@ constexpr int64_t kMostBehindNs = 1'000'000'000;
 constexpr int64_t kLittleNs = 10'000;
 
 std::atomic<bool> is_spinning{false};
+std::atomic<uint64_t> asked{0};
 std::atomic<uint64_t> unknown{0};
 
-// The second number of "cpu_ns run_delay_ns timeslices". By system calls: the C library's may be interposed, and its
+// The second number of "cpu_ns run_delay_ns timeslices"; where the kernel keeps no account of that, all are 0. By
+// system calls: the C library's may be interposed, and its
 // sleeps are cancellation points.
 int64_t read_run_delay() noexcept {
   const long file = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -35,6 +38,8 @@ int64_t read_run_delay() noexcept {
   char text[96];
   const long length = syscall(SYS_read, file, text, sizeof(text));
   syscall(SYS_close, file);
+  constexpr char kNotKept[] = "0 0 0";
+  if (length >= 5 && memcmp(text, kNotKept, 5) == 0) return -1;
   long at = 0;
   while (at < length && text[at] != ' ') ++at;
   if (++at >= length) return -1;
@@ -89,10 +94,14 @@ void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experi
 }  // namespace
 
 void set_spinning(bool spin) noexcept { is_spinning.store(spin, std::memory_order_relaxed); }
-uint64_t unknown_run_delays() noexcept { return unknown.load(std::memory_order_relaxed); }
+RunDelays run_delays() noexcept {
+  return {asked.load(std::memory_order_relaxed), unknown.load(std::memory_order_relaxed)};
+}
+void clear_run_delays() noexcept { asked = unknown = 0; }
 
 Clocks read_clocks() noexcept {
   Clocks clocks{monotonic_ns(), thread_cpu_ns(), read_run_delay()};
+  asked.fetch_add(1, std::memory_order_relaxed);
   if (clocks.run_delay_ns < 0) unknown.fetch_add(1, std::memory_order_relaxed);
   return clocks;
 }

@@ -25,7 +25,13 @@ void set_spinning(bool spin) noexcept;
 // The calling thread's clocks, now.
 Clocks read_clocks() noexcept;
 
-// How often the kernel did not tell for how long a thread had waited for a core: it was excused of nothing then.
-uint64_t unknown_run_delays() noexcept;
+// How often a thread asked the kernel for how long it had waited for a core, and how often that did not tell: it was
+// excused of nothing then.
+struct RunDelays {
+  uint64_t read;
+  uint64_t unknown;
+};
+RunDelays run_delays() noexcept;
+void clear_run_delays() noexcept;
 
 }  // namespace headway::agent::causal

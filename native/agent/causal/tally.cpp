@@ -160,7 +160,10 @@ void note_health() {
   note("health", number("samples", static_cast<int64_t>(health.samples)) + ',' +
                      number("faults", static_cast<int64_t>(health.faults)) + ",\"refused\":{" + refused + "}," +
                      number("late_payments", static_cast<int64_t>(paid.late)) + ',' + number("threads", paid.threads) +
-                     ',' + number("threads_without_timer", health.threads_without_timer) + ',' +
+                     ',' + number("unprofiled_threads", paid.unprofiled_threads) + ',' +
+                     number("run_delays", static_cast<int64_t>(paid.run_delays)) + ',' +
+                     number("unknown_run_delays", static_cast<int64_t>(paid.unknown_run_delays)) + ',' +
+                     number("threads_without_timer", health.threads_without_timer) + ',' +
                      number("spin_ns", paid.spin_ns) + ',' + number("slept_ns", paid.slept_ns) + ',' +
                      number("overslept_ns", paid.overslept_ns) + ',' +
                      number("lost_notes", static_cast<int64_t>(lost_notes())));

@@ -13,9 +13,10 @@ constinit ActiveTarget target;
 
 namespace {
 
-void count_hit(int64_t weight_ns) {
+void count_hit(int64_t weight_ns, int64_t own_ns) {
   target.counts.hits.fetch_add(1, std::memory_order_relaxed);
   target.counts.hits_ns.fetch_add(weight_ns, std::memory_order_relaxed);
+  target.counts.all_hits_ns.fetch_add(own_ns, std::memory_order_relaxed);
 }
 
 bool is_hit(const Active& active, const Sample& sample) {
@@ -64,6 +65,16 @@ uint32_t asked_target() {
 
 uint32_t target_method() noexcept { return target.method.load(std::memory_order_relaxed); }
 
+void find_target() noexcept {
+  if (!target.is_whole_run.load(std::memory_order_relaxed)) return;
+  const uint32_t line = asked_target();
+  Active now = target.active.load();
+  if (line == 0 || now.is_on == 0 || now.line == (line & 0xFFFFF)) return;
+  Active next = now;
+  next.line = line & 0xFFFFF;
+  target.active.compare_exchange_strong(now, next);  // if it fails, the run has just ended
+}
+
 void take_sample(Account& account, const Sample& sample) noexcept {
   if (!is_on()) return;
   tally(sample);
@@ -78,7 +89,7 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   if (delay_ns > 0 && !(ledger().*hit)(account, delay_ns, active.experiment)) return;  // it is over
   const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
   if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
-  count_hit(part.new_ns);
+  count_hit(part.new_ns, part.own_ns);
 }
 
 void collection_ended(int64_t pause_ns) noexcept {
@@ -87,7 +98,7 @@ void collection_ended(int64_t pause_ns) noexcept {
   target.counts.collections_ns.fetch_add(pause_ns, std::memory_order_relaxed);
   const Active active = target.active.load();
   if (active.is_on == 0 || !active.is(TargetKind::kCollections)) return;
-  count_hit(pause_ns);
+  count_hit(pause_ns, pause_ns);
   ledger().excuse_all(pause_ns * active.speedup_pct / 100);
 }
 

@@ -28,18 +28,20 @@ struct Counts {
   std::atomic<int64_t> sampled_ns{0};
   std::atomic<uint64_t> hits{0};
   std::atomic<int64_t> hits_ns{0};
+  std::atomic<int64_t> all_hits_ns{0};  // where threads slept at the same time, the sum over them
   std::atomic<uint64_t> collections{0};
   std::atomic<int64_t> collections_ns{0};
 
   void clear() {
     samples = hits = collections = 0;
-    sampled_ns = hits_ns = collections_ns = 0;
+    sampled_ns = hits_ns = all_hits_ns = collections_ns = 0;
   }
 };
 
 struct ActiveTarget {
   std::atomic<Active> active{};
   std::atomic<uint32_t> method{0};  // see target_method()
+  std::atomic<bool> is_whole_run{false};
   Counts counts;
   std::atomic<int64_t> began_ns{0};  // the experiment
   BlockedTime asleep;                // in its line

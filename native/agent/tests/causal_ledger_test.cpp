@@ -1,5 +1,6 @@
 // The ledger under many threads at once, and payment as the kernel's clocks tell it.
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cerrno>
@@ -94,6 +95,57 @@ void threads_that_come_and_go_have_accounts_of_their_own() {
   CHECK_EQUAL(ledger.open_accounts(), 0U);
   CHECK_EQUAL(ledger.unprofiled_threads(), 0U);
   ledger.release();
+}
+
+// Of an attach: the thread itself begins just when it is found among those that live.
+void a_thread_that_two_come_for_at_once_has_one_account() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  constexpr uint32_t kRounds = 20'000;
+  std::atomic<uint32_t> turn{0};
+  std::vector<Account*> found[2] = {std::vector<Account*>(kRounds + 1), std::vector<Account*>(kRounds + 1)};
+  std::atomic<uint32_t> made{0};
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&] {
+      for (uint32_t id = 1; id <= kRounds; ++id) {
+        turn.fetch_add(1);
+        while (turn.load() < 2 * id) sched_yield();
+        bool is_new = false;
+        mine[id] = ledger.find_or_open(id, id, is_new);
+        if (is_new) made.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(found[0] == found[1]);
+  CHECK_EQUAL(made.load(), kRounds);
+  CHECK_EQUAL(ledger.open_accounts(), kRounds);
+  ledger.release();
+}
+
+void a_thread_that_finds_no_place_is_counted() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  for (uint32_t i = 0; i < Ledger::kMostProbes; ++i) CHECK(ledger.open(1 + i, 1 + i) != nullptr);
+  CHECK(ledger.open(1 + Ledger::kAccounts, 1) == nullptr);
+  CHECK_EQUAL(ledger.unprofiled_threads(), 1U);
+  ledger.release();
+}
+
+void clocks_without_a_descriptor_for_the_kernels_are_counted() {
+  clear_run_delays();
+  CHECK(read_clocks().run_delay_ns >= 0);
+  CHECK_EQUAL(run_delays().unknown, 0U);
+  rlimit limit{};
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit none{0, limit.rlim_max};
+  CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const int64_t run_delay_ns = read_clocks().run_delay_ns;
+  CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK_EQUAL(run_delay_ns, -1);
+  CHECK_EQUAL(run_delays().read, 2U);
+  CHECK_EQUAL(run_delays().unknown, 1U);
 }
 
 Account& indebted(int64_t owed_ns) {
@@ -207,6 +259,9 @@ int main() {
   all_hits_are_owed_once_by_each_other_thread();
   no_thread_seems_to_owe_what_it_does_not_while_experiments_change();
   threads_that_come_and_go_have_accounts_of_their_own();
+  a_thread_that_two_come_for_at_once_has_one_account();
+  a_thread_that_finds_no_place_is_counted();
+  clocks_without_a_descriptor_for_the_kernels_are_counted();
   spinning_burns_as_much_cpu_time_as_is_owed();
   sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit();
   a_sample_pays_one_slice_at_most();

@@ -21,6 +21,8 @@ UNREAD = 0.05
 LATE = 0.05
 OVERSLEPT = 0.1
 """Time slept beyond what was owed, all threads together, per time of the experiments."""
+UNKNOWN = 0.05
+"""Times that a thread asked the kernel how long it had waited for a core, and was not told."""
 OUT_OF_SCOPE = 0.5
 WAITED = 0.25
 """Time that threads waited for cores, per time of the experiments."""
@@ -48,9 +50,15 @@ def health_notices(data: Data, path: str) -> list[Notice]:
     overslept, lasted = health.get("overslept_ns", 0), max(int(data.columns["dur_ns"].sum()), 1)
     if overslept > OVERSLEPT * lasted:
         notices.append(Notice.of("HW625", share=percent(overslept / lasted)))
-    without, threads = health.get("threads_without_timer", 0), health.get("threads", 0)
+    without, threads = (
+        health.get("threads_without_timer", 0) + health.get("unprofiled_threads", 0),
+        health.get("threads", 0),
+    )
     if without > 0:
         notices.append(Notice.of("HW626", count=without, threads=max(threads, without)))
+    unknown, asked = health.get("unknown_run_delays", 0), max(health.get("run_delays", 0), 1)
+    if unknown > UNKNOWN * asked:
+        notices.append(Notice.of("HW643", share=percent(unknown / asked)))
     notices += _waits(data)
     if health.get("faults", 0) > 0:
         notices.append(Notice.of("HW634", count=health["faults"]))

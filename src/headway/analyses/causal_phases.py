@@ -7,6 +7,7 @@ Method     Coz (Curtsinger and Berger, SOSP 2015) chooses a line while it runs, 
            phase times the share. h is taken from the experiments on the line, at all virtual speedups: s_obs over the time
            that they would have taken at 0 % (effective time / ratio), as a sped-up program meets the line more often per
            time.
+           Both count each thread: of four that sleep in the line at once, all four (`all_hits_ns`).
 Assumes    the line runs at one rate in its phases. Latency pairs and whole runs need no share.
 Wrong when it runs everywhere, but at several rates. A share that is 1 but for the noise of the samples, or for a short begin and
            end, is taken as 1.
@@ -56,7 +57,7 @@ def share(data: Data, line: int, use: NDArray[np.bool_], plain_ns: Floats, whole
     import numpy as np
 
     mine = np.flatnonzero((data.columns["line"] == line) & use)
-    hits, times = data.columns["hits_ns"][mine].astype(float), plain_ns[mine]
+    hits, times = data.columns["all_hits_ns"][mine].astype(float), plain_ns[mine]
     facts = data.lines.get(line)
     if facts is None or facts["cpu_ns"] + facts["blocked_ns"] <= 0:  # no samples of its own: a lock, the collector
         return Share()

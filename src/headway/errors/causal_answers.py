@@ -53,10 +53,11 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW626",
-        "threads without a timer",
-        "{count} of {threads} threads have no timer: they are neither sampled nor delayed",
-        "A thread that is never delayed gets ahead of those that are, as if it were faster: results are too large where it"
-        " competes with the line, and its own lines are missing.",
+        "threads that are not profiled",
+        "{count} of {threads} threads are neither sampled nor delayed",
+        "The machine gave them no timer, or there was no account for them: a JVM has 32,768, and a thread looks for one in 256"
+        " places. A thread that is never delayed gets ahead of those that are, as if it were faster: results are too large"
+        " where it competes with the line, and its own lines are missing.",
         "headway doctor",
     ),
     Message(
@@ -185,5 +186,14 @@ ROWS: tuple[Message, ...] = (
         " that time, a delay comes too late or too early. docs/explanation/causal.md says how far predictions were off, by the"
         " length of visits.",
         "headway causal --period 250us ...   (costs more CPU time), or a progress point around a larger unit of work",
+    ),
+    Message(
+        "HW643",
+        "waits for cores that are not known",
+        "the kernel did not say how long threads had waited for a core, {share} of the times they asked",
+        "A thread that waits for a core is excused of what the line brings meanwhile. Where the kernel keeps no account of it"
+        " (/proc/PID/schedstat), or the program has no file descriptor left to read it by, nothing is excused: with more threads"
+        " than cores results come out too large.",
+        "ulimit -n   in the shell that starts the program, if it runs out of descriptors; else a machine with a core per thread",
     ),
 )

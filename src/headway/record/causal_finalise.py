@@ -235,7 +235,9 @@ def _add_experiments(number: int, notes: Notes, lines: _Lines, rows: dict[str, R
         line = lines.id_of(notes, each["target"])
         if line is None and each["speedup_pct"]:
             continue
-        times = tuple(each[key] for key in ("start_ns", "dur_ns", "delay_ns", "gc_ns", "gcs", "hits_ns", "hits"))
+        times = tuple(
+            each[key] for key in ("start_ns", "dur_ns", "delay_ns", "gc_ns", "gcs", "hits_ns", "all_hits_ns", "hits")
+        )
         sampled = tuple(each[key] for key in ("samples", "sampled_ns", "waited_ns"))
         flags = (bool(each["spin"]), bool(each["complete"]))
         rows["experiment"].append((number, each["id"], line, each["speedup_pct"], *times, *sampled, *flags))

@@ -152,6 +152,7 @@ _OF_EXPERIMENT = (
 
 def _experiment(notes: Notes, note: dict[str, Any], _ns: int) -> None:
     found = _integers(note, *_OF_EXPERIMENT)
+    found |= _integers(note, "all_hits_ns") if "all_hits_ns" in note else {"all_hits_ns": found["hits_ns"]}
     notes.experiments.append(
         {**found, "visits": _rows(note["visits"], 2), "latency": _rows(note.get("latency", ()), 5)}
     )

@@ -72,7 +72,12 @@ EXPERIMENT = Table(
         Column("delay_ns", "BIGINT", "what every thread had to be delayed by"),
         Column("gc_ns", "BIGINT", "GC pauses inside"),
         Column("gcs", "INTEGER", "how many"),
-        Column("hits_ns", "BIGINT", "time that samples of the line stand for"),
+        Column(
+            "hits_ns",
+            "BIGINT",
+            "time that samples of the line stand for; where several threads slept in it at once, once",
+        ),
+        Column("all_hits_ns", "BIGINT", "the same, the sum over the threads that slept in it"),
         Column("hits", "BIGINT", "samples of the line"),
         Column("samples", "BIGINT", "all samples"),
         Column("sampled_ns", "BIGINT", "time that they stand for"),
