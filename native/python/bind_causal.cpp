@@ -41,8 +41,8 @@ class CausalLedger {
   }
   void excuse_all(int64_t delay_ns) { ledger_.excuse_all(delay_ns); }
   void pay(uint32_t thread, int64_t ns, uint32_t experiment) { ledger_.pay(account(thread), ns, experiment); }
-  void excuse(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns) {
-    ledger_.excuse(account(thread), Clocks{wall_ns, cpu_ns, run_delay_ns});
+  void excuse(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns, bool burns) {
+    ledger_.excuse(account(thread), Clocks{wall_ns, cpu_ns, run_delay_ns}, burns);
   }
   void look(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns) {
     ledger_.look(account(thread), Clocks{wall_ns, cpu_ns, run_delay_ns});
@@ -111,7 +111,8 @@ void bind_causal(nb::module_& m) {
       .def("hit_asleep", &CausalLedger::hit_asleep)
       .def("excuse_all", &CausalLedger::excuse_all)
       .def("pay", &CausalLedger::pay)
-      .def("excuse", &CausalLedger::excuse)
+      .def("excuse", &CausalLedger::excuse, nb::arg("thread"), nb::arg("wall_ns"), nb::arg("cpu_ns"),
+           nb::arg("run_delay_ns"), nb::arg("burns") = false)
       .def("look", &CausalLedger::look)
       .def("wait_begins", &CausalLedger::wait_begins)
       .def("woken", &CausalLedger::woken)

@@ -294,6 +294,14 @@ def test_who_waited_for_a_core_is_not_excused_of_what_sleepers_added_for_they_he
     assert owed == [0, 20 * MS, 0]
 
 
+def test_where_payers_burn_their_cores_the_wait_for_one_excuses_its_share_of_what_sleepers_added() -> None:
+    ledger = ledger_of(1, 2)
+    ledger.look(1, 0, 0, 0)
+    ledger.hit_asleep(2, 20 * MS, ledger.experiment())
+    ledger.excuse(1, 40 * MS, 20 * MS, 20 * MS, burns=True)
+    assert ledger.owed_ns(1) == 10 * MS
+
+
 def test_a_wait_excused_of_what_sleepers_added_leaves_runners_hits_to_the_wait_for_a_core() -> None:
     ledger = ledger_of(1, 2, cores=1)
     ledger.look(1, 0, 0, 0)

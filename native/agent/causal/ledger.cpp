@@ -196,7 +196,7 @@ void Ledger::look(Account& account, const Clocks& now) noexcept {
 // sides.) On one core so, with nobody asleep, nothing is owed at all: others can only have hit while this one waited.
 // Hits come in lumps of a sample, some after the time they stand for, so the shares are those of a time that is longer
 // than that. What sleepers' hits added has nothing to do with cores.
-void Ledger::excuse(Account& account, const Clocks& now) noexcept {
+void Ledger::excuse(Account& account, const Clocks& now, bool burns) noexcept {
   const Clocks before = account.looked;
   const int64_t others = owed_ns(account) - account.looked_owed;
   if (others > 0 && before.run_delay_ns >= 0 && now.run_delay_ns >= 0) {
@@ -215,8 +215,9 @@ void Ledger::excuse(Account& account, const Clocks& now) noexcept {
     const int64_t cores = std::max(cores_.load(std::memory_order_relaxed), 1);
     const int64_t weighed = cores * (recent.wall_ns - recent.cpu_ns) + (cores - 1) * recent.cpu_ns;
     int64_t excused = 0;
-    const int64_t on_cores = others - std::clamp<int64_t>(asleep_ns(account) - account.looked_asleep, 0, others);
-    if (weighed > 0) excused = part_of(on_cores, std::min(cores * recent.run_delay_ns, weighed), weighed);
+    const int64_t asleep = std::clamp<int64_t>(asleep_ns(account) - account.looked_asleep, 0, others);
+    if (weighed > 0) excused = part_of(others - asleep, std::min(cores * recent.run_delay_ns, weighed), weighed);
+    if (burns && recent.wall_ns > 0) excused += part_of(asleep, recent.run_delay_ns, recent.wall_ns);
     // Its sleep was a wait for another thread of the program, which ran in that time, and most of all then.
     if (account.reads_own.load(std::memory_order_relaxed)) {
       excused = std::max(excused, std::min(others, wall - running));

@@ -120,7 +120,9 @@ class Ledger {
   // What it spent on paying. `experiment`: that it paid in; if that is over, it is forgotten.
   void pay(Account& account, int64_t ns, uint32_t experiment) noexcept;
   // Takes from its debt what others' hits added while it was runnable without a CPU, and notes the clocks.
-  void excuse(Account& account, const Clocks& now) noexcept;
+  // `burns`: payment is CPU time now. Threads that wait for each other's cores with it would stand still for longer
+  // than what sleepers added: of that, the share of time without a core is excused.
+  void excuse(Account& account, const Clocks& now, bool burns = false) noexcept;
   // Notes the clocks only: what has passed since the last look was paying.
   void look(Account& account, const Clocks& now) noexcept;
 

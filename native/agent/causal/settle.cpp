@@ -112,10 +112,11 @@ namespace {
 int64_t settle_once(Account& account, int64_t most_ns) noexcept {
   const uint32_t experiment = ledger().experiment();
   const Clocks from = read_clocks();
-  ledger().excuse(account, from);
+  const bool burns = is_spinning.load(std::memory_order_relaxed);
+  ledger().excuse(account, from, burns);
   const int64_t owed_ns = std::min(ledger().owed_ns(account), most_ns);
   // Reading clocks has cost more than many debts: waiting for less than nothing accounts for that.
-  if (is_spinning.load(std::memory_order_relaxed)) {
+  if (burns) {
     spin(account, owed_ns, from.cpu_ns, experiment);
   } else {
     wait(account, owed_ns, from, experiment);
