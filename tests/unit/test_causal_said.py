@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data
+from headway.analyses.causal_data import Data, read
 from headway.analyses.causal_types import Causal
 from headway.report.terminal import make_console
 from headway.report.terminal.causal import render_causal
-from made_causal import Made, data_of, harmful, parallel, serial
+from headway.store import open_recording
+from made_causal import Made, data_of, harmful, parallel, serial, write
 
 EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
 MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
@@ -165,3 +167,12 @@ def test_a_line_that_several_threads_sleep_in_runs_for_as_long_as_one_of_them_do
     once = _with(summed, all_hits_ns=data.columns["hits_ns"])
     assert analyse(summed, "a.headway").lines[0].phase_share == pytest.approx(0.25, rel=0.1)
     assert analyse(once, "a.headway").lines[0].phase_share == 1
+
+
+def test_a_recording_that_tells_only_the_time_in_which_any_thread_slept_in_a_line_is_read_as_before(
+    tmp_path: Path,
+) -> None:
+    data = data_of(replace(MADE, pairs=10))
+    earlier = _with(data, all_hits_ns=np.full(len(data.columns["hits_ns"]), None))
+    found = read(open_recording(write(tmp_path / "a.headway", earlier))).columns["all_hits_ns"]
+    assert found.tolist() == data.columns["hits_ns"].tolist()

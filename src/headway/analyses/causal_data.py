@@ -28,7 +28,7 @@ END_TO_END = "end-to-end"
 WHOLE_RUN = "whole run"
 # A run that failed did not do the work whose time is compared end to end.
 _EXPERIMENTS = """
-    SELECT * REPLACE (coalesce(line, -1) AS line)
+    SELECT * REPLACE (coalesce(line, -1) AS line, coalesce(all_hits_ns, hits_ns) AS all_hits_ns)
     FROM experiment
     WHERE run NOT IN (SELECT run FROM causal_run WHERE mode = 'end-to-end' AND coalesce(exit_code, 0) <> 0)
     ORDER BY run, start_ns, experiment
@@ -81,7 +81,6 @@ def read(recording: Recording) -> Data:
         name: np.asarray(values) for name, values in recording.query(_EXPERIMENTS).fetchnumpy().items()
     }
     columns["effective_ns"] = columns["dur_ns"] - columns["delay_ns"]
-    columns.setdefault("all_hits_ns", columns["hits_ns"])  # recordings of earlier versions do not tell the two apart
     runs = recording.query("SELECT run, dur_ns, mode, cores, period_ns FROM causal_run ORDER BY run").fetchall()
     mode = str(runs[0][2]) if runs else "experiments"
     recorded_ns = sum(int(row[1]) for row in runs)

@@ -77,7 +77,12 @@ EXPERIMENT = Table(
             "BIGINT",
             "time that samples of the line stand for; where several threads slept in it at once, once",
         ),
-        Column("all_hits_ns", "BIGINT", "the same, the sum over the threads that slept in it"),
+        Column(
+            "all_hits_ns",
+            "BIGINT",
+            "the same, the sum over the threads that slept in it; null: an earlier headway did not tell",
+            nullable=True,
+        ),
         Column("hits", "BIGINT", "samples of the line"),
         Column("samples", "BIGINT", "all samples"),
         Column("sampled_ns", "BIGINT", "time that they stand for"),
