@@ -162,7 +162,8 @@ class TraceSeen:
         wait and leaves one again was woken and came back in between.
         """
         events = sorted(
-            [(s.us, s.cpu, s) for s in self.switches] + [(w.us, w.cpu, w) for w in self.wakings], key=lambda each: each[:2]
+            [(s.us, s.cpu, s) for s in self.switches] + [(w.us, w.cpu, w) for w in self.wakings],
+            key=lambda each: each[:2],
         )
         waiting: set[int] = set()
         wakings = 0
