@@ -326,6 +326,7 @@ def test_the_bound_of_the_speedup_is_what_its_formula_says(made: Made) -> None:
             ready += "W" in states
             work += states.count("R")
         assert row.lost_core_ns is not None
+        assert row.speedup_bound is not None
         together = max(row.lost_core_ns, min(asked, 2 * waited)) - waited
         least = max(WALL - waited - max(0.0, min(ready, WALL - waited, together)), min(work, 2 * WALL) / 2)
         if least * 1000 < WALL:
