@@ -6,7 +6,7 @@ Method     T' >= max(T - saved, work / cores to be had). A chain of dependent wo
            idle meanwhile. And work has to be done: spread evenly over all cores, nothing faster; cores that other processes had
            were not to be had. `saved` by cause:
 
-           waits    D: they vanish (locks, conditions, sleep, I/O, start ...). Threads that were held up together also come
+           waits    D: they vanish (locks, conditions, sleep, I/O ...). Threads that were held up together also come
                     back together, and then wait for cores. With N the time in which a thread was ready and did not run,
                     and G what the waiters could have worked meanwhile, at most a core each, moving that into D
                     shortens N, by no more than what of G is not in D already: D + min(N, G - D)
@@ -15,6 +15,7 @@ Method     T' >= max(T - saved, work / cores to be had). A chain of dependent wo
                     with it: they are placed where a stretch of few threads begins and ends
            barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part
            queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
+           start    D; what the JVM computed while it started vanishes, too
            GC       D, and what the collector computed beside the program; with a pause goes, too, that all threads are put
                     on cores again at its end (safepoints: the same)
 Assumes    the same work in any order. Removing one cause may remove others with it (a sleep that kept a barrier closed); D
@@ -68,8 +69,8 @@ class Presence:
     """How long one cause at one place was there.
 
     `wall_ns` is the time D with at least one thread in it, `thread_ns` the sum over those that would run without it; `threads` is
-    how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the
-    place's share of what was lost beside active threads.
+    how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for, or of a JVM
+    that starts; `of_room` the place's share of what was lost beside active threads.
     """
 
     core_ns: int
@@ -85,7 +86,7 @@ def bound(cause: str, there: Presence, ground: Ground) -> float | None:
     if cause in NOT_SAID or ground.wall_ns <= 0 or ground.cores <= 0:
         return None
     work = ground.work_ns
-    if cause in (causes.STARVED, causes.FULL):
+    if cause in (causes.STARVED, causes.FULL, causes.START):
         work -= there.maker_ns
     if cause == causes.GC:
         work -= ground.collected_ns

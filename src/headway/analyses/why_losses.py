@@ -122,7 +122,10 @@ class Losses:
                 cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room), ground
             )
         length = self._length(row, window)
-        return None if length is None else bound(cause, Presence(row.core_ns, length, of_room=of_room), ground)
+        if length is None:
+            return None
+        maker = self._starting(window) if cause == causes.START else 0
+        return bound(cause, Presence(row.core_ns, length, maker_ns=maker, of_room=of_room), ground)
 
     def _length(self, row: Row, window: tuple[int, int]) -> int | None:
         """Return how long a loss without an object was there within the window at most; None where nothing tells."""
@@ -146,6 +149,15 @@ class Losses:
         if not 0 <= row.thread < self.waits.platform_threads:
             return ground.work_ns
         return sum(ran.get(thread, 0) for thread in row.threads)
+
+    def _starting(self, window: tuple[int, int]) -> int:
+        """Return the core time that JVMs took to start within a window."""
+        origin = self.recording.window_ns[0]
+        rows = self.recording.query(
+            "SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = $1", (PHASES[causes.START],)
+        ).fetchall()
+        spans = ((pid, start - origin, start - origin + dur) for pid, start, dur in rows)
+        return sum(self.times.jvm_ran(pid, (max(start, window[0]), min(end, window[1]))) for pid, start, end in spans)
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
         """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""

@@ -48,6 +48,13 @@ class Times:
         ).fetchall()
         return {thread: round(ns) for thread, ns in rows}
 
+    def jvm_ran(self, pid: int, window: tuple[int, int]) -> int:
+        """Return how long all threads of a process ran within a window."""
+        if window[0] >= window[1]:
+            return 0
+        found = self.recording.query("SELECT thread_id FROM thread WHERE pid = $1", (pid,)).fetchall()
+        return sum(self.ran({thread for (thread,) in found}, window).values())
+
     def in_calls(self, cause: str, threads: Collection[int], window: tuple[int, int]) -> int:
         """Return how long at least one of some threads slept or did I/O (`cause`) within a window."""
         self._read_calls(set(threads) - self._read)
