@@ -176,3 +176,12 @@ def test_a_recording_that_tells_only_the_time_in_which_any_thread_slept_in_a_lin
     earlier = _with(data, all_hits_ns=np.full(len(data.columns["hits_ns"]), None))
     found = read(open_recording(write(tmp_path / "a.headway", earlier))).columns["all_hits_ns"]
     assert found.tolist() == data.columns["hits_ns"].tolist()
+
+
+@pytest.mark.parametrize(("effect", "share", "is_said"), [(0.5, 0.99, True), (0.5, 0.4, False), (0.0, 0.99, False)])
+def test_a_finding_whose_line_sleeps_most_of_the_time_is_in_doubt(effect: float, share: float, is_said: bool) -> None:
+    data = data_of(Made({"asleep": serial(effect)}, pairs=300, dispersion=0.2, seed=5))
+    slept = {"cpu_ns": 0, "blocked_ns": int(share * data.recorded_ns)}
+    result = analyse(replace(data, lines={0: {**data.lines[0], **slept}}), "a.headway")
+    assert result.lines[0].significant is (effect > 0)
+    assert ("HW644" in _ids(result)) is is_said

@@ -32,6 +32,8 @@ GC_RATIO = 1.5
 FEW_VISITS = 5.0
 SHORT_VISIT = 5.0
 """CPU time of a visit, all threads together, in sampling periods."""
+ASLEEP_PCT = 50.0
+"""Time that threads slept in a line, of the recorded time, above which the line's effect is in doubt."""
 _NAMES = 3
 
 
@@ -142,11 +144,14 @@ def _collected(data: Data, use: NDArray[np.bool_]) -> Notice | None:
 
 
 def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
-    """Return what is to be said of single lines: phases, too few experiments."""
+    """Return what is to be said of single lines: phases, sleep, too few experiments."""
     notices = []
     phased = [line for line in lines if line.curves and line.phase_share < 1]
     for line in phased[:_NAMES]:
         notices.append(Notice.of("HW630", names=line.line, share=percent(line.phase_share), path=path))
+    asleep = [line for line in lines if line.significant and line.blocked_pct > ASLEEP_PCT]
+    for line in asleep[:_NAMES]:
+        notices.append(Notice.of("HW644", name=line.line, share=percent(line.blocked_pct / 100), path=path))
     weak = [line for line in lines if line.shape == "unknown"]
     times = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
     if times:

@@ -196,4 +196,13 @@ ROWS: tuple[Message, ...] = (
         " than cores results come out too large.",
         "ulimit -n   in the shell that starts the program, if it runs out of descriptors; else a machine with a core per thread",
     ),
+    Message(
+        "HW644",
+        "a finding whose line sleeps most of the time",
+        "threads sleep in {name} for {share} of the time: whether the program gains by it is in doubt",
+        "While such a line is made faster all others stand still for most of the time, and what they do to each other between"
+        " two delays can count for more than the line. A thread that nobody waits for has come out as a finding so. A line"
+        " that sleeps some of the time is not concerned.",
+        "make that sleep shorter in the program and measure; or headway why: who waits for that thread?",
+    ),
 )
