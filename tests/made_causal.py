@@ -6,6 +6,7 @@ in an experiment are drawn about time / visit_ns with variance `dispersion` time
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.analyses.causal_data import Data, Measured
-from headway.analyses.causal_types import ProgressPoint
+from headway.analyses.causal_types import Causal, ProgressPoint
+from headway.report.terminal import make_console
+from headway.report.terminal.causal import render_causal
 
 Effect = Callable[[float], float]
 """Virtual speedup (fraction) to program speedup (fraction)."""
@@ -256,3 +259,26 @@ def write(path: Path, data: Data, **more: Mapping[str, Sequence[Any]]) -> Path:
 
 
 _LINE = ("kind", "class_name", "method", "file", "line_number", "cpu_ns", "blocked_ns", "samples")
+
+
+EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
+MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
+
+
+def notice_ids(result: Causal) -> set[str]:
+    """Return what weakens a result, by its ids."""
+    return {notice.id for notice in result.notices}
+
+
+def with_columns(data: Data, **columns: Any) -> Data:
+    """Return the tables with other columns of `experiment`."""
+    return replace(data, columns={**data.columns, **{name: np.asarray(values) for name, values in columns.items()}})
+
+
+def printed(result: Causal) -> str:
+    """Return what a terminal of 80 columns shows of a result."""
+    file = io.StringIO()
+    console = make_console(file)
+    console.width = 80
+    render_causal(result, console, "app.headway")
+    return file.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,35 +12,24 @@ import numpy as np
 import pytest
 
 from headway.analyses.causal import analyse, causal
-from headway.analyses.causal_data import Data, Measured, read
-from headway.analyses.causal_types import Causal, CurvePoint
+from headway.analyses.causal_data import Measured, read
+from headway.analyses.causal_types import CurvePoint
 from headway.errors import HeadwayError
 from headway.report import export
 from headway.report.causal_json import causal_json
-from headway.report.terminal import make_console
-from headway.report.terminal.causal import render_causal, sparkline
+from headway.report.terminal.causal import sparkline
 from headway.store import open_recording
-from made_causal import Made, data_of, harmful, parallel, serial, write
+from made_causal import (
+    MADE,
+    Made,
+    data_of,
+    printed,
+    serial,
+    with_columns,
+    write,
+)
 
 Run = Callable[..., tuple[int, str, str]]
-EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
-MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
-
-
-def _ids(result: Causal) -> set[str]:
-    return {notice.id for notice in result.notices}
-
-
-def _with(data: Data, **columns: Any) -> Data:
-    return replace(data, columns={**data.columns, **{name: np.asarray(values) for name, values in columns.items()}})
-
-
-def _printed(result: Causal) -> str:
-    file = io.StringIO()
-    console = make_console(file)
-    console.width = 80
-    render_causal(result, console, "app.headway")
-    return file.getvalue()
 
 
 # --- reading -----------------------------------------------------------------------------------------------------------
@@ -64,7 +52,7 @@ def test_points_of_several_runs_are_one_by_their_name_whatever_their_ids(tmp_pat
     visits = data.measures[0].visits.astype(int).tolist()
     path = write(
         tmp_path / "a.headway",
-        replace(_with(data, run=run), runs=np.array([0, 1])),
+        replace(with_columns(data, run=run), runs=np.array([0, 1])),
         causal_point={
             "run": [0, 0, 1, 1],
             "point": [0, 1, 0, 1],
@@ -135,7 +123,7 @@ def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
     data = data_of(Made({"half": serial(0.5)}, pairs=20, speedups=(40,)))
     plain = 2e9 * np.exp(0.3 * np.arange(count) / count) * (1 + 0.01 * random.standard_normal(count))
     effective = np.where(data.columns["speedup_pct"] == 40, plain * 0.8, plain).astype(np.int64)
-    data = _with(data, effective_ns=effective, dur_ns=effective + data.columns["delay_ns"], run=np.arange(count))
+    data = with_columns(data, effective_ns=effective, dur_ns=effective + data.columns["delay_ns"], run=np.arange(count))
     runs = Measured("whole run", "run", np.ones(count), effective.astype(float))
     result = analyse(replace(data, mode="end-to-end", runs=np.arange(count), measures=(runs,)), "a.headway")
     point = result.lines[0].points[0]
@@ -150,7 +138,7 @@ def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
 def test_end_to_end_a_run_that_failed_does_not_count(tmp_path: Path) -> None:
     data = data_of(Made({"half": serial(0.5)}, pairs=4, speedups=(40,)))
     numbers = np.arange(data.count)
-    data = replace(_with(data, run=numbers), runs=numbers, mode="end-to-end")
+    data = replace(with_columns(data, run=numbers), runs=numbers, mode="end-to-end")
     codes = [0] * data.count
     codes[3], codes[4] = 1, 137
     runs = {
@@ -196,7 +184,7 @@ def test_a_speedup_that_leaves_nothing_but_delays_does_not_count() -> None:
     all_of_it = data.columns["speedup_pct"] == 100
     left = np.where(all_of_it, 5_000_000, data.columns["effective_ns"])
     measured = replace(data.measures[0], time_ns=left.astype(float))
-    frozen = replace(_with(data, effective_ns=left), measures=(measured,))
+    frozen = replace(with_columns(data, effective_ns=left), measures=(measured,))
     line = analyse(frozen, "a.headway").lines[0]
     assert [point.virtual_speedup_pct for point in line.points] == [50]
     assert not line.significant
@@ -263,7 +251,7 @@ def test_the_json_has_the_keys_that_are_promised() -> None:
 
 
 def test_the_terminal_shows_gains_beside_the_flat_profile_in_80_columns() -> None:
-    text = _printed(analyse(data_of(MADE), "a.headway"))
+    text = printed(analyse(data_of(MADE), "a.headway"))
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith(("headway", "601", "  ->")))
     rows = {row.split()[0]: row for row in text.splitlines() if row.startswith("App.java:")}
     assert "25 %" in rows["App.java:10"]
@@ -277,7 +265,7 @@ def test_the_terminal_shows_gains_beside_the_flat_profile_in_80_columns() -> Non
 
 
 def test_one_line_is_shown_in_full() -> None:
-    text = _printed(analyse(data_of(MADE), "a.headway", line="App.half"))
+    text = printed(analyse(data_of(MADE), "a.headway", line="App.half"))
     assert "line faster by" in text
     assert text.count(" %") > 20
 
@@ -285,7 +273,7 @@ def test_one_line_is_shown_in_full() -> None:
 def test_names_of_the_program_can_do_no_harm_on_the_terminal() -> None:
     data = data_of(replace(MADE, pairs=30))
     lines = {key: {**facts, "file": "\x1b[31mA[bold].java"} for key, facts in data.lines.items()}
-    assert "\x1b" not in _printed(analyse(replace(data, lines=lines), "a.headway"))
+    assert "\x1b" not in printed(analyse(replace(data, lines=lines), "a.headway"))
 
 
 def test_a_curve_is_drawn_with_one_character_per_tenth() -> None:

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data, read
-from headway.analyses.causal_types import Causal
-from headway.report.terminal import make_console
-from headway.report.terminal.causal import render_causal
+from headway.analyses.causal_data import read
 from headway.store import open_recording
-from made_causal import Made, data_of, harmful, parallel, serial, write
-
-EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.3)}
-MADE = Made(EFFECTS, pairs=300, dispersion=0.2, seed=5)
-
-
-def _ids(result: Causal) -> set[str]:
-    return {notice.id for notice in result.notices}
-
-
-def _with(data: Data, **columns: Any) -> Data:
-    return replace(data, columns={**data.columns, **{name: np.asarray(values) for name, values in columns.items()}})
-
-
-def _printed(result: Causal) -> str:
-    file = io.StringIO()
-    console = make_console(file)
-    console.width = 80
-    render_causal(result, console, "app.headway")
-    return file.getvalue()
+from made_causal import (
+    EFFECTS,
+    MADE,
+    Made,
+    data_of,
+    notice_ids,
+    printed,
+    serial,
+    with_columns,
+    write,
+)
 
 
 def test_too_few_experiments_are_said_to_be_too_few_with_the_time_they_need() -> None:
     result = analyse(data_of(Made({"some": serial(0.1)}, pairs=4, dispersion=20.0, seed=1)), "a.headway")
     assert [line.shape for line in result.lines] == ["unknown"]
-    assert "HW622" in _ids(result)
+    assert "HW622" in notice_ids(result)
     assert result.verdict.startswith("No line is known to gain anything yet")
-    assert "Not known well enough: App.java:10; the quickest needs" in _printed(result)
+    assert "Not known well enough: App.java:10; the quickest needs" in printed(result)
 
 
 def test_a_handful_of_experiments_is_no_finding_however_clear_it_looks() -> None:
@@ -55,25 +41,25 @@ def test_a_handful_of_experiments_is_no_finding_however_clear_it_looks() -> None
 
 def test_no_experiment_at_all_is_said() -> None:
     result = analyse(data_of(Made({"some": serial(0.2)}, pairs=0)), "a.headway")
-    assert "HW621" in _ids(result)
+    assert "HW621" in notice_ids(result)
     assert all(line.shape == "untested" for line in result.lines)
-    _printed(result)
+    printed(result)
 
 
 def test_a_point_that_is_never_visited_is_said() -> None:
     data = data_of(replace(MADE, pairs=10))
     never = replace(data.measures[0], visits=np.zeros(data.count))
-    assert "HW631" in _ids(analyse(replace(data, measures=(never,)), "a.headway"))
+    assert "HW631" in notice_ids(analyse(replace(data, measures=(never,)), "a.headway"))
 
 
 def test_few_visits_are_said() -> None:
-    assert "HW633" in _ids(analyse(data_of(Made(EFFECTS, visit_ns=1e8)), "a.headway"))
+    assert "HW633" in notice_ids(analyse(data_of(Made(EFFECTS, visit_ns=1e8)), "a.headway"))
 
 
 @pytest.mark.parametrize(("period_ns", "is_said"), [(190_000, False), (210_000, True), (1_000_000, True)])
 def test_visits_of_less_than_five_sampling_periods_are_said(period_ns: int, is_said: bool) -> None:
     made = Made(EFFECTS, visit_ns=1e6, period_ns=period_ns)
-    assert ("HW642" in _ids(analyse(data_of(made), "a.headway"))) is is_said
+    assert ("HW642" in notice_ids(analyse(data_of(made), "a.headway"))) is is_said
 
 
 @pytest.mark.parametrize(
@@ -91,8 +77,8 @@ def test_visits_of_less_than_five_sampling_periods_are_said(period_ns: int, is_s
 )
 def test_what_sampling_could_not_do_is_said(health: dict[str, int], expected: str) -> None:
     data = data_of(replace(MADE, pairs=10))
-    assert expected not in _ids(analyse(data, "a.headway"))
-    assert expected in _ids(analyse(replace(data, health=health), "a.headway"))
+    assert expected not in notice_ids(analyse(data, "a.headway"))
+    assert expected in notice_ids(analyse(replace(data, health=health), "a.headway"))
 
 
 def test_what_was_slept_too_long_is_said_by_its_part_of_the_experiments() -> None:
@@ -100,48 +86,48 @@ def test_what_was_slept_too_long_is_said_by_its_part_of_the_experiments() -> Non
     lasted_ns = int(data.columns["dur_ns"].sum())
     little = {"slept_ns": lasted_ns // 100, "overslept_ns": lasted_ns * 9 // 100}  # nine times what was asked for
     much = {"slept_ns": lasted_ns, "overslept_ns": lasted_ns * 11 // 100}
-    assert "HW625" not in _ids(analyse(replace(data, health=little), "a.headway"))
-    assert "HW625" in _ids(analyse(replace(data, health=much), "a.headway"))
+    assert "HW625" not in notice_ids(analyse(replace(data, health=little), "a.headway"))
+    assert "HW625" in notice_ids(analyse(replace(data, health=much), "a.headway"))
 
 
 def test_waiting_for_cores_is_the_programs_own_if_it_has_more_threads_than_cores() -> None:
     data = data_of(replace(MADE, pairs=10))  # its lines run on 1.2 cores, of 2
-    crowded = _with(data, waited_ns=2 * data.columns["dur_ns"])
-    assert "HW627" in _ids(analyse(crowded, "a.headway"))
-    alone = _with(data, waited_ns=data.columns["dur_ns"] // 2)
-    said = _ids(analyse(alone, "a.headway"))
+    crowded = with_columns(data, waited_ns=2 * data.columns["dur_ns"])
+    assert "HW627" in notice_ids(analyse(crowded, "a.headway"))
+    alone = with_columns(data, waited_ns=data.columns["dur_ns"] // 2)
+    said = notice_ids(analyse(alone, "a.headway"))
     assert "HW627" not in said
     assert "HW636" in said
-    found = analyse(_with(data, waited_ns=data.columns["dur_ns"] // 4), "a.headway").notices
+    found = analyse(with_columns(data, waited_ns=data.columns["dur_ns"] // 4), "a.headway").notices
     waits = next(each for each in found if each.id == "HW636")
     assert waits.message.startswith("0.2 threads at a time waited")  # a number of threads is no part of the time
-    assert {"HW627", "HW636"}.isdisjoint(_ids(analyse(data, "a.headway")))
+    assert {"HW627", "HW636"}.isdisjoint(notice_ids(analyse(data, "a.headway")))
 
 
 @pytest.mark.parametrize("where", ["out_of_scope_ns", "unread_ns", "spin_ns"])
 def test_whoever_of_the_program_has_the_cores_it_is_no_other_program(where: str) -> None:
     data = data_of(replace(MADE, pairs=10))  # its lines run on 1.2 cores, of 2
-    waiting = _with(data, waited_ns=data.columns["dur_ns"] // 2)
-    assert "HW636" in _ids(analyse(waiting, "a.headway"))
+    waiting = with_columns(data, waited_ns=data.columns["dur_ns"] // 2)
+    assert "HW636" in notice_ids(analyse(waiting, "a.headway"))
     busy = replace(waiting, health={where: data.recorded_ns * 9 // 10})
-    assert "HW636" not in _ids(analyse(busy, "a.headway"))
+    assert "HW636" not in notice_ids(analyse(busy, "a.headway"))
 
 
 def test_threads_asleep_hide_no_stacks_that_could_not_be_read() -> None:
     data = data_of(replace(MADE, pairs=10))
     lines = {number: {**facts, "blocked_ns": 100 * data.recorded_ns} for number, facts in data.lines.items()}
     asleep = replace(data, lines=lines, health={"unread_ns": data.recorded_ns})
-    assert "HW623" in _ids(analyse(asleep, "a.headway"))
+    assert "HW623" in notice_ids(analyse(asleep, "a.headway"))
 
 
 def test_collections_that_differ_between_the_arms_are_said_and_marked_but_kept() -> None:
     data = data_of(MADE)
     treated = data.columns["speedup_pct"] > 0
-    uneven = _with(data, gc_ns=np.where(treated, data.columns["effective_ns"] // 5, 0), gcs=treated.astype(int))
-    even = _with(data, gc_ns=data.columns["effective_ns"] // 5, gcs=np.ones(data.count, dtype=int))
-    assert "HW628" in _ids(analyse(uneven, "a.headway"))
+    uneven = with_columns(data, gc_ns=np.where(treated, data.columns["effective_ns"] // 5, 0), gcs=treated.astype(int))
+    even = with_columns(data, gc_ns=data.columns["effective_ns"] // 5, gcs=np.ones(data.count, dtype=int))
+    assert "HW628" in notice_ids(analyse(uneven, "a.headway"))
     result = analyse(even, "a.headway")
-    assert "HW628" not in _ids(result)
+    assert "HW628" not in notice_ids(result)
     assert result.gc_experiments == result.experiments == data.count
     assert result.lines[0].points == tuple(
         replace(point, gc_experiments=point.experiments) for point in analyse(data, "a.headway").lines[0].points
@@ -150,7 +136,7 @@ def test_collections_that_differ_between_the_arms_are_said_and_marked_but_kept()
 
 def test_a_few_waits_for_a_core_that_are_not_known_are_not_worth_a_word() -> None:
     data = replace(data_of(replace(MADE, pairs=10)), health={"run_delays": 100, "unknown_run_delays": 4})
-    assert "HW643" not in _ids(analyse(data, "a.headway"))
+    assert "HW643" not in notice_ids(analyse(data, "a.headway"))
 
 
 def test_a_line_that_several_threads_sleep_in_runs_for_as_long_as_one_of_them_does() -> None:
@@ -163,8 +149,8 @@ def test_a_line_that_several_threads_sleep_in_runs_for_as_long_as_one_of_them_do
     assert delays_ns > 0
     slept = {"cpu_ns": 0, "blocked_ns": int(4 * data.columns["hits_ns"].sum())}
     lines = {number: {**facts, **slept} for number, facts in data.lines.items()}
-    summed = _with(replace(data, lines=lines), start_ns=starts, all_hits_ns=4 * data.columns["hits_ns"])
-    once = _with(summed, all_hits_ns=data.columns["hits_ns"])
+    summed = with_columns(replace(data, lines=lines), start_ns=starts, all_hits_ns=4 * data.columns["hits_ns"])
+    once = with_columns(summed, all_hits_ns=data.columns["hits_ns"])
     assert analyse(summed, "a.headway").lines[0].phase_share == pytest.approx(0.25, rel=0.1)
     assert analyse(once, "a.headway").lines[0].phase_share == 1
 
@@ -173,7 +159,7 @@ def test_a_recording_that_tells_only_the_time_in_which_any_thread_slept_in_a_lin
     tmp_path: Path,
 ) -> None:
     data = data_of(replace(MADE, pairs=10))
-    earlier = _with(data, all_hits_ns=np.full(len(data.columns["hits_ns"]), None))
+    earlier = with_columns(data, all_hits_ns=np.full(len(data.columns["hits_ns"]), None))
     found = read(open_recording(write(tmp_path / "a.headway", earlier))).columns["all_hits_ns"]
     assert found.tolist() == data.columns["hits_ns"].tolist()
 
@@ -184,4 +170,4 @@ def test_a_finding_whose_line_sleeps_most_of_the_time_is_in_doubt(effect: float,
     slept = {"cpu_ns": 0, "blocked_ns": int(share * data.recorded_ns)}
     result = analyse(replace(data, lines={0: {**data.lines[0], **slept}}), "a.headway")
     assert result.lines[0].significant is (effect > 0)
-    assert ("HW644" in _ids(result)) is is_said
+    assert ("HW644" in notice_ids(result)) is is_said

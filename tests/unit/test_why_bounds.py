@@ -50,7 +50,7 @@ CASES = {
         Ground(100, 2, work_ns=130 + 30, collected_ns=30, placing_ns=10), 100 / 65,
     ),
     "a JVM's start in one thread, then two busy ones": (
-        causes.START, Presence(core_ns=30, wall_ns=30, maker_ns=30), Ground(100, 2, work_ns=30 + 140), 100 / 70,
+        causes.START, Presence(core_ns=30, wall_ns=30), Ground(100, 2, work_ns=30 + 140, started_ns=30), 100 / 70,
     ),
     "two who sleep till others come, too: of work 10, 10, 20 and 30, the last to get a core": (
         causes.SLEEP, Presence(core_ns=20, wall_ns=10, thread_ns=20), Ground(60, 2, work_ns=70, ready_ns=20), 60 / 40,

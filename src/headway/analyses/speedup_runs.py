@@ -158,8 +158,6 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
 
 def _others_share(recording: Recording, part: tuple[int, int], regions: Sequence[RegionPrimitives]) -> float | None:
     """Return the share of the program's CPUs that other processes and the host had in a part; None where that is not known."""
-    import numpy as np
-
     from headway.analyses.why_beside import others
 
     cpus = len(recording.manifest.affinity) or len(recording.manifest.other_ns)
@@ -167,10 +165,7 @@ def _others_share(recording: Recording, part: tuple[int, int], regions: Sequence
     found = others(recording, (begin, end))
     if found.known_by == "none" or not cpus or end <= begin:
         return None
-    start, length = found.columns["start_ns"], found.columns["end_ns"] - found.columns["start_ns"]
-    inside = np.minimum(start + length, end) - np.maximum(start, begin)
-    share = np.clip(inside, 0, None) / np.maximum(length, 1)
-    used = float((found.columns["other_ns"] * share).sum())
+    used = found.took_ns(begin, end, recorder=True)
     return (used + sum(each.steal_ns or 0 for each in regions)) / ((end - begin) * cpus)
 
 

@@ -36,6 +36,14 @@ class Others:
     columns: Columns
     known_by: str
 
+    def took_ns(self, begin_ns: int, end_ns: int, *, recorder: bool) -> float:
+        """Return the core time that they had from `begin_ns` to `end_ns`; what reaches beyond is spread evenly."""
+        of = self.columns
+        start, until = of["start_ns"], of["end_ns"]
+        inside = np.maximum(np.minimum(until, end_ns) - np.maximum(start, begin_ns), 0) / np.maximum(until - start, 1)
+        other = of["other_ns"] if recorder else of["other_ns"] - of["headway_ns"]
+        return float((inside * other).sum())
+
 
 def spans(recording: Recording, cpus: int) -> Columns:
     """Return the spans that speak for idle cores, and those in which the program's CPU quota was used up."""

@@ -46,7 +46,7 @@ class Ground:
     `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
     cores: what spreading the work evenly could save. `nobody_ns` is the core time while no application thread was active,
     `placing_ns` what was lost while threads were ready and cores free. `others_ns` is the core time that other processes had,
-    `ready_ns` the time with at least one thread that was ready and did not run.
+    `ready_ns` the time with at least one thread that was ready and did not run, `started_ns` what JVMs computed to start.
     """
 
     wall_ns: int
@@ -58,6 +58,7 @@ class Ground:
     placing_ns: int = 0
     others_ns: int = 0
     ready_ns: int = 0
+    started_ns: int = 0
 
     def share_of_room(self, core_ns: int, lost_ns: int) -> float:
         """Return which part of what was lost beside active threads is `core_ns`, of `lost_ns` lost in all, at most."""
@@ -69,8 +70,8 @@ class Presence:
     """How long one cause at one place was there.
 
     `wall_ns` is the time D with at least one thread in it, `thread_ns` the sum over those that would run without it; `threads` is
-    how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for, or of a JVM
-    that starts; `of_room` the place's share of what was lost beside active threads.
+    how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the
+    place's share of what was lost beside active threads.
     """
 
     core_ns: int
@@ -86,10 +87,12 @@ def bound(cause: str, there: Presence, ground: Ground) -> float | None:
     if cause in NOT_SAID or ground.wall_ns <= 0 or ground.cores <= 0:
         return None
     work = ground.work_ns
-    if cause in (causes.STARVED, causes.FULL, causes.START):
+    if cause in (causes.STARVED, causes.FULL):
         work -= there.maker_ns
     if cause == causes.GC:
         work -= ground.collected_ns
+    if cause == causes.START:
+        work -= ground.started_ns
     core_ns = ground.cores * ground.wall_ns
     to_be_had = core_ns if cause in SERVED else max(core_ns - ground.others_ns, ground.work_ns, 1)
     spread = max(work, 0) / to_be_had * ground.wall_ns

@@ -69,10 +69,7 @@ def _is_late(active: Activity) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]
 def _others(recording: Recording, window: tuple[int, int], cores: int, ran: int) -> int:
     """Return the core time that other processes had of the program's cores, without the recorder's."""
     begin, end = (recording.window_ns[0] + each for each in window)
-    of = why_beside.others(recording, (begin, end)).columns
-    start, until = of["start_ns"], of["end_ns"]
-    inside = np.maximum(np.minimum(until, end) - np.maximum(start, begin), 0) / np.maximum(until - start, 1)
-    took = float((inside * (of["other_ns"] - of["headway_ns"])).sum())
+    took = why_beside.others(recording, (begin, end)).took_ns(begin, end, recorder=False)
     wall = window[1] - window[0]
     elsewhere = max(0, (why_cores.known_cpus(recording) or cores) - cores) * wall
     return round(min(max(0.0, took - elsewhere), max(0, cores * wall - ran)))

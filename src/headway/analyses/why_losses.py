@@ -81,7 +81,7 @@ class Losses:
         ran = self._makers_ran(rows, window)
         lost_ns = sum(row.core_ns for row in rows)
         placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
-        ground = dataclasses.replace(ground, placing_ns=placing_ns)
+        ground = dataclasses.replace(ground, placing_ns=placing_ns, started_ns=self._started(rows, window))
         found = []
         for number, row in enumerate(rows):
             share = row.core_ns / max(core_ns, 1)
@@ -122,10 +122,7 @@ class Losses:
                 cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room), ground
             )
         length = self._length(row, window)
-        if length is None:
-            return None
-        maker = self._starting(window) if cause == causes.START else 0
-        return bound(cause, Presence(row.core_ns, length, maker_ns=maker, of_room=of_room), ground)
+        return None if length is None else bound(cause, Presence(row.core_ns, length, of_room=of_room), ground)
 
     def _length(self, row: Row, window: tuple[int, int]) -> int | None:
         """Return how long a loss without an object was there within the window at most; None where nothing tells."""
@@ -150,26 +147,28 @@ class Losses:
             return ground.work_ns
         return sum(ran.get(thread, 0) for thread in row.threads)
 
-    def _starting(self, window: tuple[int, int]) -> int:
-        """Return the core time that JVMs took to start within a window."""
-        origin = self.recording.window_ns[0]
-        rows = self.recording.query(
-            "SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = $1", (PHASES[causes.START],)
-        ).fetchall()
-        spans = ((pid, start - origin, start - origin + dur) for pid, start, dur in rows)
-        return sum(self.times.jvm_ran(pid, (max(start, window[0]), min(end, window[1]))) for pid, start, end in spans)
+    def _started(self, rows: Sequence[Row], window: tuple[int, int]) -> int:
+        """Return the core time that JVMs took to start within a window, if any core was lost to that."""
+        if not any(NAMES[row.cause] == causes.START for row in rows):
+            return 0
+        pid, start, end = self._jvm_phases.get(PHASES[causes.START], (np.zeros(0, np.int64),) * 3)
+        spans = zip(
+            pid.tolist(), np.maximum(start, window[0]).tolist(), np.minimum(end, window[1]).tolist(), strict=True
+        )
+        return sum(self.times.jvm_ran(each, (begin, until)) for each, begin, until in spans)
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
         """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
-        start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 2)
+        _, start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 3)
         return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
 
     @cached_property
-    def _jvm_phases(self) -> Mapping[str, tuple[Ints, Ints]]:
+    def _jvm_phases(self) -> Mapping[str, tuple[Ints, Ints, Ints]]:
+        """Phases by kind: processes, begins and ends."""
         origin = self.recording.window_ns[0]
-        rows = self.recording.query("SELECT kind, start_ns, dur_ns FROM jvm_phase").fetchall()
-        found: dict[str, tuple[Ints, Ints]] = {}
+        rows = self.recording.query("SELECT kind, pid, start_ns, dur_ns FROM jvm_phase").fetchall()
+        found: dict[str, tuple[Ints, Ints, Ints]] = {}
         for kind in {row[0] for row in rows}:
-            start = np.array([row[1] for row in rows if row[0] == kind], dtype=np.int64) - origin
-            found[kind] = start, start + np.array([row[2] for row in rows if row[0] == kind], dtype=np.int64)
+            pid, start, dur = np.array([row[1:] for row in rows if row[0] == kind], dtype=np.int64).T
+            found[kind] = pid, start - origin, start - origin + dur
         return found
