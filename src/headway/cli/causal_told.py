@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from headway.analyses.causal_suggest import Suggestion
-    from headway.record.session import Listener
+    from headway.record.listener import Listener
     from headway.store import Recording
 
 SHOWN_SUGGESTIONS = 15
@@ -35,7 +35,7 @@ class Told:
     @property
     def listener(self) -> Listener:
         """Return it in the form that recordings take."""
-        from headway.record.session import Listener
+        from headway.record.listener import Listener
 
         return Listener(
             say=self._say,

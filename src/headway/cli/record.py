@@ -46,7 +46,8 @@ def command(output: Path, pid: int | None, words: tuple[str, ...], **options: An
         raise click.UsageError("--cpus, --jvm-processors and --repeat are for commands, not for --pid")
     plan = make_plan(output, words, pid, options)
 
-    from headway.record.session import Listener, record
+    from headway.record.listener import Listener
+    from headway.record.session import record
 
     return record(plan, Listener(say=say, failed=say, complete=announce, progress=Progress()))
 

@@ -48,7 +48,8 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     if _page(plan.output).exists() and not plan.force:
         raise HeadwayError("HW500", path=_page(plan.output))  # now, not when the program has run for an hour
 
-    from headway.record.session import Listener, record
+    from headway.record.listener import Listener
+    from headway.record.session import record
 
     def complete(directory: Path) -> None:
         if plan.repeat == 1:

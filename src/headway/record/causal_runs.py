@@ -13,8 +13,9 @@ from pathlib import Path
 from headway.errors import HeadwayError, Notice
 from headway.record.causal_spec import CausalOptions
 from headway.record.draft import amend
+from headway.record.listener import Listener
 from headway.record.plan import Plan
-from headway.record.session import Listener, record
+from headway.record.session import record
 from headway.record.signals import SignalGate
 from headway.store.manifest import CAUSAL, read_manifest_json
 

@@ -15,9 +15,10 @@ from headway.errors import HeadwayError, Notice
 from headway.record import launch
 from headway.record.bystander import Bystander
 from headway.record.jvm_options import LockOptions
+from headway.record.listener import Listener
 from headway.record.plan import Plan
 from headway.record.sampling import parse
-from headway.record.session import Listener, record
+from headway.record.session import record
 from headway.record.signals import SignalGate
 from headway.record.sweep_lines import LineTimes
 from headway.record.sweep_output import Streams, last_lines
