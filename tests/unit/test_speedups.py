@@ -11,7 +11,9 @@ import pytest
 import made_speedups as made
 from headway.analyses.speedup_advice import NAMES, next_command
 from headway.analyses.speedup_model import LIMITS
+from headway.analyses.speedup_runs import Block
 from headway.analyses.speedup_types import REST, RegionPrimitives, Speedups
+from headway.analyses.speedup_uncertainty import ratio_interval, real_interval
 from headway.analyses.speedups import answer
 from headway.cli.main import cli
 from headway.errors import HeadwayError
@@ -226,6 +228,39 @@ def test_recording_that_slows_one_program_is_the_reason_for_another_computed_spe
     message = next(n.message for n in of({}, 4, **plain(0.8)).notices if n.id == "HW461")
     assert "recording slows the parallel program by +25.0% and the sequential one by +0.0%" in message
     assert "HW461" not in ids(of({}, 4, **plain(1.0)))
+
+
+def drifting(recorded: float = 1.0) -> dict[str, Any]:
+    """Blocks on a machine that is up to twice as slow for some of them; recorded parallel runs take `recorded` times as long."""
+    speed = (1.0, 1.1, 2.0, 1.3, 1.0, 1.7)
+    times = [(round(4.1 * made.SECOND * each), round(1.1 * made.SECOND * each)) for each in speed]
+    return {"blocks": {4: tuple(Block(alone, round(beside * recorded), alone, beside) for alone, beside in times)}}
+
+
+def test_a_slower_machine_for_some_blocks_leaves_computed_against_real_speedup_known() -> None:
+    blocks = drifting()["blocks"][4]
+    low, high = ratio_interval(blocks) or (0.0, 0.0)
+    assert (low, high) == (pytest.approx(1), pytest.approx(1))
+    apart = real_interval([each.plain_sequential_ns for each in blocks], [each.plain_parallel_ns for each in blocks])
+    assert apart is not None
+    assert apart[1] / apart[0] > 1.5
+    slowed = ratio_interval(drifting(1.25)["blocks"][4]) or (0.0, 0.0)
+    assert slowed == (pytest.approx(0.8), pytest.approx(0.8))
+    assert ratio_interval(blocks[:1]) is None
+
+
+def test_runs_of_one_block_tell_a_difference_that_all_runs_together_do_not() -> None:
+    runs = {"plain_sequential_ns": tuple(round(4.1 * made.SECOND * each) for each in (0.5, 1.5, 1.0, 1.0))}
+    assert "HW461" not in ids(of({}, 4, **plain(0.8), **runs))
+    result = of({}, 4, **plain(0.8), **runs, **drifting(1.25))
+    assert "HW461" in ids(result)
+    row = speedups_json(result)["threads"][0]
+    assert (row["ratio_low"], row["ratio_high"]) == (pytest.approx(0.8), pytest.approx(0.8))
+
+
+def test_a_difference_of_a_percent_is_no_broken_assumption_however_well_it_is_known() -> None:
+    assert "HW461" not in ids(of({}, 4, **plain(0.99), **drifting(1 / 0.99)))
+    assert "HW461" in ids(of({}, 4, **plain(0.97), **drifting(1 / 0.97)))
 
 
 def test_a_host_that_takes_cpu_time_is_the_reason_where_it_does() -> None:

@@ -115,6 +115,14 @@ def test_each_block_holds_every_configuration_once_recorded_and_once_plain() -> 
     assert all(run.program == "parallel" for run in order(False, (1, 2), 2, 1))
 
 
+def test_the_recorded_and_the_plain_run_that_are_compared_come_after_each_other() -> None:
+    runs = order(True, (1, 2, 4), repeat=20, seed=7)
+    pairs = list(zip(runs[::2], runs[1::2], strict=True))
+    assert all(first.recorded != second.recorded for first, second in pairs)
+    assert all((a.program, a.threads, a.number) == (b.program, b.threads, b.number) for a, b in pairs)
+    assert {first.recorded for first, _ in pairs} == {True, False}
+
+
 def test_threads_above_the_cores_are_told(tmp_path: Path) -> None:
     cores = len(os.sched_getaffinity(0))
     sweep = plan_sweep(wishes(tmp_path, threads=(1, cores + 1, 1)))

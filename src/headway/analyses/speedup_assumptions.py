@@ -2,7 +2,8 @@
 
 Question   what marks the figures of a sweep: preconditions that do not hold, and the assumption behind a wrong computed speedup.
 Method     each assumption of the model leaves a trace in the primitives; it is looked for in every sweep (notices), and again
-           where computed and real speedup differ by more than their intervals (or 5 % where these are unknown).
+           where computed and real speedup differ by 2 % or more and the interval of their ratio leaves out 1 (or, where it is not
+           known, by more than both intervals, or 5 %).
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def check_against_real(
     if not row.real_speedup or not row.computed_speedup:
         return
     difference = row.computed_speedup / row.real_speedup - 1
-    if abs(difference) <= _tolerance(row):
+    if not _differ(row, difference):
         return
     reasons = "; ".join(_reasons(row, model, cores, sequential_overhead)) or (
         "none of the assumptions that can be checked is broken; does the program do the same work in every run?"
@@ -88,6 +89,12 @@ def check_against_real(
         "HW461", threads=row.threads, computed=row.computed_speedup, real=row.real_speedup,
         difference=percent(abs(difference)), reasons=reasons,
     )  # fmt: skip
+
+
+def _differ(row: AtThreads, difference: float) -> bool:
+    if row.ratio_low is None or row.ratio_high is None:
+        return abs(difference) > _tolerance(row)
+    return abs(difference) >= NOTABLE and not row.ratio_low <= 1 <= row.ratio_high
 
 
 def _tolerance(row: AtThreads) -> float:

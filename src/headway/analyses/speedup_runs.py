@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,10 +43,21 @@ class RunParts(Protocol):
 Reader = Callable[["Recording", Sequence["SweepRegion"], tuple[int, int] | None], RunParts]
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What the runs of one block took, recorded and plain, without warm-up: they were made soon after each other."""
+
+    sequential_ns: int
+    parallel_ns: int
+    plain_sequential_ns: int
+    plain_parallel_ns: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRuns:
     """Everything that `speedups` is computed from. Mappings are by number of threads; `*_ns` are wall times of whole runs.
 
+    `blocks`: those of which all four runs are complete.
     `is_part`: a window of the runs, so there are no plain wall times that would fit it.
     """
 
@@ -59,6 +70,7 @@ class SweepRuns:
     plain_sequential_ns: tuple[int, ...] = ()
     recorded_ns: Mapping[int, tuple[int, ...]]
     plain_ns: Mapping[int, tuple[int, ...]]
+    blocks: Mapping[int, tuple[Block, ...]] = field(default_factory=dict)
     is_part: bool = False
     commands: Commands
     warmup: Mapping[str, object] | None = None
@@ -109,6 +121,7 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
         plain_sequential_ns=_times(sweep.select(baseline, at, recorded=False)),
         recorded_ns={n: _times(group) for n, group in done.items()},
         plain_ns={n: _times(sweep.select("parallel", n, recorded=False)) for n in threads},
+        blocks={} if window is not None else {n: _blocks(sweep, baseline, at, n) for n in threads},
         is_part=window is not None,
         commands=Commands(f"headway report {shlex.quote(str(sweep.path))} -o report.html", lambda n: rerun(sweep, n)),
         warmup=sweep.warmup,
@@ -132,6 +145,20 @@ def _with_counters(
 
 def _times(runs: Sequence[SweepRun]) -> tuple[int, ...]:
     return tuple(run.measured_ns for run in runs if run.measured_ns is not None)
+
+
+def _blocks(sweep: Sweep, baseline: Program, at: int | None, threads: int) -> tuple[Block, ...]:
+    groups = (
+        {run.number: run.measured_ns for run in sweep.select(program, n, recorded=recorded)}
+        for recorded in (True, False)
+        for program, n in ((baseline, at), ("parallel", threads))
+    )
+    by_number = tuple({number: ns for number, ns in group.items() if ns} for group in groups)
+    return tuple(
+        Block(*(group[number] for group in by_number))
+        for number in sorted(by_number[0])
+        if all(number in group for group in by_number)
+    )
 
 
 def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, said: dict[str, Notice]) -> RunPrimitives:

@@ -148,7 +148,8 @@ class Metrics:
 class AtThreads:
     """Figures at one number of threads; keys of the mappings are `LIMITS` of `speedup_model` (stack: those and `speedup`).
 
-    `low` and `high` bound the computed speedup, `real_low` and `real_high` the real one (95 %, from the repeats; None: one run).
+    `low` and `high` bound the computed speedup, `real_low` and `real_high` the real one (95 %, from the repeats; None: one run),
+    `ratio_low` and `ratio_high` computed over real speedup (from the runs of each block, which were made soon after each other).
     `possible` also has `instruction_overhead` and `cpi_overhead` (both parts), and `all`. `stack` adds up to `threads`.
     `regions`: the same per region, as if it were the whole program (its own `regions` are empty, it has no real speedup).
     """
@@ -159,6 +160,8 @@ class AtThreads:
     real_speedup: float | None
     real_low: float | None
     real_high: float | None
+    ratio_low: float | None
+    ratio_high: float | None
     computed_speedup: float
     low: float | None
     high: float | None

@@ -2,6 +2,7 @@
 
 Question   95 % intervals of the computed, the real and every possible speedup; how many repeats would make a gain visible.
 Method     bootstrap over runs: sequential and parallel runs are drawn anew, each on their own, pooled, and put into the model.
+           Computed against real speedup: whole blocks are drawn, as each has all four runs soon after each other.
            As in `uncertainty`, the interval is stretched about the figure for few runs (here of the logarithm: a ratio stays
            above 0); with 2 runs it is honest, hence very wide. The seed is fixed: the same runs give the same interval.
 Assumes    runs are independent and alike, which an interleaved order helps.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from headway.analyses.speedup_model import Model, make_model
@@ -22,6 +24,8 @@ from headway.analyses.uncertainty import stretch
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from headway.analyses.speedup_runs import Block
 
 Interval = tuple[float, float]
 COMPUTED = "computed"
@@ -87,6 +91,26 @@ def real_interval(sequential_ns: Sequence[int], parallel_ns: Sequence[int]) -> I
     ]
     figure = math.fsum(sequential_ns) / len(sequential_ns) / (math.fsum(parallel_ns) / len(parallel_ns))
     return _interval(figure, (means[0] / means[1]).tolist(), runs)
+
+
+def ratio_interval(blocks: Sequence[Block]) -> Interval | None:
+    """Return the interval of computed over real speedup; None with fewer than two blocks.
+
+    Whole blocks are drawn: what slows all runs of a block down alike (the machine, for a while) cancels out.
+    """
+    import numpy as np
+
+    if len(blocks) < 2:
+        return None
+    times = np.asarray([astuple(block) for block in blocks], dtype=float)
+
+    def ratios(times: NDArray[np.float64]) -> list[float]:
+        alone, beside, plain_alone, plain_beside = times.T
+        found: list[float] = ((alone / beside) / (plain_alone / plain_beside)).tolist()
+        return found
+
+    (figure,) = ratios(times.mean(axis=0, keepdims=True))
+    return _interval(figure, ratios(times[_picks(len(times), _SEED)].mean(axis=1)), len(times))
 
 
 def half_width(interval: Interval) -> float:

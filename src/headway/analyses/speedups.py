@@ -26,7 +26,7 @@ from headway.analyses.speedup_pop import pop
 from headway.analyses.speedup_runs import SweepRuns, Window, read_runs
 from headway.analyses.speedup_stack import stack
 from headway.analyses.speedup_types import AtThreads, Metrics, Pair, RunPrimitives, Speedups
-from headway.analyses.speedup_uncertainty import COMPUTED, intervals, real_interval
+from headway.analyses.speedup_uncertainty import COMPUTED, intervals, ratio_interval, real_interval
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def _row(
     has_real = region is None and not runs.is_part
     plain = (runs.plain_sequential_ns, runs.plain_ns.get(threads, ())) if has_real else ((), ())
     real_low, real_high = real_interval(*plain) or (None, None)
+    ratio_low, ratio_high = ratio_interval(runs.blocks.get(threads, ()) if has_real else ()) or (None, None)
     balance = model.imbalance()
     return AtThreads(
         threads=threads,
@@ -103,6 +104,8 @@ def _row(
         real_speedup=fmean(plain[0]) / fmean(plain[1]) if all(plain) else None,
         real_low=real_low,
         real_high=real_high,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
         computed_speedup=computed,
         low=low,
         high=high,

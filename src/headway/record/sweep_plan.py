@@ -1,7 +1,8 @@
 """What a sweep is to do, checked before anything starts: commands, placeholders, regular expressions, and the order of runs.
 
-Runs come in blocks. Each block holds every configuration (a program with a number of threads) once recorded and once plain, in
-an order of its own that a seed fixes: what changes slowly on the machine (heat, other guests) then falls on all of them alike.
+Runs come in blocks. Each block holds every configuration (a program with a number of threads) once recorded and once plain, one
+after the other, in an order of its own that a seed fixes: what changes slowly on the machine (heat, other guests) then falls on
+all of them alike, and most alike on the two runs that are to differ by the recording alone.
 """
 
 from __future__ import annotations
@@ -92,15 +93,15 @@ def plan_sweep(wishes: Wishes) -> Sweep:
 
 
 def order(with_sequential: bool, threads: Sequence[int], repeat: int, seed: int) -> tuple[SweepRun, ...]:
-    """Return the runs in the order in which they are made: `repeat` shuffled blocks."""
+    """Return the runs in the order in which they are made: `repeat` shuffled blocks of pairs, recorded and plain."""
     kinds: list[tuple[Program, int]] = [("sequential", 1)] if with_sequential else []
     kinds += [("parallel", count) for count in threads]
     chance = random.Random(seed)
     runs: list[SweepRun] = []
     for number in range(1, repeat + 1):
-        block = [SweepRun(program, count, number, recorded) for program, count in kinds for recorded in (True, False)]
-        chance.shuffle(block)
-        runs += block
+        for program, count in chance.sample(kinds, len(kinds)):
+            for recorded in chance.sample((True, False), 2):
+                runs.append(SweepRun(program, count, number, recorded))
     return tuple(runs)
 
 

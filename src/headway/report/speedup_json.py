@@ -33,6 +33,8 @@ def _row(row: AtThreads) -> dict[str, Any]:
         "real_speedup": row.real_speedup,
         "real_low": row.real_low,
         "real_high": row.real_high,
+        "ratio_low": row.ratio_low,
+        "ratio_high": row.ratio_high,
         "computed_speedup": row.computed_speedup,
         "low": row.low,
         "high": row.high,
