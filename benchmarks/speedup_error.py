@@ -5,11 +5,11 @@ with a barrier that spins and with one that sleeps) and programs whose one limit
 of threads up to the cores. The real speedup is that of the plain runs. Where locks are waited for, the time that headway found in
 the recorded runs is compared with the program's own in the same runs.
 
-The same code takes a third longer in one run than in another, in CPU time as well, so no clock leaves it out. So runs are compared that were made soon after each other: a block of a
-sweep has both programs once recorded and once plain, hence a computed and a real speedup. The error is the median over the
-blocks of computed over real, less 1, with its interval (95 %, blocks drawn anew); over all cases, the mean of their medians. Free
-of what runs differ by is the error against the speedup of the recorded runs themselves as these programs timed it: what headway
-makes of a run.
+The same code takes a third longer in one run than in another, in CPU time as well, so no clock leaves it out. So runs are
+compared that were made soon after each other: a block of a sweep has both programs once recorded and once plain, hence a
+computed and a real speedup. The error is the median over the blocks of computed over real, less 1, with its interval (95 %,
+blocks drawn anew); over all cases, the mean of their medians. Free of what runs differ by is the error against the speedup of
+the recorded runs themselves as these programs timed it: what headway makes of a run.
 
 Targets: computed against real speedup within 5 % at every number of threads; lock time within 3 %. A verdict needs the whole
 interval on one side of the target; else it is open, and more --repeat would decide.
