@@ -208,7 +208,7 @@ def main() -> int:
             for row in said["threads"]:
                 error = speedup_error(ratios[row["threads"]])
                 at = f"{name}, {row['threads']} threads"
-                of_all[at] = ratios[row["threads"]]
+                of_all[name] = ratios[row["threads"]]  # those of the most threads stay
                 off = row["computed_speedup"] / own[row["threads"]] - 1
                 real, computed = f"{row['real_speedup']:.3f}", f"{row['computed_speedup']:.3f}"
                 rows.append([at, real, computed, str(error), f"{100 * off:+.2f} %", said["verdict"]["limit"] or "-"])

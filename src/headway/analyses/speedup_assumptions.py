@@ -35,7 +35,7 @@ def check_programs(models: Sequence[Model], runs: Sequence[RunPrimitives]) -> It
     for part in first.regions:
         if not _in_sequential(first, part):
             yield Notice.of("HW464", region=part.name, program="sequential")
-        if not any(_in_parallel(model, part.name) for model in models):
+        if not any(is_in_parallel(model, part.name) for model in models):
             yield Notice.of("HW464", region=part.name, program="parallel")
     for program, sums in (("sequential", first.sequential), ("parallel", models[-1].parallel)):
         work = {name: float(known(row["cpu_ns"])) for name, row in sums.items()}
@@ -47,7 +47,8 @@ def _in_sequential(model: Model, part: Part) -> bool:
     return bool(part.sequential_wall or part.sequential_work)
 
 
-def _in_parallel(model: Model, name: str) -> bool:
+def is_in_parallel(model: Model, name: str) -> bool:
+    """Return whether a region has any time in the parallel program."""
     row = model.parallel.get(name, ABSENT)
     return bool(row["wall_ns"] or row["cpu_ns"])
 

@@ -13,19 +13,20 @@ Wrong when what `speedup_assumptions` looks for is there: each is a notice of th
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from headway.analyses.speedup_advice import advise
-from headway.analyses.speedup_assumptions import check_against_real, check_programs, check_threads
+from headway.analyses.speedup_assumptions import check_against_real, check_programs, check_threads, is_in_parallel
 from headway.analyses.speedup_equations import Number
 from headway.analyses.speedup_model import Model, make_model
 from headway.analyses.speedup_parts import Sums, has_counters, pool
 from headway.analyses.speedup_pop import pop
 from headway.analyses.speedup_runs import SweepRuns, Window, read_runs
 from headway.analyses.speedup_stack import stack
-from headway.analyses.speedup_types import AtThreads, Metrics, Pair, RunPrimitives, Speedups
+from headway.analyses.speedup_types import AtThreads, Metrics, Pair, RunPrimitives, Speedups, Verdict
 from headway.analyses.speedup_uncertainty import COMPUTED, intervals, ratio_interval, real_interval
 from headway.errors import HeadwayError, Notice
 
@@ -65,7 +66,8 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
         cores=runs.cores,
         sequential=_metrics(sequential, runs.recorded_sequential_ns, runs.plain_sequential_ns),
         rows=tuple(rows.values()),
-        verdict=advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, region),
+        verdict=_nothing_matched(runs, model)
+        or advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, region),
         notices=tuple(_notices(runs, models, rows)),
         warmup=runs.warmup,
     )
@@ -74,6 +76,17 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
 def _verdict_threads(threads: Sequence[int], cores: int | None) -> int:
     fitting = [n for n in threads if cores is None or n <= cores]
     return max(fitting) if fitting else min(threads)
+
+
+def _nothing_matched(runs: SweepRuns, model: Model) -> Verdict | None:
+    """Return a withheld verdict where no region is in the parallel program: all of it would pass for sequential."""
+    if not model.regions or any(is_in_parallel(model, part.name) for part in model.regions):
+        return None
+    names = ", ".join(part.name for part in model.regions)
+    one = "region" if len(model.regions) == 1 else "regions"
+    reason = f"{one} {names} match{'es' if one == 'region' else ''} nothing in the parallel program"
+    command = f"headway sweep --resume {shlex.quote(runs.path)} --region NAME=REGEX"
+    return Verdict(model.threads, None, None, None, (), command, reason, f"The verdict is withheld: {reason}.")
 
 
 def _whole(runs: SweepRuns, threads: int, model: Model, region: str | None) -> AtThreads:
