@@ -223,6 +223,24 @@ def test_gaps_tell_when_other_processes_ran_on_the_cpus_of_the_program(tmp_path:
     assert lost(found, 1)["serial_section"] == pytest.approx(30)
 
 
+def test_what_headways_threads_in_the_jvm_ran_is_headways_not_other_processes(tmp_path: Path) -> None:
+    gap = {"cpu": 1, "start_ns": ORIGIN, "dur_ns": 100 * MS, "other_ns": 80 * MS}
+    clock = [
+        {"ns": ORIGIN + at * MS, "event": "recorder_cpu", "cpu": -1, "value": value * MS}
+        for at, value in ((0, 3), (100, 8))
+    ]
+    lived = {"start_ns": ORIGIN + 20 * MS, "end_ns": ORIGIN + 90 * MS}
+    agents = [
+        thread(1, "headway", **lived, running_ns=0, exec_ns=30 * MS),
+        thread(2, "headway", running_ns=0, exec_ns=10 * MS),
+        thread(3, "headway", start_ns=5, running_ns=0, exec_ns=20 * MS, from_snapshot=True),
+    ]
+    found = account(recording(tmp_path, [thread(0), *agents], ALONE, cpu_gap=[gap], counter=clock))
+    part = found.segments[0]
+    assert part.used_ns["headway"] == pytest.approx((5 + 30 + 10 + 20) * MS)
+    assert part.other_ns == pytest.approx((80 - 65) * MS)
+
+
 def test_no_other_processes_are_known_where_nothing_was_read(tmp_path: Path) -> None:
     found = account(recording(tmp_path, [thread(0)], ALONE))
     assert found.others == "none"

@@ -180,14 +180,29 @@ def _ran(recording: Recording, times: Ints) -> Ints:
 
 
 def _recorder_part(recording: Recording, start: Ints, end: Ints, other: Ints) -> Ints:
-    """Return which part of others' time was the recorder's: between two readings of its CPU clock, the same part everywhere."""
+    """Return which part of others' time was headway's: between two readings of its CPU clock, the same part everywhere."""
     ns, _, value = _counter(recording, "recorder_cpu")
     if len(ns) < 2 or not len(start):
         return np.zeros(len(start), np.int64)
     middle = start + (end - start) // 2
     reading = np.clip(np.searchsorted(ns, middle, side="right") - 1, 0, len(ns) - 2)
     total = np.bincount(reading, weights=other, minlength=len(ns) - 1)
-    used = np.diff(value).astype(np.float64)
+    used = np.diff(value + _agents_ran(recording, ns))
     part = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
     recorder: Ints = np.minimum(other * np.clip(part, 0, 1)[reading], other).astype(np.int64)
     return recorder
+
+
+def _agents_ran(recording: Recording, ns: Ints) -> NDArray[np.float64]:
+    """Return how long headway's threads inside the JVMs had run by each time: they have no slices, so it is taken evenly over
+    their lives, as far as the recording reaches.
+    """
+    lives = recording.query(
+        "SELECT GREATEST(start_ns, $1), LEAST(COALESCE(end_ns, $2), $2), exec_ns FROM thread"
+        " WHERE kind = 'headway' AND exec_ns > 0",
+        recording.window_ns,
+    ).fetchall()
+    ran = np.zeros(len(ns), np.float64)
+    for start, end, exec_ns in lives:
+        ran += np.interp(ns, (start, max(end, start + 1)), (0, exec_ns))
+    return ran
