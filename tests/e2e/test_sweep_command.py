@@ -86,6 +86,7 @@ def test_a_number_of_threads_that_fails_is_told_and_the_others_go_on_until_it_is
     assert started(tmp_path / "started").count("1") == 2
     assert result.stderr.count("HW084") == 2
     assert "exit code 7" in result.stderr
+    assert "HW053: parallel-2" not in result.stderr  # no JVM: a consequence of the failure, not another trouble
     assert "HW085" in result.stderr
     failed = [run for run in read_sweep(output).runs if run.state == "failed"]
     assert [(run.threads, run.exit_code, run.attempts) for run in failed] == [(2, 7, 2)]

@@ -134,7 +134,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW220",
         "a file that was imported in part",
-        "{path} could not be read whole: {count} places are damaged or missing, the first {first}",
+        "{path} could not be read whole: places damaged or missing: {count}, the first {first}",
         "The file was cut off, changed, or its JVM died. What could be read is in the tables; sums over them are too low.",
         "jfr summary {path}   (what the JDK finds in it)",
     ),

@@ -88,7 +88,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW471",
         "a number of threads that is left out",
-        "{threads} threads: no complete recorded run, so there are no figures",
+        "--threads {threads}: no complete recorded run, so there are no figures",
         "The program failed with that many threads, or the sweep was interrupted.",
         "headway sweep --resume {path}",
     ),

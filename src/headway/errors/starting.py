@@ -364,7 +364,7 @@ ROWS: tuple[Message, ...] = (
         "the sequential program had {threads} application threads ({names}), and for {share:.0%} of its busy time more than one "
         "was active",
         "Speedups and efficiencies compare with one thread's work. Against a baseline that is parallel itself they are too low.",
-        "give the sequential program one thread (parallel streams: -Djava.util.concurrent.ForkJoinPool.common.parallelism=1)",
+        "give the sequential program one thread (parallel streams: -Djava.util.concurrent.ForkJoinPool.common.parallelism=0)",
     ),
     Message(
         "HW087",

@@ -200,8 +200,13 @@ class _Runs:
         append_run(self.sweep.path, place, run)
 
     def _tell_new(self, outcome: Outcome, run: SweepRun) -> None:
-        """Tell each kind of message once: it stands in every recording that it marks."""
+        """Tell each kind of message once: it stands in every recording that it marks.
+
+        A run that failed before its JVM had begun is no run without a JVM: its failure alone is told.
+        """
         for notice in outcome.notices:
+            if notice.id == "HW053" and run.state == "failed":
+                continue
             if notice.id not in self._told:
                 self._told.add(notice.id)
                 self._teller.say(replace(notice, message=f"{run.name}: {notice.message}"))
