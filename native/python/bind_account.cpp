@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "account/account.h"
+#include "account/replay.h"
 #include "bindings.h"
 #include "columns.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kMostNs = int64_t{1} << 61;
 constexpr int64_t kMostBins = 1 << 20;
+constexpr size_t kMostReplayed = size_t{1} << 28;
 
 template <typename T>
 Input<T> input(const nb::dict& columns, const char* name) {
@@ -163,6 +165,25 @@ nb::dict finish(BoundAccount& self) {
   return out;
 }
 
+nb::object replay(const Input<uint8_t>& what, const Input<int32_t>& thread, const Input<int32_t>& other,
+                  const Input<int64_t>& length_ns, const Input<int32_t>& group, size_t threads, size_t groups,
+                  size_t last) {
+  if (groups != 0 && threads > kMostReplayed / groups) throw nb::value_error("too many threads for so many groups");
+  const ReplayColumns events{
+      rows_of({what.shape(0), thread.shape(0), other.shape(0), length_ns.shape(0), group.shape(0)}),
+      what.data(),
+      thread.data(),
+      other.data(),
+      length_ns.data(),
+      group.data()};
+  std::vector<int64_t> ahead;
+  {
+    nb::gil_scoped_release unlocked;
+    ahead = replayed(events, threads, groups, last);
+  }
+  return array(std::move(ahead));
+}
+
 }  // namespace
 
 void bind_account(nb::module_& m) {
@@ -175,6 +196,9 @@ void bind_account(nb::module_& m) {
            nb::arg("waker_id"), nb::arg("flags"), nb::arg("blocked_in") = nb::none(),
            "Slices, the last batch of the table first. False: the rest of the table does not matter.")
       .def("finish", &finish, "Segments in order of time, bins (27 values each: used, stolen, other, lost), probes.");
+  m.def("replayed", &replay, nb::kw_only(), nb::arg("what"), nb::arg("thread"), nb::arg("other"), nb::arg("length_ns"),
+        nb::arg("group"), nb::arg("threads"), nb::arg("groups"), nb::arg("last"),
+        "How far the last thread is ahead at the end without the waits of each group: see account/replay.h.");
 }
 
 }  // namespace headway

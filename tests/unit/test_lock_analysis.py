@@ -181,6 +181,30 @@ def test_threads_that_come_back_together_and_wait_for_cores_widen_the_bound(tmp_
     assert bound == pytest.approx(50 / 30)
 
 
+PHASER = (
+    ("jdk.internal.misc.Unsafe", "park"),
+    ("java.util.concurrent.locks.LockSupport", "park"),
+    ("java.util.concurrent.Phaser", "awaitAdvance"),
+    ("org.example.Main", "main"),
+)
+
+
+def test_who_waits_at_a_phaser_without_taking_part_is_no_barrier_of_two(tmp_path: Path) -> None:
+    # Four arrive, and go on to end: one after 80, three after 2 each. Main waits for them. Evenly shared it would take 21.5.
+    workers = [FakeThread("app", 0, [("R", ns)], f"worker-{ns}") for ns in (80, 2, 2, 2)]
+    main = FakeThread("app", 0, [("B", 80), ("R", 1)], "main")
+    made = Made([main, *workers], [Wait(0, 0, 0, 80, waker=1, waking=80, stack=0)], wall=81, stacks=[PHASER],
+                classes=["java.util.concurrent.Phaser$QNode"], facts={"affinity": [0, 1, 2, 3], "recorded_cores": 4})  # fmt: skip
+    of_locks = only(answer(tmp_path, made)).speedup_bound
+    account = why(open_recording(tmp_path / "a.headway")).account
+    (row,) = [each for each in account.lost if each.cause == "imbalance"]
+    gain = 81 / (86 / 4 + 1)
+    assert of_locks is not None
+    assert of_locks >= gain
+    assert row.bound_speedup is not None
+    assert row.bound_speedup >= gain
+
+
 def test_the_bound_is_that_of_why(tmp_path: Path) -> None:
     # One waits twice, for 30 in all, while the other works: 100 of 200 core-ns of work.
     waits = FakeThread("app", 0, [("R", 10), ("B", 20), ("R", 20), ("B", 10), ("R", 40)], "t0")

@@ -36,7 +36,7 @@ def test_losses_without_an_object_are_told_apart_by_thread() -> None:
 def test_threads_that_are_the_same_to_the_reader_are_one_loss() -> None:
     columns = (np.zeros(3, np.int64), np.full(3, -1), np.array([3, 4, 5]), np.array([10.0, 35.0, 20.0]))
     names = {3: "worker", 4: "main", 5: "worker"}
-    found = rows_of(*columns, 1000, names.__getitem__)
+    found = rows_of(*columns, 1000, lambda _, thread: names[thread])
     assert [(row.thread, row.core_ns, row.threads) for row in found] == [(4, 35, (4,)), (5, 30, (5, 3))]
 
 
@@ -90,5 +90,5 @@ def test_how_long_at_least_one_thread_waited_because_of_a_cause_is_a_union_withi
 def test_a_loss_knows_all_of_its_threads() -> None:
     many = [(0, -1, thread, 1.0 + thread) for thread in range(200)]
     columns = [np.array(column) for column in zip(*many, strict=True)]
-    (row,) = rows_of(columns[0], columns[1], columns[2], columns[3], 1000, lambda _: "worker")
+    (row,) = rows_of(columns[0], columns[1], columns[2], columns[3], 1000, lambda *_: "worker")
     assert row.threads == tuple(reversed(range(200)))

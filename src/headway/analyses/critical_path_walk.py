@@ -165,7 +165,7 @@ def choose_end(recording: Recording, threads: Threads, span: tuple[int, int], pa
             examples = ", ".join(list(dict.fromkeys(names))[:3]) or "none"
             raise HeadwayError("HW495", path=recording.path, pattern=pattern.pattern, examples=examples)
         which = "it" if len(chosen) == 1 else f"of {len(chosen)} threads so called, the one active last"
-        return End(_last_active(recording, chosen, span) or chosen[0], f"--thread {pattern.pattern}: {which}")
+        return End(last_active(recording, chosen, span) or chosen[0], f"--thread {pattern.pattern}: {which}")
     root = _root(recording, threads)
     main = _java_main(recording) if recording.mode != "ebpf" else None
     if main is not None:
@@ -173,7 +173,7 @@ def choose_end(recording: Recording, threads: Threads, span: tuple[int, int], pa
     if root is not None and recording.manifest.ended_by == "exit" and span[1] >= recording.window_ns[1]:
         return End(root, "the program's first thread: its end is the program's")
     program = [i for i, kind in enumerate(threads.kinds) if kind in ("app", "carrier")]
-    last = _last_active(recording, program, span)
+    last = last_active(recording, program, span)
     if last is not None:
         return End(last, "the application thread that was active last")
     return End(root if root is not None else 0, "no application thread was active")
@@ -193,7 +193,7 @@ def _java_main(recording: Recording) -> int | None:
     return int(row[0]) if row else None
 
 
-def _last_active(recording: Recording, chosen: list[int], span: tuple[int, int]) -> int | None:
+def last_active(recording: Recording, chosen: list[int], span: tuple[int, int]) -> int | None:
     """Return who of some threads ran or was runnable last in a span; of several at its end, who ran longest."""
     begin, end = span
     woken = "start_ns - COALESCE(runnable_ns, 0)"

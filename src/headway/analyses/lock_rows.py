@@ -23,6 +23,7 @@ from headway.analyses.lock_types import DOING, Distribution, Holder, Lock, Other
 from headway.analyses.why_bounds import Presence, bound
 from headway.analyses.why_types import CONDITION
 from headway.analyses.why_waits_causes import CAUSE_OF_RULE
+from headway.analyses.why_waits_keys import of_phaser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,6 +195,8 @@ class Rows:
         if self.cost is None or not rule.contention:
             return None
         cause, ground, sums = CAUSE_OF_RULE.get(rule.id, CONDITION), self.cost.ground, self.groups.blocks
+        if self._of_phaser[group]:
+            cause = CONDITION  # how many take part is not known: all of the wait may go
         waited = Presence(
             core_ns=round(float(self.cost.lost_core_ns[group])),
             wall_ns=int(sums.real_time_ns[group]),
@@ -203,6 +206,15 @@ class Rows:
         )
         limit = bound(cause, waited, ground)
         return math.inf if limit is None else limit
+
+    @cached_property
+    def _of_phaser(self) -> NDArray[np.bool_]:
+        """Return in which groups threads wait at a phaser."""
+        blocks, found = self.data.blocks, np.zeros(self.groups.count, bool)
+        is_one = np.array([of_phaser(str(name)) for name in self.data.blockers.table["class_name"]], bool)
+        if len(blocks):
+            found[self.groups.group[is_one[blocks.blocker]]] = True
+        return found
 
     # --- where ---------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ Method     T' >= max(T - saved, work / cores to be had). A chain of dependent wo
            serial   the integral of 1 - active/cores, D (1 - 1/cores) for one thread: its work is spread over all cores;
                     the same for too few tasks, and for imbalance at joins. What threads waited to be put on free cores goes
                     with it: they are placed where a stretch of few threads begins and ends
-           barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part
+           barrier  the span of an instance becomes its mean: the waiters' time / the number of threads that take part. Who
+                    arrives at a phaser need not wait there, and who waits need not arrive: that is bounded as a wait
            queues   D; the work of the slow stage vanishes, too (it is left out of `work`)
            start    D; what the JVM computed while it started vanishes, too
            GC       D, and what the collector computed beside the program; with a pause goes, too, that all threads are put

@@ -21,6 +21,7 @@ from headway.analyses.lock_data import has_locks
 from headway.analyses.notices import recorded_notices
 from headway.analyses.units import duration, percent
 from headway.analyses.why_cores import known_cpus
+from headway.analyses.why_doubts import ATTACHED
 from headway.analyses.why_types import TOGETHER, Account, Loss, Place, Why
 from headway.errors import HeadwayError, Notice
 from headway.store.tables import TABLES
@@ -53,6 +54,10 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
     if merged > WORTH_SAYING and recording.mode == "ebpf" and _lacks_calls(recording):
         what, merged_as = "the system calls that threads blocked in", "sleep and I/O count as blocked, but for parks"
         found.append(Notice.of("HW485", path=recording.path, what=what, merged=merged_as))
+    marked = [loss for loss in account.lost if ATTACHED in loss.doubts]
+    if marked:
+        share = percent(sum(loss.core_ns for loss in marked) / (account.core_ns or 1))
+        found.append(Notice.of(ATTACHED, path=recording.path, losses=len(marked), share=share))
     losses = recording.manifest.losses
     if losses.events and _share(account, causes.UNKNOWN) > 0:
         found.append(Notice.of("HW484", spans=losses.spans, share=percent(_share(account, causes.UNKNOWN))))

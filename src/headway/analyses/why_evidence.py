@@ -216,7 +216,8 @@ class Evidence:
         total = sum(int((end - start).sum()) for _, start, end in found)
         if not count:
             return [], {}
-        name = self.places.thread(thread)[0]
+        names = {self.places.thread(one)[0] for one, _, _ in found}
+        name = names.pop() if len(names) == 1 else self.places.crowd(thread)[0]
         what = "slept" if cause == causes.SLEEP else "waited for files, the network or another process"
         who = f"'{name}'" if name is not None else "The program's threads"
         said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average."

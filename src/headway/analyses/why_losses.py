@@ -1,7 +1,8 @@
 """The losses of an account as people read them: cause, place, evidence, and a bound of the speedup.
 
 Question   what stands behind the core time that a sweep charged to each cause, object and thread?
-Method     rows are put together (why_rows), named (why_places), explained (why_evidence) and bounded (why_bounds). How long a
+Method     rows are put together (why_rows), named (why_places), explained (why_evidence), bounded (why_bounds) and ranked by
+           what would likely be gained (why_replay). How long a
            loss was there: the waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such
            records the time that its threads were blocked so. Its core time won't do: where fewer cores were idle than threads
            waited, each of these has a part of a core only. So what the kernel alone tells of other waits has no bound.
@@ -18,12 +19,15 @@ import numpy as np
 
 from headway.analyses import why_types as causes
 from headway.analyses.spans import Spans
-from headway.analyses.why_bounds import Ground, Presence, bound
+from headway.analyses.why_bounds import UNBOUNDED, Ground, Presence, bound
+from headway.analyses.why_doubts import SAID, Doubts
 from headway.analyses.why_evidence import Evidence
 from headway.analyses.why_places import Places
+from headway.analyses.why_replay import VANISHING, Replay, saved_ns
 from headway.analyses.why_rows import Row, rows_of, there, waited_for
 from headway.analyses.why_times import Times
 from headway.analyses.why_types import CAUSES, Loss, Place
+from headway.analyses.why_waits_keys import of_phaser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +66,8 @@ class Losses:
         self.places = Places(recording, waits)
         self.evidence = Evidence(self.places)
         self.times = Times(recording, span)
+        self.replay = Replay(recording, waits, span)
+        self.doubts = Doubts(recording, waits)
 
     def of(
         self,
@@ -72,34 +78,66 @@ class Losses:
         *,
         is_whole: bool = True,
     ) -> tuple[Loss, ...]:
-        """Return what was lost in segments that make up a window, largest first; of a phase with less detail."""
+        """Return what was lost in segments that make up a window, what would gain most first; of a phase with less detail."""
         cause, key, thread, lost = (
             np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
         )
-        rows = rows_of(cause, key, thread, lost.astype(float), core_ns, self.places.thread)
+        rows = rows_of(cause, key, thread, lost.astype(float), core_ns, self._same)
         waited = there(self.waits, [row.key for row in rows], window)
         ran = self._makers_ran(rows, window)
         lost_ns = sum(row.core_ns for row in rows)
         placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
         ground = dataclasses.replace(ground, placing_ns=placing_ns, started_ns=self._started(rows, window))
-        found = []
+        ahead = self._ahead(rows, window)
+        found: list[tuple[float, Loss]] = []
         for number, row in enumerate(rows):
             share = row.core_ns / max(core_ns, 1)
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             is_told = is_whole and share >= EXPLAINED and not row.is_rest
             text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
             limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, lost_ns, ran)
-            found.append(Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures))
-        return tuple(found)
+            saved = saved_ns(NAMES[row.cause], row.core_ns, limit, ground, ahead.get(number, 0))
+            likely = None if limit is None else ground.wall_ns / max(ground.wall_ns - saved, ground.wall_ns / UNBOUNDED)
+            doubts = self.doubts.of(row, window)
+            text = (*(SAID.format(id=each) for each in doubts), *text) if is_told else text
+            loss = Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures, likely, doubts)
+            found.append((saved, loss))
+        return tuple(loss for _, loss in sorted(found, key=lambda each: (-each[0], -each[1].core_ns)))
+
+    def _ahead(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[int, int]:
+        """Return by row how far the program would be ahead without it; of rows of waits, the largest."""
+        vanishing = [
+            number
+            for number, row in enumerate(rows)
+            if NAMES[row.cause] in VANISHING and not row.is_rest and (row.key >= 0 or NAMES[row.cause] in CALLS)
+        ][: self.replay.groups()]
+        groups = {rows[number].key: group for group, number in enumerate(vanishing) if rows[number].key >= 0}
+        calls = {
+            group: self.times.calls(NAMES[rows[number].cause], rows[number].threads)
+            for group, number in enumerate(vanishing)
+            if rows[number].key < 0
+        }
+        ahead = self.replay.ahead(groups, calls, len(vanishing), window).tolist()
+        return dict(zip(vanishing, ahead, strict=True))
+
+    def _same(self, cause: int, thread: int) -> tuple[str | None, int | None]:
+        """Return what threads have in common that count as one."""
+        return self.places.crowd(thread) if NAMES[cause] in CALLS else self.places.thread(thread)
+
+    def _named(self, row: Row) -> tuple[str | None, int | None]:
+        """Return the name of a loss's thread and its JVM; of several that count as one, what their names have in common."""
+        names = {self.places.thread(thread) for thread in row.threads} if row.key < 0 else set()
+        return self.places.crowd(row.thread) if len(names) > 1 else self.places.thread(row.thread)
 
     def _place(self, row: Row, window: tuple[int, int] | None) -> Place:
         """Return where it is; without a window what is known without looking at stacks."""
         if row.is_rest:
             return Place()
         if window is not None:
-            return self.places.of(NAMES[row.cause], row.key, row.thread, window)
+            place = self.places.of(NAMES[row.cause], row.key, row.thread, window)
+            return dataclasses.replace(place, thread=self._named(row)[0])
         waited = self.waits.places[row.key] if 0 <= row.key < len(self.waits.places) else None
-        name, pid = self.places.thread(row.thread)
+        name, pid = self._named(row)
         return Place(None, None, waited.name if waited else None, name, waited.pid if waited else pid)
 
     # --- how long it was there ---------------------------------------------------------------------------------------
@@ -117,6 +155,8 @@ class Losses:
         of_room = 0.0 if cause in STILL else ground.share_of_room(row.core_ns, lost_ns)
         if waited is not None:
             threads = waited.peak + 1 if waited.peak else 0
+            if threads and of_phaser(self.waits.places[row.key].class_name):
+                cause = causes.CONDITION  # how many take part is not known: all of the wait may go
             maker = self._maker(row, ground, ran) if cause in MADE else 0
             return bound(
                 cause, Presence(row.core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room), ground

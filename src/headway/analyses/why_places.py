@@ -10,6 +10,7 @@ Wrong when a stretch is shorter than the sampling interval: then its code is not
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     Where = tuple[str | None, int | None]
 
 MOST_NAMESAKES = 1000
+_NUMBERS = re.compile(r"\d+")
 NOWHERE: tuple[None, None] = (None, None)
 CODES = {cause: code for code, cause in enumerate(CAUSES)}
 
@@ -78,13 +80,20 @@ class Places:
         return NOWHERE
 
     def namesakes(self, thread: int) -> list[int]:
-        """Return the threads of one name and JVM, which programs start again and again: they are one loss; at most some."""
-        wanted = self._threads.get(thread)
-        if wanted is None:
-            return []
-        return [thread, *(one for one, each in self._threads.items() if each == wanted and one != thread)][
-            :MOST_NAMESAKES
-        ]
+        """Return the threads of one name and JVM but for numbers: their sleeps are one loss, and their I/O; at most some."""
+        return [thread, *(one for one in self._crowds.get(self.crowd(thread), ()) if one != thread)][:MOST_NAMESAKES]
+
+    def crowd(self, thread: int) -> tuple[str | None, int | None]:
+        """Return a thread's name without its numbers (worker-*), and its JVM: a program's workers do the same."""
+        name, pid = self.thread(thread)
+        return None if name is None else _NUMBERS.sub("*", name), pid
+
+    @cached_property
+    def _crowds(self) -> Mapping[tuple[str | None, int | None], list[int]]:
+        found: dict[tuple[str | None, int | None], list[int]] = {}
+        for thread in self._threads:
+            found.setdefault(self.crowd(thread), []).append(thread)
+        return found
 
     def _spans(self, rows: Ints, window: tuple[int, int]) -> tuple[Ints, Ints]:
         return np.maximum(self.waits.start[rows], window[0]), np.minimum(self.waits.end[rows], window[1])

@@ -2,10 +2,10 @@
 
 Question   which rows does a person see, and what do their bounds stand on?
 Method     the sweep charges core time to (cause, object, thread). Rows of one object are one loss, at the thread that most of it
-           was charged to; what has no object is told apart by
-           the thread's name. The largest get a place, evidence and a bound; the rest of
-           a cause is one row without a place, so that the sums stay what they are. How long a loss was there is the union of
-           the waits for its object, whether or not cores were idle.
+           was charged to; what has no object is told apart by the thread's name (sleeps and I/O but for the numbers in it).
+           The largest get a place, evidence and a bound; the rest of a cause is one row without a place, so that the sums
+           stay what they are. How long a loss was there is the union of the waits for its object, whether or not cores were
+           idle.
 Assumes    and errs as why_waits and why_bounds do.
 """
 
@@ -55,16 +55,16 @@ def rows_of(
     thread: Ints,
     core_ns: NDArray[np.float64],
     total_ns: int,
-    same: Callable[[int], Hashable] = int,
+    same: Callable[[int, int], Hashable] = lambda _, thread: thread,
 ) -> list[Row]:
     """Put what was charged together, largest first; the sum over all is that of core_ns, to the ns.
 
-    `same`: what threads must have in common to be one (programs start threads of one name again and again).
+    `same`: what threads must have in common to be one for a cause (programs start threads of one name again and again).
     """
     groups: dict[tuple[int, int, Hashable], dict[int, float]] = {}
     columns = zip(cause.tolist(), key.tolist(), thread.tolist(), core_ns.tolist(), strict=True)
     for one_cause, one_key, one_thread, ns in columns:
-        group = (one_cause, one_key, same(one_thread) if one_key < 0 else -1)
+        group = (one_cause, one_key, same(one_cause, one_thread) if one_key < 0 else -1)
         threads = groups.setdefault(group, {})
         threads[one_thread] = threads.get(one_thread, 0.0) + ns
     sums = sorted(((sum(each.values()), group, each) for group, each in groups.items()), key=lambda row: -row[0])

@@ -52,6 +52,7 @@ def loss_sentence(loss: Loss) -> str:
     place = place_text(loss.place)
     text = f"{duration(loss.core_ns)} ({percent(loss.share)}) were lost to {TITLES[loss.cause]}"
     text += f", {place}" if place else ""
+    text += f" (in doubt: {', '.join(loss.doubts)})" if loss.doubts else ""
     if loss.bound_speedup is not None and loss.bound_speedup >= 1.005:
         text += f"; without it the program would be at most {significant(loss.bound_speedup)} times as fast"
     return f"{text}."

@@ -64,6 +64,16 @@ class Times:
         start, end = (np.concatenate([each[side] for each in found]) for side in (0, 1))
         return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
 
+    def calls(self, cause: str, threads: Collection[int]) -> tuple[Ints, Ints, Ints]:
+        """Return the sleeps or I/O of some threads within the span: thread, start, end."""
+        self._read_calls(set(threads) - self._read)
+        found = [(thread, *self._calls[cause, thread]) for thread in threads if (cause, thread) in self._calls]
+        if not found:
+            return (np.zeros(0, np.int64),) * 3
+        thread = np.concatenate([np.full(len(start), one) for one, start, _ in found])
+        start, end = (np.concatenate([each[side] for each in found]) for side in (1, 2))
+        return thread, start, end
+
     def _read_calls(self, threads: set[int]) -> None:
         self._read |= threads
         if not threads or not self.recording.has("slice"):

@@ -105,7 +105,9 @@ class Loss:
     """Core time lost to one cause at one place, with a first-order bound of the speedup if it vanished.
 
     `share` is of the account's core time; `bound_speedup` wall time / (wall time without it), at least 1, None where it can't be
-    said; `evidence` are sentences with figures, most telling first; `figures` the same as numbers (units in names).
+    said; `likely_speedup` an estimate between 1 and that, by which losses are ranked (why_replay); `evidence` are sentences with
+    figures, most telling first; `figures` the same as numbers (units in names); `doubts` ids of the messages that say why it may
+    be wrong.
     """
 
     cause: str
@@ -115,11 +117,14 @@ class Loss:
     bound_speedup: float | None
     evidence: tuple[str, ...] = ()
     figures: Mapping[str, float | int | str | None] | None = None
+    likely_speedup: float | None = None
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where cores x wall time went between two points. `invariant_error` is |what is left over| / core_ns.
+    """Where cores x wall time went between two points. `invariant_error` is |what is left over| / core_ns. `lost` is in the
+    order of what would likely be gained.
 
     `excess_ns`: threads ran on more cores than the account has; it was taken off what was lost, then off what was used.
     """

@@ -40,6 +40,11 @@ class Waited:
     pid: int
 
 
+def of_phaser(class_name: str) -> bool:
+    """Return whether threads that wait on objects of a class wait at a phaser: others may arrive there and not wait."""
+    return class_name.endswith("Phaser$QNode")
+
+
 def keys_of(data: LockData, sites: Sites, cause: Ints, waited: Ints) -> tuple[Ints, tuple[Waited, ...]]:
     """Number what the blocks wait for, and describe it; `waited` is how long each does."""
     blocks, blockers = data.blocks, data.blockers

@@ -81,4 +81,13 @@ ROWS: tuple[Message, ...] = (
         "to 0.1 %. More threads on CPUs than there were cores, or lost records, break that.",
         "record once more; if it stays, report it with the manifest.json",
     ),
+    Message(
+        "HW498",
+        "losses that hang on what came before headway attached",
+        "{path} was attached to: {losses} of its losses ({share} of the core time) hang on what came before, and are marked",
+        "What a thread waits for that had begun to wait before is known when the wait is over, not sooner: until then what "
+        "others do alone seems to be waited for by nobody. Who started a thread that was there is not known: one that watches "
+        "over the thread that started it can't be told from one that joins its workers.",
+        "headway run --locks -- CMD   (records from the start)",
+    ),
 )

@@ -50,8 +50,10 @@ def _loss(loss: Loss) -> dict[str, Any]:
         "share": loss.share,
         "place": asdict(loss.place),
         "bound_speedup": loss.bound_speedup,
+        "likely_speedup": loss.likely_speedup,
         "evidence": list(loss.evidence),
         "figures": dict(loss.figures or {}),
+        "doubts": list(loss.doubts),
     }
 
 

@@ -9,6 +9,7 @@ from headway.analyses.bottle import BottleGraph, bottle_graph
 from headway.analyses.critical_path import critical_path
 from headway.analyses.critical_path_types import STATES, CriticalPath
 from headway.analyses.why_stack import speedup_stack
+from headway.analyses.why_text import SMALL
 from headway.analyses.why_types import CAUSES, TITLES, TOGETHER, USED, Account, Loss, Why
 from headway.errors import Notice
 from headway.report.html.flame_pack import json_bytes, visible
@@ -65,7 +66,7 @@ def why_values(found: Why, graph: BottleGraph | None = None, path: CriticalPath 
 
 
 def _account(account: Account, losses: int, lines: int, chars: int) -> dict[str, Any]:
-    ranked = sorted(account.lost, key=lambda loss: -loss.core_ns)
+    ranked = sorted(account.lost, key=lambda loss: loss.share < SMALL)  # what is small is folded away
     return {
         "start_ns": account.start_ns,
         "end_ns": account.end_ns,

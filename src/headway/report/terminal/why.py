@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -25,7 +26,7 @@ LINES = 10
 DETAILS = 3
 """Causes that get their evidence printed."""
 SENTENCES = 2
-PLACE_WIDTH = 33
+PLACE_WIDTH = 26
 
 
 def render_why(result: Why, console: Console, name: str = "NAME.headway") -> None:
@@ -35,7 +36,9 @@ def render_why(result: Why, console: Console, name: str = "NAME.headway") -> Non
     render_account(result.account, console)
     if len(result.phases) > 1:
         terminal.print_table(console, phases_table(result.phases))
-        console.print(Text(f"One of them by itself: headway why {printable(name)} --phase K"), soft_wrap=True)
+        console.print(
+            Text(f"One of them by itself: headway why {shlex.quote(printable(name))} --phase K"), soft_wrap=True
+        )
     _print_rest(result, console, name)
     terminal.print_notices(console, result.notices)
 
@@ -61,11 +64,18 @@ def largest(account: Account) -> list[Loss]:
 def _print_rest(result: Why, console: Console, name: str) -> None:
     """Say what is not shown, and how to see it."""
     account = result.account
-    more = account.lost[len(largest(account)) :]
+    shown = set(map(id, largest(account)))
+    more = [loss for loss in account.lost if id(loss) not in shown]
     console.print()
     if more:
         left = duration(sum(loss.core_ns for loss in more))
-        console.print(Text(f"{len(more)} more, {left} in all: headway why {printable(name)} --json"), soft_wrap=True)
+        console.print(
+            Text(f"{len(more)} more, {left} in all: headway why {shlex.quote(printable(name))} --json"), soft_wrap=True
+        )
+    if any(loss.doubts for loss in account.lost):
+        doubts = sorted({each for loss in account.lost for each in loss.doubts})
+        console.print(f"?: in doubt, see {', '.join(doubts)}.")
+    console.print("The order is that of what would likely be gained.")
     console.print("A bound is the most that could be gained if the cause vanished, not a forecast.")
 
 
@@ -79,14 +89,18 @@ def causes_table(losses: Sequence[Loss]) -> Table:
         ("where", "left"),
         ("core time", "right"),
         ("share", "right"),
+        ("likely", "right"),
         ("bound", "right"),
         title="Where the lost cores went",
     )
     table.padding = (0, 1, 0, 0)
     for loss in losses:
-        bound = UNKNOWN if loss.bound_speedup is None else f"{significant(loss.bound_speedup)}x"
+        likely, bound = (
+            UNKNOWN if each is None else f"{significant(each)}x" for each in (loss.likely_speedup, loss.bound_speedup)
+        )
         where = Text(shortened(printable(place_text(loss.place)), PLACE_WIDTH))
-        table.add_row(TITLES[loss.cause], where, duration(loss.core_ns), percent(loss.share), bound)
+        title = f"{TITLES[loss.cause]} ?" if loss.doubts else TITLES[loss.cause]
+        table.add_row(title, where, duration(loss.core_ns), percent(loss.share), likely, bound)
     return table
 
 
@@ -103,7 +117,7 @@ def phases_table(phases: Sequence[Phase]) -> Table:
     )
     for phase in phases:
         account = phase.account
-        worst = account.lost[0] if account.lost else None
+        worst = max(account.lost, key=lambda loss: loss.core_ns, default=None)
         most = "" if worst is None else f"{TITLES[worst.cause]} {percent(worst.share)}"
         table.add_row(
             str(phase.number),
