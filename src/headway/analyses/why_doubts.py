@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 ATTACHED = "HW498"
-SAID = "What came before headway attached is not known, and may be the reason ({id})"
 _NAMES = tuple(causes.CAUSES)
 _JOINS = (causes.IMBALANCE, causes.FEW)
 _NOBODY_WAITS = (causes.SERIAL, causes.FEW, causes.OTHERS_WAIT, causes.BLOCKED, causes.UNKNOWN)
+
+
+def said(message: str) -> str:
+    """Return a doubt as a line of evidence."""
+    return f"What came before headway attached is not known, and may be the reason ({message})"
 
 
 class Doubts:

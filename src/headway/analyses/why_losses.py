@@ -20,7 +20,7 @@ import numpy as np
 from headway.analyses import why_types as causes
 from headway.analyses.spans import Spans
 from headway.analyses.why_bounds import UNBOUNDED, Ground, Presence, bound
-from headway.analyses.why_doubts import SAID, Doubts
+from headway.analyses.why_doubts import Doubts, said
 from headway.analyses.why_evidence import Evidence
 from headway.analyses.why_places import Places
 from headway.analyses.why_replay import VANISHING, Replay, saved_ns
@@ -99,7 +99,7 @@ class Losses:
             saved = saved_ns(NAMES[row.cause], row.core_ns, limit, ground, ahead.get(number, 0))
             likely = None if limit is None else ground.wall_ns / max(ground.wall_ns - saved, ground.wall_ns / UNBOUNDED)
             doubts = self.doubts.of(row, window)
-            text = (*(SAID.format(id=each) for each in doubts), *text) if is_told else text
+            text = (*map(said, doubts), *text) if is_told else text
             loss = Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures, likely, doubts)
             found.append((saved, loss))
         return tuple(loss for _, loss in sorted(found, key=lambda each: (-each[0], -each[1].core_ns)))

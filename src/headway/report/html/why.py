@@ -8,6 +8,7 @@ from headway.analyses.activity import no_scheduling
 from headway.analyses.bottle import BottleGraph, bottle_graph
 from headway.analyses.critical_path import critical_path
 from headway.analyses.critical_path_types import STATES, CriticalPath
+from headway.analyses.why_doubts import said
 from headway.analyses.why_stack import speedup_stack
 from headway.analyses.why_text import SMALL
 from headway.analyses.why_types import CAUSES, TITLES, TOGETHER, USED, Account, Loss, Why
@@ -94,7 +95,7 @@ def _loss(loss: Loss, lines: int, chars: int) -> dict[str, Any]:
         "thread": _text(place.thread, chars),
         "pid": place.pid,
         "bound": loss.bound_speedup,
-        "evidence": [_text(line, chars) for line in dict.fromkeys(loss.evidence[:lines])],
+        "evidence": [_text(line, chars) for line in dict.fromkeys((*map(said, loss.doubts), *loss.evidence[:lines]))],
     }
 
 
