@@ -56,7 +56,7 @@ def test_no_program_gains_more_by_the_end_of_a_cause_than_its_bound(phases: list
 def test_a_program_gains_the_lost_core_time_of_a_cause_at_least_where_its_work_can_use_all_cores(
     phases: list[Phase], cores: int
 ) -> None:
-    # Rows are in the order of lost core time: it is what is gained at least, the bound what is gained at most.
+    # The likely gain lies between this and the bound: what is gained at least, and at most.
     phases = [dataclasses.replace(each, threads=max(each.threads, cores), late=0) for each in phases]
     played = play(phases, cores)
     for cause in {phase.cause for phase in phases} - {

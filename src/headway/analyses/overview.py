@@ -102,9 +102,9 @@ def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
     figures |= {f"used_{kind}_ns": ns for kind, ns in account.used_ns.items()}
     figures |= {"stolen_ns": account.stolen_ns, "other_processes_ns": account.other_processes_ns}
     whole = (*_others(account), Finding("cores", sentence(account), {**figures, "lost_ns": account.lost_ns}))
-    if not account.lost or account.lost[0].share < LEAST_LOST:
+    first = next((loss for loss in account.lost if loss.share >= LEAST_LOST), None)
+    if first is None:
         return whole
-    first = account.lost[0]
     figures = {"core_ns": first.core_ns, "share": first.share, "bound_speedup": first.bound_speedup}
     return *whole, Finding("lost_most", loss_sentence(first), figures)
 

@@ -4,8 +4,9 @@ Question   of cores x wall time, what was used (by the application, GC, JIT, VM,
            processes; and the rest, which nothing ran on: to what was each core lost, where, and what could it give?
 Method     a sweep over every state of every thread gives the idle cores of each instant to causes (why_sweep); what threads
            waited for comes from the agent's record of blocks (why_waits), names of places from stacks (why_places). Equal
-           losses are put together (why_rows), bounds of the speedup follow from how long each was there (why_bounds), phases
-           from change points in parallelism (why_phases). What a recording can't tell is merged and named so (why_coarse).
+           losses are put together (why_rows), bounds of the speedup follow from how long each was there (why_bounds), their
+           order from what would likely be gained (why_replay), phases from change points in parallelism (why_phases). What a
+           recording can't tell is merged and named so (why_coarse), what hangs on the time before an attach marked (why_doubts).
 Assumes    what these modules assume, each at its head. The cores are those that the program could use (why_cores).
 Wrong when records were lost: what was lost to causes meanwhile counts as unknown (HW484).
 """

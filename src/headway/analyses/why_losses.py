@@ -106,6 +106,8 @@ class Losses:
 
     def _ahead(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[int, int]:
         """Return by row how far the program would be ahead without it; of rows of waits, the largest."""
+        if not len(self.waits):
+            return {}
         vanishing = [
             number
             for number, row in enumerate(rows)
