@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 
 namespace headway::agent {
 
@@ -15,7 +16,18 @@ int allocate_space(int fd, uint64_t offset, uint64_t bytes) noexcept {
   return EINTR;
 }
 
-bool can_not_allocate_ahead(int error) noexcept { return error == EOPNOTSUPP || error == ENOSYS; }
+// A store into a page of a btrfs file whose disk is full is a SIGBUS, also where fallocate has succeeded: what is
+// written goes to a new place on the disk. Below an overlay btrfs is told by having no count of inodes (ovl_statfs
+// passes on all but the type).
+bool must_write_through(int fd, int error) noexcept {
+  constexpr uint64_t kBtrfs = 0x9123683E;
+  constexpr uint64_t kOverlay = 0x794C7630;
+  if (error == EOPNOTSUPP || error == ENOSYS) return true;
+  struct statfs found {};
+  if (fstatfs(fd, &found) != 0) return false;
+  const auto type = static_cast<uint64_t>(found.f_type);
+  return type == kBtrfs || (type == kOverlay && found.f_files == 0);
+}
 
 uint64_t file_size_limit() noexcept {
   constexpr uint64_t kPage = 4096;

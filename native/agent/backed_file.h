@@ -9,8 +9,10 @@ namespace headway::agent {
 // fallocate that rides out signals (profilers send SIGPROF a thousand times a second). 0, or an errno.
 int allocate_space(int fd, uint64_t offset, uint64_t bytes) noexcept;
 
-// True for what allocate_space says where a file system can't allocate ahead (9p, some FUSE and network ones).
-bool can_not_allocate_ahead(int error) noexcept;
+// True where a mapping is not safe although space was asked for, so that the file must be written by system calls:
+// where a file system can't allocate ahead (9p, some FUSE and network ones; `error` is what allocate_space said), or
+// where what it has allocated is no promise (btrfs: each store to a page may need new room).
+bool must_write_through(int fd, int error) noexcept;
 
 // What `ulimit -f` leaves: writing past it sends SIGXFSZ, which ends a process that does not expect it.
 uint64_t file_size_limit() noexcept;

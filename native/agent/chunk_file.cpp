@@ -42,7 +42,7 @@ bool ChunkFile::create(const std::string& directory, pid_t pid, bool no_map, uin
   map_bytes = std::min(map_bytes, file_size_limit());
   if (map_bytes < HW_HEADER_BYTES + kSegmentBytes || !open_file(directory, pid)) return false;
   const int error = allocate_space(fd_, 0, HW_HEADER_BYTES + kSegmentBytes);
-  through_ = no_map || can_not_allocate_ahead(error);
+  through_ = no_map || must_write_through(fd_, error);
   if ((error != 0 && !through_) || !map_file(map_bytes)) {
     discard();
     return false;
@@ -138,6 +138,7 @@ void* ChunkFile::begin(ThreadSlot& slot, uint32_t bytes) noexcept {
     slot.file_id = id_;
   }
   if (slot.offset == 0 || slot.used + bytes > kChunkBytes) {
+    if (slot.offset != 0) let_chunk_go(slot.offset);
     slot.offset = take_retired(bytes);
     if (slot.offset != 0) {
       slot.used = chunk_at(slot.offset)->used;
@@ -171,11 +172,11 @@ void ChunkFile::retire(ThreadSlot& slot) noexcept {
   const uint64_t offset = slot.offset;
   const bool ours = slot.file_id == id_ && offset != 0 && kChunkBytes - slot.used >= kWorthRetiring;
   slot.offset = 0;
-  if (!ours) return;
-  for (auto& place : retired_) {
+  for (size_t i = 0; ours && i < retired_.size(); ++i) {
     uint64_t none = 0;
-    if (place.compare_exchange_strong(none, offset, std::memory_order_acq_rel)) return;
+    if (retired_[i].compare_exchange_strong(none, offset, std::memory_order_acq_rel)) return;
   }
+  if (slot.file_id == id_ && offset != 0) let_chunk_go(offset);
 }
 
 uint64_t ChunkFile::take_retired(uint32_t bytes) noexcept {
@@ -183,8 +184,14 @@ uint64_t ChunkFile::take_retired(uint32_t bytes) noexcept {
     if (place.load(std::memory_order_relaxed) == 0) continue;
     const uint64_t offset = place.exchange(0, std::memory_order_acq_rel);
     if (offset != 0 && chunk_at(offset)->used + bytes <= kChunkBytes) return offset;
+    if (offset != 0) let_chunk_go(offset);
   }
   return 0;
+}
+
+// Without a mapping what has been written is in memory as well, and would stay there: up to the file's longest.
+void ChunkFile::let_chunk_go(uint64_t offset) const noexcept {
+  if (through_) madvise(base_ + offset, kChunkBytes, MADV_DONTNEED);
 }
 
 uint64_t ChunkFile::take_chunk() noexcept {
@@ -243,10 +250,16 @@ void ChunkFile::write_through(uint64_t offset, const void* data, size_t bytes) n
 
 void ChunkFile::count_lost() noexcept {
   const hw_u64 lost = std::atomic_ref<hw_u64>(header()->lost).fetch_add(1, std::memory_order_relaxed) + 1;
-  if (through_ && !released_.load(std::memory_order_relaxed) && same_file()) {
-    // Inside the header, which exists already: works on a full disk too, and may fail.
-    [[maybe_unused]] const ssize_t ignored = pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost));
+  if (through_ && !released_.load(std::memory_order_relaxed) && !lost_untold_.load(std::memory_order_relaxed)) {
+    tell_lost(lost);
   }
+}
+
+// Inside the header, which exists already: works on a full disk too, but for btrfs, which takes milliseconds to say no.
+// So it is not asked again until the end.
+void ChunkFile::tell_lost(hw_u64 lost) noexcept {
+  const bool told = same_file() && pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost)) == sizeof(lost);
+  if (!told) lost_untold_.store(true, std::memory_order_relaxed);
 }
 
 bool ChunkFile::used_past(uint64_t eighths) const noexcept {
@@ -267,6 +280,7 @@ void ChunkFile::release() noexcept {
   if (released_.exchange(true, std::memory_order_acq_rel)) return;
   while (extending_.exchange(true, std::memory_order_acquire)) sched_yield();  // extend() uses fd_
   if (through_) {
+    if (lost_untold_.load(std::memory_order_relaxed)) tell_lost(lost());
     // A thread may be on its way into pwrite: its descriptor must not become another file's. Point it at nothing.
     replace_by_zeros(const_cast<hw_spool_header*>(watch_), HW_HEADER_BYTES);
     const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -78,12 +78,14 @@ class ChunkFile {
   void write_header(pid_t pid) noexcept;
   void discard() noexcept;
   uint64_t take_retired(uint32_t bytes) noexcept;
+  void let_chunk_go(uint64_t offset) const noexcept;  // nobody writes there any more
   uint64_t take_chunk() noexcept;
   bool ensure_backed(uint64_t end) noexcept;
   bool extend() noexcept;
   bool same_file() const noexcept;
   void write_through(uint64_t offset, const void* data, size_t bytes) noexcept;
   void count_lost() noexcept;
+  void tell_lost(hw_u64 lost) noexcept;
   hw_spool_header* header() const noexcept { return reinterpret_cast<hw_spool_header*>(base_); }
   hw_agent_chunk* chunk_at(uint64_t offset) const noexcept { return reinterpret_cast<hw_agent_chunk*>(base_ + offset); }
 
@@ -101,6 +103,7 @@ class ChunkFile {
   std::atomic<uint64_t> limit_{0};          // chunks that end at or before this offset are backed
   std::atomic<bool> extending_{false};
   std::atomic<bool> full_{false};
+  std::atomic<bool> lost_untold_{false};  // the header refused the count of what was lost
   std::atomic<bool> released_{false};
   std::array<std::atomic<uint64_t>, kRetired> retired_{};
 };

@@ -92,7 +92,7 @@ bool LockTable::create(const std::string& path, pid_t pid, bool no_map, uint32_t
     dev_ = status.st_dev;
     ino_ = status.st_ino;
     const int error = allocate_space(fd_, 0, least);
-    through_ = no_map || can_not_allocate_ahead(error);
+    through_ = no_map || must_write_through(fd_, error);
     if ((error == 0 || through_) && map_file()) {
       limit_.store(through_ ? map_bytes_ : least, std::memory_order_release);
       write_header(pid);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -247,6 +248,42 @@ def test_a_full_disk_silences_the_agent_and_leaves_the_program_unharmed(
     recorded = sum(start.name.startswith("task-") for start in spool.starts)
     assert 1000 < recorded < 8000
     assert recorded + spool.lost >= 8000
+
+
+def fill_up(directory: Path) -> None:
+    """Write until there is no room, in ever smaller pieces: a file system may keep some for later."""
+    for size in (1 << 20, 1 << 16, 4096):
+        with contextlib.suppress(OSError), (directory / f"fill-{size}").open("wb", buffering=0) as out:
+            while True:
+                out.write(bytes(size))
+        os.sync()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mkfs.btrfs") is None, reason="mounts a btrfs")
+def test_a_full_btrfs_where_what_was_allocated_is_no_promise_leaves_the_program_unharmed(tmp_path: Path) -> None:
+    image, mounted = tmp_path / "image", tmp_path / "btrfs"
+    mounted.mkdir()
+    with image.open("wb") as out:
+        out.truncate(32 << 20)
+    subprocess.run(["mkfs.btrfs", "--quiet", "--mixed", image], check=True, capture_output=True)
+    if subprocess.run(["mount", "-o", "loop", image, mounted], capture_output=True).returncode != 0:
+        pytest.skip("this kernel mounts no btrfs")
+    try:
+        options = f"-agentpath:{agent()}={agent_options(mounted)}"
+        command = java_command(JAVAS["jdk17"], "ThreadPerTask", 2000, jvm=(options,))
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            wait_for(lambda: list(mounted.glob("agent-*.spool")))
+            program.send_signal(signal.SIGSTOP)  # the agent is loaded before anything else: little is written yet
+            try:
+                fill_up(mounted)
+            finally:
+                program.send_signal(signal.SIGCONT)
+            out_text, errors = program.communicate()
+        assert (program.returncode, errors) == (0, b"")
+        assert b'"tasks": 2000' in out_text
+    finally:
+        subprocess.run(["umount", "--lazy", mounted], check=True)
 
 
 def test_where_the_file_system_cannot_be_mapped_the_same_is_written(java: Path, tmp_path: Path) -> None:

@@ -236,6 +236,36 @@ void letting_go_of_the_file_while_threads_write_harms_nothing(bool no_map) {
   }
 }
 
+// Bytes of memory that this process has for itself.
+uint64_t own_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string key;
+  for (uint64_t kilobytes = 0; status >> key;) {
+    if (key == "RssAnon:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+void memory_does_not_grow_with_what_is_written_without_a_mapping() {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, true));
+  ThreadSlot slot;
+  constexpr uint32_t kBytes = 4000;  // a record to a chunk
+  constexpr uint64_t kRecords = 16'384;
+  const uint64_t before = own_memory();
+  CHECK(before > 0);
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    auto* record = static_cast<Counted*>(file.begin(slot, kBytes));
+    CHECK(record != nullptr);
+    *record = {{0, HW_THREAD_END, static_cast<hw_u16>(kBytes), slot.tid}, i};
+    file.commit(slot, kBytes);
+    if (i % 2 == 0) file.retire(slot);  // as when its thread ends
+  }
+  CHECK(std::filesystem::file_size(file.path()) > kRecords * kBytes);
+  CHECK(own_memory() < before + kRecords * kBytes / 4);
+}
+
 void a_descriptor_that_was_given_to_another_file_is_left_alone() {
   const Scratch scratch;
   ChunkFile file;
@@ -275,5 +305,6 @@ int main() {
   a_missing_directory_leaves_nothing();
   a_taken_name_gets_a_number();
   an_interrupted_record_is_not_torn_by_a_nested_one();
+  memory_does_not_grow_with_what_is_written_without_a_mapping();
   a_descriptor_that_was_given_to_another_file_is_left_alone();
 }
