@@ -21,8 +21,8 @@ LITTLE_NS = 10_000
 DEBT_FREE = 999  # no thread has this number
 
 Op = tuple[Any, ...]
-# ("run", line, ns)  ("sleep", ns)  ("lock", name)  ("unlock", name)  ("park",)  ("park", limit_ns)  ("unpark", thread)
-# ("start", thread)  ("join", thread)  ("visit",)
+# ("run", line, ns)  ("sleep", ns)  ("sleep", ns, line)  ("lock", name)  ("unlock", name)  ("park",)  ("park", limit_ns)
+# ("unpark", thread)  ("start", thread)  ("join", thread)  ("visit",)
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,7 @@ class Machine:
             else:
                 thread.left_ns -= step
                 thread.sampled_ns += step
+        self._count_sleepers(step)
         self._wake_sleepers()
         for thread in list(self.on_core):
             self._after_running(thread)
@@ -173,6 +174,18 @@ class Machine:
         free = self.program.cores - len(self.on_core)
         for thread in payers:  # they take turns on what cores are left
             thread.run_delay_ns += step * max(len(payers) - free, 0) // len(payers)
+
+    def _count_sleepers(self, step: int) -> None:
+        """Whoever sleeps in the line hits; of those that sleep in it together, one: all would wake earlier at once."""
+        if self.virtual is None:
+            return
+        delay = round(step * self.virtual.speedup)
+        asleep = [thread for thread in self.started if thread.wakes_ns is not None and thread.why_asleep == "sleep"]
+        hits = [thread for thread in asleep if thread.ops[thread.at][2:] == (self.virtual.line,)]
+        for thread in hits[:1]:
+            self.ledger.hit_asleep(thread.number, delay, self.ledger.experiment())
+        for thread in hits[1:]:
+            self.ledger.excuse_hit(thread.number, delay, self.ledger.experiment())
 
     def _after_running(self, thread: _Thread) -> None:
         if thread.pays_asked_ns > 0 and thread.pay_ns == 0:
@@ -322,10 +335,12 @@ class Machine:
         else:
             thread.left_ns = ns
 
-    def _op_sleep(self, thread: _Thread, ns: int) -> None:
+    def _op_sleep(self, thread: _Thread, ns: int, line: str = "") -> None:
         if thread.left_ns == -2:
             self._next(thread)
             return
+        if self.real is not None and self.real[0] == line:
+            ns = round(ns * (1 - self.real[1]))
         self.on_core.remove(thread)
         thread.left_ns = -2
         thread.wakes_ns, thread.why_asleep = self.now_ns + ns, "sleep"

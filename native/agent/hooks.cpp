@@ -100,8 +100,8 @@ jboolean JNICALL hook_park_begins(JNIEnv*, jclass, jint alias, jboolean is_timed
   return causal::park_begins(alias, is_timed == JNI_TRUE) ? JNI_TRUE : JNI_FALSE;
 }
 
-void JNICALL hook_park_ends(JNIEnv* jni, jclass, jint alias, jboolean is_timed) {
-  causal::park_ends(jni, alias, is_timed == JNI_TRUE);
+void JNICALL hook_park_ends(JNIEnv*, jclass, jint alias, jboolean is_timed) {
+  causal::park_ends(alias, is_timed == JNI_TRUE);
 }
 
 void JNICALL hook_unparks(JNIEnv*, jclass, jint target) { causal::waking(static_cast<uint32_t>(target)); }

@@ -39,6 +39,9 @@ class CausalLedger {
   bool hit_asleep(uint32_t thread, int64_t delay_ns, uint32_t experiment) {
     return ledger_.hit_asleep(account(thread), delay_ns, experiment);
   }
+  void excuse_hit(uint32_t thread, int64_t ns, uint32_t experiment) {
+    ledger_.excuse_hit(account(thread), ns, experiment);
+  }
   void excuse_all(int64_t delay_ns) { ledger_.excuse_all(delay_ns); }
   void pay(uint32_t thread, int64_t ns, uint32_t experiment) { ledger_.pay(account(thread), ns, experiment); }
   void excuse(uint32_t thread, int64_t wall_ns, int64_t cpu_ns, int64_t run_delay_ns, bool burns) {
@@ -109,6 +112,7 @@ void bind_causal(nb::module_& m) {
       .def("owed_ns", &CausalLedger::owed_ns)
       .def("hit", &CausalLedger::hit)
       .def("hit_asleep", &CausalLedger::hit_asleep)
+      .def("excuse_hit", &CausalLedger::excuse_hit)
       .def("excuse_all", &CausalLedger::excuse_all)
       .def("pay", &CausalLedger::pay)
       .def("excuse", &CausalLedger::excuse, nb::arg("thread"), nb::arg("wall_ns"), nb::arg("cpu_ns"),

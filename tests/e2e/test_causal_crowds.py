@@ -18,6 +18,7 @@ from asked_program import PROGRAMS, AskedProgram, line_of
 from headway.record.jvm_options import agent_options
 from workloads import JAVAS, agent
 
+MOST_LENT = 0.3  # of a brief wait: what it runs before it has given the lock back, and when it has it again
 ACCOUNTS = 1 << 15
 PROBES = 256
 """As in native/agent/causal/ledger.h: places of accounts, and at how many of them a thread looks."""
@@ -113,3 +114,15 @@ def test_who_parks_with_a_lock_hits_and_who_gives_it_back_does_not(java: Path, c
     # A thread may lose its core in the lock, before and after it parks; that is in the program's time, and not in the wait's.
     assert 0.8 * held_ns <= experiment["hits_ns"] <= 1.05 * held_ns
     assert held_ns >= 6 * 150_000_000
+
+
+def test_cpu_time_of_a_wait_that_gives_the_lock_back_is_not_in_its_section(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    spec = f"target:{quote('lock=Sleepers.Held', safe='')};speedup:0;scope:Sleepers"
+    with started(java, classes, tmp_path, spec, "Sleepers", 0) as program:
+        lent_ns = int(program.ask("brief 600").split()[1])
+        kept_ns = int(program.ask("keep 300").split()[1])
+        program.end()
+    (experiment,) = notes_of(tmp_path, "experiment")
+    assert 0.8 * kept_ns <= experiment["hits_ns"] <= 1.05 * kept_ns + MOST_LENT * lent_ns

@@ -3,9 +3,6 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.Scanner;
 import java.util.TreeMap;
@@ -20,8 +17,8 @@ import java.util.function.Supplier;
  * input asks for one round and is answered by three times in nanoseconds: how long the line ran, how long the thread in question
  * was held up itself, and how late it was woken. "woken KIND": it waits for the thread in the line. "waker KIND": it waits for a
  * third one, which slept meanwhile. "timed KIND": it waits for time. "begins": a third one, which slept meanwhile, starts
- * it. "runs" and "beside": a thread works while another one runs the line, or another line: for how long, how much CPU time went
- * into none of its work, for how long it was held up after that, and for how long it had no core. "end".
+ * it. "settles KIND": it slept while the line ran, and then waits for a third one. "pays": it works while the line runs, and
+ * some time longer. "end".
  */
 public final class Rules {
     private static final long LINE_NS = 30_000_000; // CPU time
@@ -235,7 +232,6 @@ public final class Rules {
         volatile long lineNs;
         volatile long heldUpNs;
         volatile long wakingNs;
-        volatile long withoutCoreNs;
         volatile long wentOnNs;
 
         Round round() {
@@ -246,7 +242,7 @@ public final class Rules {
             long beginNs = CLOCKS.getCurrentThreadCpuTime();
             long ranNs;
             do {
-                line();
+                line(); // calls
                 ranNs = CLOCKS.getCurrentThreadCpuTime() - beginNs;
             } while (ranNs < LINE_NS);
             lineNs = ranNs;
@@ -262,7 +258,7 @@ public final class Rules {
     /** Who wakes a thread pays first: so this takes as long as the calling thread owes. */
     static long payNs() {
         long beginNs = System.nanoTime();
-        LockSupport.unpark(BYSTANDER);
+        LockSupport.unpark(BYSTANDER); // pays
         return System.nanoTime() - beginNs;
     }
 
@@ -391,51 +387,45 @@ public final class Rules {
         sink = x;
     }
 
-    static final int MOST_UNITS = 1 << 16;
-    static final int LONG_UNIT = 3; // times the typical one: it paid meanwhile
+    static final int UNITS_AFTER = 100; // more than a dozen samples
 
-    static long withoutCoreNs() throws IOException {
-        return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).split(" ")[1]);
-    }
-
-    /** Each unit of the worker's work takes the same, but for those in the middle of which it pays. */
-    static String worksWhile(Action runner) throws Exception {
+    /** A thread that runs nothing at which it could pay, but at its samples, while another one is in the line and for a while after. */
+    static Round pays() throws InterruptedException {
         Stage stage = new Stage();
+        Thread runner = daemon(stage::runLine);
         Thread worker = daemon(() -> {
-            long[] units = new long[MOST_UNITS];
-            int count = 0;
             payNs();
-            Thread running = daemon(runner);
-            running.start();
-            long beginNs = CLOCKS.getCurrentThreadCpuTime();
-            long withoutCoreNs = withoutCoreNs();
-            long startedNs = System.nanoTime();
-            while (running.isAlive() && count < MOST_UNITS) {
+            runner.start();
+            while (runner.isAlive()) {
                 otherLine();
-                long endNs = CLOCKS.getCurrentThreadCpuTime();
-                units[count++] = endNs - beginNs;
-                beginNs = endNs;
             }
-            stage.lineNs = System.nanoTime() - startedNs;
-            stage.withoutCoreNs = withoutCoreNs() - withoutCoreNs;
-            stage.wentOnNs = payNs();
-            long[] sorted = Arrays.copyOf(units, count);
-            Arrays.sort(sorted);
-            long typicalNs = sorted[count / 2];
-            for (long unit : sorted) {
-                stage.heldUpNs += unit > LONG_UNIT * typicalNs ? unit - typicalNs : 0;
+            for (int i = 0; i < UNITS_AFTER; i++) {
+                otherLine();
             }
+            stage.heldUpNs = payNs();
         });
         worker.start();
         worker.join();
-        return stage.round() + " " + stage.withoutCoreNs;
+        return stage.round();
     }
 
-    static void runOther() {
-        long beginNs = CLOCKS.getCurrentThreadCpuTime();
-        while (CLOCKS.getCurrentThreadCpuTime() - beginNs < LINE_NS) {
-            otherLine();
-        }
+    /** It slept while the line ran, and then waits for a thread. */
+    static Round settles(Wait wait) throws InterruptedException {
+        Stage stage = new Stage();
+        Thread runner = daemon(stage::runLine);
+        wait.waiter = daemon(() -> {
+            payNs();
+            runner.start();
+            sleepUntilItRan(stage);
+            wait.await();
+            stage.heldUpNs = payNs();
+        });
+        wait.waker = daemon(() -> wait.wake(() -> untilBegun(wait)));
+        wait.waker.start();
+        wait.waiter.start();
+        wait.waker.join();
+        wait.waiter.join();
+        return stage.round();
     }
 
     static Object round(String request, Scanner in) throws Exception {
@@ -444,8 +434,8 @@ public final class Rules {
             case "waker" -> woken(WAITS.get(in.next()).get(), true);
             case "timed" -> timed(timedWait(in.next()));
             case "begins" -> begins();
-            case "runs" -> worksWhile(() -> new Stage().runLine());
-            case "beside" -> worksWhile(Rules::runOther);
+            case "pays" -> pays();
+            case "settles" -> settles(WAITS.get(in.next()).get());
             default -> throw new IllegalArgumentException(request);
         };
     }

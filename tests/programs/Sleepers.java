@@ -1,3 +1,5 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Scanner;
@@ -11,11 +13,15 @@ import java.util.concurrent.locks.ReentrantLock;
  * Threads that sleep in one line beside one that works on request. Argument: how many. Each line of standard input is answered by
  * one: "work N" makes N visits, "wait MS" waits so long for nobody, "crowd N" starts threads that stay until "disperse", "skip N"
  * makes threads that are never started, "hold MS" parks so long with a lock and says for how many nanoseconds it was, "lend MS"
- * waits so long twice, having given that lock back, "end".
+ * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
+ * took, "keep MS" computes so long with the lock and says how much CPU time that took, "collect N" collects garbage so often while
+ * threads compute, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
     private static final Held HELD = new Held();
+    private static final ThreadMXBean CLOCKS = ManagementFactory.getThreadMXBean();
+    private static final int MANY = 10_000;
     private static volatile double sink;
 
     private Sleepers() {}
@@ -85,6 +91,59 @@ public final class Sleepers {
         }
     }
 
+    static long brief(long millis) throws InterruptedException {
+        long cpuNs = 0;
+        HELD.lock();
+        try {
+            while (cpuNs < TimeUnit.MILLISECONDS.toNanos(millis)) {
+                long beginNs = CLOCKS.getCurrentThreadCpuTime();
+                for (int i = 0; i < MANY; i++) {
+                    HELD.condition.awaitNanos(1); // too little to park for
+                }
+                cpuNs += CLOCKS.getCurrentThreadCpuTime() - beginNs;
+            }
+        } finally {
+            HELD.unlock();
+        }
+        return cpuNs;
+    }
+
+    static long keep(long millis) {
+        long cpuNs = 0;
+        HELD.lock();
+        try {
+            while (cpuNs < TimeUnit.MILLISECONDS.toNanos(millis)) {
+                long beginNs = CLOCKS.getCurrentThreadCpuTime();
+                work(1);
+                cpuNs += CLOCKS.getCurrentThreadCpuTime() - beginNs;
+            }
+        } finally {
+            HELD.unlock();
+        }
+        return cpuNs;
+    }
+
+    static void collect(int times) throws InterruptedException {
+        List<Thread> busy = new ArrayList<>();
+        for (int i = 0; i < 4 * Runtime.getRuntime().availableProcessors(); i++) {
+            Thread thread = new Thread(() -> {
+                while (!Thread.currentThread().isInterrupted()) {
+                    work(1);
+                }
+            });
+            thread.start();
+            busy.add(thread);
+        }
+        for (int i = 0; i < times; i++) {
+            Thread.sleep(50);
+            System.gc();
+        }
+        busy.forEach(Thread::interrupt);
+        for (Thread thread : busy) {
+            thread.join();
+        }
+    }
+
     static void stay(CountDownLatch there, CountDownLatch end) {
         there.countDown();
         try {
@@ -130,6 +189,9 @@ public final class Sleepers {
                 }
                 case "hold" -> word += " " + hold(in.nextInt());
                 case "lend" -> giveBack(in.nextInt());
+                case "brief" -> word += " " + brief(in.nextInt());
+                case "keep" -> word += " " + keep(in.nextInt());
+                case "collect" -> collect(in.nextInt());
                 default -> throw new IllegalArgumentException(word);
             }
             System.out.println(word);

@@ -205,6 +205,18 @@ def test_time_without_a_core_while_paying_is_paid_and_not_excused_a_second_time(
     assert (abs(virtually - really) <= (bound if is_followed else 3 * bound)) == is_followed
 
 
+@pytest.mark.parametrize("speedup", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("sleepers", [1, 2, 3])
+def test_a_line_that_threads_sleep_in_at_once_gains_what_it_really_would_where_there_are_cores_for_all(
+    sleepers: int, speedup: float
+) -> None:
+    bodies: list[list[Op]] = [[("sleep", 40 * MS, "x"), ("run", "y", 20 * MS)] * 4 for _ in range(sleepers)]
+    program = fork([*bodies, [("run", "x", 30 * MS), ("run", "z", 20 * MS)] * 3], cores=sleepers + 1)
+    really = run_really(program, "x", speedup).effective_ns
+    virtually = run_virtually(program, Virtual("x", speedup)).effective_ns
+    assert abs(virtually - really) <= bound_ns(program, "x", speedup)
+
+
 # --- the ledger by itself ---
 
 
@@ -300,6 +312,20 @@ def test_where_payers_burn_their_cores_the_wait_for_one_excuses_its_share_of_wha
     ledger.hit_asleep(2, 20 * MS, ledger.experiment())
     ledger.excuse(1, 40 * MS, 20 * MS, 20 * MS, burns=True)
     assert ledger.owed_ns(1) == 10 * MS
+
+
+def test_who_slept_together_with_another_is_excused_of_what_runners_added_as_if_nobody_had_slept() -> None:
+    owed = []
+    for together in (False, True):
+        ledger = ledger_of(1, 2, 3, cores=1)
+        ledger.look(1, 0, 0, 0)
+        if together:
+            ledger.hit_asleep(2, 20 * MS, ledger.experiment())
+            ledger.excuse_hit(1, 20 * MS, ledger.experiment())
+        ledger.hit(3, 10 * MS, ledger.experiment())
+        ledger.excuse(1, 60 * MS, 10 * MS, 20 * MS)
+        owed.append(ledger.owed_ns(1))
+    assert 0 < owed[0] == owed[1] < 10 * MS
 
 
 def test_a_wait_excused_of_what_sleepers_added_leaves_runners_hits_to_the_wait_for_a_core() -> None:

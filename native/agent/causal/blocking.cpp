@@ -161,12 +161,12 @@ void begin(Account& account, bool is_timed) {
 }
 
 // A wait that ended by its time: it is what a faster program would have less of, and its thread owes what accrued.
-void end(JNIEnv* jni, Account& account, WaitEnding ending) {
+void end(Account& account, WaitEnding ending) {
   const int64_t from_ns = here.timed_from_ns;
   if (ledger().wait_ends(account, ending, time_if_delayed())) return;
   if (from_ns != 0 && is_on()) {
     const int64_t waited_ns = now_ns() - from_ns;
-    if (waited_ns >= kTimedWaitNs) timed_wait_ended(jni, account, waited_ns);
+    if (waited_ns >= kTimedWaitNs) timed_wait_ended(account, waited_ns);
   }
   settle(account);
 }
@@ -242,7 +242,7 @@ void wait_begins(JNIEnv* jni, jthread thread, bool is_timed) noexcept {
 void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept {
   Account* const account = account_here();
   if (account == nullptr || !is_waiting(*account) || !stays(jni, thread)) return;
-  end(jni, *account, ending == Ending::kWoken ? WaitEnding::kWoken : WaitEnding::kTimedOut);
+  end(*account, ending == Ending::kWoken ? WaitEnding::kWoken : WaitEnding::kTimedOut);
 }
 
 bool park_begins(jint alias, bool is_timed) noexcept {
@@ -257,11 +257,11 @@ bool park_begins(jint alias, bool is_timed) noexcept {
   return true;
 }
 
-void park_ends(JNIEnv* jni, jint alias, bool is_timed) noexcept {
+void park_ends(jint alias, bool is_timed) noexcept {
   Account* const account = account_here();
   if (account == nullptr) return;
   if (!is_timed) here.timed_from_ns = 0;
-  end(jni, *account, WaitEnding::kAsMarked);
+  end(*account, WaitEnding::kAsMarked);
   if (alias != 0) pinned[static_cast<uint32_t>(alias) % pinned.size()].store(0, std::memory_order_release);
 }
 

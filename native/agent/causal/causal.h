@@ -18,10 +18,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headway::agent::causal {
 
 struct Account;  // of one platform thread of the program: ledger.h
+struct Place;    // options.h
 
 // --- on and off (experiments.cpp) -----------------------------------------------------------------------------------
 // True from begin_causal until the recording ends.
@@ -89,7 +91,7 @@ void stop_sampling() noexcept;
 void arm_timer(Account& account, uint32_t tid) noexcept;
 void disarm_timer(Account& account) noexcept;
 // On the thread itself, when a wait of more than a millisecond ended by its time: a blocked sample of its whole length.
-void timed_wait_ended(JNIEnv* jni, Account& account, int64_t waited_ns) noexcept;
+void timed_wait_ended(Account& account, int64_t waited_ns) noexcept;
 // What sampling asks of the ledger, all [signal]:
 // After each sample, on the thread itself: pays, or puts it off where the thread must not be held up now.
 void settle_sample(Account& account, bool may_pay) noexcept;
@@ -120,13 +122,15 @@ struct LineFacts {
   int32_t line = -1;
   uint32_t method_id = 0;
 };
-uint32_t line_limit() noexcept;                                                       // one past the greatest id
-bool line_facts(uint32_t line, LineFacts& facts) noexcept;                            // not in a signal handler
-uint32_t find_line(std::string_view class_name, int32_t line) noexcept;               // 0: no such class so far
-uint32_t find_method(std::string_view class_name, std::string_view method) noexcept;  // by lines.h; 0 likewise
+uint32_t line_limit() noexcept;                             // one past the greatest id
+bool line_facts(uint32_t line, LineFacts& facts) noexcept;  // not in a signal handler
+// What a place means, in the classes that are there so far; the class of that very name first.
+std::vector<uint32_t> find_lines(const Place& place) noexcept;
+std::vector<uint32_t> find_methods(const Place& place) noexcept;  // by lines.h
 // [signal] The method that is being made faster with all that it calls; kSectionsTarget (lock_target.h): the critical
 // sections; 0: none of both (experiments.cpp).
 uint32_t target_method() noexcept;
+bool is_target_method(uint32_t method) noexcept;  // [signal] that one, or another one that was meant as well
 // A class came: a run that is one experiment may have waited for it. Any thread, not in a signal handler.
 void find_target() noexcept;
 

@@ -43,10 +43,11 @@ struct alignas(256) Account {
   int64_t looked_owed;  // what it owed then
   int64_t waited_ns;    // in waits that were excused since
   int64_t wait_from_ns;
-  int64_t looked_asleep;            // what sleepers' hits, not its own, had added then
-  int64_t wait_asleep;              // and when its wait began
-  std::atomic<int64_t> own_asleep;  // what its own hits added while it slept; by the agent's thread as well
-  Clocks recent;                    // not moments but times: how it spent the last 20 ms or so, up to the last look
+  int64_t looked_asleep;  // what sleepers' hits, not its own, had added then
+  int64_t wait_asleep;    // and when its wait began
+  std::atomic<int64_t>
+      own_asleep;  // what its own sleep added, or would have but for others'; by the agent's thread too
+  Clocks recent;   // not moments but times: how it spent the last 20 ms or so, up to the last look
 
   // --- what it has paid, for weights and for the notes; written by the thread alone ---
   std::atomic<int64_t> spun_ns;       // CPU time spent on paying (not the program's: samples leave it out)
@@ -99,11 +100,9 @@ class Ledger {
   bool hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
   // The same by a thread that sleeps in its line. It holds no core: who waits for one is not excused of this.
   bool hit_asleep(Account& account, int64_t delay_ns, uint32_t experiment) noexcept;
-  // It was in the line too while another thread's hit was: it would have been faster at the same time, and owes
-  // nothing.
-  void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept {
-    if (experiment_.load() == experiment) add_paid(account, ns);
-  }
+  // It slept in the line too while another thread's hit_asleep() did: it would have been faster at the same time, and
+  // owes nothing.
+  void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept;
   // All threads would have gone on earlier by that (a pause of the collector): nobody owes it.
   void excuse_all(int64_t delay_ns) noexcept { shared_.fetch_add(delay_ns, std::memory_order_relaxed); }
   // Whether anybody can owe anything: while not, times need not be taken.

@@ -64,6 +64,7 @@ constexpr char kInlined[] = "<inlined>";  // the method of lines that were only 
 struct Lines {
   std::mutex mutex;  // guards all but what handlers read; never held across a call into the JVM
   std::map<std::string, KnownClass*, std::less<>> classes;
+  std::multimap<std::string, const KnownClass*, std::less<>> by_dotted_name;  // "com.acme.Outer.Inner"
   uint32_t last_method = 0;
   MethodTable<KnownMethod> methods;
   std::atomic<uint32_t> next_line{kFirstLine};
@@ -144,9 +145,19 @@ KnownLine* line_of(KnownClass& owner, const KnownName* method, int32_t number) {
   return known;
 }
 
+// Whether a '$' parts a nested class from the one around it, or is part of a name, only that name's class knows.
+std::string with_dots(std::string_view name) {
+  std::string dots(name);
+  std::ranges::replace(dots, '$', '.');
+  return dots;
+}
+
 KnownClass& class_of(Lines& all, const std::string& name, std::string_view file) {
   KnownClass*& known = all.classes[name];
-  if (known == nullptr) known = new KnownClass{name, std::string(file), false, {}, {}};
+  if (known == nullptr) {
+    known = new KnownClass{name, std::string(file), false, {}, {}};
+    all.by_dotted_name.emplace(with_dots(name), known);
+  }
   return *known;
 }
 
@@ -184,6 +195,21 @@ void add_method(Lines& all, KnownClass& owner, const SourceMap& map, const Metho
   if (all.methods.put(reinterpret_cast<uintptr_t>(facts.id), method)) return;
   delete method;
   delete[] copy;
+}
+
+// Those that a progress point at the same place would be in.
+std::vector<const KnownClass*> classes_meant(const Lines& all, const Place& place) {
+  std::vector<const KnownClass*> found;
+  const std::string asked = with_dots(place.class_name);
+  for (auto at = all.by_dotted_name.lower_bound(asked); at != all.by_dotted_name.end(); ++at) {
+    if (!at->first.starts_with(asked)) break;
+    if (may_be_in(place, at->second->name)) found.push_back(at->second);
+  }
+  if (!names_source_file(place)) return found;
+  for (const auto& [name, known] : all.classes) {
+    if (is_source_of(place, name, known->file)) found.push_back(known);
+  }
+  return found;
 }
 
 // Classes that the JVM or a library makes at run time and that stand between a line and its lambda, or a proxy and what
@@ -274,22 +300,27 @@ bool line_facts(uint32_t line, LineFacts& facts) noexcept {
   return true;
 }
 
-uint32_t find_line(std::string_view class_name, int32_t line) noexcept {
+std::vector<uint32_t> find_lines(const Place& place) noexcept {
   Lines& all = lines();
   const std::lock_guard<std::mutex> guard(all.mutex);
-  const auto owner = all.classes.find(class_name);
-  if (owner == all.classes.end()) return 0;
-  const auto found = owner->second->lines.find(line);
-  return found == owner->second->lines.end() || line <= 0 ? 0 : id_of(all, *found->second);
+  std::vector<uint32_t> found;
+  for (const KnownClass* owner : classes_meant(all, place)) {
+    const auto line = owner->lines.find(place.line);
+    if (place.line > 0 && line != owner->lines.end()) found.push_back(id_of(all, *line->second));
+  }
+  std::erase(found, kNoLine);
+  return found;
 }
 
-uint32_t find_method(std::string_view class_name, std::string_view method) noexcept {
+std::vector<uint32_t> find_methods(const Place& place) noexcept {
   Lines& all = lines();
   const std::lock_guard<std::mutex> guard(all.mutex);
-  const auto owner = all.classes.find(class_name);
-  if (owner == all.classes.end()) return 0;
-  const auto found = owner->second->methods.find(method);
-  return found == owner->second->methods.end() ? 0 : found->second->id;
+  std::vector<uint32_t> found;
+  for (const KnownClass* owner : classes_meant(all, place)) {
+    const auto method = owner->methods.find(place.method);
+    if (method != owner->methods.end()) found.push_back(method->second->id);
+  }
+  return found;
 }
 
 }  // namespace headway::agent::causal

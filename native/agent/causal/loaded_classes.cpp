@@ -83,6 +83,10 @@ void retransform(std::vector<jclass>& types) {
   }
 }
 
+void note_loaded_waits(JNIEnv* jni) {
+  if (causal_spec().target.kind == TargetKind::kLock) for_each_loaded(jni, note_waits);
+}
+
 void resolve_loaded_sections(JNIEnv* jni) {
   if (!has_unresolved_sections()) return;
   for_each_loaded(jni, [](jclass type, const std::string& name) {

@@ -55,5 +55,7 @@ void retransform_loaded(JNIEnv* jni, Wants wants) {
 
 // Sections of classes that were loaded before, or have been retransformed since.
 void resolve_loaded_sections(JNIEnv* jni);
+// Object.wait and the like, which are there before anything is recorded.
+void note_loaded_waits(JNIEnv* jni);
 
 }  // namespace headway::agent::causal

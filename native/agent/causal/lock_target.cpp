@@ -38,6 +38,7 @@ struct Sections {
   std::map<std::string, ClassSections, std::less<>> classes;
   std::vector<std::string> others;  // sections that were not meant
   MethodTable<HeldIn> methods;
+  MethodTable<bool> waits;  // methods that give a lock back
   std::atomic<uint32_t> recording{0};
   std::atomic<uint32_t> unresolved{0};
   std::atomic<bool> is_any{false};
@@ -51,6 +52,8 @@ Sections& sections() {
 // What handlers reach it by: the function above may be about to make it.
 std::atomic<Sections*> published{nullptr};
 
+constexpr bool kIsWait = true;
+
 bool is_wanted() { return causal_spec().target.kind == TargetKind::kLock; }
 
 // "com.acme.Store:42 (java.lang.Object)".
@@ -63,6 +66,11 @@ std::string described(const std::string& class_name, const LockingMethod& method
 void count_unresolved(Sections& self) {
   const auto is_open = [](const auto& each) { return !each.second.is_resolved; };
   self.unresolved.store(static_cast<uint32_t>(std::ranges::count_if(self.classes, is_open)));
+}
+
+bool may_wait(std::string_view internal_name) {
+  return internal_name == "java/lang/Object" || (internal_name.starts_with("java/util/concurrent/locks/Abstract") &&
+                                                 internal_name.ends_with("$ConditionObject"));
 }
 
 std::string method_key(jmethodID method) {
@@ -138,8 +146,23 @@ bool is_unresolved(std::string_view internal_name) noexcept {
   return known != self.classes.end() && !known->second.is_resolved;
 }
 
+void note_waits(jclass type, std::string_view internal_name) noexcept {
+  if (!is_wanted() || !may_wait(internal_name)) return;
+  jint count = 0;
+  jmethodID* methods = nullptr;
+  if (agent().jvmti->GetClassMethods(type, &count, &methods) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    const std::string key = method_key(methods[i]);
+    if (!key.starts_with("wait") && !key.starts_with("await")) continue;
+    const std::lock_guard guard(sections().mutex);
+    sections().waits.put(reinterpret_cast<uintptr_t>(methods[i]), &kIsWait);
+  }
+  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+}
+
 void resolve_sections(jclass type, std::string_view internal_name) noexcept {
   if (!is_wanted()) return;
+  note_waits(type, internal_name);
   Sections& self = sections();
   {
     const std::lock_guard guard(self.mutex);
@@ -195,6 +218,11 @@ bool is_in_section(jmethodID method, jint bci) noexcept {
     if (stretch.from <= bci && bci < stretch.to) return true;
   }
   return false;
+}
+
+bool gives_lock_back(jmethodID method) noexcept {
+  Sections* const self = published.load(std::memory_order_acquire);
+  return self != nullptr && method != nullptr && self->waits.find(reinterpret_cast<uintptr_t>(method)) != nullptr;
 }
 
 }  // namespace headway::agent::causal

@@ -28,7 +28,13 @@ bool is_unresolved(std::string_view internal_name) noexcept;
 bool knows_sections() noexcept;
 // Says so by problem() when none is found for some seconds, or until the end (`at_once`). On the experiments' thread.
 void look_after_sections(bool at_once) noexcept;
+// A class is there that may have methods which give a lock back while they wait: Object, and Java's own conditions.
+// Live phase.
+void note_waits(jclass type, std::string_view internal_name) noexcept;
 // [signal]
 bool is_in_section(jmethodID method, jint bci) noexcept;
+// [signal] Object.wait or Condition.await: who calls it in a section is not in it meanwhile. Which lock is given back
+// is not known; so it is taken to be the one that was asked for.
+bool gives_lock_back(jmethodID method) noexcept;
 
 }  // namespace headway::agent::causal

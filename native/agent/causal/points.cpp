@@ -247,6 +247,7 @@ bool arm_points(JNIEnv* jni) noexcept {
   arming_points = true;
   retransform_loaded(jni, wants_loaded);
   arming_points = false;
+  note_loaded_waits(jni);
   resolve_loaded_sections(jni);
   return true;
 }

@@ -93,6 +93,10 @@ void keep_cost_low(Sampled& thread, int64_t cost_ns) {
   if (period_ns > now_ns + now_ns / 4 || period_ns < now_ns - now_ns / 4) change_period(thread.timer, period_ns);
 }
 
+// A thread that pays at a hook stands in the hook's line, running or asleep, and no line takes that time. What it ran
+// before is counted with its next sample, as it is where no sample comes in between.
+bool is_paying(const Sampled& thread) { return thread.account->is_settling.load(std::memory_order_relaxed); }
+
 void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
   const int64_t spun = spun_ns(*thread.account);
   const int64_t weight_ns = cpu_ns - thread.counted_cpu_ns - (spun - thread.counted_spun_ns);
@@ -144,7 +148,9 @@ void on_signal(int, siginfo_t* info, void* ucontext) {
   if (self != nullptr && self->is_on.load(std::memory_order_acquire)) {
     if (Sampled* const thread = find_sampled(this_tid()); thread != nullptr && !thread->is_inside.exchange(true)) {
       const int64_t cpu_ns = thread_cpu_ns();
-      if (info->si_code == SI_TKILL) {
+      if (is_paying(*thread)) {
+        // No sample.
+      } else if (info->si_code == SI_TKILL) {
         sample_sleeping(*self, *thread, ucontext, cpu_ns);
       } else {
         sample_running(*self, *thread, ucontext, cpu_ns);
@@ -212,35 +218,12 @@ ptrdiff_t find_jni_offset(JNIEnv* jni) {
   return reinterpret_cast<const char*>(jni) - reinterpret_cast<const char*>(eetop);
 }
 
-// Object.wait and Condition.await give a lock back while they wait.
-bool gives_back(JNIEnv* jni, jmethodID method) {
-  jvmtiEnv* const jvmti = agent().jvmti;
-  jclass type = nullptr;
-  char* signature = nullptr;
-  char* name = nullptr;
-  bool does = false;
-  if (jvmti->GetMethodDeclaringClass(method, &type) == JVMTI_ERROR_NONE &&
-      jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE &&
-      jvmti->GetMethodName(method, &name, nullptr, nullptr) == JVMTI_ERROR_NONE) {
-    const std::string_view class_name = signature;
-    const std::string_view method_name = name;
-    does = (class_name == "Ljava/lang/Object;" && method_name.starts_with("wait")) ||
-           (class_name.ends_with("$ConditionObject;") && method_name.starts_with("await"));
-  }
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
-  if (type != nullptr) jni->DeleteLocalRef(type);
-  return does;
-}
-
-// Of a wait with a time limit, at frame `at`. In a critical section only if the lock is kept meanwhile: which one a
-// condition gives back is not known, so then it is taken to be that.
-bool is_target(JNIEnv* jni, uint32_t target, const jvmtiFrameInfo* frames, jint at) {
+// Of a wait with a time limit, at frame `at`. In a critical section only if the lock is kept meanwhile.
+bool is_target(uint32_t target, const jvmtiFrameInfo* frames, jint at) {
   if (target == 0) return false;
-  if (target != kSectionsTarget) return method_of(frames[at].method) == target;
+  if (target != kSectionsTarget) return is_target_method(method_of(frames[at].method));
   if (!is_in_section(frames[at].method, static_cast<jint>(frames[at].location))) return false;
-  return std::none_of(frames, frames + at,
-                      [jni](const jvmtiFrameInfo& frame) { return gives_back(jni, frame.method); });
+  return std::none_of(frames, frames + at, [](const jvmtiFrameInfo& frame) { return gives_lock_back(frame.method); });
 }
 
 void refuse(std::string_view what, std::string_view reason) {
@@ -309,7 +292,7 @@ void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
 }
 
-void timed_wait_ended(JNIEnv* jni, Account& account, int64_t waited_ns) noexcept {
+void timed_wait_ended(Account& account, int64_t waited_ns) noexcept {
   Sampling& self = sampling();
   if (!self.is_on.load(std::memory_order_acquire)) return;
   Sample sample{};
@@ -329,7 +312,7 @@ void timed_wait_ended(JNIEnv* jni, Account& account, int64_t waited_ns) noexcept
         sample.line = place.line;
         sample.method = place.method;
       }
-      if (is_target(jni, target, frames.data(), i)) sample.in_target_method = true;
+      if (is_target(target, frames.data(), i)) sample.in_target_method = true;
     }
     const bool is_enough = sample.method != 0 && (target == 0 || sample.in_target_method);
     if (is_enough || count < depth) break;

@@ -117,7 +117,8 @@ bool look_at(Sampled& thread, void* context) {
   if (elapsed_ns < look.interval_ns) return true;
   look.seen_ns = tick.now_ns;
   const int state = agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed));
-  if (state == HotSpot::kInJava || is_waiting(*thread.account)) {
+  const bool is_paying = thread.account->is_settling.load(std::memory_order_relaxed);
+  if (state == HotSpot::kInJava || is_waiting(*thread.account) || is_paying) {
     look.same_sleep = false;
     look.turns = -1;
     look.interval_ns = kTickNs;

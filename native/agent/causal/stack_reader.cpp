@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/causal.h"
 #include "agent/causal/lock_target.h"
 #include "agent/hotspot.h"
 #include "agent/old_glibc.h"
@@ -155,7 +156,7 @@ CallFrame* maybe_astray(CallFrame* frames) {
 }
 
 bool is_target(const CallFrame& frame, uint32_t target) {
-  return target == kSectionsTarget ? is_in_section(frame.method, frame.bci) : method_of(frame.method) == target;
+  return target == kSectionsTarget ? is_in_section(frame.method, frame.bci) : is_target_method(method_of(frame.method));
 }
 
 // True when there is no need to look deeper.
@@ -163,8 +164,9 @@ bool look_for_scope(const CallTrace& trace, jint from, uint32_t target, StackPla
   for (jint i = from; i < trace.count; ++i) {
     const CallFrame& frame = trace.frames[i];
     if (place.frame.method == 0) place.frame = place_of(frame.method, frame.bci);
-    if (target != 0 && is_target(frame, target)) place.in_target = true;
-    if (place.frame.method != 0 && (target == 0 || place.in_target)) return true;
+    if (target == kSectionsTarget && gives_lock_back(frame.method)) place.is_lent = true;
+    if (target != 0 && !place.is_lent && is_target(frame, target)) place.in_target = true;
+    if (place.frame.method != 0 && (target == 0 || place.in_target || place.is_lent)) return true;
   }
   return false;
 }
@@ -197,6 +199,7 @@ bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, u
   place.is_read = true;
   place.is_native = trace.frames[0].bci == kNativeMethod;
   place.frame = {};
+  place.is_lent = false;
   return !look_for_scope(trace, 0, target, place) && trace.count >= depth;
 }
 

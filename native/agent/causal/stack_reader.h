@@ -34,6 +34,7 @@ struct StackPlace {
   bool is_read = false;
   bool is_native = false;  // its innermost method is: it calls the system, or is about to
   bool in_target = false;  // `target` is among its frames
+  bool is_lent = false;    // looking for sections: what it holds it may have given back, to wait
   int refused = 0;         // AsyncGetCallTrace's code, positive
 };
 // [signal]

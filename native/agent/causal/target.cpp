@@ -1,9 +1,13 @@
 // Which samples and pauses are hits, and what they make all others owe.
 #include "agent/causal/target.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "agent/agent.h"
 #include "agent/causal/causal.h"
 #include "agent/causal/ledger.h"
+#include "agent/causal/lines.h"
 #include "agent/causal/lock_target.h"
 #include "agent/causal/tally.h"
 
@@ -19,10 +23,24 @@ void count_hit(int64_t weight_ns, int64_t own_ns) {
   target.counts.all_hits_ns.fetch_add(own_ns, std::memory_order_relaxed);
 }
 
+bool is_among_others(uint32_t id) {
+  return std::ranges::any_of(
+      target.others, [id](const std::atomic<uint32_t>& other) { return other.load(std::memory_order_relaxed) == id; });
+}
+
+// Returns the first.
+uint32_t ask_for(const std::vector<uint32_t>& ids) {
+  for (size_t i = 0; i < target.others.size(); ++i) {
+    target.others[i].store(i + 1 < ids.size() ? ids[i + 1] : 0, std::memory_order_relaxed);
+  }
+  return ids.empty() ? 0 : ids.front();
+}
+
 bool is_hit(const Active& active, const Sample& sample) {
   if (active.is(TargetKind::kMethod) || active.is(TargetKind::kLock)) return sample.in_target_method;
   const bool is_line = active.is(TargetKind::kNone) || active.is(TargetKind::kLine);
-  return is_line && active.line == sample.line && active.line != 0;
+  if (!is_line || active.line == 0 || sample.line == kNoLine) return false;
+  return active.line == sample.line || (active.is(TargetKind::kLine) && is_among_others(sample.line));
 }
 
 // What of a sample lies in the experiment, and what of that makes it shorter.
@@ -53,9 +71,9 @@ uint32_t asked_target() {
       target.method = kSectionsTarget;
       return knows_sections() ? kLockTarget : 0;
     case TargetKind::kLine:
-      return find_line(asked.place.class_name, asked.place.line);
+      return ask_for(find_lines(asked.place));
     case TargetKind::kMethod:
-      target.method = find_method(asked.place.class_name, asked.place.method);
+      target.method = ask_for(find_methods(asked.place));
       return target.method != 0 ? kMethodTarget : 0;
     case TargetKind::kCollections:
       return kCollectionsTarget;
@@ -64,6 +82,10 @@ uint32_t asked_target() {
 }
 
 uint32_t target_method() noexcept { return target.method.load(std::memory_order_relaxed); }
+
+bool is_target_method(uint32_t method) noexcept {
+  return method != 0 && (method == target_method() || is_among_others(method));
+}
 
 void find_target() noexcept {
   if (!target.is_whole_run.load(std::memory_order_relaxed)) return;

@@ -1,6 +1,7 @@
 // What is being made faster now, and what of it has been seen since the experiment began.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -41,6 +42,8 @@ struct Counts {
 struct ActiveTarget {
   std::atomic<Active> active{};
   std::atomic<uint32_t> method{0};  // see target_method()
+  // Lines or methods that were asked for by the same name as the first: of nested classes, of companions.
+  std::array<std::atomic<uint32_t>, 8> others{};
   std::atomic<bool> is_whole_run{false};
   Counts counts;
   std::atomic<int64_t> began_ns{0};  // the experiment
