@@ -111,7 +111,7 @@ def test_a_number_of_threads_that_failed_is_left_out_and_told(sweep: Path) -> No
     write_sweep(dataclasses.replace(read, runs=runs))
     said = answer(sweep)
     assert [row["threads"] for row in said["threads"]] == [1, 4]
-    assert "2 threads" in next(notice["message"] for notice in said["warnings"] if notice["id"] == "HW471")
+    assert "--threads 2:" in next(notice["message"] for notice in said["warnings"] if notice["id"] == "HW471")
 
 
 @pytest.mark.parametrize("program", ["sequential", "parallel"])
