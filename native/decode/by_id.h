@@ -15,8 +15,11 @@ class ById {
  public:
   // The value of an id, made when it is not there yet. Valid until the next call.
   T& at(uint32_t id) {
+    ++asked_;
     if (id < direct_.size()) return direct_[id];
-    if (id > 2 * direct_.size() + kFirst) return far_[id];
+    // By how often there was something to keep, not by the ids: else a few records with ids that double could ask for
+    // all the memory there is.
+    if (id > 4 * asked_ + kFirst) return far_[id];
     direct_.resize(std::max<size_t>(id + size_t{1}, direct_.size() + direct_.size() / 2 + kFirst));
     std::erase_if(far_, [&](auto& each) {
       if (each.first >= direct_.size()) return false;
@@ -40,6 +43,7 @@ class ById {
  private:
   static constexpr size_t kFirst = 256;
   std::vector<T> direct_;
+  uint64_t asked_ = 0;
   std::unordered_map<uint32_t, T> far_;  // ids far beyond those seen so far
 };
 
