@@ -186,12 +186,13 @@ bool Reader::event_at(uint64_t offset, uint64_t* bytes, int64_t* type) {
 
 bool Reader::load(uint64_t constants, uint64_t metadata) {
   const uint64_t start = chunk_->info->offset;
-  const uint64_t inside = chunk_->end - start;
   std::vector<uint64_t> checkpoints;
-  bool scanned = false;
+  uint64_t last = 0;
+  bool scanned = chunk_->info->is_cut;
+  if (scanned) scan(&last, &checkpoints);
+  const uint64_t inside = chunk_->end - start;
   if (metadata >= inside || !load_metadata(start + metadata)) {
-    uint64_t last = 0;
-    scan(&last, &checkpoints);
+    if (!scanned) scan(&last, &checkpoints);
     scanned = true;
     if (last == 0 || !load_metadata(last)) {
       problem(start, "a chunk without a description of its events: nothing of it can be read");
@@ -204,8 +205,7 @@ bool Reader::load(uint64_t constants, uint64_t metadata) {
   chunk_->meanings = std::make_unique<Meanings>(chunk_->constants.get(), &universe_);
   if (constants < inside && load_constants(start + constants)) return true;
   if (!chunk_->info->is_cut) problem(start + std::min(constants, inside), "constants that can't be read whole");
-  uint64_t ignored = 0;
-  if (!scanned) scan(&ignored, &checkpoints);
+  if (!scanned) scan(&last, &checkpoints);
   // What is left of them, the newest first, as the chain goes.
   int64_t previous = 0;
   for (auto at = checkpoints.rbegin(); at != checkpoints.rend(); ++at) add_checkpoint(*at, chunk_->end, &previous);
@@ -257,14 +257,20 @@ bool Reader::add_checkpoint(uint64_t offset, uint64_t end, int64_t* previous) {
   return false;
 }
 
-// Finds them by going from event to event: the header of a chunk that was never finished does not know.
+// Finds them by going from event to event: the header of a chunk that was never finished does not know. Nor does it
+// know where the chunk ends, which is where the next begins: what that one says of types and constants is not this
+// one's.
 void Reader::scan(uint64_t* metadata, std::vector<uint64_t>* checkpoints) {
   uint64_t bytes = 0;
   int64_t type = -1;
-  for (uint64_t at = position_; event_at(at, &bytes, &type) && bytes > 0; at += bytes) {
+  uint64_t at = position_;
+  const bool is_cut = chunk_->info->is_cut;
+  for (; event_at(at, &bytes, &type) && bytes > 0; at += bytes) {
+    if (is_cut && begins_chunk(file_.view(at, kEventHead))) break;
     if (type == kMetadataEvent) *metadata = at;
     if (type == kCheckpointEvent) checkpoints->push_back(at);
   }
+  if (is_cut) find_magic(at, &chunk_->end);
 }
 
 // --- events --------------------------------------------------------------------------------------------------------

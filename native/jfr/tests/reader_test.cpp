@@ -117,6 +117,21 @@ void a_chunk_that_was_never_finished_is_read_to_its_end() {
   CHECK_EQUAL(found.rows, 13U);
 }
 
+void a_chunk_that_was_never_finished_is_read_by_its_own_types() {
+  TestChunk first = usual_chunk();
+  first.size = first.metadata_at = first.checkpoint_at = 1;
+  TestChunk second;  // its events are at hand for who goes on over its header as if that were an event of 70 bytes
+  second.metadata = varints(2, 99) + metadata({{2, "java.lang.String", {}}, {50, "test.Event", {{"text", 2}}}});
+  second.metadata_at = 70;
+  second.checkpoint = checkpoint(0, {});
+  second.events = event(50, text_bytes("second"));
+  const Found found = found_in(first.bytes() + second.bytes());
+  CHECK_EQUAL(found.problems, 1U);  // it was never finished
+  CHECK_EQUAL(found.rows, 11U);
+  CHECK(has_text(found, "a.B"));
+  CHECK(has_text(found, "second"));
+}
+
 void hostile_lengths_end_in_a_problem() {
   TestChunk chunk = usual_chunk();
   const std::string good = chunk.events;
@@ -172,6 +187,7 @@ int main() {
   a_newer_version_is_refused_by_its_number();
   a_cut_off_file_gives_what_is_left();
   a_chunk_that_was_never_finished_is_read_to_its_end();
+  a_chunk_that_was_never_finished_is_read_by_its_own_types();
   hostile_lengths_end_in_a_problem();
   types_without_end_or_without_bytes_are_left_out();
   bytes_between_chunks_are_passed_over();
