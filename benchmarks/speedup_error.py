@@ -53,7 +53,7 @@ LISTS, ARRAYS = "sequential-lists 1", "sequential-arrays 1"
 class Case:
     """A program with the words that make it sequential and parallel, its size, and what is parallel in it.
 
-    Runs of half a second: many short ones tell more than few long ones, as one run differs from the next however long it is.
+    Runs of one or two seconds: the same minutes spent on shorter ones give wider intervals.
     """
 
     program: str
@@ -64,18 +64,18 @@ class Case:
 
 
 CASES = {
-    "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "1 6 300000 1", ONE),
-    "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "2 8 400000 1", ONE),
-    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "1 10 600000 1", TWO),
-    "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "2 5 200000 2", TWO),
-    "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "4 2 400000 2", TWO),
-    "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "80 32 60", MOLECULES),
-    "memory-bound": Case("md.MolecularDynamics", "sequential 1", "memory-bound {threads}", "80 32 60", MOLECULES),
-    "unbalanced": Case("md.MolecularDynamics", "sequential 1", "unbalanced {threads}", "80 32 60", MOLECULES),
-    "spinning barrier": Case("raytracer.RayTracer", "sequential 1", "spinning {threads}", "80 160 40", FRAMES),
-    "CyclicBarrier": Case("raytracer.RayTracer", "sequential 1", "cyclic {threads}", "80 160 40", FRAMES),
-    "half sequential": Case("KnownLimit", "sequential 0", "sequential {threads}", "0.5 14 25000 6", KNOWN),
-    "locked": Case("KnownLimit", "lock 0", "lock {threads}", "0.9 14 25000 6", KNOWN),
+    "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "2 6 300000 1", ONE),
+    "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "3 8 400000 1", ONE),
+    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 14 600000 1", TWO),
+    "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "4 5 200000 3", TWO),
+    "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "6 2 400000 2", TWO),
+    "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "200 32 60", MOLECULES),
+    "memory-bound": Case("md.MolecularDynamics", "sequential 1", "memory-bound {threads}", "200 32 60", MOLECULES),
+    "unbalanced": Case("md.MolecularDynamics", "sequential 1", "unbalanced {threads}", "200 32 60", MOLECULES),
+    "spinning barrier": Case("raytracer.RayTracer", "sequential 1", "spinning {threads}", "160 160 40", FRAMES),
+    "CyclicBarrier": Case("raytracer.RayTracer", "sequential 1", "cyclic {threads}", "160 160 40", FRAMES),
+    "half sequential": Case("KnownLimit", "sequential 0", "sequential {threads}", "0.5 24 25000 6", KNOWN),
+    "locked": Case("KnownLimit", "lock 0", "lock {threads}", "0.9 24 25000 6", KNOWN),
 }
 
 
