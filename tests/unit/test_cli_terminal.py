@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,23 @@ def test_it_fits_80_columns_and_holds_nothing_that_a_terminal_obeys(tmp_path: Pa
     assert max(map(len, text.splitlines())) <= 80
     assert all(char.isprintable() or char == "\n" for char in text)
     assert "[red]evil" in text
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_on_a_narrow_terminal_names_are_shortened_and_figures_are_whole(tmp_path: Path, width: int) -> None:
+    named = replace(THREADS[0], name="a-thread-with-a-name")
+    synthetic.write(tmp_path / "a.headway", [named, *THREADS[1:]], 1000)
+    pages = []
+    for columns in (80, width):
+        console = make_console(io.StringIO())
+        console.width = columns
+        render_overview(open_recording(tmp_path / "a.headway"), console)
+        pages.append([line.rstrip() for line in console.file.getvalue().splitlines()])  # type: ignore[attr-defined]
+    figures = re.compile(r" *(app|gc|jit|[0-9]+) +[0-9.]+ [num]?s ")
+    wide, narrow = ([re.sub("#.* ", "", line).split() for line in page if figures.match(line)] for page in pages)
+    assert len(wide) > 5
+    assert narrow == wide
+    assert any(line.startswith("a-thread-\N{HORIZONTAL ELLIPSIS} ") for line in pages[1])
 
 
 def test_without_scheduling_records_it_says_so_and_shows_the_threads(tmp_path: Path) -> None:

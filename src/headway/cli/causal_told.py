@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,7 +133,9 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
         table.add_row(*map(Text, cells))
     console.print(table)
     if len(found) > SHOWN_SUGGESTIONS:
-        console.print(f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {path} --json", soft_wrap=True)
+        console.print(
+            f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {shlex.quote(str(path))} --json", soft_wrap=True
+        )
     best = found[0].variation
     if best is None:
         console.print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ def announce(directory: Path) -> None:
     length = f"{manifest.window.dur_ns / 1e9:.1f} s" if manifest.window else "of unknown length"
     if manifest.is_causal:
         tell(f"headway: recorded {directory} (causal)")
-        tell(f"  next: headway causal {directory}")
+        tell(f"  next: headway causal {shlex.quote(str(directory))}")
         return
     switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
     tell(f"headway: recorded {directory} ({length}{switches}, mode {manifest.mode})")
-    tell(f"  next: headway why {directory}")
+    tell(f"  next: headway why {shlex.quote(str(directory))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,11 +46,12 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     plan = make_plan(
         output or default_output(words, Path.cwd()), words, None, options, locks_by_default=LOCKS_BY_DEFAULT
     )
-    if _page(plan.output).exists() and not plan.force:
-        raise HeadwayError("HW500", path=_page(plan.output))  # now, not when the program has run for an hour
 
     from headway.record.listener import Listener
     from headway.record.session import record
+    from headway.report.output import free_place
+
+    free_place(_page(plan.output), overwrite=plan.force)  # now, not when the program has run for an hour
 
     def complete(directory: Path) -> None:
         if plan.repeat == 1:
@@ -105,7 +107,7 @@ def show(directory: Path, overwrite: bool = False) -> None:
     tell()
     if ended:
         tell(f"headway: {ended}")
-    tell(f"headway: recording {directory}   (all causes and phases: headway why {directory})")
+    tell(f"headway: recording {directory}   (all causes and phases: headway why {shlex.quote(str(directory))})")
     if page is not None:
         tell(f"headway: report    {page}")
 

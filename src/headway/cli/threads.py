@@ -57,7 +57,7 @@ def command(recording_path: Path, show_all: bool, as_json: bool) -> None:
     console = terminal.make_console()
     shown = found.rows if show_all else found.rows[:TOP]
     count = len(found.rows)
-    console.print(tables.threads_table(shown, f"{count} thread{'s' if count != 1 else ''}"))
+    terminal.print_table(console, tables.threads_table(shown, f"{count} thread{'s' if count != 1 else ''}"))
     if len(shown) < len(found.rows):
         console.print(f"{len(found.rows) - len(shown)} more that ran less: --all")
     terminal.print_notices(console, found.notices)

@@ -48,7 +48,8 @@ def _print(result: Walltime) -> None:
     runs = f", mean of {result.runs} runs" if result.runs > 1 else ""
     cores = f"{result.recorded_cores} core{'s' if result.recorded_cores != 1 else ''}"
     console.print(f"{duration(result.measured_ns)} measured on {cores}{runs}")
-    console.print(f"by the model no number of cores takes it below {duration(result.critical_ns)}")
+    if result.critical_ns > 0:
+        console.print(f"by the model no number of cores takes it below {duration(result.critical_ns)}")
     terminal.print_table(console, tables.walltime_table(result))
     terminal.print_withheld(console, result.predictions)
     for interval in dict.fromkeys(each.interval for each in result.predictions if each.low_ns is not None):

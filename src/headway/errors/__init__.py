@@ -11,6 +11,7 @@ Ids are stable: never reuse or renumber one.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,8 @@ _ROWS = tuple(
 )
 MESSAGES: dict[str, Message] = {row.id: row for row in _ROWS}
 assert len(MESSAGES) == len(_ROWS), "a message id is used twice"
+_FILES = ("path", "directory")
+"""Facts that are names of files: in a remedy, which is a command, one is one word of a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Notice:
         Raises KeyError for an unknown id or a fact its templates need and `facts` lacks.
         """
         row = MESSAGES[message_id]
-        return cls(row.id, row.text.format(**facts), row.remedy.format(**facts))
+        words = {name: shlex.quote(str(facts[name])) for name in _FILES if name in facts}
+        return cls(row.id, row.text.format(**facts), row.remedy.format(**facts | words))
 
     def as_json(self) -> dict[str, str]:
         """Return the stable form {id, message, remedy}."""

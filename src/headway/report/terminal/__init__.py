@@ -11,6 +11,7 @@ from headway.errors import Notice
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from headway.store import Recording
 
@@ -70,10 +71,13 @@ def render_overview(recording: Recording, console: Console) -> None:
     print_notices(console, found.notices)
 
 
-def print_table(console: Console, table: object) -> None:
+def print_table(console: Console, table: Table) -> None:
     """Print a table with a line before it."""
+    from headway.report.terminal.fitted import fit
+
     console.print()
-    console.print(table)
+    fit(table, console)
+    console.print(table, crop=False)
 
 
 def print_line(console: Console, text: str, bullet: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -98,11 +99,13 @@ def _print_rest(result: Causal, console: Console, name: str, shown: int) -> None
     more = sum(1 for line in result.lines if line.curves) - shown
     console.print()
     if more > 0:
-        console.print(Text(f"{more} more: headway causal {printable(name)} --json"), soft_wrap=True)
+        console.print(Text(f"{more} more: headway causal {shlex.quote(printable(name))} --json"), soft_wrap=True)
     lasted = (
         f"{counted(result.experiments, 'experiment')} in {duration(result.recorded_ns)}, {counted(result.runs, 'run')}"
     )
-    console.print(Text(f"{lasted}. One line: headway causal {printable(name)} --line FILE:LINE"), soft_wrap=True)
+    console.print(
+        Text(f"{lasted}. One line: headway causal {shlex.quote(printable(name))} --line FILE:LINE"), soft_wrap=True
+    )
 
 
 # --- tables ------------------------------------------------------------------------------------------------------------

@@ -90,7 +90,8 @@ def verdict(result: Locks) -> list[str]:
 
 def _cost_text(row: Lock, wall_ns: int) -> str:
     waited = f"made threads wait for {duration(row.sums.thread_time_ns)} in all"
-    waited += f" ({row.sums.times_parked} waits, up to {row.sums.peak_parked} at once"
+    waits = "wait" if row.sums.times_parked == 1 else "waits"
+    waited += f" ({row.sums.times_parked} {waits}, up to {row.sums.peak_parked} at once"
     waited += f", {percent(min(1.0, row.sums.real_time_ns / wall_ns))} of the time)"
     if row.waiting != "lock contention":
         waited += f": {row.waiting}"
