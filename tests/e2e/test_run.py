@@ -75,9 +75,18 @@ def test_a_report_that_is_there_already_is_refused_before_the_program_runs_and_r
     assert "<html" in page.read_text()[:500]
 
 
-def test_a_report_that_cannot_be_written_is_told_and_the_exit_code_stays_the_programs(tmp_path: Path) -> None:
+def test_a_directory_in_the_reports_place_is_refused_before_the_program_runs_even_with_force(tmp_path: Path) -> None:
     (tmp_path / "x.html").mkdir()
-    result = headway("run", "-o", tmp_path / "x.headway", "--force", "--", "sh", "-c", "exit 7", cwd=tmp_path)
+    refused = headway("run", "-o", tmp_path / "x.headway", "--force", "--", "touch", tmp_path / "ran", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("HW501: ")
+    assert "it is a directory" in refused.stderr
+    assert os.listdir(tmp_path) == ["x.html"]
+
+
+def test_a_report_that_cannot_be_written_is_told_and_the_exit_code_stays_the_programs(tmp_path: Path) -> None:
+    words = ("sh", "-c", "mkdir x.html; exit 7")
+    result = headway("run", "-o", tmp_path / "x.headway", "--force", "--", *words, cwd=tmp_path)
     assert result.returncode == 7
     assert "HW501" in result.stderr
     assert "active on average" in result.stderr

@@ -14,6 +14,20 @@ from headway.errors import HeadwayError
 STDOUT = "-"
 
 
+def free_place(path: Path | str, *, overwrite: bool = False) -> Path:
+    """Return where a new file at `path` goes.
+
+    Raises HeadwayError HW500 when there is one and `overwrite` is not set, and HW501 when what is there is no file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        kind = "a directory" if target.is_dir() else "not an ordinary file"
+        raise HeadwayError("HW501", path=path, reason=f"it is {kind}")
+    if target.exists() and not overwrite:
+        raise HeadwayError("HW500", path=path)
+    return target
+
+
 @contextlib.contextmanager
 def new_file(path: Path | str, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
@@ -28,12 +42,7 @@ def new_file(path: Path | str, *, overwrite: bool = False) -> Iterator[IO[bytes]
         with open(os.dup(sys.stdout.fileno()), "wb") as out:  # a copy: writers may close what they get
             yield out
         return
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        kind = "a directory" if target.is_dir() else "not an ordinary file"
-        raise HeadwayError("HW501", path=path, reason=f"it is {kind}")
-    if target.exists() and not overwrite:
-        raise HeadwayError("HW500", path=path)
+    target = free_place(path, overwrite=overwrite)
     scratch = target.with_name(f".{target.name[:200]}.{os.getpid()}.new")
     try:
         with open(scratch, "xb") as out:
