@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.record.jfr.samples import STATES, SampleBatch
-from headway.record.jfr.staging import IN_MEMORY, Scratch, Staged, named, optional
+from headway.record.jfr.sorted_runs import SortedRuns
+from headway.record.jfr.staging import Scratch, named, optional
 from headway.record.jfr.threads import ThreadIds
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
@@ -15,7 +16,10 @@ from headway.store.writer import TableWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headway.record.jfr.staging import Columns
+    from headway.record.jfr.sorted_runs import Columns
+
+IN_MEMORY = 200_000_000
+"""Bytes of rows that are sorted in memory; runs of this size go to disk, which costs little."""
 
 
 class SampleTable:
@@ -23,7 +27,7 @@ class SampleTable:
 
     def __init__(self, scratch: Scratch, in_memory: int = IN_MEMORY) -> None:
         """Begin with no samples."""
-        self._staged = Staged("sample", "ns", scratch, in_memory)
+        self._staged = SortedRuns("ns", scratch.folder, in_memory)
         self._events: dict[str, int] = {}
 
     @property

@@ -1,7 +1,8 @@
 """Rows on their way from a file into a recording's tables, in order of time.
 
 Events come in the order in which threads' buffers were written. Rows are kept in memory and sorted there; beyond IN_MEMORY
-they wait in a database on disk beside the recording, which DuckDB sorts within a bounded memory.
+they wait on disk beside the recording: samples in `sorted_runs`, what is asked of with SQL in a database, which DuckDB sorts
+within a bounded memory.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from headway.record.jfr.sorted_runs import joined
 from headway.store.sql import literal
 
 if TYPE_CHECKING:
@@ -36,17 +38,17 @@ class Scratch:
 
     def __init__(self, directory: Path) -> None:
         """Make the folder, empty."""
-        self._folder = directory / ".staging"
-        self._folder.mkdir()
+        self.folder = directory / ".staging"
+        self.folder.mkdir()
 
     @cached_property
     def database(self) -> duckdb.DuckDBPyConnection:
         """The database, made when it is first asked for."""
         import duckdb
 
-        connection = duckdb.connect(str(self._folder / "rows.duckdb"))
+        connection = duckdb.connect(str(self.folder / "rows.duckdb"))
         connection.execute(f"SET memory_limit = '{MEMORY}'; SET preserve_insertion_order = false")
-        connection.execute(f"SET temp_directory = {literal(str(self._folder / 'spill'))}")
+        connection.execute(f"SET temp_directory = {literal(str(self.folder / 'spill'))}")
         return connection
 
     def __enter__(self) -> Scratch:
@@ -59,7 +61,7 @@ class Scratch:
         """Remove the database."""
         if "database" in self.__dict__:
             self.database.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Staged:
@@ -114,7 +116,7 @@ class Staged:
 
         if not self._parts:
             return {}, None
-        columns = _joined(self._parts)
+        columns = joined(self._parts)
         self._parts = [columns]
         if bool((np.diff(columns[self._by]) >= 0).all()):
             return columns, None
@@ -130,7 +132,7 @@ class Staged:
         import pyarrow as pa
 
         database = self._scratch.database
-        columns = _joined(self._parts)
+        columns = joined(self._parts)
         if not self._spilled:
             types = ", ".join(f"{name} {_TYPES[str(values.dtype)]}" for name, values in columns.items())
             database.execute(f"CREATE TABLE {self._name} ({types})")
@@ -139,17 +141,6 @@ class Staged:
         database.unregister("incoming")
         self._spilled = True
         self._parts, self._held_bytes = [], 0
-
-
-def _joined(parts: list[Columns]) -> Columns:
-    """Return the parts as one, and leave none: each column is held twice for a moment, not all of them."""
-    import numpy as np
-
-    if len(parts) == 1:
-        return parts.pop()
-    each = [dict(part) for part in parts]
-    parts.clear()
-    return {name: np.concatenate([part.pop(name) for part in each]) for name in list(each[0])}
 
 
 # --- columns of a table ----------------------------------------------------------------------------------------------
