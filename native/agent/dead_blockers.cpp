@@ -18,6 +18,7 @@ void LockRecords::look_after(JavaSide& java, LockThread& thread, uint64_t collec
   if (!ended_.load()) {
     const int64_t now_ns = monotonic_ns();
     const int64_t since_ns = now_ns - looked_ns_;
+    if (options_.park_threshold == 0) find_brief(thread);
     if ((since_ns >= rest_ns_ || table_.short_of_slots()) &&
         (collections != collections_seen_ || since_ns > kLookAnywayNs)) {
       const int64_t cpu_ns = thread_cpu_ns();
@@ -34,6 +35,35 @@ void LockRecords::look_after(JavaSide& java, LockThread& thread, uint64_t collec
     file_->let_pages_go();
   }
   looking_.store(false);
+}
+
+// Objects that a class has thousands of, each waited for once or twice, are recorded together from now on.
+void LockRecords::find_brief(LockThread& thread) noexcept {
+  for (uint32_t i = 0; i < kKnownClasses; ++i) {
+    KnownClass& known = known_classes_[i];
+    if (known.ref.load(std::memory_order_acquire) == 0 || known.rest.load(std::memory_order_relaxed) != 0) continue;
+    if (known.met.load(std::memory_order_relaxed) < judge_at_[i]) continue;
+    judge_at_[i] *= 2;
+    const Found rest = is_brief(known.index) ? rest_of(thread, known.index, HW_BK_PARK) : Found{};
+    if (rest.slot == 0 || table_.slot_now(rest.slot).class_index != known.index) continue;
+    known.rest.store(uint64_t{rest.blocker_id} << 32 | rest.slot, std::memory_order_relaxed);
+    const uint32_t count = briefs_.load(std::memory_order_relaxed);
+    brief_[count].store(static_cast<uint8_t>(i), std::memory_order_relaxed);
+    briefs_.store(count + 1, std::memory_order_release);
+  }
+}
+
+bool LockRecords::is_brief(uint32_t class_index) const noexcept {
+  uint32_t seen = 0;
+  uint32_t lasting = 0;
+  const uint32_t used = table_.slots();
+  for (uint32_t slot = 1; slot < used && !ended_.load(std::memory_order_relaxed); ++slot) {
+    const hw_lock_slot now = table_.slot_now(slot);
+    if (now.kind != HW_BK_PARK || now.class_index != class_index || now.identity_hash == 0) continue;
+    ++seen;
+    if (now.times_parked > kMostBriefParks) ++lasting;
+  }
+  return seen >= kLeastBrief / 2 && lasting <= seen / kOneInLasting;
 }
 
 void LockRecords::find_dead(JavaSide& java, LockThread& thread) noexcept {

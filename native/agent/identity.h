@@ -26,9 +26,12 @@ class Identity {
   // The slot of the object that `same(ref)` is true for; 0: it has none. `hint`: where it may well be.
   template <typename Same>
   uint32_t find(uint64_t key, uint32_t hint, const Same& same) const noexcept {
+    return is_hint(key, hint, same) ? hint : search(bucket(key).load(), key, same);
+  }
+  template <typename Same>
+  bool is_hint(uint64_t key, uint32_t hint, const Same& same) const noexcept {
     // An unpublished one may yet turn out to be the second slot of its object.
-    if (hint != 0 && hint < nodes_.usable() && nodes_[hint].published.load() && is(hint, key, same)) return hint;
-    return search(bucket(key).load(), key, same);
+    return hint != 0 && hint < nodes_.usable() && nodes_[hint].published.load() && is(hint, key, same);
   }
 
   // Room for what a slot needs here; before fill().
@@ -59,7 +62,7 @@ class Identity {
   uint32_t blocker_id(uint32_t slot) const noexcept { return nodes_[slot].blocker_id.load(std::memory_order_relaxed); }
 
   // --- one thread at a time: the one that looks for dead objects ---
-  Ref ref(uint32_t slot) const noexcept { return nodes_[slot].ref.load(std::memory_order_relaxed); }
+  Ref ref(uint32_t slot) const noexcept { return nodes_[slot].ref.load(std::memory_order_acquire); }
   // No thread finds the slot from now on; those that are inside a section may still use it and its reference.
   void retire(uint32_t slot) noexcept;
   Ref take_retired_ref(uint32_t slot) const noexcept { return std::exchange(nodes_[slot].retired_ref, 0); }

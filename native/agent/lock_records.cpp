@@ -66,6 +66,7 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
   path.replace(name, 7, "/locks-");
   if (!identity_.reserve(std::max(options.max_slots, 2U)) || !waits_.reserve(number) || !holds_.reserve()) return false;
   if (options.park_threshold > 0 && !early_.reserve()) return false;
+  judge_at_.fill(kLeastBrief);
   constexpr uint32_t kRests = HW_LOCK_CLASSES * kKinds;
   if (!rests_.reserve(kRests, kRests) || !rests_.make_room(kRests)) return false;
   if (!table_.create(path, pid, options.no_map, options.max_slots)) return false;
@@ -84,10 +85,11 @@ uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, u
 
 uint32_t LockRecords::class_of(JavaSide& java, Object object, char (&text)[kClassBytes],
                                std::string_view& name) noexcept {
-  for (const KnownClass& known : known_classes_) {
+  for (KnownClass& known : known_classes_) {
     const Identity::Ref ref = known.ref.load(std::memory_order_acquire);
     if (ref == 0) break;
     if (!java.is_of(ref, object)) continue;
+    known.met.fetch_add(1, std::memory_order_relaxed);
     name = table_.class_name_of(known.index);
     return known.index;
   }
@@ -105,16 +107,37 @@ uint32_t LockRecords::class_of(JavaSide& java, Object object, char (&text)[kClas
   return index;
 }
 
+// What has an owner is a lock, and always recorded by itself; so is what a thread waits for a third time, and all once
+// no single blocks are written, which alone tell the objects from each other. Looks first at the blocker that the
+// thread met last: its threads wait for it again and again.
+LockRecords::Found LockRecords::together(JavaSide& java, LockThread& thread, const Beginning& it,
+                                         uint64_t key) noexcept {
+  const uint32_t briefs = briefs_.load(std::memory_order_acquire);
+  if (briefs == 0 || it.kind != HW_BK_PARK || it.owner_java_id != 0 || (it.flags & HW_BL_ATTACHED) != 0) return {};
+  if (capped_.load(std::memory_order_relaxed)) return {};
+  if (identity_.is_hint(key, thread.last_slot, [&](Identity::Ref ref) { return java.same(ref, it.blocker); }))
+    return {};
+  for (uint32_t i = 0; i < briefs; ++i) {
+    const KnownClass& known = known_classes_[brief_[i].load(std::memory_order_relaxed)];
+    if (!java.is_of(known.ref.load(std::memory_order_relaxed), it.blocker)) continue;
+    if (thread.brief.count(key) >= kMostBriefParks) return {};
+    const uint64_t rest = known.rest.load(std::memory_order_relaxed);
+    return {static_cast<uint32_t>(rest), static_cast<uint32_t>(rest >> 32), 0, true};
+  }
+  return {};
+}
+
 LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
   if (it.blocker == nullptr) {
     if (!is_alone_open_.load(std::memory_order_relaxed)) {
       table_.set_kind(parks_alone_, HW_BK_PARK);
       is_alone_open_.store(true, std::memory_order_relaxed);
     }
-    return {parks_alone_, 0, 0};
+    return {parks_alone_, 0, 0, false};
   }
   const uint64_t key = Identity::key(it.hash, it.kind);
-  if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0};
+  if (const Found brief = together(java, thread, it, key); brief.slot != 0) return brief;
+  if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0, false};
   if (options_.park_threshold > 0 && !early_.reached(key, options_.park_threshold)) {
     table_.count_below_threshold();
     return {};
@@ -161,11 +184,11 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   if (given != slot) {  // another thread was first
     java.let_go(ref);
     table_.give_back(slot);
-    return {given, identity_.blocker_id(given), facts.first_stack_id};
+    return {given, identity_.blocker_id(given), facts.first_stack_id, false};
   }
   thread.blocks.seen(facts.blocker_id);
   write_blocker(thread, facts, class_name, name);
-  return {slot, facts.blocker_id, facts.first_stack_id};
+  return {slot, facts.blocker_id, facts.first_stack_id, false};
 }
 
 LockRecords::Found LockRecords::rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept {
@@ -187,7 +210,7 @@ LockRecords::Found LockRecords::rest_of(LockThread& thread, uint32_t class_index
       table_.give_back(slot);
     }
   }
-  return {static_cast<uint32_t>(seen), static_cast<uint32_t>(seen >> 32), 0};
+  return {static_cast<uint32_t>(seen), static_cast<uint32_t>(seen >> 32), 0, false};
 }
 
 // --- waits -----------------------------------------------------------------------------------------------------------
@@ -206,13 +229,17 @@ Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const
   wait.owner_java_id = it.owner_java_id;
   wait.kind = it.kind;
   wait.flags = static_cast<uint16_t>(it.flags);
+  if (found.is_together) {
+    wait.owner_java_id = it.hash;
+    wait.flags |= HW_BL_TOGETHER;
+  }
   if ((it.flags & HW_BL_ATTACHED) == 0) {  // else another thread tells of it
     wait.tid = tid_of(thread);
     if (found.first_stack_id != 0) {
       wait.stack_id = found.first_stack_id;
       wait.weight = 1;
     } else if (!capped_.load(std::memory_order_relaxed)) {
-      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id, stacks_);
+      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id, stacks_, new_stacks_);
       if (weight != 0) wait.stack_id = java.take_stack();
       if (wait.stack_id != 0) wait.weight = weight;
     }
@@ -249,7 +276,7 @@ void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, ui
   const Waits::Handle woken = waits_.wake(target, java_id, monotonic_ns(), over);
   if (over.kind != 0) close(thread, over, over.waking_ns, HW_BL_END_GUESSED);
   if (woken == 0 || capped_.load(std::memory_order_relaxed)) return;
-  if (thread.wakings.weight_of_next(target, stacks_) == 0) return;
+  if (thread.wakings.weight_of_next(target, stacks_, stacks_) == 0) return;
   if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken, stack_id);
 }
 

@@ -41,6 +41,25 @@ class JavaSide {
   virtual uint32_t monitor_owner(Identity::Ref ref) noexcept = 0;
 };
 
+// How often a thread waited for the objects of short-lived kind that it met last. A table that all threads share would
+// cost a cache miss for each new object, which is most of what such a wait costs.
+class RecentObjects {
+ public:
+  // Counts one more wait for the object; how many there were before, as far as is remembered, 3 at most.
+  uint32_t count(uint64_t key) noexcept {
+    uint64_t& place = seen_[key % seen_.size()];
+    if (place >> kCountBits != key) place = key << kCountBits;
+    const auto before = static_cast<uint32_t>(place & kMost);
+    if (before < kMost) ++place;
+    return before;
+  }
+
+ private:
+  static constexpr uint32_t kCountBits = 2;  // a key has 34
+  static constexpr uint32_t kMost = (1U << kCountBits) - 1;
+  std::array<uint64_t, 8> seen_{};
+};
+
 // What a thread brings along: thread-local.
 struct LockThread {
   ThreadSlot* place = nullptr;  // in the file
@@ -48,6 +67,7 @@ struct LockThread {
   bool inside = false;  // a call is under way: what a signal handler or callback on top of it does is not recorded
   StackRhythm blocks;
   StackRhythm wakings;
+  RecentObjects brief;
 };
 
 class LockRecords {
@@ -102,6 +122,7 @@ class LockRecords {
     uint32_t slot = 0;  // 0: not recorded
     uint32_t blocker_id = 0;
     uint32_t first_stack_id = 0;  // the slot is new: the stack that was taken for it
+    bool is_together = false;     // HW_BL_TOGETHER
   };
 
   Found blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
@@ -111,6 +132,15 @@ class LockRecords {
   Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
   // The number of an object's class in the table, and its name, for which there is room in `text`.
   uint32_t class_of(JavaSide& java, Object object, char (&text)[kClassBytes], std::string_view& name) noexcept;
+  // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.
+  struct KnownClass {
+    std::atomic<Identity::Ref> ref;
+    uint32_t index;
+    std::atomic<uint32_t> met;   // objects of it that got a slot of their own
+    std::atomic<uint64_t> rest;  // what rest_of() gave: further objects of it are recorded together; 0: not
+  };
+  // The row of all short-lived objects of a class, for one of them; slot 0: it has, or is to have, its own.
+  Found together(JavaSide& java, LockThread& thread, const Beginning& it, uint64_t key) noexcept;
   uint32_t known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept;
   void write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
                      std::string_view thread_name) noexcept;
@@ -120,6 +150,8 @@ class LockRecords {
   void write_open(JavaSide* java, LockThread& thread, int64_t now_ns) noexcept;
   bool wants_events(LockThread& thread) noexcept;
   void cap(LockThread& thread) noexcept;
+  void find_brief(LockThread& thread) noexcept;
+  bool is_brief(uint32_t class_index) const noexcept;
   void find_dead(JavaSide& java, LockThread& thread) noexcept;
   void free_retired(JavaSide& java, LockThread& thread) noexcept;
   void forget_some(LockThread& thread) noexcept;
@@ -128,12 +160,11 @@ class LockRecords {
   uint32_t take_first(SlotQueue& queue) noexcept;
 
   static constexpr uint32_t kKinds = 4;
-  // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.
-  struct KnownClass {
-    std::atomic<Identity::Ref> ref;
-    uint32_t index;
-  };
   static constexpr uint32_t kKnownClasses = 8;
+  // A class is judged by so many objects at least: are they waited for twice at most, but for one in so many?
+  static constexpr uint32_t kLeastBrief = 1024;
+  static constexpr uint32_t kMostBriefParks = 2;
+  static constexpr uint32_t kOneInLasting = 64;
 
   Waits waits_;
   Holds holds_;
@@ -146,25 +177,30 @@ class LockRecords {
   Arena<std::atomic<uint64_t>> rests_;  // by class and kind: the blocker of rest_of() and its slot
   std::array<KnownClass, kKnownClasses> known_classes_{};
   std::atomic<uint32_t> classes_met_{0};
+  std::array<std::atomic<uint8_t>, kKnownClasses> brief_{};  // places of such classes
+  std::atomic<uint32_t> briefs_{0};
   uint32_t parks_alone_ = 0;  // the slot of parks without a blocker, free to readers until there is one
   std::atomic<bool> is_alone_open_{false};
   std::atomic<uint32_t> next_blocker_{1};
   std::atomic<bool> ended_{false};
   std::atomic<bool> looking_{false};
   std::atomic<bool> capped_{false};
-  // A stack and a name take some microseconds: a thousand of each in a second are less than half a percent of a core.
+  // A stack takes some microseconds, ten on a busy server: two hundred and fifty in a second are less than half a
+  // percent of a core. New blockers, and a thread's first block on one, have more: servers have few that last.
   static constexpr int64_t kMostStacks = 4096;
-  static constexpr int64_t kStackEvery = 1'000'000;
+  static constexpr int64_t kStackEvery = 4'000'000;
+  static constexpr int64_t kNewStackEvery = 1'000'000;
   SharedAllowance stacks_{kMostStacks, kStackEvery};
-  SharedAllowance new_stacks_{kMostStacks, kStackEvery};
+  SharedAllowance new_stacks_{kMostStacks, kNewStackEvery};
 
   // Of the thread that looks after the dead.
   uint64_t collections_seen_ = 0;
   int64_t looked_ns_ = 0;
-  int64_t rest_ns_ = 0;  // from one look to the next
-  SlotQueue leaving_;    // retired; waiting for threads to leave the sections they were in
-  SlotQueue retired_;    // to wait in the next round
-  SlotQueue dead_;       // kept in the table until room is short
+  int64_t rest_ns_ = 0;                             // from one look to the next
+  std::array<uint32_t, kKnownClasses> judge_at_{};  // so many objects of a class, the next time
+  SlotQueue leaving_;                               // retired; waiting for threads to leave the sections they were in
+  SlotQueue retired_;                               // to wait in the next round
+  SlotQueue dead_;                                  // kept in the table until room is short
 };
 
 }  // namespace headway::agent

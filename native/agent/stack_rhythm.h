@@ -62,12 +62,12 @@ class Allowance {
 // Of one thread.
 class StackRhythm {
  public:
-  // The weight of the stack to take for this block; 0: none. `id`: what it blocks on.
-  uint32_t weight_of_next(uint32_t id, SharedAllowance& shared) noexcept {
+  // The weight of the stack to take for this block; 0: none. `id`: what it blocks on. `first`: for first blocks on it.
+  uint32_t weight_of_next(uint32_t id, SharedAllowance& shared, SharedAllowance& first) noexcept {
     if (is_first(id)) {
       constexpr uint32_t kLeaveForOthers = 8;
       const int64_t now_ns = monotonic_ns();
-      if (pace_ns_ == kMillisecond && allowed_.take(now_ns, kLeaveForOthers) && shared.take(now_ns)) return 1;
+      if (pace_ns_ == kMillisecond && allowed_.take(now_ns, kLeaveForOthers) && first.take(now_ns)) return 1;
     }
     ++since_;
     if (leave_out_ > 0) {

@@ -25,6 +25,10 @@ struct BlockerRow {
   int32_t folded_into = -1;  // the row whose slot holds its sums as well
   uint16_t kind = 0;
   bool has_slot = false;
+  bool is_once = false;  // waited for once, by its blocks: that one is all of its sums
+  bool is_mixed =
+      false;  // has a blocker of its own, but not for all of its blocks: some are of a rest (HW_BL_TOGETHER)
+  int64_t together = -1;  // place in LockRecords::together: a short-lived object without a blocker of its own
 };
 
 class LockBlockers {
@@ -41,11 +45,14 @@ class LockBlockers {
     const int32_t* found = by_file_[file].find(id);
     return found == nullptr ? -1 : *found - 1;
   }
+  // The row of a short-lived object by its place in LockRecords::together.
+  int32_t row_of_together(uint32_t file, int64_t place) const { return together_[file][static_cast<size_t>(place)]; }
   // The row of the monitor that a thread blocked in `row` must get or get back; -1: none that anybody contended for.
   int32_t monitor_of(int32_t row) const { return monitor_of_[static_cast<size_t>(row)]; }
 
   // Blocks and holds as they go into the tables, each kind in order of start.
-  void add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open);
+  // `rest`: the row whose slot has it in its sums, where that is another one (HW_BL_TOGETHER); else -1.
+  void add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open, int32_t rest = -1);
   void add_hold(int32_t row, int64_t dur_ns);
   // A hold the agent did not see, so that no slot has it in its sums.
   void add_waking_hold(int32_t row, int64_t dur_ns);
@@ -56,6 +63,11 @@ class LockBlockers {
   struct Open {  // blocks on one blocker that had not ended when the last one began
     std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> ends;
     int64_t busy_until = 0;
+    int64_t own_busy_until = 0;  // of a mixed row: without what a rest has in its sums
+  };
+  struct Moved {  // what a mixed row has from a rest; real time: in which nobody waited for it that its own sums tell
+                  // of
+    int64_t times = 0, thread_time_ns = 0, real_time_ns = 0;
   };
   struct Seen {  // by the agent's own records of blocks and holds
     int64_t waking_holds = 0, waking_hold_ns = 0;
@@ -63,16 +75,26 @@ class LockBlockers {
   };
 
   void number_file(uint32_t index, const LockFile& file, const JvmThreads& jvm, const std::vector<uint8_t>& own);
-  static bool is_own(const BlockerRow& row, const LockFile& file, const JvmThreads& jvm,
+  void number_together(uint32_t index, const LockFile& file, const JvmThreads& jvm, const std::vector<uint8_t>& own,
+                       size_t first_row);
+  static bool is_own(const BlockerRow& row, const BlockerUsers* users, const JvmThreads& jvm,
                      const std::vector<uint8_t>& own);
+  void take_from_rest(int32_t rest, int64_t start_ns, int64_t dur_ns, bool is_open);
+  void take_folded();
+  void finish_row(size_t row, const JvmThreads& jvm);
   void fill(BlockerRow* row, const LockFile& file, const hw_lock_slot* slot);
   void find_monitors();
 
   std::vector<BlockerRow> rows_;
   std::vector<Seen> seen_;
   std::vector<ById<int32_t>> by_file_;  // row + 1 by id
+  // By file and place in LockRecords::together: first the id of the object's blocker, where it has one, then its row.
+  std::vector<std::vector<uint32_t>> own_id_;
+  std::vector<std::vector<int32_t>> together_;
   std::vector<int32_t> monitor_of_;
   std::unordered_map<int32_t, Open> open_;
+  std::unordered_map<int32_t, Moved> moved_;
+  std::unordered_map<int32_t, int64_t> rest_busy_until_;  // of what was taken from a rest
   TextPool texts_;
 };
 

@@ -17,6 +17,15 @@ std::string_view text_in(const hw_record* record, size_t offset, size_t bytes) {
   return {reinterpret_cast<const char*>(record) + offset, std::min(bytes, size - offset)};
 }
 
+// Names an object of those that are recorded together.
+uint64_t object_of(const hw_block& block) { return uint64_t{block.blocker_id} << 32 | block.owner_java_id; }
+
+void use(BlockerUsers* by, const hw_block& block) {
+  by->several = by->several || (by->kind != 0 && by->java_id != block.java_id);
+  by->java_id = block.java_id;
+  by->kind = block.kind;
+}
+
 }  // namespace
 
 void LockRecords::take(const hw_record* record, uint64_t offset) {
@@ -89,10 +98,28 @@ void LockRecords::on_block(const hw_record* record, uint64_t offset) {
   if (!read_as(record, &block) || block.start_ns < 0 || block.start_ns > record->ts_ns || offset > kFarthest) return;
   if (block.kind < HW_BK_PARK || block.kind > HW_BK_WAIT) return;
   blocks.emplace_back(block.start_ns, offset);
-  BlockerUsers& by = users.at(block.blocker_id);
-  by.several = by.several || (by.kind != 0 && by.java_id != block.java_id);
-  by.java_id = block.java_id;
-  by.kind = block.kind;
+  if ((block.flags & HW_BL_TOGETHER) != 0 && block.blocker_id != 0) return on_together(block);
+  use(&users.at(block.blocker_id), block);
+}
+
+void LockRecords::on_together(const hw_block& block) {
+  const auto [at, is_new] =
+      together_by_.try_emplace(object_of(block), static_cast<uint32_t>(std::min<size_t>(together.size(), UINT32_MAX)));
+  if (is_new) together.push_back({block.start_ns, block.blocker_id, block.owner_java_id, 0, 0, 0, {}});
+  TogetherFacts& facts = together[at->second];
+  if (is_new || block.start_ns < facts.first_ns) {
+    facts.first_ns = block.start_ns;
+    facts.first_java_id = block.java_id;
+    facts.first_stack_id = block.stack_id;
+  }
+  ++facts.blocks;
+  use(&facts.users, block);
+}
+
+int64_t LockRecords::together_of(const hw_block& block) const {
+  if ((block.flags & HW_BL_TOGETHER) == 0) return -1;
+  const auto found = together_by_.find(object_of(block));
+  return found == together_by_.end() ? -1 : int64_t{found->second};
 }
 
 void LockRecords::on_hold(const hw_record* record, uint64_t offset) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,15 @@ struct BlockerUsers {  // which threads blocked on it; of id 0: in parks without
   bool several = false;
 };
 
+// An object without a blocker of its own (HW_BL_TOGETHER), by its blocks.
+struct TogetherFacts {
+  int64_t first_ns = 0;
+  uint32_t rest_id = 0, identity_hash = 0;
+  uint32_t first_java_id = 0, first_stack_id = 0;
+  uint32_t blocks = 0;
+  BlockerUsers users;
+};
+
 class LockRecords {
  public:
   // Takes a record of the agent's file that begins at `offset`; others than those of locks are left alone.
@@ -74,16 +84,23 @@ class LockRecords {
   ById<BlockerUsers> users;
   ById<int64_t> died_ns;       // by blocker; 0: alive
   ById<uint32_t> folded_into;  // by blocker: the one that took over its sums; 0: none
+  std::vector<TogetherFacts> together;
   TextPool texts;
   int64_t capped_ns = 0;
   bool any_blocker = false;
 
+  // The place of a block's object in `together`; -1: it has a blocker of its own, or there is none.
+  int64_t together_of(const hw_block& block) const;
+
  private:
+  void on_together(const hw_block& block);
   void on_method(const hw_record* record);
   void on_stack(const hw_record* record);
   void on_blocker(const hw_record* record);
   void on_block(const hw_record* record, uint64_t offset);
   void on_hold(const hw_record* record, uint64_t offset);
+
+  std::unordered_map<uint64_t, uint32_t> together_by_;  // place in `together`, by blocker and identity hash
 };
 
 }  // namespace headway

@@ -69,7 +69,11 @@ bool Locks::next_blocks(size_t rows, BlockColumns* out) {
 
 void Locks::add_block(const hw_block& block, uint32_t file, uint64_t row, BlockColumns* out) {
   const JvmThreads& jvm = jvms_[file];
-  const int32_t blocker = blockers_.row_of(file, block.blocker_id);
+  const int64_t together = files_[file].records.together_of(block);
+  const int32_t rest = together < 0 ? -1 : blockers_.row_of(file, block.blocker_id);
+  const int32_t blocker =
+      together < 0 ? blockers_.row_of(file, block.blocker_id) : blockers_.row_of_together(file, together);
+  const uint32_t owner = together < 0 ? block.owner_java_id : 0;
   const int32_t thread = jvm.of_block(block);
   const int64_t close_ns = std::max(jvm.close_ns(), start_ns_);
   if (blocker < 0 || is_own(thread) || block.start_ns >= close_ns || block.head.ts_ns < start_ns_) return;
@@ -80,16 +84,17 @@ void Locks::add_block(const hw_block& block, uint32_t file, uint64_t row, BlockC
   out->java_id.push_back(block.java_id);
   out->blocker_id.push_back(blocker);
   out->kind.push_back(static_cast<uint8_t>(block.kind));
-  out->flags.push_back(static_cast<uint16_t>((block.flags & ~HW_BL_OPEN) | (is_open ? HW_BL_OPEN : 0)));
+  out->flags.push_back(
+      static_cast<uint16_t>((block.flags & ~(HW_BL_OPEN | HW_BL_TOGETHER)) | (is_open ? HW_BL_OPEN : 0)));
   out->start_ns.push_back(block.start_ns);
   out->dur_ns.push_back(end_ns - block.start_ns);
   out->stack_id.push_back(stack_of(file, block.stack_id));
   out->weight.push_back(as_int(block.weight));
-  out->owner_thread_id.push_back(jvm.of_java(block.owner_java_id));
-  out->owner_java_id.push_back(java_or_null(block.owner_java_id));
+  out->owner_thread_id.push_back(jvm.of_java(owner));
+  out->owner_java_id.push_back(java_or_null(owner));
   const bool ask_kernel = block.waking_ns <= 0 && !is_open && wakers_ != nullptr;
   add_waker(block, file, ask_kernel ? wakers_->of(row) : KernelWakers::Waker{0, kNoThread}, out);
-  blockers_.add_block(blocker, block.start_ns, end_ns - block.start_ns, is_open);
+  blockers_.add_block(blocker, block.start_ns, end_ns - block.start_ns, is_open, rest);
 }
 
 void Locks::add_waker(const hw_block& block, uint32_t file, const KernelWakers::Waker& woken, BlockColumns* out) const {

@@ -277,7 +277,7 @@ struct hw_stack {  // followed by `frames` hw_stack_frame, innermost first; head
 enum hw_blocker_kind { HW_BK_PARK = 1, HW_BK_MONITOR = 2, HW_BK_WAIT = 3 };
 
 // identity_hash 0: stands for all of its class and kind that have no slot of their own: dead ones whose slot is used
-// again (see hw_blocker_dead), live ones that found none. No first thread.
+// again (see hw_blocker_dead), live ones that found none, short-lived ones (HW_BL_TOGETHER). No first thread.
 struct hw_blocker {       // followed by class name and the first thread's name as UTF-8, padded to 8
   struct hw_record head;  // ts_ns: the first recorded event; tid: of the first thread
   hw_u32 blocker_id;
@@ -304,6 +304,9 @@ enum hw_block_flags {
   HW_BL_VIRTUAL = 8,       // a virtual thread
   HW_BL_PINNED = 16,       // a virtual thread that kept its carrier
   HW_BL_END_GUESSED = 32,  // the end was not seen: ts_ns is that of the waking or of the thread's next event
+  // The object is one of many of its class that are waited for once or twice: blocker_id is that of all of these
+  // together, and owner_java_id is the object's identity hash, which tells it from the others. Nobody owns it.
+  HW_BL_TOGETHER = 64,
 };
 
 struct hw_block {  // ts_ns = end; tid = the OS thread (of a virtual thread: its carrier at the end)

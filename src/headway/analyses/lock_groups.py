@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.lock_arrays import distinct, numbered, numbered_pairs
+from headway.analyses.lock_arrays import numbered, numbered_pairs
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_metrics import GroupedSums, grouped_sums
 from headway.analyses.lock_sites import line_of
@@ -61,7 +61,10 @@ class Groups:
 def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
     """Group the blocks of the window; by lock and by class also objects of which no single block is left (capped)."""
     blocks, blockers = data.blocks, data.blockers
-    everyone = np.arange(len(blockers)) if data.is_whole else distinct(blocks.blocker)
+    used = np.bincount(blocks.blocker, minlength=len(blockers)) > 0
+    if data.is_whole:  # of all short-lived objects of a class nothing is left where each has its own row
+        used |= blockers.is_object | (blockers.table["times_parked"] > 0)
+    everyone = np.flatnonzero(used)
     object_group = np.full(len(blockers), -1, dtype=np.int64)
     label: list[str]
     if by == "lock":

@@ -16,7 +16,7 @@ from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_holders import SEEN_BY
 from headway.analyses.lock_metrics import metrics, nearest_rank
 from headway.analyses.lock_patterns import patterns
-from headway.analyses.lock_rules import RULES, Rule, display
+from headway.analyses.lock_rules import RULES, TOGETHER, Rule, display
 from headway.analyses.lock_sites import judge, line_of, stack_text
 from headway.analyses.lock_states import BLOCKED
 from headway.analyses.lock_types import DOING, Distribution, Holder, Lock, OtherLock, Pattern, Site
@@ -105,7 +105,7 @@ class Rows:
         if self.groups.by == "lock":
             return self.data.blockers.name(int(self.groups.one_object[group]))
         label = self.groups.label[group]
-        return label if self.groups.by == "site" else display(label, 0).removeprefix("forgotten ")
+        return label if self.groups.by == "site" else display(label, 0).removesuffix(TOGETHER)
 
     def _is_dead(self, group: int, one: int) -> bool:
         died = self.data.blockers.table["died_ns"]

@@ -140,6 +140,10 @@ class Wait:
         return self.kind == "park" and bool(_ACQUIRE.fullmatch(inner))
 
 
+TOGETHER = " (together)"
+"""Behind the name of a class whose objects are not told apart."""
+
+
 def simple(class_name: str) -> str:
     """Return a class name without its package: AbstractQueuedSynchronizer$ConditionObject."""
     return class_name.split("/", 1)[0].rpartition(".")[2]
@@ -148,13 +152,13 @@ def simple(class_name: str) -> str:
 def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
     """Return what people see of an object: ReentrantLock@1f2e3d. Inner classes that only say how are left out.
 
-    `is_rest`: no object, but what is left of all forgotten ones of the class.
+    `is_rest`: no object, but all of the class that are not told apart: short-lived ones, and forgotten ones.
     """
     if not class_name:
         return "(no blocker)"
     name = re.sub(r"\$(NonfairSync|FairSync|Sync)$", "", simple(class_name))
     name = re.sub(r"^AbstractQueued(Long)?Synchronizer\$ConditionObject$", "Condition", name)
-    return f"forgotten {name}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
+    return f"{name}{TOGETHER}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
 
 
 def is_jdk(class_name: str) -> bool:

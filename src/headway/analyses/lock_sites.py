@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_FEW = 2
+"""Waits for an object that make it no short-lived one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sites:
@@ -36,10 +39,26 @@ class Sites:
 
 def sites_of(data: LockData) -> Sites:
     """Give every block a stack and a rule."""
-    stack = fill_stacks(data.blocks.blocker, data.blocks.thread, data.blocks.stack)
+    stack = _filled(data)
     rule = _rules(data, stack)
     contended = np.array([each.contention for each in RULES])[rule] if len(rule) else np.zeros(0, dtype=bool)
     return Sites(stack, data.blocks.stack >= 0, rule, contended)
+
+
+def _filled(data: LockData) -> Ints:
+    """Return the stacks of blocks, those without one filled in: by the same object, else by one of the same class.
+
+    The second only for objects that were waited for once or twice, where nothing else tells the place.
+    """
+    blocks, blockers = data.blocks, data.blockers
+    stack = fill_stacks(blocks.blocker, blocks.thread, blocks.stack)
+    often = np.bincount(blocks.blocker, minlength=len(blockers)) > _FEW
+    open_ones = (stack < 0) & ~often[blocks.blocker]
+    if not open_ones.any():
+        return stack
+    _, class_of = np.unique(np.array(blockers.table["class_name"], dtype=object), return_inverse=True)
+    way = ((class_of[blocks.blocker] * len(KINDS) + blocks.kind) * 2 + blocks.is_timed).astype(np.int64)
+    return np.where(open_ones, fill_stacks(way, blocks.thread, blocks.stack), stack)
 
 
 def fill_stacks(blocker: Ints, thread: Ints, stack: Ints) -> Ints:

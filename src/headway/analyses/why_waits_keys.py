@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.lock_arrays import numbered, numbered_pairs
-from headway.analyses.lock_rules import RULES, display
+from headway.analyses.lock_rules import RULES, TOGETHER, display
 from headway.analyses.lock_sites import line_of
 from headway.analyses.why_types import CAUSES
 
@@ -96,7 +96,7 @@ def _described(data: LockData, cause: int, block: int, several: NDArray[np.bool_
     blockers = data.blockers
     class_name = blockers.class_name(row)
     is_one = not several[block]
-    name = blockers.name(row) if is_one else display(class_name, 0).removeprefix("forgotten ")
+    name = blockers.name(row) if is_one else display(class_name, 0).removesuffix(TOGETHER)
     cause_name = list(CAUSES)[cause]
     return Waited(
         cause_name, name, row if is_one and blockers.is_object[row] else -1, class_name, int(blockers.pid[row])

@@ -1,0 +1,146 @@
+// Classes whose objects are waited for once or twice: recorded together, each block with its object's identity hash.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "lock_recording.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr uint32_t kClass = 1;  // remainder of the hashes of the class
+constexpr uint32_t kEnough = 1100;
+
+using Made = std::vector<std::unique_ptr<Thing>>;
+
+// Waits for new things of the class, for each so many times.
+Made wait_for_new(Recording& recording, Thread& thread, uint32_t first, uint32_t count, uint32_t parks,
+                  uint32_t owner = 0) {
+  Made things;
+  for (uint32_t i = first; i < first + count; ++i) {
+    things.push_back(std::make_unique<Thing>(3 * i + kClass));
+    for (uint32_t n = 0; n < parks; ++n) {
+      const auto wait = recording->wait_begins(thread.java, thread.locks, park(things.back().get(), 1, owner));
+      recording->wait_ends(thread.locks, wait, 0);
+    }
+  }
+  return things;
+}
+
+// How many of further new things got a slot each.
+int64_t own_slots(uint32_t parks, uint32_t owner = 0, const LockRecords::Options& options = {}) {
+  Recording recording(options);
+  Thread thread;
+  const Made first = wait_for_new(recording, thread, 0, kEnough, parks, owner);
+  recording.collect();
+  const int64_t before = Things::references.load();
+  const Made more = wait_for_new(recording, thread, kEnough, 100, 1);
+  return Things::references.load() - before;
+}
+
+void a_class_of_which_a_thousand_were_waited_for_once_or_twice_is_recorded_together() {
+  CHECK_EQUAL(own_slots(1), 0);
+  CHECK_EQUAL(own_slots(2), 0);
+}
+
+void objects_that_are_waited_for_more_often_stay_apart_and_so_do_all_with_a_threshold() {
+  CHECK_EQUAL(own_slots(3), 100);
+  LockRecords::Options options;
+  options.park_threshold = 1;
+  CHECK_EQUAL(own_slots(2, 0, options), 0);  // none of them has come to its second park
+  Recording recording;
+  Thread thread;
+  const Made first = wait_for_new(recording, thread, 0, kEnough, 1);
+  recording.collect();
+  const int64_t before = Things::references.load();
+  const Made owned = wait_for_new(recording, thread, kEnough, 100, 1, 7);
+  CHECK_EQUAL(Things::references.load() - before, 100);  // locks
+}
+
+void each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all() {
+  Recording recording;
+  Thread thread;
+  const Made first = wait_for_new(recording, thread, 0, kEnough, 1);
+  recording.collect();
+  constexpr uint32_t kMore = 5000;
+  const Made more = wait_for_new(recording, thread, kEnough, kMore, 1);
+  const Made often = wait_for_new(recording, thread, kEnough + kMore, 1, 100);
+  recording.end();
+  const Recorded all = recording.spool();
+  const Table table = recording.table();
+  check_sums_against_blocks(all, table);
+  std::set<uint32_t> named;
+  for (const hw_block& block : all.blocks) {
+    if ((block.flags & HW_BL_TOGETHER) == 0) continue;
+    CHECK_EQUAL(table.of(block.blocker_id).identity_hash, 0u);
+    named.insert(block.owner_java_id);
+  }
+  CHECK_EQUAL(named.size(), size_t{kMore} + 1);
+  const auto slot = std::find_if(table.slots.begin(), table.slots.end(),
+                                 [&](const hw_lock_slot& it) { return it.identity_hash == often[0]->hash; });
+  CHECK(slot != table.slots.end());
+  CHECK_EQUAL(slot->times_parked, 98u);  // its own from its third wait on
+}
+
+void each_object_has_its_own_sums_once_no_single_blocks_are_written() {
+  Recording recording({}, 2ULL << 20);
+  Thread thread;
+  const Made first = wait_for_new(recording, thread, 0, kEnough, 1);
+  recording.collect();
+  uint32_t next = kEnough;
+  Made many;
+  for (; recording.table().header.capped_ns == 0; next += 100) many = wait_for_new(recording, thread, next, 100, 1);
+  const int64_t before = Things::references.load();
+  const Made last = wait_for_new(recording, thread, next, 10, 1);
+  CHECK_EQUAL(Things::references.load() - before, 10);
+}
+
+void many_threads_wait_for_objects_of_two_such_classes_at_once() {
+  Recording recording;
+  constexpr uint32_t kThreads = 8;
+  constexpr uint32_t kEach = 3000;
+  std::atomic<bool> over{false};
+  std::atomic<bool> may_free{false};
+  std::thread care([&] {
+    while (!over.load()) recording.collect();
+  });
+  std::vector<std::thread> threads;
+  for (uint32_t t = 1; t <= kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Thread self;
+      Made things;
+      for (uint32_t i = 0; i < kEach; ++i) {
+        things.push_back(std::make_unique<Thing>(3 * (t * kEach + i) + i % 2));
+        const auto wait = recording->wait_begins(self.java, self.locks, park(things.back().get(), t));
+        recording->waking(self.java, self.locks, 1 + i % kThreads, t);
+        recording->wait_ends(self.locks, wait, 0);
+      }
+      while (!may_free.load()) std::this_thread::yield();  // the things are looked at until the end
+    });
+  }
+  while (recording.table().sum(&hw_lock_slot::times_parked) < uint64_t{kThreads} * kEach) std::this_thread::yield();
+  over.store(true);
+  care.join();
+  recording.end();
+  may_free.store(true);
+  for (auto& thread : threads) thread.join();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), size_t{kThreads} * kEach);
+  check_sums_against_blocks(all, recording.table());
+  CHECK(all.blockers.size() < all.blocks.size());
+}
+
+}  // namespace
+}  // namespace headway::agent
+
+int main() {
+  using namespace headway::agent;
+  a_class_of_which_a_thousand_were_waited_for_once_or_twice_is_recorded_together();
+  objects_that_are_waited_for_more_often_stay_apart_and_so_do_all_with_a_threshold();
+  each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all();
+  each_object_has_its_own_sums_once_no_single_blocks_are_written();
+  many_threads_wait_for_objects_of_two_such_classes_at_once();
+  return 0;
+}
