@@ -17,6 +17,7 @@ from opened_report import AXE, Opened, eventually, exact_values, open_table
 from playwright.sync_api import Browser, Page, expect
 
 from headway.analyses.bottle import bottle_graph
+from headway.analyses.why_text import SMALL
 from headway.report.html import build_payload, render_html
 from headway.report.html.page import write_page
 from headway.report.html.why import why_values
@@ -73,7 +74,7 @@ def assert_as_the_command_says(page: Page, expected: Any) -> None:
     parts = [ns / core_ns for ns in (used, *taken, expected["lost_ns"], *causes)]
     assert sentence(page) == pytest.approx([*whole, *parts])
     shown = shown_losses(page)
-    ranked = sorted(expected["lost"], key=lambda loss: -loss["core_ns"])
+    ranked = sorted(expected["lost"], key=lambda loss: loss["share"] < SMALL)  # what is small is folded away
     assert 0 < len(shown) <= 30
     for (cause, figures), loss in zip(shown, ranked, strict=False):
         assert (cause, figures[:2]) == (loss["cause"], [loss["core_ns"], loss["share"]])
