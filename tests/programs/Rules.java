@@ -3,6 +3,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
+import java.util.List;
 import java.util.Map;
 import java.util.Scanner;
 import java.util.TreeMap;
@@ -10,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -18,7 +20,8 @@ import java.util.function.Supplier;
  * was held up itself, and how late it was woken. "woken KIND": it waits for the thread in the line. "waker KIND": it waits for a
  * third one, which slept meanwhile. "timed KIND": it waits for time. "begins": a third one, which slept meanwhile, starts
  * it. "settles KIND": it slept while the line ran, and then waits for a third one. "pays": it works while the line runs, and
- * some time longer. "end".
+ * some time longer. "releases": it slept while the line ran and gives up a lock that another one queues for; how late a third one has
+ * it. "end".
  */
 public final class Rules {
     private static final long LINE_NS = 30_000_000; // CPU time
@@ -418,13 +421,59 @@ public final class Rules {
             runner.start();
             sleepUntilItRan(stage);
             wait.await();
+            stage.wentOnNs = System.nanoTime();
             stage.heldUpNs = payNs();
         });
-        wait.waker = daemon(() -> wait.wake(() -> untilBegun(wait)));
+        wait.waker = daemon(() -> wait.wake(() -> {
+            untilBegun(wait); // it pays now
+            Thread.sleep(TIME_LIMIT_MS);
+            payNs();
+            stage.wakingNs = System.nanoTime();
+        }));
         wait.waker.start();
         wait.waiter.start();
         wait.waker.join();
         wait.waiter.join();
+        return stage.round();
+    }
+
+    static void sleepUntil(BooleanSupplier isSo) throws InterruptedException {
+        while (!isSo.getAsBoolean()) {
+            Thread.sleep(1);
+        }
+    }
+
+    /** "Late": from the release of a lock, for which one queues, by a thread that slept while the line ran, until another one has it. */
+    static Round releases() throws InterruptedException {
+        Stage stage = new Stage();
+        ReentrantLock lock = new ReentrantLock();
+        Thread runner = daemon(stage::runLine);
+        Thread queuing = daemon(() -> {
+            lock.lock();
+            lock.unlock();
+        });
+        Thread holder = daemon(() -> {
+            payNs();
+            lock.lock();
+            queuing.start();
+            sleepUntil(lock::hasQueuedThreads);
+            runner.start();
+            sleepUntilItRan(stage);
+            stage.wakingNs = System.nanoTime();
+            lock.unlock();
+        });
+        Thread trying = daemon(() -> {
+            sleepUntil(() -> stage.wakingNs != 0);
+            sleepUntil(lock::tryLock);
+            stage.wentOnNs = System.nanoTime();
+            lock.unlock();
+        });
+        for (Thread thread : List.of(holder, trying)) {
+            thread.start();
+        }
+        for (Thread thread : List.of(holder, trying, queuing, runner)) {
+            thread.join();
+        }
         return stage.round();
     }
 
@@ -435,6 +484,7 @@ public final class Rules {
             case "timed" -> timed(timedWait(in.next()));
             case "begins" -> begins();
             case "pays" -> pays();
+            case "releases" -> releases();
             case "settles" -> settles(WAITS.get(in.next()).get());
             default -> throw new IllegalArgumentException(request);
         };
