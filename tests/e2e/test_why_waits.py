@@ -124,10 +124,6 @@ def _waits_of(ways: Waited) -> Iterator[tuple[str, int, int, int, int]]:
 
 
 def test_each_wait_has_its_cause_and_the_thread_that_ended_it(ways: Waited) -> None:
-    _check_causes(ways)
-
-
-def _check_causes(ways: Waited) -> None:
     seen = []
     for name, java_id, begin_ns, end_ns, target in _waits_of(ways):
         cause, is_directed = CAUSE_OF_WAY[name]
@@ -140,10 +136,6 @@ def _check_causes(ways: Waited) -> None:
 
 
 def test_a_barrier_is_one_thing_waited_for_and_futures_are_told_by_their_place(ways: Waited) -> None:
-    _check_places(ways)
-
-
-def _check_places(ways: Waited) -> None:
     for name in ("barrier", "full queue", "empty queue", "future", "join"):
         cause, _ = CAUSE_OF_WAY[name]
         spans = [row for row in _waits_of(ways) if row[0] == name]
@@ -153,35 +145,6 @@ def _check_places(ways: Waited) -> None:
             for piece in ways.inside(java_id, begin_ns, end_ns, cause)
         }
         assert len(places) == 1, (name, places)
-
-
-@pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
-def after_thousands(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Waited:
-    run = record_locks(tmp_path_factory.mktemp("thousands"), "WaitedFor", 8, "short-lived", java=request.param)
-    assert run.said["short_lived"] > 1000  # by then the program saw that futures and latches got no more slots
-    return waited(run)
-
-
-def test_waits_in_futures_and_latches_are_told_apart_after_thousands_of_them(after_thousands: Waited) -> None:
-    _check_causes(after_thousands)
-    _check_places(after_thousands)
-
-
-@pytest.mark.parametrize("class_name", ["java.util.concurrent.FutureTask", "java.util.concurrent.CountDownLatch$Sync"])
-def test_thousands_of_short_lived_objects_have_a_row_each_and_no_wait_counts_twice(
-    after_thousands: Waited, class_name: str
-) -> None:
-    run = after_thousands.run
-    rows = run.rows(
-        "SELECT identity_hash, times_parked, thread_time_ns, count(start_ns), coalesce(sum(dur_ns), 0) FROM blocker"
-        f" LEFT JOIN block USING (blocker_id) WHERE class_name = '{class_name}' GROUP BY blocker_id, 1, 2, 3"
-    )
-    rest = [row[1:] for row in rows if row[0] == 0]
-    objects = [row for row in rows if row[0] != 0]
-    assert rest == [(0, 0, 0, 0)]  # the class's own row, of which nothing is left
-    assert len({row[0] for row in objects}) == len(objects) >= run.said["short_lived"]
-    assert all(times == blocks and time_ns == dur_ns for _, times, time_ns, blocks, dur_ns in objects)
-    assert not [row for row in run.locks if row["class_name"] == class_name and row["times_parked"] == 0]
 
 
 def test_each_station_of_the_zoo_waits_for_its_cause(zoo: Waited) -> None:

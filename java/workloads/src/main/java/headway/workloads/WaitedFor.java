@@ -21,7 +21,7 @@ import java.util.function.BooleanSupplier;
  * completes what is joined, the other side of a queue. Whoever lets them go does so when it sees them blocked, so each wait is
  * real. One line of JSON: for each way of waiting, who waited from when to when, and for whom.
  *
- * <p>Arguments: rounds of each (8); "short-lived": only once futures and latches are of no note to the recorder ({@link ShortLived}).
+ * <p>Arguments: rounds of each (8).
  */
 public final class WaitedFor {
     private static final int TEAM = 4;
@@ -35,9 +35,8 @@ public final class WaitedFor {
 
     public static void main(String[] args) throws InterruptedException {
         all(2); // so that all classes are there: who waits for one to be initialised looks as if it were blocked where it is not
-        int shortLived = args.length > 1 ? ShortLived.untilTogether() : 0;
         List<WaitedFor> all = all(Work.argument(args, 0, 8));
-        Report.of("waited_for").put("short_lived", shortLived).put("ways", all.stream().map(WaitedFor::report).toList()).print();
+        Report.of("waited_for").put("ways", all.stream().map(WaitedFor::report).toList()).print();
     }
 
     private static List<WaitedFor> all(int rounds) throws InterruptedException {
