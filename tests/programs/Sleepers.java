@@ -14,8 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * one: "work N" makes N visits, "wait MS" waits so long for nobody, "crowd N" starts threads that stay until "disperse", "skip N"
  * makes threads that are never started, "hold MS" parks so long with a lock and says for how many nanoseconds it was, "lend MS"
  * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
- * took, "keep MS" computes so long with the lock and says how much CPU time that took, "collect N" collects garbage so often while
- * threads compute, "end".
+ * took, "keep MS" computes so long with the lock and says how much CPU time that took, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
@@ -123,27 +122,6 @@ public final class Sleepers {
         return cpuNs;
     }
 
-    static void collect(int times) throws InterruptedException {
-        List<Thread> busy = new ArrayList<>();
-        for (int i = 0; i < 4 * Runtime.getRuntime().availableProcessors(); i++) {
-            Thread thread = new Thread(() -> {
-                while (!Thread.currentThread().isInterrupted()) {
-                    work(1);
-                }
-            });
-            thread.start();
-            busy.add(thread);
-        }
-        for (int i = 0; i < times; i++) {
-            Thread.sleep(50);
-            System.gc();
-        }
-        busy.forEach(Thread::interrupt);
-        for (Thread thread : busy) {
-            thread.join();
-        }
-    }
-
     static void stay(CountDownLatch there, CountDownLatch end) {
         there.countDown();
         try {
@@ -191,7 +169,6 @@ public final class Sleepers {
                 case "lend" -> giveBack(in.nextInt());
                 case "brief" -> word += " " + brief(in.nextInt());
                 case "keep" -> word += " " + keep(in.nextInt());
-                case "collect" -> collect(in.nextInt());
                 default -> throw new IllegalArgumentException(word);
             }
             System.out.println(word);
