@@ -183,7 +183,7 @@ def test_after_the_time_the_program_runs_on_without_experiments(
     tmp_path: Path, units: tuple[str, ...], stop: Path
 ) -> None:
     output = tmp_path / "a.headway"
-    started = Started(tmp_path, "causal", *POINT, "--time", "1s", "-o", output, "--", *units, stop)
+    started = Started(tmp_path, "causal", *POINT, "--time", "4s", "-o", output, "--", *units, stop)
     wait_for(lambda: manifest(output)["state"] == "complete")
     assert started.process.poll() is None
     visits = rows(output, "FROM causal_point")[0]["hits"]
