@@ -3,7 +3,8 @@
 Programs with known causes (java/workloads, package lost) run with the cause and with it removed from their code, doing the same
 work, in turn; the gain is the ratio of their wall times, by the program's own clock. All runs are recorded alike, the bound is
 of the same run as the time with the cause: how long a collection takes, say, differs from run to run. A CPU quota is removed by
-running outside of it, the start of a JVM by one that has started before and waits for a byte.
+running outside of it, the start of a JVM by one that has started before and waits for a byte. Of I/O the delay goes, and the
+asking stays.
 
 Target: the bound is never below the gain by more than noise (the 95 % interval of bound / gain, run by run); of two causes in one
 program, the one whose removal gives more comes first in the answer.

@@ -54,7 +54,9 @@ final class Stops {
         long still = (long) (Setting.UNIT_NS * setting.size() / PIECES);
         return () -> setting.fork("worker", setting.threads(), part -> {
             for (int i = 0; i < PIECES; i++) {
-                if (!setting.isRemoved()) {
+                if (setting.isRemoved()) {
+                    stop.millis(0); // asking is work, and stays; only the answer's delay goes
+                } else {
                     setting.ledger().waits(label, () -> stop.millis(still / 1_000_000));
                 }
                 Work.burnCpu(Setting.UNIT_NS / PIECES - still);
