@@ -36,6 +36,11 @@ def agent() -> Path:
     return library
 
 
+def compile_java(folder: Path, *sources: Path) -> None:
+    """Compile programs of tests/programs into a folder, for every JVM of the tests."""
+    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", folder, *sources], check=True)
+
+
 def java_command(java: Path, program: str, *arguments: object, jvm: tuple[str, ...] = ()) -> list[str]:
     """Return the command line of a known-answer program."""
     return [str(java), *jvm, "-cp", str(workloads_jar()), f"headway.workloads.{program}", *map(str, arguments)]

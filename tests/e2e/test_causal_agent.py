@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from workloads import JAVAS, agent
+from workloads import JAVAS, agent, compile_java
 
 Note = dict[str, Any]
 ROUNDS = Path(__file__).resolve().parents[1] / "programs" / "Rounds.java"
@@ -43,7 +43,7 @@ class Run:
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a class path with the program; its class files suit each JDK."""
     out = tmp_path_factory.mktemp("classes")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, ROUNDS], check=True)
+    compile_java(out, ROUNDS)
     return out
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,7 @@ import pytest
 
 from asked_program import PROGRAMS, AskedProgram, line_of
 from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent
+from workloads import JAVAS, agent, compile_java
 
 MOST_LENT = 0.3  # of a brief wait: what it runs before it has given the lock back, and when it has it again
 ACCOUNTS = 1 << 15
@@ -29,7 +28,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a class path with the programs; their class files suit each JDK."""
     out = tmp_path_factory.mktemp("classes")
     sources = [PROGRAMS / f"{name}.java" for name in ("Sleepers", "Rules")]
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, *sources], check=True)
+    compile_java(out, *sources)
     return out
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from workloads import JAVAS, agent
+from workloads import JAVAS, agent, compile_java
 
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Closes.java"
 SPEC = "progress:" + quote("Visits=Closes.visited", safe="") + ";experiment_ms:100"
@@ -22,7 +22,7 @@ PATIENCE_S = 150
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("classes")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, SOURCE], check=True)
+    compile_java(out, SOURCE)
     return out
 
 

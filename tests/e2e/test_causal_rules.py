@@ -11,7 +11,6 @@ import contextlib
 import json
 import resource
 import statistics
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ import pytest
 
 from asked_program import PROGRAMS, AskedProgram, line_of
 from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent
+from workloads import JAVAS, agent, compile_java
 
 TRIES = 9
 MOST_EXCUSED = 0.3  # of what would be owed
@@ -90,7 +89,7 @@ class Program(AskedProgram):
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a class path with the program; its class files suit each JDK."""
     out = tmp_path_factory.mktemp("classes")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, PROGRAMS / "Rules.java"], check=True)
+    compile_java(out, PROGRAMS / "Rules.java")
     return out
 
 

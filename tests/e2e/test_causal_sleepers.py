@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
 from asked_program import line_of as line_of_program
 from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent
+from workloads import JAVAS, agent, compile_java
 
 Note = dict[str, Any]
 SOURCE = PROGRAMS / "Sleepers.java"
@@ -46,7 +45,7 @@ class Program(AskedProgram):
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a class path with the program; its class files suit each JDK."""
     out = tmp_path_factory.mktemp("classes")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, SOURCE], check=True)
+    compile_java(out, SOURCE)
     return out
 
 

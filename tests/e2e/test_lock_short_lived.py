@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from headway.store import open_recording
 from lock_oracle import locks_json
 from recording_cli import headway, javas
-from workloads import JAVAS
+from workloads import compile_java
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 SOURCE = Path(__file__).parent.parent / "programs" / "ShortLived.java"
@@ -24,7 +23,7 @@ Sums = dict[int, tuple[int, int]]
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("short-lived")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, SOURCE], check=True)
+    compile_java(out, SOURCE)
     return out
 
 

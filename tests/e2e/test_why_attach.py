@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recording_cli import attached, headway, javas, start_headway, wait_for, wait_for_file
-from workloads import JAVAS
+from workloads import compile_java
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 SOURCE = Path(__file__).parent.parent / "programs" / "Joined.java"
@@ -24,7 +24,7 @@ CORES = 64
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("joined")
-    subprocess.run([JAVAS["jdk17"].with_name("javac"), "-g", "-d", out, SOURCE], check=True)
+    compile_java(out, SOURCE)
     return out
 
 
