@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import synthetic
 from headway.analyses.uncertainty import interval_of_mean
 from headway.analyses.walltime import Prediction, Walltime, walltime
+from headway.analyses.why import why
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording
 from synthetic import FakeThread
@@ -142,37 +144,68 @@ def test_a_program_that_compiles_little_is_no_warning(tmp_path: Path) -> None:
 # --- CPUs that were not free -------------------------------------------------------------------------------------------
 
 
+def gap(begin: float, seconds: float, other: float, cpu: int = 0) -> dict[str, Any]:
+    """A stretch in which a CPU ran others for so long."""
+    start = synthetic.ORIGIN + round(begin * SECOND)
+    return {"cpu": cpu, "start_ns": start, "dur_ns": round(seconds * SECOND), "other_ns": round(other * SECOND)}
+
+
+def readings(seconds: float, busy: Sequence[float], recorder: float = 0) -> list[dict[str, Any]]:
+    """Readings of the CPUs' clocks at the begin and at the end: how long each worked, and the recorder."""
+    found = [("cpu_steal", cpu, 0.0) for cpu in range(len(busy))]
+    found += [("cpu_busy", cpu, worked) for cpu, worked in enumerate(busy)] + [("recorder_cpu", -1, recorder)]
+    return [
+        {"ns": synthetic.ORIGIN + round(at * SECOND), "event": event, "cpu": cpu, "value": round(value * SECOND)}
+        for event, cpu, end in found
+        for at, value in ((0, 0), (seconds, end))
+    ]
+
+
+def not_free(recording: Recording) -> str:
+    """Return what is said of CPUs that were not free."""
+    (notice,) = [each for each in walltime(recording, [1]).notices if each.id == "HW414"]
+    return notice.message
+
+
 def test_cpus_that_were_not_free_widen_down_to_the_figure_without_that_waiting(tmp_path: Path) -> None:
     # Two active, only one runs, for half of the time: 25 % of what two cores could have given.
-    recording = record(tmp_path / "a.headway", [row(5, 2), row(5, 2, running=1)], other_ns={"0": 5 * SECOND, "1": 0})
+    tables = {"cpu_gap": [gap(5, 5, 5)]}
+    recording = record(tmp_path / "a.headway", [row(5, 2), row(5, 2, running=1)], tables=tables)
     result = walltime(recording, [1])
     assert (only(result).ns, only(result).low_ns, only(result).high_ns) == (20 * SECOND, 15 * SECOND, 20 * SECOND)
-    (notice,) = [each for each in result.notices if each.id == "HW414"]
-    assert "25.0%" in notice.message
-    assert "on free CPUs it would have taken about 7.50 s" in notice.message
-    assert "took 25% of these CPUs" in notice.message
+    message = not_free(recording)
+    assert "25.0%" in message
+    assert "on free CPUs it would have taken about 7.50 s" in message
+    assert "took 25% of these CPUs" in message
 
 
 @pytest.mark.parametrize(
-    ("seconds", "others", "share"),
-    [(1, 3 * SECOND, "took 100% of these"), (0.1, SECOND // 10, "took an unknown share of")],
+    ("seconds", "busy", "share"),
+    [(1, 4, "took 100% of these"), (0.1, 0.2, "took an unknown share of")],
 )
 def test_what_other_processes_took_is_never_more_than_there_was_and_unknown_below_the_ticks(
-    tmp_path: Path, seconds: float, others: int, share: str
+    tmp_path: Path, seconds: float, busy: float, share: str
 ) -> None:
-    recording = record(tmp_path / "a.headway", [row(seconds, 2, running=1)], other_ns={"0": others, "1": 0})
-    assert share in next(each.message for each in walltime(recording, [1]).notices if each.id == "HW414")
+    tables = {"counter": readings(seconds, (busy, 0))}
+    assert share in not_free(record(tmp_path / "a.headway", [row(seconds, 2, running=1)], tables=tables))
 
 
 @pytest.mark.parametrize(
-    ("facts", "share"),
-    [({"busy_ns": {"0": 10 * SECOND, "1": 9 * SECOND}}, "took 20% of"), ({}, "took an unknown share of")],
+    ("tables", "share"),
+    [({"counter": readings(10, (10, 9))}, "took 20% of"), ({}, "took an unknown share of")],
 )
 def test_what_other_processes_took_is_what_the_cpus_did_beyond_the_program(
-    tmp_path: Path, facts: dict[str, Any], share: str
+    tmp_path: Path, tables: dict[str, Any], share: str
 ) -> None:
-    result = walltime(record(tmp_path / "a.headway", [row(5, 2), row(5, 2, running=1)], **facts), [1])
-    assert share in next(each.message for each in result.notices if each.id == "HW414")
+    assert share in not_free(record(tmp_path / "a.headway", [row(5, 2), row(5, 2, running=1)], tables=tables))
+
+
+def test_what_other_processes_took_is_known_in_a_short_run_where_the_kernel_tells_each_stretch(tmp_path: Path) -> None:
+    # 40 of 200 ms of the CPUs; a quarter of it was the recorder's, and `why` does not count that for others' either.
+    tables = {"cpu_gap": [gap(0.05, 0.05, 0.04)], "counter": readings(0.1, (0, 0), recorder=0.01)}
+    recording = record(tmp_path / "a.headway", [row(0.1, 2, running=1)], tables=tables)
+    assert "took 15% of these CPUs" in not_free(recording)
+    assert why(recording).account.other_processes_ns == 0.03 * SECOND
 
 
 def test_a_cpu_quota_that_stopped_the_program_is_named(tmp_path: Path) -> None:

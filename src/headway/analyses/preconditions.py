@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from headway.analyses import pools
+from headway.analyses import pools, why_beside
 from headway.analyses.activity import KINDS, Activity, sum_columns
 from headway.analyses.units import duration
 from headway.errors import Notice
@@ -35,7 +35,7 @@ STEAL_TELLS_NS = 10e6
 STARVED_SHARE = 0.02
 IDLE_SHARE = 0.20
 TICKS_TELL_NS = 0.5e9
-"""CPUs count their work in ticks of up to 10 ms, from before the program to after it: shorter runs drown in that."""
+"""CPUs count their work in ticks of up to 10 ms: what is told of others by that alone drowns in them in shorter runs."""
 FREQUENCY_SPREAD = 0.02
 FREQUENCY_ALLOWANCE = 0.15
 COMPILING_SHARE = 0.10
@@ -318,20 +318,13 @@ def starvation(case: Case) -> Finding | None:
 
 
 def _others(case: Case) -> str:
-    """Return the share of the program's CPUs that went to other processes, or that it is not known."""
-    manifest = case.recording.manifest
-    cpus = [str(cpu) for cpu in manifest.affinity]
-    if case.wall < TICKS_TELL_NS:
+    """Return the share of the program's CPUs that went to other processes, as `why` counts it, or that it is not known."""
+    origin = case.recording.window_ns[0]
+    begin, end = origin + case.activity.start_ns, origin + case.activity.end_ns
+    others = why_beside.others(case.recording, (begin, end))
+    if others.known_by == "none" or (others.known_by == "counter" and case.wall < TICKS_TELL_NS):
         return "an unknown share"
-    busy = manifest.extra.get("busy_ns") or {}
-    if manifest.other_ns:
-        taken = float(sum(manifest.other_ns.get(cpu, 0) for cpu in cpus))
-    elif busy and cpus:
-        # CPUs count their work in clock ticks, so a little more or less than the program's own.
-        taken = max(0.0, sum(busy.get(cpu, 0) for cpu in cpus) - float((case.dur * case.running).sum()))
-    else:
-        return "an unknown share"
-    return f"{min(1.0, taken / (case.wall * case.recorded)):.0%}"
+    return f"{min(1.0, max(0.0, others.took_ns(begin, end, recorder=False)) / (case.wall * case.recorded)):.0%}"
 
 
 def waiting(case: Case) -> Finding | None:
