@@ -48,12 +48,13 @@ def account(start_ns: int = 0, end_ns: int = BINS * BIN_NS) -> Account:
     low, high = start_ns // BIN_NS, end_ns // BIN_NS
     sums = {key: sum(values[low:high]) for key, values in BINNED.items()}
     core_ns, wall_ns = 2 * (end_ns - start_ns), end_ns - start_ns
-    lost = [
-        Loss(cause, ns, ns / core_ns, PLACES.get(cause, Place()), bound, EVIDENCE.get(cause, ()))
-        for cause in CAUSES
-        if (ns := sums[cause])
-        for bound in [None if cause == "unknown" else wall_ns / (wall_ns - ns / 2)]
-    ]
+    lost = []
+    for cause in CAUSES:
+        if ns := sums[cause]:
+            bound = None if cause == "unknown" else wall_ns / (wall_ns - ns / 2)
+            likely = None if bound is None or cause == "io" else (1 + bound) / 2  # I/O that was not replayed
+            place, evidence = PLACES.get(cause, Place()), EVIDENCE.get(cause, ())
+            lost.append(Loss(cause, ns, ns / core_ns, place, bound, evidence, likely_speedup=likely))
     used = {kind: sums[f"used_{kind}"] for kind in USED}
     ranked = tuple(sorted(lost, key=lambda loss: -loss.core_ns))
     return Account(start_ns, end_ns, 2.0, used, sums["stolen"], sums["other_processes"], ranked, 0.0)

@@ -8,10 +8,11 @@ import pytest
 
 import synthetic
 from headway.analyses import why_types as causes
+from headway.analyses.units import percent
 from headway.analyses.why import why
 from headway.analyses.why_bounds import Ground
 from headway.analyses.why_replay import saved_ns
-from headway.analyses.why_types import Account
+from headway.analyses.why_types import Account, Why
 from headway.store import open_recording
 from made_locks import LOCK_CLASS, LOCK_FRAMES, Made, Wait
 from synthetic import FakeThread
@@ -88,6 +89,38 @@ def test_workers_that_sleep_are_one_loss_and_gain_what_they_all_sleep(tmp_path: 
     assert names == {"worker-*", "other"}
     (workers,) = (loss for loss in found.lost if loss.place.thread == "worker-*")
     assert workers.evidence[0].startswith("'worker-*' slept 2 times, 80.0 ns in all")
+
+
+def slept(path: Path, **tables: list[dict[str, int]]) -> Why:
+    """Main sleeps for 40 of 61 ns while another one works, and ends last."""
+    threads = [
+        FakeThread("app", 0, [("R", 55)], "other"),
+        FakeThread("app", 0, [("R", 10), ("B", 40), ("R", 11)], "main"),
+    ]
+    rows = [
+        row | {"blocked_in": 3 if row["blocked_ns"] else 0}
+        for i, thread in enumerate(threads)
+        for row in synthetic.slices_of(i, thread)
+    ]
+    rows.sort(key=lambda row: row["start_ns"] + row["running_ns"])
+    return why(open_recording(synthetic.write(path, threads, 61, tables={"slice": rows, **tables})))
+
+
+def test_without_a_record_of_locks_a_sleep_has_a_bound_and_no_likely_gain_and_that_is_said(tmp_path: Path) -> None:
+    found = slept(tmp_path / "r")
+    (loss,) = (loss for loss in found.account.lost if loss.cause == "sleep")
+    assert loss.bound_speedup == pytest.approx(61 / 38)
+    assert loss.likely_speedup is None
+    (told,) = (notice for notice in found.notices if notice.id == "HW499")
+    assert f"without sleep and I/O ({percent(40 / 122)} of the core time) is not told" in told.message
+
+
+def test_where_locks_were_recorded_and_nobody_waited_for_one_a_sleep_is_replayed(tmp_path: Path) -> None:
+    # Without the sleep main would end 40 ns sooner, but 76 ns of work take 38 on two cores. Lost was a core for 40.
+    found = slept(tmp_path / "r", block=[], blocker=[])
+    (loss,) = (loss for loss in found.account.lost if loss.cause == "sleep")
+    assert loss.likely_speedup == pytest.approx(61 / 38)
+    assert "HW499" not in {notice.id for notice in found.notices}
 
 
 @pytest.mark.parametrize(

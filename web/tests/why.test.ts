@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { neckFirst } from "../src/why/bottle";
-import { threadText } from "../src/why/losses";
+import { foldedText, threadText } from "../src/why/losses";
 import { phaseText } from "../src/why/over_time";
 import { binsOf, coresIn, partsOf, within } from "../src/why/parts";
 import type { Account, Bottle, Loss, WhyView } from "../src/why/payload";
@@ -66,5 +66,16 @@ describe("the thread of a loss", () => {
       threadText({ ...loss, cause: "imbalance" }),
       threadText({ ...loss, thread: null }),
     ]).toEqual(["held by w", "thread w", null]);
+  });
+});
+
+describe("losses that are folded away", () => {
+  const [large, small] = [{ share: 0.001 } as Loss, { share: 0.0009 } as Loss];
+
+  it("are called small only where all of them are", () => {
+    expect(foldedText([small])).toBe("1 loss below 0.1% of the core time");
+    expect(foldedText([small, small])).toBe("2 losses below 0.1% of the core time");
+    expect(foldedText([large, small])).toBe("2 further losses");
+    expect(foldedText([large])).toBe("1 further loss");
   });
 });

@@ -49,6 +49,8 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
     merged = _share(account, causes.OTHERS_WAIT, causes.BLOCKED)
     if not has_locks(recording) and merged > WORTH_SAYING:
         found.append(Notice.of("HW480", share=percent(merged)))
+    if not has_locks(recording) and (waits := _not_replayed(account)) > WORTH_SAYING:
+        found.append(Notice.of("HW499", share=percent(waits)))
     if not recording.has("sample") and _share(account, causes.SERIAL, causes.LOCK, causes.IMBALANCE) > WORTH_SAYING:
         found.append(Notice.of("HW483"))
     if merged > WORTH_SAYING and recording.mode == "ebpf" and _lacks_calls(recording):
@@ -73,6 +75,12 @@ def _lacks_calls(recording: Recording) -> bool:
     import pyarrow.parquet as pq
 
     return CALL not in pq.read_schema(recording.path / "slice.parquet").names
+
+
+def _not_replayed(account: Account) -> float:
+    """Return the part of the core time that was lost to waits of which only a bound is known."""
+    waits = [each for each in account.lost if each.bound_speedup is not None and each.likely_speedup is None]
+    return sum(loss.core_ns for loss in waits) / (account.core_ns or 1)
 
 
 def _share(account: Account, *names: str) -> float:

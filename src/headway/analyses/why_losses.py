@@ -93,20 +93,25 @@ class Losses:
         for number, row in enumerate(rows):
             share = row.core_ns / max(core_ns, 1)
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
-            is_told = is_whole and share >= EXPLAINED and not row.is_rest
-            text, figures = self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_told else ((), None)
+            is_explained = is_whole and share >= EXPLAINED and not row.is_rest
+            text, figures = (
+                self.evidence.of(NAMES[row.cause], row.key, row.thread, window) if is_explained else ((), None)
+            )
             limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, ground, lost_ns, ran)
             saved = saved_ns(NAMES[row.cause], row.core_ns, limit, ground, ahead.get(number, 0))
-            likely = None if limit is None else ground.wall_ns / max(ground.wall_ns - saved, ground.wall_ns / UNBOUNDED)
+            is_told = limit is not None and (NAMES[row.cause] not in VANISHING or number in ahead)
+            likely = ground.wall_ns / max(ground.wall_ns - saved, ground.wall_ns / UNBOUNDED) if is_told else None
             doubts = self.doubts.of(row, window)
-            text = (*map(said, doubts), *text) if is_told else text
+            text = (*map(said, doubts), *text) if is_explained else text
             loss = Loss(NAMES[row.cause], row.core_ns, share, place, limit, text, figures, likely, doubts)
             found.append((saved, loss))
         return tuple(loss for _, loss in sorted(found, key=lambda each: (-each[0], -each[1].core_ns)))
 
     def _ahead(self, rows: Sequence[Row], window: tuple[int, int]) -> Mapping[int, int]:
-        """Return by row how far the program would be ahead without it; of rows of waits, the largest."""
-        if not len(self.waits):
+        """Return by row how far the program would be ahead without it; of rows of waits, the largest. Without a record of who
+        waited for whom nothing can be replayed.
+        """
+        if self.waits.data is None:
             return {}
         vanishing = [
             number

@@ -11,7 +11,7 @@ Method     waits vanish: the recording is replayed without them (native/account/
            shared among the cores, and never more than the bound.
 Assumes    what was waited for in the recording, and in which order locks were got, stays; cores are free, but for the bound.
 Wrong when another order would come about: who came late to a barrier comes early, and another one is last. Virtual threads begin
-           where they began.
+           where they began. Where locks were not recorded nothing is replayed, and no likely gain told of these causes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Replay:
         `groups`: the group by key of what is waited for; `calls`: by group (thread, start, end) of waits that the kernel alone
         tells of. There are `count` groups.
         """
-        last = self._last(window) if count and len(self.waits) else None
+        last = self._last(window) if count else None
         if last is None:
             return np.zeros(count, np.int64)
         of_key = np.full(len(self.waits.places) + 1, -1, np.int32)  # the last one: no key
@@ -184,6 +184,8 @@ class Replay:
     def _is_told(self, thread: Ints, moment: Ints) -> NDArray[np.bool_]:
         """Return at which moments a thread is in a piece."""
         waits = self.waits
+        if not len(waits):
+            return np.zeros(len(moment), bool)
         order = self._by_thread
         scale = Scale.of(np.concatenate([waits.start, moment]), self._size + 1)
         place = waits.thread[order].astype(np.int64) * scale.size + scale.until(waits.start[order])

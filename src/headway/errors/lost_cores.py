@@ -90,4 +90,12 @@ ROWS: tuple[Message, ...] = (
         "over the thread that started it can't be told from one that joins its workers.",
         "headway run --locks -- CMD   (records from the start)",
     ),
+    Message(
+        "HW499",
+        "waits that were not replayed",
+        "locks were not recorded: what would likely be gained without sleep and I/O ({share} of the core time) is not told",
+        "The likely gain comes from replaying the recording without a cause's waits, which needs to know who waited for whom. "
+        "Without that such losses have a bound only, and are listed by their lost core time.",
+        "headway run --locks -- CMD",
+    ),
 )

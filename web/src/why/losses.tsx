@@ -1,5 +1,5 @@
 // What the cores were lost to: cause, place, how much, what it could give, and what says so.
-import { number3 } from "../format";
+import { number3, percent } from "../format";
 import { Duration, Integer, Percent } from "../parts/figure";
 import { Swatch } from "./paint";
 import type { Account, Loss, WhyView } from "./payload";
@@ -25,16 +25,18 @@ interface Props {
 export function Losses({ account, view, links }: Props) {
   const { losses, more } = account;
   if (losses.length === 0) return <p class="missing">No core time was lost.</p>;
-  const first = Math.max(1, Math.min(FIRST, losses.filter((loss) => loss.share >= SMALL).length));
+  const first = Math.min(FIRST, losses.filter(isWorthALine).length);
   const row = (loss: Loss, i: number) => <Row key={i} loss={loss} losses={losses} view={view} links={links} />;
   return (
     <>
-      <ol class="losses">{losses.slice(0, first).map(row)}</ol>
+      {first > 0 ? (
+        <ol class="losses">{losses.slice(0, first).map(row)}</ol>
+      ) : (
+        <p class="missing">No loss is {percent(SMALL)} of the core time or more.</p>
+      )}
       {losses.length > first && (
         <details class="alternative">
-          <summary>
-            {losses.length - first === 1 ? "1 smaller loss" : `${losses.length - first} smaller losses`}
-          </summary>
+          <summary>{foldedText(losses.slice(first))}</summary>
           <ol class="losses" start={first + 1}>
             {losses.slice(first).map((loss, i) => row(loss, i + first))}
           </ol>
@@ -46,6 +48,38 @@ export function Losses({ account, view, links }: Props) {
         </p>
       )}
     </>
+  );
+}
+
+/** Losses come in order of what would likely be gained, those that are not worth a line (by their share) after all others. */
+const isWorthALine = (loss: Loss) => loss.share >= SMALL;
+
+/** What is folded away: the small ones alone, or the rest of the others with them. */
+export function foldedText(folded: readonly Loss[]): string {
+  const losses = folded.length === 1 ? "loss" : "losses";
+  return folded.some(isWorthALine)
+    ? `${folded.length} further ${losses}`
+    : `${folded.length} ${losses} below ${percent(SMALL)} of the core time`;
+}
+
+/** "likely 1.05, at most 1.10 times as fast", with the likely gain where it is told. */
+function Gain({ loss }: { loss: Loss }) {
+  const { bound, likely } = loss;
+  if (bound === null || bound < WORTH_SAYING) return null;
+  return (
+    <span class="loss-bound">
+      {"; without it "}
+      {likely !== null && (
+        <>
+          {"likely "}
+          <data value={String(likely)}>{number3(likely)}</data>
+          {", "}
+        </>
+      )}
+      {"at most "}
+      <data value={String(bound)}>{number3(bound)}</data>
+      {" times as fast"}
+    </span>
   );
 }
 
@@ -78,13 +112,7 @@ function Row({ loss, losses, view, links }: RowProps) {
         <b title={view.meanings[loss.cause]}>{view.titles[loss.cause] ?? loss.cause}</b>
         <span class="loss-figures">
           <Duration value={loss.core_ns} /> of core time, <Percent value={loss.share} />
-          {loss.bound !== null && loss.bound >= WORTH_SAYING && (
-            <span class="loss-bound">
-              {"; without it at most "}
-              <data value={String(loss.bound)}>{number3(loss.bound)}</data>
-              {" times as fast"}
-            </span>
-          )}
+          <Gain loss={loss} />
         </span>
       </p>
       {(method !== null || lock !== null || thread !== null) && (

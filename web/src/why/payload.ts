@@ -36,6 +36,8 @@ export interface Loss {
   pid: number | null;
   /** How much faster at most, were it gone; null where that can't be said. */
   bound: number | null;
+  /** How much faster it would likely be, no more than the bound; null where that is not told. */
+  likely: number | null;
   evidence: string[];
 }
 

@@ -62,8 +62,9 @@ function Accounts({ view, wall_ns, span, onSpan, links }: AccountsProps) {
       </div>
       <h3>What they were lost to</h3>
       <p class="lead">
-        What would likely gain most comes first. “At most” is a bound, not a forecast: something else may take a cause’s
-        place when it is gone.
+        What would likely gain most comes first. “Likely” is an estimate: waits are left out when the recording is
+        replayed, and work is spread over all cores. “At most” is a bound, not a forecast: something else may take a
+        cause’s place when it is gone.
       </p>
       <Losses key={chosen ?? "all"} account={account} view={view} links={links} />
       <h3>What {coresText(account.cores)} add up to</h3>

@@ -95,6 +95,7 @@ def _loss(loss: Loss, lines: int, chars: int) -> dict[str, Any]:
         "thread": _text(place.thread, chars),
         "pid": place.pid,
         "bound": loss.bound_speedup,
+        "likely": loss.likely_speedup,
         "evidence": [_text(line, chars) for line in dict.fromkeys((*map(said, loss.doubts), *loss.evidence[:lines]))],
     }
 
