@@ -61,6 +61,8 @@ class Made:
     kinds: Sequence[str] = ()
     stacks: Sequence[Sequence[tuple[str, str]]] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    gaps: Sequence[tuple[int, int, int]] = ()
+    """When the second CPU was without the program's threads: start, length, and what others ran of it."""
 
     @property
     def locks(self) -> int:
@@ -91,6 +93,9 @@ class Made:
             ],
             **self._stacks(),
         }
+        if self.gaps:
+            names = ("cpu", "start_ns", "dur_ns", "other_ns")
+            tables["cpu_gap"] = [dict(zip(names, (1, ORIGIN + gap[0], *gap[1:]), strict=True)) for gap in self.gaps]
         return synthetic.write(path, self.threads, self.wall, tables=tables, **self.facts)
 
     def _blocker(self, lock: int) -> dict[str, Any]:

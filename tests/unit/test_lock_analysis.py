@@ -125,6 +125,31 @@ def test_idle_workers_cost_no_cores_and_are_not_contention(tmp_path: Path) -> No
     assert (result.contended_ns, result.idle_ns) == (0, 100)
 
 
+def test_who_was_idle_before_it_let_the_lock_go_did_not_hold_it_then(tmp_path: Path) -> None:
+    # Waits from 0 to 80; the pool's worker has no work until 50. Who had the lock until then nobody saw.
+    worker = FakeThread("app", 0, [("B", 50), ("R", 50)], "worker")
+    waits = [Wait(0, 0, 0, 80, waker=1, waking=70, stack=1), Wait(1, 1, 0, 50, stack=0)]
+    made = Made([FakeThread("app", 0, [("B", 80), ("R", 20)], "waiter"), worker], waits,
+                classes=[LOCK_CLASS, CONDITION], stacks=[GET_TASK, LOCK_FRAMES])  # fmt: skip
+    (row,) = (each for each in answer(tmp_path, made).rows if each.contention)
+    assert row.holding is not None
+    assert {state: ns for state, ns in row.holding.items() if ns} == {"unknown": 50, "running": 20, "handoff": 10}
+    account = why(open_recording(tmp_path / "a.headway")).account
+    (lost,) = [each for each in account.lost if each.cause == "lock_contention"]
+    assert lost.figures is not None
+    assert lost.figures["holder_running_share"] == 20 / 80
+
+
+def test_cores_that_other_processes_had_meanwhile_were_not_lost_to_a_lock(tmp_path: Path) -> None:
+    # One of two waits from 10 to 50; others have the second CPU from 10 to 40, and half of what it is free after that.
+    waits = FakeThread("app", 0, [("R", 10), ("B", 40), ("R", 50)], "t0")
+    made = Made([waits, running()], [Wait(0, 0, 10, 50, waker=1, waking=50, stack=0)], classes=[LOCK_CLASS],
+                stacks=[LOCK_FRAMES], gaps=[(10, 30, 30), (40, 10, 5)])  # fmt: skip
+    assert only(answer(tmp_path, made)).lost_core_ns == 5
+    (row,) = why(open_recording(tmp_path / "a.headway")).account.lost
+    assert row.core_ns == 5
+
+
 def test_contention_is_ranked_before_idle_waiting_however_long_that_is(tmp_path: Path) -> None:
     made = Made(
         [FakeThread("app", 0, [("B", 100)]), FakeThread("app", 0, [("B", 100)])],

@@ -3,9 +3,10 @@
 Lost cores  While W threads of the program waited in contention and I of its cores were idle, min(W, I) more threads could have
             run. lost_core_ns of a lock is its waiters' part of that, integrated over time: sum over its blocks of the
             integral of min(1, I/W), so simultaneous waits share the idle cores in proportion to their waiters. I is the
-            number of recorded cores, less the program's threads on CPUs, less what other processes took on average (known
-            as a sum only), and 0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken
-            away counts as running, so stolen time is not idle.
+            number of recorded cores, less the program's threads on CPUs, less what other processes and the recorder took
+            (as `headway why` has it: spread evenly over each gap of a CPU; over the recording, where no gaps are known), and
+            0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken away counts as
+            running, so stolen time is not idle.
 Bound       that of `headway why`, by the same function (why_bounds): R, with at least one thread waiting, is its time D.
 Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
             train can cost more than itself).
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses import why_ground
+from headway.analyses import why_beside, why_ground
 from headway.analyses.activity import has_scheduling
 from headway.analyses.lock_arrays import distinct
 from headway.analyses.lock_states import pauses
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from headway.analyses.lock_data import LockData
     from headway.analyses.why_bounds import Ground
+    from headway.store import Recording
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -105,11 +107,12 @@ def use_of_cores(data: LockData, contended: NDArray[np.bool_]) -> Cores | None:
     begin = column["start_ns"] - origin
     woken, end = begin - column["runnable_ns"], begin + column["running_ns"]
     gc = [part for each in pauses(recording).values() for part in (each.start, each.end)]
-    edges = [woken, begin, end, data.blocks.start[contended], data.blocks.end[contended], *gc]
+    others = _others(recording, (origin + low, origin + high))
+    beside = [np.clip(each - origin, low, high) for each in others[:2]]
+    edges = [woken, begin, end, data.blocks.start[contended], data.blocks.end[contended], *gc, *beside]
     time = distinct(np.clip(np.concatenate([*edges, np.array([low, high])]), low, high))
     running, runnable = _level(time, begin, end), _level(time, woken, begin)
-    others = sum(recording.manifest.other_ns.values()) / max(recording.wall_ns, 1)
-    idle = np.maximum(count - running - others, 0.0)
+    idle = np.maximum(count - running - _sum_of(time, *beside, others[2]), 0.0)
     for each in pauses(recording).values():
         idle[_level(time, each.start, each.end) > 0] = 0.0
     return Cores(time, running, runnable, idle, count)
@@ -120,3 +123,21 @@ def _level(time: Ints, start: Ints, end: Ints) -> Ints:
     begun = np.searchsorted(np.sort(start), time, side="right")
     ended = np.searchsorted(np.sort(end), time, side="right")
     return (begun - ended).astype(np.int64)
+
+
+def _others(recording: Recording, window: tuple[int, int]) -> tuple[Ints, Ints, Floats]:
+    """Return spans with the cores that other processes and the recorder had in them: from, to (CLOCK_MONOTONIC), cores."""
+    of = why_beside.others(recording, window)
+    if of.known_by == "none":
+        average = sum(recording.manifest.other_ns.values()) / max(recording.wall_ns, 1)
+        return np.array(window[:1]), np.array(window[1:]), np.array([average])
+    start, end = of.columns["start_ns"], of.columns["end_ns"]
+    return start, end, of.columns["other_ns"] / np.maximum(end - start, 1)
+
+
+def _sum_of(time: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
+    """Return the sum of the values of the spans that are open at (and right after) each time; spans begin and end at such."""
+    change = np.zeros(len(time) + 1)
+    np.add.at(change, np.searchsorted(time, start), value)
+    np.subtract.at(change, np.searchsorted(time, end), value)
+    return np.cumsum(change[:-1])

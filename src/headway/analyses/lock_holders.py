@@ -2,7 +2,8 @@
 
 Method     each object gets a timeline of holders. Holds that were seen whole come first. What they leave open is filled from
            single sightings: an owner seen at the begin of a wait holds from then on; a thread that wakes a waiter had what is
-           waited for since the waking before. Between a release and the next acquire nobody holds: `handoff`. Then every
+           waited for since the waking before, but not from before it last had nothing to do (an idle pool worker holds
+           nothing). Between a release and the next acquire nobody holds: `handoff`. Then every
            stretch of the timeline is cut at the changes of state of its holder (lock_states) and counted once for each
            thread that waits then; GC pauses come before everything else.
 Sums       exact: over all holders and states, to the ns, the time waited.
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.lock_arrays import distinct
-from headway.analyses.lock_states import BLOCKED, GC_PAUSE, HANDOFF, UNKNOWN, pauses, states_of
+from headway.analyses.lock_states import BLOCKED, GC_PAUSE, HANDOFF, UNKNOWN, Scale, pauses, states_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headway.analyses.lock_data import LockData
     from headway.analyses.lock_states import Pauses, States
 
+    Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
 
 SEEN_BY = ("hold", "owner", "waker")
@@ -50,15 +52,15 @@ class Doings:
     ns: Ints
 
 
-def doings(data: LockData, unit: Ints, units_blocker: Ints) -> Doings:
+def doings(data: LockData, contended: Bools, unit: Ints, units_blocker: Ints) -> Doings:
     """Tell what holders did while the blocks waited. `unit` groups the blocks; each unit's blocks are of one object.
 
-    Blocks with unit -1 are left out.
+    Blocks with unit -1 are left out. `contended` says which blocks are contention: the others are idle waiting.
     """
     chosen = np.flatnonzero(unit >= 0)
     if not len(chosen):
         return Doings(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
-    spans = _stretches(data, unit[chosen], chosen, units_blocker)
+    spans = _stretches(data, contended, unit[chosen], chosen, units_blocker)
     threads = distinct(spans.holder[spans.holder >= 0])
     states = states_of(data, threads)
     gc = pauses(data.recording)
@@ -83,10 +85,10 @@ class _Stretches:
     waiters: Ints
 
 
-def _stretches(data: LockData, unit: Ints, chosen: Ints, units_blocker: Ints) -> _Stretches:
+def _stretches(data: LockData, contended: Bools, unit: Ints, chosen: Ints, units_blocker: Ints) -> _Stretches:
     """Lay the waits of each unit over the timeline of its object."""
     blocks = data.blocks
-    where, time, holder, seen_by = timeline(data, chosen, units_blocker)
+    where, time, holder, seen_by = timeline(data, contended, chosen, units_blocker)
     count = len(chosen)
     key = np.concatenate([where, unit, unit])
     when = np.concatenate([time, blocks.start[chosen], blocks.end[chosen]])
@@ -102,24 +104,24 @@ def _stretches(data: LockData, unit: Ints, chosen: Ints, units_blocker: Ints) ->
     return _Stretches(key[use], when[use], ends[use], holder[at[use]], seen_by[at[use]], waiters[use])
 
 
-def timeline(data: LockData, chosen: Ints, units_blocker: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def timeline(data: LockData, contended: Bools, chosen: Ints, units_blocker: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the changes of holder per unit: (unit, time, holder from then on, how it is known), sorted.
 
     Each unit's timeline begins before its first wait.
     """
-    blocker, time, kind, thread = _sightings(data, chosen)
+    blocker, time, kind, thread = _sightings(data, contended, chosen)
     order = np.lexsort((kind, time, blocker))
-    blocker, time, kind, thread = blocker[order], time[order], kind[order], thread[order]
+    blocker, time, kind, thread = _useful((blocker[order], time[order], kind[order], thread[order]))
     index = np.arange(len(kind))
     held = np.cumsum(np.where(kind == _BEGIN, 1, np.where(kind == _END, -1, 0))) > 0
     began = np.maximum.accumulate(np.where(kind == _BEGIN, index, 0))
     # Inside a hold single sightings say nothing new; outside, they are all there is.
     tells = ~held & ((kind == _WOKE) | (kind == _OWNED))
-    following = _next_true(tells | (kind == _BEGIN))
+    following = _next_true(tells | (kind == _BEGIN) | (kind == _BACK))
     there = np.minimum(following, len(kind) - 1)
     same = (following < len(kind)) & (blocker[there] == blocker)
     told = same & tells[there]
-    handed_over = (kind == _WOKE) | (same & (kind != _FIRST))
+    handed_over = (kind == _WOKE) | (same & (kind != _FIRST) & (kind[there] != _BACK))
     presumed = np.where(told, thread[there], np.where(handed_over, NOBODY, DARK))
     is_owned = kind == _OWNED
     holder = np.where(held, thread[began], np.where(is_owned, thread, presumed))
@@ -127,12 +129,13 @@ def timeline(data: LockData, chosen: Ints, units_blocker: Ints) -> tuple[Ints, I
     return _per_unit(blocker, time, holder, np.where(held, HOLD, by_sighting), units_blocker)
 
 
-_FIRST, _END, _WOKE, _GONE, _OWNED, _BEGIN = range(6)
+_FIRST, _END, _WOKE, _GONE, _BACK, _OWNED, _BEGIN = range(7)
 """What a point of a timeline tells, in the order in which they count at one instant: a release, the waking that it brought,
-the woken thread has gone on, who is seen as the owner, the next acquire."""
+the woken thread has gone on, who will wake the next one has come back from idle waiting, who is seen as the owner, the next
+acquire."""
 
 
-def _sightings(data: LockData, chosen: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _sightings(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Return everything that tells of a holder: (object, time, kind, thread)."""
     blocks, holds = data.blocks, data.holds
     rows = distinct(blocks.blocker[chosen])
@@ -148,13 +151,38 @@ def _sightings(data: LockData, chosen: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         (blocks.blocker[owned], blocks.began[owned], _OWNED, blocks.owner[owned]),
         (blocks.blocker[woken], blocks.waking[woken], _WOKE, blocks.waker[woken]),
         (blocks.blocker[woken], blocks.full[woken], _GONE, blocks.thread[woken]),
+        _back(data, contended, woken),
     )
     return (
         np.concatenate([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
-        np.concatenate([np.full(len(part[0]), part[2], dtype=np.int64) for part in parts]),
+        np.concatenate([np.broadcast_to(part[2], len(part[0])) for part in parts]).astype(np.int64),
         np.concatenate([part[3] for part in parts]),
     )
+
+
+def _back(data: LockData, contended: Bools, woken: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return since when those that ended waits had something to do: what they let others have they did not have before."""
+    blocks = data.blocks
+    waker, waking = blocks.waker[woken], blocks.waking[woken]
+    idle = np.flatnonzero(~contended & np.isin(blocks.thread, distinct(waker)))
+    scale = Scale.of(np.concatenate([blocks.full[idle], waking]), len(data.names))
+    place = blocks.thread[idle] * scale.size + scale.until(blocks.full[idle])
+    order = np.argsort(place)
+    last = np.searchsorted(place[order], waker * scale.size + scale.until(waking), side="right") - 1
+    at = idle[order[np.maximum(last, 0)]] if len(idle) else np.zeros(len(woken), dtype=np.int64)
+    there = np.flatnonzero((last >= 0) & (blocks.thread[at] == waker))
+    count = len(there)
+    return blocks.blocker[woken[there]], blocks.full[at[there]], np.full(count, _BACK), waker[there]
+
+
+def _useful(points: tuple[Ints, Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Leave out that somebody has come back where somebody else is the next that is seen to hold."""
+    blocker, _, kind, thread = points
+    following = np.minimum(_next_true((kind == _WOKE) | (kind == _OWNED) | (kind == _BEGIN)), max(len(kind) - 1, 0))
+    is_next = (kind[following] == _WOKE) & (thread[following] == thread) & (blocker[following] == blocker)
+    keep = (kind != _BACK) | is_next
+    return points[0][keep], points[1][keep], points[2][keep], points[3][keep]
 
 
 def _next_true(flags: NDArray[np.bool_]) -> Ints:

@@ -66,7 +66,7 @@ def locks(
     sites = sites_of(data)
     groups = make_groups(data, sites, by)
     unit, units_blocker, units_group = units_of(data, groups, sites)
-    found = doings(data, unit, units_blocker)
+    found = doings(data, sites.contended, unit, units_blocker)
     costs = cost(data, groups.group, sites.contended, groups.count)
     rows = Rows(data, sites, groups, found, units_blocker, units_group, costs)
     order = _order(rows, sort)

@@ -146,13 +146,13 @@ class Evidence:
     def _holding(self, rows: Ints) -> dict[str, float]:
         """Return what holders did, as parts of the waiters' time, most first."""
         waits = self.waits
-        if waits.data is None or not len(rows):
+        if waits.data is None or waits.sites is None or not len(rows):
             return {}
         blocks = np.unique(waits.block[rows])
         objects, at = numbered(waits.data.blocks.blocker[blocks])
         unit = np.full(len(waits.data.blocks), -1, dtype=np.int64)
         unit[blocks] = at
-        found = doings(waits.data, unit, objects)
+        found = doings(waits.data, waits.sites.contended, unit, objects)
         sums = np.bincount(found.state, weights=found.ns, minlength=len(DOING))
         total = float(sums.sum())
         order = np.argsort(-sums, kind="stable").tolist()

@@ -95,7 +95,7 @@ def load(recording: Recording, window: tuple[int, int] | None = None) -> Waits:
     parts, tail = _until_unparked(data, block, start, end)
     block, start, end = parts
     locked = cause[block] == CODE[LOCK]
-    locks = lock_pieces(data, block[locked], start[locked], end[locked])
+    locks = lock_pieces(data, sites.contended, block[locked], start[locked], end[locked])
     others = _others(data, sites, cause, key, (block[~locked], start[~locked], end[~locked]))
     of_locks = _Pieces(
         *(locks.block, locks.start, locks.end, cause[locks.block], key[locks.at], locks.holder),

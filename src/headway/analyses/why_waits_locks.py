@@ -49,14 +49,17 @@ class LockPieces:
     least_ns: int
 
 
-def lock_pieces(data: LockData, block: Ints, start: Ints, end: Ints) -> LockPieces:
-    """Cut spans of blocks on locks at the changes of the holder, and follow holders that wait for locks themselves."""
+def lock_pieces(data: LockData, contended: NDArray[np.bool_], block: Ints, start: Ints, end: Ints) -> LockPieces:
+    """Cut spans of blocks on locks at the changes of the holder, and follow holders that wait for locks themselves.
+
+    `contended` says which of all blocks are contention.
+    """
     if not len(block):
         none = np.zeros(0, np.int64)
         return LockPieces(none, none, none, none, none, np.zeros(0, bool), 0)
     blocker = data.blocks.blocker[block]
     objects = distinct(blocker)
-    unit, time, holder, _ = holders_of(data, distinct(block), objects)
+    unit, time, holder, _ = holders_of(data, contended, distinct(block), objects)
     held = timeline(len(objects), unit, time, _handed_to(unit, holder))
     group = np.searchsorted(objects, blocker)
     held, least_ns = _bounded(held, group, start, end)
