@@ -107,12 +107,12 @@ def use_of_cores(data: LockData, contended: NDArray[np.bool_]) -> Cores | None:
     begin = column["start_ns"] - origin
     woken, end = begin - column["runnable_ns"], begin + column["running_ns"]
     gc = [part for each in pauses(recording).values() for part in (each.start, each.end)]
-    others = _others(recording, (origin + low, origin + high))
-    beside = [np.clip(each - origin, low, high) for each in others[:2]]
-    edges = [woken, begin, end, data.blocks.start[contended], data.blocks.end[contended], *gc, *beside]
+    since, until, took = _others(recording, (origin + low, origin + high))
+    since, until = np.clip(since - origin, low, high), np.clip(until - origin, low, high)
+    edges = [woken, begin, end, since, until, data.blocks.start[contended], data.blocks.end[contended], *gc]
     time = distinct(np.clip(np.concatenate([*edges, np.array([low, high])]), low, high))
     running, runnable = _level(time, begin, end), _level(time, woken, begin)
-    idle = np.maximum(count - running - _sum_of(time, *beside, others[2]), 0.0)
+    idle = np.maximum(count - running - _sum_of(time, since, until, took), 0.0)
     for each in pauses(recording).values():
         idle[_level(time, each.start, each.end) > 0] = 0.0
     return Cores(time, running, runnable, idle, count)
