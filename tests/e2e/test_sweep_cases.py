@@ -165,8 +165,9 @@ def test_one_recording_s_account_has_the_same_limit_first(name: str, answered: C
     # Who had a core in the program's place, and who was ready and late, is no cause of the program's own.
     own = [(cause, ns) for cause, ns in said.by_cause if cause != SCHEDULER]
     others_ns = (said.account.other_processes_ns or 0) + (said.account.stolen_ns or 0)
-    if sum(ns for _, ns in own) > others_ns:
-        assert own[0][0] == LOST_TO[CASES[name].limit], said.by_cause
+    if sum(ns for _, ns in own) <= others_ns:
+        pytest.skip(f"others had {others_ns / 1e6:.0f} core-ms, more than the program lost to causes of its own")
+    assert own[0][0] == LOST_TO[CASES[name].limit], said.by_cause
 
 
 def test_cores_that_spin_are_used_and_not_lost(answered: Callable[[str], Answer]) -> None:

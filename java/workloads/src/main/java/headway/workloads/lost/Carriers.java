@@ -11,16 +11,21 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Virtual threads that are all unparked at once and then sleep while a class is initialised: they keep their carriers, and
- * others that are ready have none. Reached by reflection, because this jar is built for JDK 17. Needs
- * {@code -Djdk.virtualThreadScheduler.parallelism} and {@code maxPoolSize} of as many as threads.
+ * Virtual threads that are all unparked at once. Pinned: each sleeps while a class is initialised, so it keeps its carrier, and
+ * others that are ready have none. Starved: each computes, and there are fewer carriers than cores; with the cause removed they
+ * are threads of the platform. Reached by reflection, because this jar is built for JDK 17. Needs
+ * {@code -Djdk.virtualThreadScheduler.parallelism} and {@code maxPoolSize} of as many as threads; starved, of fewer.
  */
 final class Carriers implements Case {
     private static final int PER_CARRIER = 3;
     private static volatile long stillMillis;
 
+    private static final Label TAKEN = Label.of("carriers");
+
     private final Setting setting;
+    private final boolean isPinned;
     private volatile long noneReady;
+    private volatile long went;
     private final Method start;
     private final URL[] here = {Carriers.class.getProtectionDomain().getCodeSource().getLocation()};
 
@@ -37,8 +42,9 @@ final class Carriers implements Case {
         private Slow() {}
     }
 
-    Carriers(Setting setting) {
+    private Carriers(Setting setting, boolean isPinned) {
         this.setting = setting;
+        this.isPinned = isPinned;
         try {
             start = Thread.class.getMethod("startVirtualThread", Runnable.class);
         } catch (NoSuchMethodException e) {
@@ -46,6 +52,14 @@ final class Carriers implements Case {
         }
         stillMillis = (long) (Setting.UNIT_NS * setting.size() / PER_CARRIER) / 1_000_000;
         System.setProperty("headway.still", Long.toString(stillMillis));
+    }
+
+    static Case pinned(Setting setting) {
+        return new Carriers(setting, true);
+    }
+
+    static Case starved(Setting setting) {
+        return new Carriers(setting, false);
     }
 
     @Override
@@ -56,19 +70,40 @@ final class Carriers implements Case {
         CountDownLatch go = new CountDownLatch(1);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < all; i++) {
-            Runnable task = () -> {
+            threads.add(started(() -> {
                 Uneven.await(go);
-                setting.ledger().takesPart(() -> stopAndGo(ready.decrementAndGet()));
-            };
-            try {
-                threads.add((Thread) start.invoke(null, task));
-            } catch (ReflectiveOperationException e) {
-                throw new IllegalStateException(e);
-            }
+                if (isPinned) {
+                    setting.ledger().takesPart(() -> stopAndGo(ready.decrementAndGet()));
+                } else {
+                    computes();
+                }
+            }));
         }
         Work.await(() -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
+        went = System.nanoTime();
         go.countDown();
         setting.ledger().standsBy(() -> threads.forEach(Work::join));
+    }
+
+    private Thread started(Runnable task) {
+        if (!isPinned && setting.isRemoved()) {
+            Thread thread = new Thread(task);
+            thread.start();
+            return thread;
+        }
+        try {
+            return (Thread) start.invoke(null, task);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** From when all may go on until it goes on, a carrier is what is missing. */
+    private void computes() {
+        if (!setting.isRemoved()) {
+            setting.ledger().wanted(TAKEN, went, System.nanoTime());
+        }
+        setting.ledger().takesPart(() -> Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER)));
     }
 
     /** While others are ready, the carriers are what is missing; the last ones just sleep. */
@@ -79,7 +114,7 @@ final class Carriers implements Case {
         // To load a class is work: only the time in which it stands still is waited.
         long[] stood = setting.isRemoved() ? asleep() : initialised();
         long since = Math.min(Math.max(stood[0], noneReady), stood[1]);
-        setting.ledger().waited(Label.of("carriers"), stood[0], since);
+        setting.ledger().waited(TAKEN, stood[0], since);
         setting.ledger().waited(Label.of("sleep"), since, stood[1]);
         // A virtual thread has no CPU clock of its own: a fixed amount of work instead.
         Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER / 2));

@@ -36,6 +36,12 @@ final class Ledger {
         return cores;
     }
 
+    /** Somebody who does not take part yet would run from {@code begin} to {@code end} but for what it waits for. */
+    void wanted(Label label, long begin, long end) {
+        add(begin, What.WAITS, 1, label);
+        add(end, What.WAITS, -1, label);
+    }
+
     /** The calling thread takes part while {@code work} runs. */
     void takesPart(Runnable work) {
         add(System.nanoTime(), What.RUNS, 1, null);

@@ -46,7 +46,8 @@ public final class Lost {
                 Map.entry("few-threads", Few::threads),
                 Map.entry("few-tasks", Few::tasks),
                 Map.entry("pinned", Pinned::new),
-                Map.entry("carriers", Carriers::new),
+                Map.entry("carriers", Carriers::pinned),
+                Map.entry("carriers-starved", Carriers::starved),
                 Map.entry("busy", Plain::busy),
                 Map.entry("alone", Plain::alone),
                 Map.entry("crowd", Plain::crowd));

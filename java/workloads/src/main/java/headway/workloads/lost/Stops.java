@@ -38,28 +38,31 @@ final class Stops {
 
     /** Sleeps for the share {@code size} of the time. */
     static Case sleep(Setting setting) {
-        return stopping(setting, Label.of("sleep"), Work::sleep);
+        return stopping(setting, PIECES, Label.of("sleep"), Work::sleep);
     }
 
-    /** Waits for the share {@code size} of the time for answers of another process, which answers late. */
+    /**
+     * Waits for the share {@code size} of the time for an answer of another process, which answers late. In one piece: to ask
+     * is work, here and there, which nobody counts.
+     */
     static Case io(Setting setting) {
-        return stopping(setting, Label.of("io"), millis -> ask(setting.port(), millis));
+        return stopping(setting, 1, Label.of("io"), millis -> ask(setting.port(), millis));
     }
 
     private interface Stop {
         void millis(long count);
     }
 
-    private static Case stopping(Setting setting, Label label, Stop stop) {
-        long still = (long) (Setting.UNIT_NS * setting.size() / PIECES);
+    private static Case stopping(Setting setting, int pieces, Label label, Stop stop) {
+        long still = (long) (Setting.UNIT_NS * setting.size() / pieces);
         return () -> setting.fork("worker", setting.threads(), part -> {
-            for (int i = 0; i < PIECES; i++) {
+            for (int i = 0; i < pieces; i++) {
                 if (setting.isRemoved()) {
                     stop.millis(0); // asking is work, and stays; only the answer's delay goes
                 } else {
                     setting.ledger().waits(label, () -> stop.millis(still / 1_000_000));
                 }
-                Work.burnCpu(Setting.UNIT_NS / PIECES - still);
+                Work.burnCpu(Setting.UNIT_NS / pieces - still);
             }
         });
     }
