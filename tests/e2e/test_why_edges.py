@@ -80,11 +80,20 @@ def test_a_program_that_never_blocks_loses_nothing_to_waiting(tmp_path: Path) ->
     assert waited <= lost_programs.played(said)["busy"].unnamed_ns + PRECISE * of["core_ns"], of["lost"]
 
 
+def test_a_program_that_may_use_one_cpu_is_accounted_for_one_core(tmp_path: Path) -> None:
+    one = {min(os.sched_getaffinity(0))}
+    recording, said = play(tmp_path, "busy", preexec_fn=lambda: os.sched_setaffinity(0, one))
+    of = during(recording, said, "busy")
+    assert (of["cores"], of["core_ns"]) == (1, of["wall_ns"])
+    # Its threads share the CPU, so there is always one that runs.
+    assert of["lost_ns"] <= PRECISE * of["core_ns"], of["lost"]
+
+
 def test_ten_thousand_threads_are_accounted_for(tmp_path: Path) -> None:
     recording, said = play(tmp_path, "crowd", rounds=1)
     of = during(recording, said, "crowd")
     (threads,) = open_recording(recording).query("SELECT count(*) FROM thread WHERE name LIKE 'crowd-%'").fetchall()[0]
-    assert threads == 10_000, "5,000 in each of two rounds"
+    assert threads == 10_100, "10,000 at once, and 100 in the round before"
     assert lost(of, "unknown") <= PRECISE * of["core_ns"]
 
 
