@@ -43,8 +43,11 @@ def judged(
 ) -> tuple[list[list[str]], list[tuple[str, bool]]]:
     """Return the table rows and the verdicts of one case."""
     rows, verdicts = [], []
+    reasons = [reason for run in runs if (reason := run.undecided()) is not None]
+    for reason in reasons:
+        harness.progress(reason)
     recorded, runs = len(runs), [run for run in runs if run.undecided() is None]
-    figures[f"{name} undecided"] = recorded - len(runs)
+    figures[f"{name} undecided"] = reasons
     if not runs:
         return [], [(f"{name}: all {recorded} runs are more noise than loss; undecided", False)]
     for cause in sorted(lost_programs.meant(name)):
