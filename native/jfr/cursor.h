@@ -59,18 +59,24 @@ class Cursor {
 
   // Seven bits a byte, low ones first; a ninth byte has eight.
   uint64_t varint() {
+    const bool is_near_end = left() < kLongest;
     uint64_t value = 0;
+    const uint8_t* at = at_;
     for (unsigned shift = 0; shift < 56; shift += 7) {
-      if (at_ == end_) break;
-      const uint8_t b = *at_++;
+      if (is_near_end && at == end_) break;
+      const uint8_t b = *at++;
       value |= static_cast<uint64_t>(b & 0x7fU) << shift;
-      if (b < 0x80) return value;
+      if (b < 0x80) {
+        at_ = at;
+        return value;
+      }
     }
-    if (at_ == end_) {
+    if (is_near_end && at == end_) {
       fail();
       return 0;
     }
-    return value | (static_cast<uint64_t>(*at_++) << 56);
+    at_ = at + 1;
+    return value | (static_cast<uint64_t>(*at) << 56);
   }
   uint64_t fixed(unsigned bytes) {  // big endian
     if (bytes > left()) {
@@ -83,6 +89,7 @@ class Cursor {
   }
 
  private:
+  static constexpr size_t kLongest = 9;  // bytes of a varint
   const uint8_t* at_;
   const uint8_t* end_;
   bool compressed_;

@@ -51,7 +51,18 @@ int64_t Clock::time_ns(int64_t ticks) const {
 
 int64_t Clock::span_ns(int64_t ticks) const { return whole(static_cast<double>(ticks) / ticks_per_ns); }
 
+void EventTable::reserve() {
+  for (Column& column : columns) {
+    if (column.kind == Kind::real) {
+      column.reals.reserve(most_rows);
+    } else {
+      column.ints.reserve(most_rows);
+    }
+  }
+}
+
 void EventTable::clear() {
+  most_rows = std::max(most_rows, rows);
   for (Column& column : columns) {
     column.ints.clear();
     column.reals.clear();
@@ -67,6 +78,7 @@ void EventTables::begin_chunk(Layouts* layouts, Meanings* meanings, const Clock&
   meanings_ = meanings;
   clock_ = clock;
   plans_.clear();
+  last_ = nullptr;
   ++generation_;
 }
 
@@ -100,11 +112,16 @@ EventTable* EventTables::table_for(const std::string& event, const Steps& steps)
 }
 
 bool EventTables::add(int64_t type, Cursor in) {
-  auto found = plans_.find(type);
-  if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
-  EventTable* table = found->second.table;
+  if (last_ == nullptr || type != last_type_) {
+    auto found = plans_.find(type);
+    if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
+    last_ = &found->second;
+    last_type_ = type;
+  }
+  EventTable* table = last_->table;
   if (table == nullptr) return true;
-  const Steps& steps = *found->second.steps;
+  const Steps& steps = *last_->steps;
+  if (table->rows == 0) table->reserve();
   const size_t before = table->text_bytes / sizeof(int64_t);
   for (size_t i = 0; i < steps.size(); ++i) value(steps[i], &in, table, &table->columns[i]);
   if (!in.ok()) {

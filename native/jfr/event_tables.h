@@ -70,7 +70,10 @@ struct EventTable {
   TextPool texts;
   size_t rows = 0;
   size_t text_bytes = 0;
+  size_t most_rows = 0;  // that were taken at once so far
   size_t values() const { return rows * columns.size() + text_bytes / sizeof(int64_t); }
+  // Room for as many rows as before: columns are handed out with their memory, and growing them anew copies each twice.
+  void reserve();
   void clear();
 };
 
@@ -103,6 +106,8 @@ class EventTables {
   std::deque<EventTable> tables_;
   std::unordered_map<std::string, EventTable*> by_layout_;
   std::unordered_map<int64_t, Plan> plans_;  // of this chunk
+  const Plan* last_ = nullptr;               // that of last_type_: an event mostly is of the kind of the one before
+  int64_t last_type_ = 0;
   Layouts* layouts_ = nullptr;
   Meanings* meanings_ = nullptr;
   Clock clock_;

@@ -9,6 +9,11 @@
 #include <cstring>
 
 namespace headway::jfr {
+namespace {
+
+constexpr size_t kAfterJump = 16 << 10;
+
+}  // namespace
 
 FileWindow::FileWindow(const std::string& path, size_t window_bytes) : window_bytes_(window_bytes) {
   // Not to wait for a writer: somebody may name a pipe.
@@ -43,7 +48,9 @@ std::span<const uint8_t> FileWindow::view(uint64_t offset, size_t need) {
   if (!problem_.empty() || offset >= size_) return {};
   need = static_cast<size_t>(std::min<uint64_t>(need, size_ - offset));
   if (offset < begin_ || offset + need > begin_ + held_) {
-    const auto wanted = static_cast<size_t>(std::min<uint64_t>(std::max(need, window_bytes_), size_ - offset));
+    const bool is_jump = offset < begin_ || offset > begin_ + held_;
+    const size_t window = is_jump ? std::min(window_bytes_, kAfterJump) : window_bytes_;
+    const auto wanted = static_cast<size_t>(std::min<uint64_t>(std::max(need, window), size_ - offset));
     if (buffer_.size() < wanted) buffer_.resize(wanted);
     held_ = read(offset, buffer_.data(), wanted);
     begin_ = offset;

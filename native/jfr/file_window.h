@@ -1,4 +1,6 @@
-// A file read in windows: memory stays at the window's size, or at that of the largest event where one is larger.
+// A file read in windows: memory stays at the window's size, or at that of the largest event where one is larger. What
+// is read one after the other is read a window at a time, which fits a cache; after a jump (to a chunk's types, to its
+// constants and back) little is: of a file of short chunks all would be read again and again.
 // Not mapped: a mapped file that another process cuts off meanwhile kills its reader with SIGBUS.
 #pragma once
 
@@ -11,7 +13,7 @@ namespace headway::jfr {
 
 class FileWindow {
  public:
-  explicit FileWindow(const std::string& path, size_t window_bytes = 4 << 20);
+  explicit FileWindow(const std::string& path, size_t window_bytes = 256 << 10);
   ~FileWindow();
   FileWindow(const FileWindow&) = delete;
   FileWindow& operator=(const FileWindow&) = delete;

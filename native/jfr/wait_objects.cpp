@@ -1,6 +1,7 @@
 #include "jfr/wait_objects.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace headway::jfr {
 namespace {
@@ -54,23 +55,33 @@ void WaitObjects::change(int32_t object, int64_t ns, int64_t by) {
   at.peak = std::max(at.peak, at.waiting);
 }
 
+// The next to end leaves, at its end or at `ns` if that is sooner.
+void WaitObjects::leave(int64_t ns) {
+  const auto [end_ns, object] = open_.front();
+  std::pop_heap(open_.begin(), open_.end(), std::greater<>());
+  open_.pop_back();
+  change(object, std::min(end_ns, ns), -1);
+}
+
 // At the same moment who leaves comes first: the number is then never above what it is before, or after, that moment.
 void WaitObjects::levels(std::span<const int32_t> object, std::span<const int64_t> start_ns,
                          std::span<const int64_t> dur_ns) {
-  std::vector<std::pair<int64_t, int32_t>> ends(object.size());
-  for (size_t i = 0; i < ends.size(); ++i) ends[i] = {sum(start_ns[i], dur_ns[i]), object[i]};
-  std::sort(ends.begin(), ends.end());
-  auto end = ends.begin();
   for (size_t i = 0; i < object.size(); ++i) {
-    for (; end != ends.end() && end->first <= start_ns[i]; ++end) change(end->second, end->first, -1);
-    change(object[i], start_ns[i], 1);
+    const int64_t at = start_ns[i];
+    while (!open_.empty() && open_.front().first <= at) leave(at);
+    if (dur_ns[i] <= 0) continue;
+    if (open_.size() >= most_open_) {
+      ++not_followed_;
+      leave(at);
+    }
+    change(object[i], at, 1);
+    open_.emplace_back(sum(at, dur_ns[i]), object[i]);
+    std::push_heap(open_.begin(), open_.end(), std::greater<>());
   }
-  for (; end != ends.end(); ++end) change(end->second, end->first, -1);
 }
 
-void WaitObjects::changes(std::span<const int32_t> object, std::span<const int64_t> ns,
-                          std::span<const int64_t> change_by) {
-  for (size_t i = 0; i < object.size(); ++i) change(object[i], ns[i], change_by[i]);
+void WaitObjects::end_levels() {
+  while (!open_.empty()) leave(open_.front().first);
 }
 
 }  // namespace headway::jfr

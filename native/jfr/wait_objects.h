@@ -1,6 +1,7 @@
 // The objects that threads of an imported file waited for: their numbers and sums, in one pass over the waits.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@ struct WaitObject {
   int64_t first_ns = 0, last_ns = 0;
   int64_t first_thread = -1, first_stack = -1;
   int64_t times = 0, thread_time_ns = 0;
-  int64_t peak = 0, real_time_ns = 0;  // of the changes so far
+  int64_t peak = 0, real_time_ns = 0;  // of the levels so far
   int64_t waiting = 0, changed_ns = 0;
 };
 
@@ -28,12 +29,18 @@ struct WaitColumns {
 
 class WaitObjects {
  public:
+  static constexpr size_t kMostOpen = 8 << 20;  // 128 MiB
+  // `most_open`: so many waits at a time are followed by `levels`.
+  explicit WaitObjects(size_t most_open = kMostOpen) : most_open_(std::max<size_t>(most_open, 1)) {}
+
   // Takes waits of one kind, in any order; returns the number of each one's object, dense from 0.
   std::vector<int32_t> add(int32_t kind, const WaitColumns& waits);
-  // All waits at once, in order of start: how many threads waited for each object at a time.
+  // All waits again, in order of start, in batches: how many threads waited for each object at a time.
   void levels(std::span<const int32_t> object, std::span<const int64_t> start_ns, std::span<const int64_t> dur_ns);
-  // The same by single changes (+1: a wait begins, -1: it ends), which come in order of time, ends first.
-  void changes(std::span<const int32_t> object, std::span<const int64_t> ns, std::span<const int64_t> change);
+  void end_levels();
+  // Waits of which not all was followed, because more than `most_open` were open: peaks and real times are then too
+  // low. A thread waits for one thing at a time, so that takes as many threads, or a damaged file.
+  uint64_t not_followed() const { return not_followed_; }
   const std::vector<WaitObject>& objects() const { return objects_; }
 
  private:
@@ -46,9 +53,13 @@ class WaitObjects {
     size_t operator()(const Key& key) const;
   };
   void change(int32_t object, int64_t ns, int64_t by);
+  void leave(int64_t ns);
 
   std::vector<WaitObject> objects_;
   std::unordered_map<Key, int32_t, Hash> numbers_;
+  std::vector<std::pair<int64_t, int32_t>> open_;  // a heap of (end, object): the next to end is the first
+  size_t most_open_;
+  uint64_t not_followed_ = 0;
 };
 
 }  // namespace headway::jfr

@@ -138,11 +138,6 @@ void levels(jfr::WaitObjects& self, const Input<int32_t>& object, const Numbers&
   self.levels({object.data(), rows}, rows_of(start_ns, rows), rows_of(dur_ns, rows));
 }
 
-void changes(jfr::WaitObjects& self, const Input<int32_t>& object, const Numbers& ns, const Numbers& change) {
-  const size_t rows = object.shape(0);
-  self.changes({object.data(), rows}, rows_of(ns, rows), rows_of(change, rows));
-}
-
 nb::dict wait_objects(const jfr::WaitObjects& self) {
   using jfr::WaitObject;
   const std::vector<WaitObject>& rows = self.objects();
@@ -179,10 +174,11 @@ void bind_jfr(nb::module_& m) {
       .def_prop_ro("position", &Reader::position)
       .def_prop_ro("size", &Reader::size);
   nb::class_<jfr::WaitObjects>(m, "WaitObjects", "What threads of a file waited for; see native/jfr/wait_objects.h.")
-      .def(nb::init<>())
+      .def(nb::init<size_t>(), nb::arg("most_open") = jfr::WaitObjects::kMostOpen)
       .def("add", &add_waits, "Takes waits of one kind; returns the numbers of their objects.")
-      .def("levels", &levels, "All waits (object, start_ns, dur_ns), in order of start.")
-      .def("changes", &changes, "Single changes (object, ns, +1 or -1), in order of time.")
+      .def("levels", &levels, "Waits (object, start_ns, dur_ns) in order of start, in batches.")
+      .def("end_levels", &jfr::WaitObjects::end_levels, "All were given to levels.")
+      .def_prop_ro("not_followed", &jfr::WaitObjects::not_followed)
       .def("objects", &wait_objects, "Every object so far, as columns.");
 }
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import made_jfr
+from headway.record.jfr import importing
+from headway.record.jfr.bring_in import import_file
+from headway.record.jfr.reader import EventBatch, JfrFile
+from headway.record.jfr.sample_table import SampleTable
+from headway.record.jfr.waits import WaitTables
 from headway.store import open_recording
 
 Run = Callable[..., tuple[int, str, str]]
@@ -41,6 +49,52 @@ def test_waits_become_blocks_of_one_object_with_sums_that_hold(imported: Path) -
     starts = [row[0] for row in recording.query("SELECT start_ns FROM block").fetchall()]
     assert starts == sorted(starts)
     assert len(starts) == 2 * COUNT
+
+
+def in_pieces(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch]:
+    """The same rows in batches of `most`."""
+    for batch in batches:
+        for at in range(0, batch.rows, most):
+            columns = {
+                name: dataclasses.replace(each, values=each.values[at : at + most])
+                for name, each in batch.columns.items()
+            }
+            yield dataclasses.replace(batch, rows=min(most, batch.rows - at), columns=columns)
+
+
+def test_rows_that_memory_does_not_hold_are_those_of_a_file_that_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "long.jfr"
+    late = bytearray(made_jfr.chunk(made_jfr.usual(300)))
+    late[32:40] = (made_jfr.START_NS - 100_000_000_000).to_bytes(8, "big")  # the second chunk is the earlier one
+    source.write_bytes(made_jfr.chunk(made_jfr.usual(300)) + late)
+    import_file(source, tmp_path / "held.headway")
+    batches = JfrFile.__iter__
+    monkeypatch.setattr(JfrFile, "__iter__", lambda self: in_pieces(batches(self), 50))
+    monkeypatch.setattr(importing, "SampleTable", partial(SampleTable, in_memory=1000))
+    monkeypatch.setattr(importing, "WaitTables", partial(WaitTables, in_memory=1000))
+    import_file(source, tmp_path / "spilled.headway")
+    for table, rows in (("block", 1200), ("blocker", 1), ("sample", 600), ("jfr_ThreadPark", 1200)):
+        held, spilled = (pq.read_table(tmp_path / f"{name}.headway/{table}.parquet") for name in ("held", "spilled"))
+        assert (held.num_rows, spilled.equals(held)) == (rows, True), table
+    names = [{each.name for each in (tmp_path / f"{name}.headway").iterdir()} for name in ("held", "spilled")]
+    assert names[0] == names[1]
+
+
+def bytes_read() -> int:
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("rchar:")))
+
+
+def test_a_file_of_short_chunks_is_read_about_once(tmp_path: Path) -> None:
+    source, count = tmp_path / "chunks.jfr", 6
+    chunk = made_jfr.chunk(made_jfr.usual(7000))
+    source.write_bytes(chunk * count)
+    assert len(chunk) > 500_000
+    before = bytes_read()
+    assert sum(batch.rows for batch in JfrFile(source)) == (4 * 7000 + 6) * count
+    assert bytes_read() - before < 1.3 * len(chunk) * count
 
 
 def test_samples_stand_for_the_period_that_the_file_sets(imported: Path) -> None:

@@ -159,10 +159,10 @@ def _take(reader: SampleReader, file: SampleFile, first_stack: int) -> None:
     parts: list[Samples] = []
     stacks: list[Mapping[str, NDArray[Any]]] = []
     for batch in reader:
-        stack = batch.stack.astype(np.int64)
+        stack, os_tid = batch.stack.astype(np.int64), reader.os_tids()[batch.thread]
         parts.append(
             Samples(
-                thread=np.where(batch.os_tid > 0, batch.os_tid, -1),
+                thread=np.where(os_tid > 0, os_tid, -1),
                 ns=batch.ns,
                 weight=batch.weight,
                 stack=np.where(stack >= 0, stack + first_stack, -1),

@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headway.record.jfr.columns import named
 from headway.record.jfr.reader import NONE, EventBatch, EventColumn
-from headway.record.jfr.staging import named
 from headway.record.jfr.threads import ThreadIds
 from headway.store.manifest import TableInfo
 from headway.store.tables import Column, Table

@@ -6,6 +6,7 @@ One pass, in bounded memory; what can't be read is said, and the recording is th
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,6 @@ from headway.record.jfr.jvm_events import EVENTS, JvmEvents
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
 from headway.record.jfr.sample_table import SampleTable
 from headway.record.jfr.samples import Intervals, is_sample, parse_ns, read_intervals, sample_batch
-from headway.record.jfr.staging import Scratch
 from headway.record.jfr.threads import ThreadIds
 from headway.record.jfr.waits import WAITS, WaitTables
 from headway.store.manifest import FORMAT, VERSION, TableInfo, write_manifest
@@ -49,6 +49,8 @@ class JfrImport:
         self._sources: dict[str, int] = {}
         self._last_ns = 0
         self._rows = 0
+        self._problems: list[str] = []
+        """What the reader can't know."""
 
     def run(self) -> None:
         """Read the file and write the recording.
@@ -57,8 +59,11 @@ class JfrImport:
         """
         tables: dict[str, TableInfo] = {}
         events = EventFiles(self._directory, self._threads)
-        with Scratch(self._directory) as scratch, TableWriter(self._directory, TABLES["stack"]) as stacks:
-            samples, waits = SampleTable(scratch), WaitTables(scratch)
+        with (
+            tempfile.TemporaryDirectory(prefix=".sorting-", dir=self._directory) as folder,
+            TableWriter(self._directory, TABLES["stack"]) as stacks,
+        ):
+            samples, waits = SampleTable(Path(folder)), WaitTables(Path(folder), self._threads)
             for batch in self._file:
                 self._take(batch, samples, waits, events)
                 stacks.write(self._stacks())
@@ -73,6 +78,7 @@ class JfrImport:
                 tables |= samples.write(self._directory)
             if self._has_locks(waits):
                 tables |= waits.write(self._directory, self._jvm.pid, threads)
+                self._note_waits(waits)
         tables["stack"] = stacks.info
         small = {
             "thread": threads,
@@ -92,10 +98,10 @@ class JfrImport:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            samples.add(sample_batch(batch, self._file, self._intervals), self._threads)
+            samples.add(sample_batch(batch, self._intervals), self._threads)
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
-            waits.add(batch, self._threads)
+            waits.add(batch)
         if batch.event in EVENTS:
             self._jvm.take(batch)
         if batch.event in _LIVES:
@@ -121,6 +127,13 @@ class JfrImport:
         settings = self._settings()
         return waits.rows > 0 or any(settings.get((event, "enabled")) == "true" for event in WAITS)
 
+    def _note_waits(self, waits: WaitTables) -> None:
+        if waits.not_followed:
+            self._problems.append(
+                f"more threads wait at a time than are counted: for {waits.not_followed} waits, how many waited at "
+                "most, and for how long anyone did, is too low"
+            )
+
     def _settings(self) -> dict[tuple[str, str], str]:
         return self._jvm.named_settings(self._file.type_names())
 
@@ -134,12 +147,16 @@ class JfrImport:
         # Hostile headers: a span has to be one that DuckDB can subtract.
         return (start, end) if start < end < start + (1 << 62) else (start, start + 1)
 
+    @property
+    def _problem_count(self) -> int:
+        return self._file.problem_count + len(self._problems)
+
     # --- the manifest ------------------------------------------------------------------------------------------------
 
     def _write_manifest(self, tables: dict[str, TableInfo], window: tuple[int, int], events: EventFiles) -> None:
         settings = self._settings()
         chunks = self._file.chunks()
-        is_partial = self._file.problem_count > 0 or events.left_out > 0
+        is_partial = self._problem_count > 0 or events.left_out > 0
         writer = "async-profiler" if any(name == "engine" for _, name in settings) else "JDK Flight Recorder"
         used = self._jvm.cores_used()
         manifest = {
@@ -164,7 +181,7 @@ class JfrImport:
                 "chunks": len(chunks),
                 "versions": sorted({str(chunk["version"]) for chunk in chunks}),
                 "events": sum(chunk["events"] for chunk in chunks),
-                "problems": self._file.problem_count,
+                "problems": self._problem_count,
                 "cores_used": used,
                 "intervals_ns": {
                     "execution": self._intervals.execution,
@@ -179,9 +196,9 @@ class JfrImport:
 
     def _notices(self, writer: str, settings: dict[tuple[str, str], str], tables: dict[str, TableInfo]) -> list[Notice]:
         found = [Notice.of("HW221", path=self._shown, source=f"a JFR file of {writer}")]
-        if self._file.problem_count:
-            first = self._file.problems[0]
-            found.append(Notice.of("HW220", path=self._shown, count=self._file.problem_count, first=first))
+        if self._problem_count:
+            first = (self._file.problems + self._problems)[0]
+            found.append(Notice.of("HW220", path=self._shown, count=self._problem_count, first=first))
         if "blocker" in tables:
             found.append(Notice.of("HW222", path=self._shown, threshold=_threshold(settings)))
         if "jdk.ExecutionSample" in self._sources and writer != "async-profiler":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.record.jfr.columns import named, optional
 from headway.record.jfr.samples import STATES, SampleBatch
 from headway.record.jfr.sorted_runs import SortedRuns
-from headway.record.jfr.staging import Scratch, named, optional
 from headway.record.jfr.threads import ThreadIds
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
@@ -25,9 +25,9 @@ IN_MEMORY = 200_000_000
 class SampleTable:
     """Takes batches of samples, then writes them in order of time."""
 
-    def __init__(self, scratch: Scratch, in_memory: int = IN_MEMORY) -> None:
-        """Begin with no samples."""
-        self._staged = SortedRuns("ns", scratch.folder, in_memory)
+    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+        """Begin with no samples; `folder` is for rows that memory does not hold."""
+        self._staged = SortedRuns("ns", folder, in_memory)
         self._events: dict[str, int] = {}
 
     @property
@@ -43,7 +43,7 @@ class SampleTable:
         event = self._events.setdefault(batch.event, len(self._events))
         self._staged.add(
             {
-                "thread_id": thread_id.astype(np.int32),
+                "thread_id": thread_id,
                 "ns": batch.ns,
                 "event": np.full(len(batch.ns), event, dtype=np.int16),
                 "weight": batch.weight,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.record.jfr.reader import NONE, EventBatch, JfrFile, JfrThread, Times
+from headway.record.jfr.reader import NONE, EventBatch, JfrFile, Times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +36,7 @@ class SampleBatch:
     event: str  # cpu, wall, alloc, native, cycles ...
     source: str  # the event of JFR: jdk.ExecutionSample
     ns: NDArray[np.int64]
-    thread: NDArray[np.int64]  # place in SampleReader.threads(); -1: none
-    os_tid: NDArray[np.int64]  # 0: a virtual thread, or none
-    java_tid: NDArray[np.int64]  # 0: no Java thread
+    thread: NDArray[np.int64]  # place in the file's threads; -1: none
     weight: NDArray[np.int64]
     state: NDArray[np.int8]  # index of STATES; -1: unknown
     stack: NDArray[np.int32]  # -1: could not be walked
@@ -72,12 +70,11 @@ class SampleReader:
         """Use `read_samples` instead."""
         self.intervals = read_intervals(path)
         self.file = JfrFile(path, tuple(_SOURCES), times)
-        self._threads: list[JfrThread] = []
 
     def __iter__(self) -> Iterator[SampleBatch]:
         """Yield batches, each of one event."""
         for batch in self.file:
-            yield sample_batch(batch, self.file, self.intervals)
+            yield sample_batch(batch, self.intervals)
 
     def stacks(self) -> dict[str, NDArray[Any]]:
         """Return stacks new since the last call: stack_id, depth, frame_id, is_cut, one row per frame; ids from 0."""
@@ -87,9 +84,11 @@ class SampleReader:
         """Return every frame, with the columns of the table `frame`; ids from 0."""
         return self.file.frames()
 
-    def threads(self) -> list[JfrThread]:
-        """Return every thread so far."""
-        return self.file.threads()
+    def os_tids(self) -> NDArray[np.int64]:
+        """Return the OS thread id of each thread so far, 0 for a virtual one, and a last 0 for none."""
+        import numpy as np
+
+        return np.array([each.os_tid for each in self.file.threads()] + [0], dtype=np.int64)
 
     @property
     def problems(self) -> list[str]:
@@ -102,23 +101,18 @@ def is_sample(event: str) -> bool:
     return event in _SOURCES
 
 
-def sample_batch(batch: EventBatch, file: JfrFile, intervals: Intervals) -> SampleBatch:
+def sample_batch(batch: EventBatch, intervals: Intervals) -> SampleBatch:
     """Turn rows of a sampling event into samples."""
     import numpy as np
 
     source = _SOURCES[batch.event]
     event, weight = source(batch, intervals)
-    known = file.threads()
     thread = batch.ints("sampledThread" if "sampledThread" in batch.columns else "eventThread", -1)
-    os_tids = np.array([each.os_tid for each in known] + [0], dtype=np.int64)
-    java_ids = np.array([each.java_id for each in known] + [0], dtype=np.int64)
     return SampleBatch(
         event=event,
         source=batch.event,
         ns=batch.ints("startTime", 0),
         thread=thread,
-        os_tid=os_tids[thread],
-        java_tid=java_ids[thread],
         weight=weight,
         state=_states(batch),
         stack=batch.ints("stackTrace", -1).astype(np.int32),

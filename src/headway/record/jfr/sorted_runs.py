@@ -28,9 +28,9 @@ class SortedRuns:
     """Rows of one table: added in any order, columns of equal length and always the same, given back in the order of one."""
 
     def __init__(self, by: str, folder: Path, in_memory: int) -> None:
-        """Name the column that rows are ordered by, and where runs of more than so many bytes are kept; it exists."""
+        """Name the column that rows are ordered by; runs of more than so many bytes are kept in `folder`, under its name."""
         self._by = by
-        self._folder = folder
+        self._folder = folder / by
         self._most = in_memory
         self._parts: list[Columns] = []
         self._held_bytes = 0
@@ -44,8 +44,7 @@ class SortedRuns:
         self.rows += len(columns[self._by])
         self._held_bytes += sum(values.nbytes for values in columns.values())
         if self._held_bytes > self._most:
-            stem = self._folder / f"run-{len(self._runs)}"
-            self._runs.append(_Run(stem, self._by, self._in_order()))
+            self._to_disk()
 
     def sorted(self) -> Iterator[Columns]:
         """Yield all rows in order, in batches; once."""
@@ -57,8 +56,13 @@ class SortedRuns:
                 yield {name: values[begin : begin + BATCH] for name, values in columns.items()}
             return
         if self._parts:
-            self._runs.append(_Run(self._folder / f"run-{len(self._runs)}", self._by, self._in_order()))
+            self._to_disk()
         yield from _merged(self._runs, self._by)
+
+    def _to_disk(self) -> None:
+        if not self._runs:
+            self._folder.mkdir()
+        self._runs.append(_Run(self._folder / f"run-{len(self._runs)}", self._by, self._in_order()))
 
     def _in_order(self) -> Columns:
         """Return the rows in memory in order, and let go of them."""

@@ -24,7 +24,7 @@ class ThreadIds:
         self._ids: list[int] = []
         self._count = 0
         self._lives: dict[int, list[int | None]] = {}
-        self._arrays: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None = None
+        self._arrays: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]] | None = None
 
     def _follow(self) -> None:
         self._known = self._file.threads()
@@ -33,7 +33,7 @@ class ThreadIds:
             self._count += not is_virtual(thread)
         self._arrays = None
 
-    def numbers(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
         import numpy as np
 
@@ -41,7 +41,7 @@ class ThreadIds:
             self._follow()
         if self._arrays is None:  # place -1 is the last one: none
             self._arrays = (
-                np.array([*self._ids, -1], dtype=np.int64),
+                np.array([*self._ids, -1], dtype=np.int32),
                 np.array([each.java_id for each in self._known] + [0], dtype=np.int64),
                 np.array([is_virtual(each) for each in self._known] + [False]),
             )
@@ -54,7 +54,7 @@ class ThreadIds:
 
         thread_id, java_id, _ = self.numbers(places)
         return (
-            pa.array(thread_id, pa.int32(), mask=thread_id < 0, safe=False),
+            pa.array(thread_id, mask=thread_id < 0),
             pa.array(java_id, mask=java_id <= 0),
         )
 

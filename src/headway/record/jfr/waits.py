@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from headway.record.jfr.columns import named, optional
 from headway.record.jfr.reader import NONE, EventBatch
-from headway.record.jfr.staging import IN_MEMORY, Scratch, Staged, named, optional
-from headway.record.jfr.threads import ThreadIds
+from headway.record.jfr.sorted_runs import SortedRuns
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
@@ -22,47 +22,51 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headway.record.jfr.staging import Columns
+    from headway.record.jfr.sorted_runs import Columns
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
     kind: str
     object: str
-    owner: str = ""
-    waker: str = ""
+    other: str = ""  # the thread that had it, or that ended the wait
+    role: str = ""  # what that thread is called in `block`
 
 
 WAITS: Mapping[str, _Wait] = {
     "jdk.ThreadPark": _Wait("park", "parkedClass"),
-    "jdk.JavaMonitorEnter": _Wait("monitor", "monitorClass", owner="previousOwner"),
-    "jdk.JavaMonitorWait": _Wait("wait", "monitorClass", waker="notifier"),
+    "jdk.JavaMonitorEnter": _Wait("monitor", "monitorClass", "previousOwner", "owner"),
+    "jdk.JavaMonitorWait": _Wait("wait", "monitorClass", "notifier", "waker"),
 }
 KINDS = ("monitor", "park", "wait")
-COLUMNS = (
-    *("thread_id", "java_id", "is_virtual", "is_timed", "start_ns", "dur_ns", "stack_id"),
-    *("waker_thread_id", "waker_java_id", "owner_thread_id", "owner_java_id"),
-)
-"""Of a wait; ids below 0 are none."""
-_CHANGES = """
-SELECT object, ns, change FROM (
-  SELECT object, start_ns AS ns, CAST(1 AS BIGINT) AS change FROM wait
-  UNION ALL SELECT object, start_ns + dur_ns, CAST(-1 AS BIGINT) FROM wait)
-ORDER BY ns, change
-"""
+_ROLES = {wait.role: KINDS.index(wait.kind) for wait in WAITS.values() if wait.role}
+COLUMNS = ("thread", "other", "is_timed", "start_ns", "dur_ns", "stack_id")
+"""Of a wait; threads are places in the file's threads, and what is below 0 is none."""
 _LATEST = 1 << 61
 """Times of a damaged file can be anything; the sum of two of them must be one."""
+IN_MEMORY = 200_000_000
+"""Bytes of rows that are sorted in memory; runs of this size go to disk."""
+
+
+class Numbers(Protocol):
+    """What is asked of `ThreadIds`."""
+
+    def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
 
 
 class WaitTables:
     """Takes the batches of `WAITS`, then writes both tables."""
 
-    def __init__(self, scratch: Scratch, in_memory: int = IN_MEMORY) -> None:
-        """Begin with no waits."""
+    def __init__(
+        self, folder: Path, threads: Numbers, in_memory: int = IN_MEMORY, most_open: int | None = None
+    ) -> None:
+        """Begin with no waits; `folder` is for rows that memory does not hold, `most_open` waits at a time are followed."""
         from headway import _native  # type: ignore[attr-defined]
 
-        self._objects = _native.WaitObjects()
-        self._staged = Staged("wait", "start_ns", scratch, in_memory)
+        self._objects = _native.WaitObjects() if most_open is None else _native.WaitObjects(most_open)
+        self._staged = SortedRuns("start_ns", folder, in_memory)
+        self._threads = threads
         self._classes: dict[str, int] = {}
 
     @property
@@ -70,28 +74,26 @@ class WaitTables:
         """Return how many waits there are."""
         return self._staged.rows
 
-    def add(self, batch: EventBatch, threads: ThreadIds) -> None:
+    @property
+    def not_followed(self) -> int:
+        """Return for how many waits an object's peak and real time, once written, are too low (wait_objects.h)."""
+        return int(self._objects.not_followed)
+
+    def add(self, batch: EventBatch) -> None:
         """Take the rows of a batch of one of `WAITS`."""
         import numpy as np
 
         how = WAITS[batch.event]
-        thread_id, java_id, virtual = threads.numbers(batch.ints("eventThread", -1))
-        timeout, until = batch.ints("timeout"), batch.ints("until")
         address = batch.ints("address", 0)
         columns = {
-            "thread_id": thread_id.astype(np.int32),
-            "java_id": java_id,
-            "is_virtual": virtual,
+            "thread": batch.ints("eventThread", -1),
+            "other": batch.ints(how.other if how.other in batch.columns else "", -1),
             # The JDK writes Long.MIN_VALUE for "none", async-profiler 0.
-            "is_timed": ((timeout != NONE) & (timeout > 0)) | ((until != NONE) & (until > 0)),
+            "is_timed": (batch.ints("timeout") > 0) | (batch.ints("until") > 0),
             "start_ns": np.clip(batch.ints("startTime", 0), -_LATEST, _LATEST),
             "dur_ns": np.clip(batch.ints("duration", 0), 0, _LATEST),
-            "stack_id": batch.ints("stackTrace", -1).astype(np.int32),
+            "stack_id": batch.ints("stackTrace", -1),
         }
-        for role, column in (("owner", how.owner), ("waker", how.waker)):
-            who, java, _ = threads.numbers(batch.ints(column if column in batch.columns else "", -1))
-            columns[f"{role}_thread_id"] = who.astype(np.int32)
-            columns[f"{role}_java_id"] = np.where(java > 0, java, -1)
         self.add_rows(how.kind, self._class_numbers(batch, how.object), np.where(address == NONE, 0, address), columns)
 
     def add_rows(self, kind: str, classes: NDArray[np.int64], address: NDArray[np.int64], columns: Columns) -> None:
@@ -100,10 +102,10 @@ class WaitTables:
 
         objects = self._objects.add(
             KINDS.index(kind),
-            *(classes, address, columns["thread_id"].astype(np.int64), columns["stack_id"].astype(np.int64)),
-            *(columns["start_ns"], columns["dur_ns"]),
+            *(classes, address, columns["thread"], columns["stack_id"], columns["start_ns"], columns["dur_ns"]),
         )
-        self._staged.add({"object": objects, **{name: columns[name] for name in COLUMNS}})
+        small = {name: columns[name].astype(np.int32) for name in ("thread", "other", "stack_id")}
+        self._staged.add({"object": objects, **{name: small.get(name, columns[name]) for name in COLUMNS}})
 
     def class_number(self, name: str) -> int:
         """Return the number that stands for a class."""
@@ -132,42 +134,54 @@ class WaitTables:
         blocker_ids[order] = np.arange(len(order), dtype=np.int32)
         with TableWriter(directory, TABLES["block"], indexed=True) as blocks:
             for rows in self._staged.sorted():
-                blocks.write(_block(pid, rows, blocker_ids[rows["object"]], objects["kind"][rows["object"]]))
-        if self._staged.is_in_memory and self._staged.rows:
-            self._objects.levels(*self._staged.whole("object", "start_ns", "dur_ns"))
-        elif self._staged.rows:
-            for batch in self._staged.query(_CHANGES):
-                self._objects.changes(*(column.to_numpy() for column in batch.columns))
+                number = rows["object"]
+                blocks.write(_block(pid, rows, blocker_ids[number], objects["kind"][number], self._threads))
+                self._objects.levels(number, rows["start_ns"], rows["dur_ns"])
+        self._objects.end_levels()
         with TableWriter(directory, TABLES["blocker"]) as blockers:
-            rows = {name: values[order] for name, values in self._objects.objects().items()}
-            blockers.write(_blocker(pid, rows, names[order], threads))
+            sums = {name: values[order] for name, values in self._objects.objects().items()}
+            sums["first_thread"], _, _ = self._threads.numbers(sums["first_thread"])
+            blockers.write(_blocker(pid, sums, names[order], threads))
         return {"blocker": blockers.info, "block": blocks.info}
 
 
-def _block(pid: int, rows: Columns, blocker_id: NDArray[np.int32], kind: NDArray[np.int32]) -> pa.Table:
+def _block(
+    pid: int, rows: Columns, blocker_id: NDArray[np.int32], kind: NDArray[np.int32], threads: Numbers
+) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
     count = len(blocker_id)
-    no = np.zeros(count, dtype=bool)
+    no = pa.array(np.zeros(count, dtype=bool))
+    thread_id, java_id, is_virtual = threads.numbers(rows["thread"])
     return pa.table(
         {
             "pid": np.full(count, pid, dtype=np.int32),
-            "thread_id": optional(rows["thread_id"]),
-            "is_pinned": no,
+            "thread_id": optional(thread_id),
+            "java_id": java_id,
+            "is_virtual": is_virtual,
             "blocker_id": blocker_id,
             "kind": named(kind, KINDS),
             "stack_id": optional(rows["stack_id"]),
             "weight": np.ones(count, dtype=np.int32),
-            **{name: rows[name] for name in ("java_id", "is_virtual", "is_timed", "start_ns", "dur_ns")},
-            **{
-                f"{role}_{each}_id": optional(rows[f"{role}_{each}_id"])
-                for role in ("waker", "owner")
-                for each in ("thread", "java")
-            },
-            **dict.fromkeys(("is_open", "is_attached", "is_end_guessed"), no),
+            **{name: rows[name] for name in ("is_timed", "start_ns", "dur_ns")},
+            **_others(rows["other"], kind, threads),
+            **dict.fromkeys(("is_pinned", "is_open", "is_attached", "is_end_guessed"), no),
         }
     )
+
+
+def _others(other: NDArray[np.int32], kind: NDArray[np.int32], threads: Numbers) -> dict[str, pa.Array]:
+    """Return the columns of who had the object and of who ended the wait; each kind of wait has one of them at most."""
+    import pyarrow as pa
+
+    thread_id, java_id, _ = threads.numbers(other)
+    found = {}
+    for role, code in _ROLES.items():
+        is_other = kind != code
+        found[f"{role}_thread_id"] = pa.array(thread_id, mask=is_other | (thread_id < 0))
+        found[f"{role}_java_id"] = pa.array(java_id, mask=is_other | (java_id <= 0))
+    return found
 
 
 def _blocker(pid: int, rows: Columns, names: NDArray[Any], threads: pa.Table) -> pa.Table:

@@ -1,0 +1,28 @@
+"""Columns of a table, from numbers in which negative ones mean none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+def optional(values: NDArray[Any]) -> pa.Array:
+    """Return a column of numbers whose negative values mean none."""
+    import pyarrow as pa
+
+    return pa.array(values, mask=values < 0)
+
+
+def named(codes: NDArray[Any], names: Sequence[str] | pa.Array) -> pa.DictionaryArray:
+    """Return a column of text: places in `names`, negative for none."""
+    import numpy as np
+    import pyarrow as pa
+
+    indices = pa.array(codes.astype(np.int32, copy=False), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(
+        indices, names if isinstance(names, pa.Array) else pa.array(names, pa.string())
+    )
