@@ -10,7 +10,8 @@ compared that were made soon after each other: a block of a sweep has both progr
 computed and a real speedup. The error is the typical value over the blocks (the median of the means of all pairs) of computed
 over real, less 1, with its interval (95 %, blocks drawn anew); over all cases, with the most threads, the mean of these. Free
 of what runs differ by is the error against the speedup of the recorded runs themselves as these programs timed it: what
-headway makes of a run.
+headway makes of a run. With that as one part, and what recording does to either program in one warm JVM as the other, the
+error is measured again (`recorded_speedup`): the same figure with a far narrower interval.
 
 Targets: computed against real speedup within 5 % at every number of threads; lock time within 3 %. A verdict needs the whole
 interval on one side of the target; else it is open, and more --repeat would decide.
@@ -33,6 +34,7 @@ import numpy as np
 
 import harness
 import programs
+import recorded_speedup
 from headway.analyses.speedup_model import make_model
 from headway.analyses.speedup_parts import pool
 from headway.analyses.speedup_runs import read_runs
@@ -53,29 +55,39 @@ LISTS, ARRAYS = "sequential-lists 1", "sequential-arrays 1"
 class Case:
     """A program with the words that make it sequential and parallel, its size, and what is parallel in it.
 
-    Runs of one or two seconds: the same minutes spent on shorter ones give wider intervals.
+    Runs of one or two seconds: the same minutes spent on shorter ones give wider intervals. `turn` is the size of one of many
+    runs in a warm JVM, of half a second.
     """
 
     program: str
     sequential: str
     parallel: str
     size: str
+    turn: str
     region: str
 
 
 CASES = {
-    "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "2 6 300000 1", ONE),
-    "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "3 8 400000 1", ONE),
-    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 14 600000 1", TWO),
-    "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "4 5 200000 3", TWO),
-    "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "6 2 400000 2", TWO),
-    "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "200 32 60", MOLECULES),
-    "memory-bound": Case("md.MolecularDynamics", "sequential 1", "memory-bound {threads}", "200 32 60", MOLECULES),
-    "unbalanced": Case("md.MolecularDynamics", "sequential 1", "unbalanced {threads}", "200 32 60", MOLECULES),
-    "spinning barrier": Case("raytracer.RayTracer", "sequential 1", "spinning {threads}", "160 160 40", FRAMES),
-    "CyclicBarrier": Case("raytracer.RayTracer", "sequential 1", "cyclic {threads}", "160 160 40", FRAMES),
-    "half sequential": Case("KnownLimit", "sequential 0", "sequential {threads}", "0.5 24 25000 6", KNOWN),
-    "locked": Case("KnownLimit", "lock 0", "lock {threads}", "0.9 24 25000 6", KNOWN),
+    "k-means 1": Case("kmeans.KMeans", LISTS, "1 {threads}", "2 6 300000 1", "1 2 300000 2", ONE),
+    "k-means 2": Case("kmeans.KMeans", ARRAYS, "2 {threads}", "3 8 400000 1", "1 4 400000 2", ONE),
+    "k-means 3": Case("kmeans.KMeans", ARRAYS, "3 {threads}", "2 14 600000 1", "1 5 600000 2", TWO),
+    "k-means 4": Case("kmeans.KMeans", ARRAYS, "4 {threads}", "4 5 200000 3", "1 3 200000 4", TWO),
+    "k-means 5": Case("kmeans.KMeans", ARRAYS, "5 {threads}", "6 2 400000 2", "1 2 400000 4", TWO),
+    "molecules": Case("md.MolecularDynamics", "sequential 1", "balanced {threads}", "200 32 60", "30 32 60", MOLECULES),
+    "memory-bound": Case(
+        "md.MolecularDynamics", "sequential 1", "memory-bound {threads}", "200 32 60", "30 32 60", MOLECULES
+    ),
+    "unbalanced": Case(
+        "md.MolecularDynamics", "sequential 1", "unbalanced {threads}", "200 32 60", "30 32 60", MOLECULES
+    ),
+    "spinning barrier": Case(
+        "raytracer.RayTracer", "sequential 1", "spinning {threads}", "160 160 40", "25 160 40", FRAMES
+    ),
+    "CyclicBarrier": Case("raytracer.RayTracer", "sequential 1", "cyclic {threads}", "160 160 40", "25 160 40", FRAMES),
+    "half sequential": Case(
+        "KnownLimit", "sequential 0", "sequential {threads}", "0.5 24 25000 6", "0.5 8 25000 6", KNOWN
+    ),
+    "locked": Case("KnownLimit", "lock 0", "lock {threads}", "0.9 24 25000 6", "0.9 8 25000 6", KNOWN),
 }
 
 
@@ -97,15 +109,16 @@ class Error:
         return f"{100 * self.value:+.1f} % [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
 
 
-def command(case: Case, words: str) -> str:
+def command(case: Case, words: str, size: str) -> list[str]:
     """Return a program's command line; its young generation holds what it makes, so that nothing is collected."""
     java, *rest = programs.workload(case.program)
-    return " ".join([java, "-Xms1g", "-Xmn700m", *rest, words, case.size])
+    return [java, "-Xms1g", "-Xmn700m", *rest, *words.split(), *size.split()]
 
 
 def sweep(case: Case, threads: str, repeat: int, output: Path) -> None:
     """Run a sweep. Raises RuntimeError with its messages if a run fails."""
-    words = ["--sequential", command(case, case.sequential), "--parallel", command(case, case.parallel)]
+    alone, beside = (" ".join(command(case, each, case.size)) for each in (case.sequential, case.parallel))
+    words = ["--sequential", alone, "--parallel", beside]
     words += ["--threads", threads, "--repeat", str(repeat), "--region", case.region, "--from-marker", "measuring"]
     done = subprocess.run(
         [str(harness.HEADWAY), "sweep", *words, "-o", str(output)], capture_output=True, text=True, check=False
@@ -114,24 +127,32 @@ def sweep(case: Case, threads: str, repeat: int, output: Path) -> None:
         raise RuntimeError(f"headway sweep {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
 
 
-def block_ratios(output: Path) -> dict[int, list[float]]:
-    """Return computed over real speedup of each block, by number of threads: of runs made soon after each other."""
+def computed_speedups(output: Path) -> dict[int, dict[int, float]]:
+    """Return the computed speedup of each block, by number of threads and of the block: of runs made soon after each other."""
     runs = read_runs(read_sweep(output))
     alone = {run.number: pool([run]) for run in runs.sequential}
-    plain = _plain_ns(output)
-    found: dict[int, list[float]] = {}
+    found: dict[int, dict[int, float]] = {}
     for threads, group in runs.parallel.items():
-        computed = {
+        of_blocks = {
             run.number: make_model(alone[run.number], pool([run]), threads).speedup()
             for run in group
             if run.number in alone
         }
-        found[threads] = [
-            float(speedup) * plain[threads, number] / plain[0, number]
-            for number, speedup in computed.items()
-            if speedup and (threads, number) in plain and (0, number) in plain
-        ]
+        found[threads] = {number: float(speedup) for number, speedup in of_blocks.items() if speedup}
     return found
+
+
+def block_ratios(output: Path, computed: Mapping[int, Mapping[int, float]]) -> dict[int, list[float]]:
+    """Return computed over real speedup of each block, by number of threads."""
+    plain = _plain_ns(output)
+    return {
+        threads: [
+            speedup * plain[threads, number] / plain[0, number]
+            for number, speedup in blocks.items()
+            if (threads, number) in plain and (0, number) in plain
+        ]
+        for threads, blocks in computed.items()
+    }
 
 
 def _plain_ns(output: Path) -> dict[tuple[int, int], int]:
@@ -173,6 +194,22 @@ def overall_error(of_all: Mapping[str, Sequence[float]]) -> Error:
         return Error(found, float("nan"), float("nan"))
     low, high = np.percentile(np.mean(draws, axis=0), [2.5, 97.5])
     return Error(found, float(low) - 1, float(high) - 1)
+
+
+def errors_in_parts(
+    case: Case, output: Path, computed: dict[int, dict[int, float]], pairs: int, folder: Path
+) -> dict[int, Error]:
+    """Return computed over real speedup less 1 by number of threads, as `recorded_speedup` measures it."""
+
+    def changed(words: str) -> list[float]:
+        ratios, _ = recorded_speedup.recorded_over_plain(command(case, words, case.turn), pairs, folder)
+        return ratios
+
+    own, alone = recorded_speedup.own_ratios(output, computed), changed(case.sequential)
+    return {
+        threads: Error(*recorded_speedup.product(own[threads], alone, changed(case.parallel.format(threads=threads))))
+        for threads in computed
+    }
 
 
 def own_speedups(output: Path) -> dict[int, float]:
@@ -220,6 +257,7 @@ def main() -> int:
     """Measure and print; return 0 if every target is reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--repeat", type=int, help="recorded and plain runs of each (12; 3 with --quick)")
+    parser.add_argument("--pairs", type=int, default=8, help="of recorded and plain turns in one JVM (8; 0: none)")
     parser.add_argument(
         "--only", default="", metavar="NAMES", help=f"only these cases, with commas: {', '.join(CASES)}"
     )
@@ -236,7 +274,9 @@ def main() -> int:
             harness.progress(f"{name}: threads {threads}, {repeat} repeats")
             sweep(CASES[name], threads, repeat, output)
             said, own = harness.headway("speedups", output), own_speedups(output)
-            ratios = block_ratios(output)
+            computed = computed_speedups(output)
+            ratios = block_ratios(output, computed)
+            parts = errors_in_parts(CASES[name], output, computed, options.pairs, scratch) if options.pairs else {}
             for row in said["threads"]:
                 error = speedup_error(ratios[row["threads"]])
                 at = f"{name}, {row['threads']} threads"
@@ -245,9 +285,12 @@ def main() -> int:
                 real, computed = f"{row['real_speedup']:.3f}", f"{row['computed_speedup']:.3f}"
                 rows.append([at, real, computed, str(error), f"{100 * off:+.2f} %", said["verdict"]["limit"] or "-"])
                 verdicts.append(judged(f"computed speedup, {at}", error, SPEEDUP_TARGET))
+                if options.pairs:
+                    of_parts = parts[row["threads"]]
+                    verdicts.append(judged(f"computed speedup, {at}, in two parts", of_parts, SPEEDUP_TARGET))
                 of_these = f"computed speedup, {at}, against that of the same runs"
                 verdicts.append(judged(of_these, Error(off, off, off), SPEEDUP_TARGET))
-            figures[name] = {"speedups": said, "own": own, "computed_over_real": ratios}
+            figures[name] = {"speedups": said, "own": own, "computed_over_real": ratios, "in_parts": parts}
             if max(row["threads"] for row in said["threads"]) > 1 and (name in ("k-means 3", "locked")):
                 locks = lock_error(output)
                 figures[name]["lock_time_error"] = locks

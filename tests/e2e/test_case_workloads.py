@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workloads import JAVAS, run
+from workloads import JAVAS, java_command, run
 
 
 @pytest.fixture(params=JAVAS)
@@ -103,3 +105,13 @@ def test_a_sequential_program_has_one_thread_and_no_overhead(java: Path) -> None
     once = phases(said_by(java, "KnownLimit", "overhead", 0, 1.0, 4, 5000, 2))["work"]["cpu_ns"]
     assert len(once) == 1
     assert 1.5 < sum(twice) / sum(once) < 2.7
+
+
+def test_a_driven_program_measures_its_rounds_once_for_each_line_and_ends_with_its_input(java: Path) -> None:
+    command = java_command(java, "KnownLimit", "lock", 2, 0.5, 3, 10, 1, "driven")
+    done = subprocess.run(command, input=b"run\nrun\n", capture_output=True, timeout=60, check=True)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first["begin_ns"] < first["end_ns"] <= second["begin_ns"] < second["end_ns"]
+    for said in (first, second):  # what one of them measured is not in the other
+        assert said["lock_count"] == [12, 12], "four pieces in each of three rounds"
+        assert [each["instances"] for each in said["parallel"]] == [3]

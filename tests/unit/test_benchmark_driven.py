@@ -13,6 +13,7 @@ import pytest
 import driven
 import overhead
 import pingpong
+import recorded_speedup
 import results
 import walltime_error
 
@@ -168,3 +169,32 @@ def test_only_programs_that_there_are_can_be_chosen() -> None:
     assert results.chosen(options(None, only="h2", summary=True), there) == ()
     with pytest.raises(SystemExit, match="no program xalan"):
         results.chosen(options(None, only="h2,xalan"), there)
+
+
+def test_a_speedup_s_error_is_that_of_the_recorded_runs_times_what_recording_does_to_both_programs() -> None:
+    exact = [1.02] * 8
+    found, low, high = recorded_speedup.product(exact, [1.1] * 8, [1.1] * 8)
+    assert (found, low, high) == pytest.approx((0.02, 0.02, 0.02))
+    # Recording slows the sequential program alone: its speedup is too large.
+    assert recorded_speedup.product(exact, [1.1] * 8, [1.0] * 8)[0] == pytest.approx(1.02 * 1.1 - 1)
+    found, low, high = recorded_speedup.product(exact, [1.0, 1.2] * 4, [1.1] * 8)
+    assert low < found < high
+    assert high - low > 0.1
+
+
+def test_each_block_s_computed_speedup_is_held_against_its_own_runs(tmp_path: Path) -> None:
+    runs = []
+    for program, threads, block, length in (
+        ("sequential", 1, 1, 100),
+        ("parallel", 2, 1, 50),
+        ("sequential", 1, 2, 300),
+        ("parallel", 2, 2, 100),
+        ("parallel", 2, 3, 7),
+    ):
+        name = f"{program}-{threads}-{block}.out"
+        (tmp_path / name).write_text(f'{{"begin_ns": 1000, "end_ns": {1000 + length}}}\n')
+        run = {"program": program, "threads": threads, "number": block, "output": name}
+        runs.append({**run, "recorded": True, "state": "complete"})
+    (tmp_path / "sweep.json").write_text(json.dumps({"runs": runs}))
+    found = recorded_speedup.own_ratios(tmp_path, {2: {1: 2.0, 2: 2.7, 3: 5.0}})
+    assert found == {2: pytest.approx([1.0, 0.9])}

@@ -45,7 +45,7 @@ public final class KnownLimit {
     public static void main(String[] args) {
         String limit = Work.argument(args, 0, "none");
         int threads = Work.argument(args, 1, 0);
-        Rounds rounds = new Rounds("known_limit", Work.argument(args, 5, 4), Work.argument(args, 3, 16));
+        Rounds rounds = new Rounds("known_limit", Work.argument(args, 5, 4), Work.argument(args, 3, 16), args);
         KnownLimit program = new KnownLimit(limit, threads, Work.argument(args, 2, 0.5),
                 1000 * Work.argument(args, 4, 25_000));
         try (Team team = program.team) {

@@ -22,7 +22,7 @@ public final class KMeans {
         String version = Work.argument(args, 0, "sequential-arrays");
         boolean isSequential = version.startsWith("sequential");
         int threads = Work.argument(args, 1, 1);
-        Rounds rounds = new Rounds("kmeans", Work.argument(args, 5, 4), Work.argument(args, 2, 10));
+        Rounds rounds = new Rounds("kmeans", Work.argument(args, 5, 4), Work.argument(args, 2, 10), args);
         int steps = Work.argument(args, 3, 5);
         try (Team team = isSequential ? Team.alone() : Team.of(threads)) {
             Clustering clustering = of(version, team, Work.argument(args, 4, 200_000));

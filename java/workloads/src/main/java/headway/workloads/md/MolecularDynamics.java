@@ -37,7 +37,7 @@ public final class MolecularDynamics {
     public static void main(String[] args) {
         String version = Work.argument(args, 0, "sequential");
         int threads = Work.argument(args, 1, 1);
-        Rounds rounds = new Rounds("molecular_dynamics", Work.argument(args, 4, 40), Work.argument(args, 2, 120));
+        Rounds rounds = new Rounds("molecular_dynamics", Work.argument(args, 4, 40), Work.argument(args, 2, 120), args);
         Crystal crystal = new Crystal(Work.argument(args, 3, 32));
         try (Team team = version.equals("sequential") ? Team.alone() : Team.of(threads)) {
             MolecularDynamics simulation = new MolecularDynamics(team, crystal, version);

@@ -34,7 +34,7 @@ public final class RayTracer {
     public static void main(String[] args) {
         String version = Work.argument(args, 0, "sequential");
         int threads = version.equals("sequential") ? 1 : Work.argument(args, 1, 1);
-        Rounds rounds = new Rounds("ray_tracer", Work.argument(args, 4, 20), Work.argument(args, 2, 80));
+        Rounds rounds = new Rounds("ray_tracer", Work.argument(args, 4, 20), Work.argument(args, 2, 80), args);
         RayTracer tracer = new RayTracer(version, threads, Work.argument(args, 3, 160));
         rounds.run(tracer::play, tracer::clear, tracer::report);
     }
