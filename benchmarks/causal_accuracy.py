@@ -6,7 +6,8 @@ points of each other. Target: nine of ten points. Of the others it says in which
 intervals overlap: then it may be the noise of this measurement; they count as wrong all the same.
 
 Rounds of these programs take about a millisecond, as long as the profiler's sampling period; --longer 4 makes all that is
-done in them four times longer. Both are told apart in the result.
+done in them four times longer. Both are told apart in the result; and it says how many points headway itself says to be in doubt,
+because visits take few sampling periods (HW642).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from causal_programs import CASES, Gain
 
 TARGET = 0.9
 WITHIN = 5.0
+SHORT_VISITS = "HW642"
 
 
 def measure(name: str, options: Any) -> results.Session:
@@ -40,10 +42,11 @@ def measure(name: str, options: Any) -> results.Session:
                 case, folder / f"{number}.headway", options.seconds, *words, longer=options.longer
             )
             curve = causal_programs.curve(said, case, line)
+            warned = any(warning["id"] == SHORT_VISITS for warning in said["warnings"])
             for percent in case.speedups:
                 true = real.gains[line, percent]
                 at = real.real_pct.get((line, percent), float(percent))
-                points.append(compared(line, percent, true, interpolated(curve, at)))
+                points.append({**compared(line, percent, true, interpolated(curve, at)), "warned": warned})
     return {
         "points": points,
         "seconds": options.seconds,
@@ -144,7 +147,10 @@ def judged(points: list[tuple[str, dict[str, Any]]], longer: int) -> tuple[dict[
         f"rounds of {longer} ms or so: {right} of {len(said)} points within {WITHIN:.0f}; {above} above, {below} below, "
         f"{said.count('no prediction')} without one; target nine of ten"
     )
-    counts = {"points": len(said), "within": right, "above": above, "below": below}
+    doubted = [word for (_, point), word in zip(points, said, strict=True) if point.get("warned")]
+    if doubted:
+        text += f"; of {len(doubted)} with {SHORT_VISITS}, {doubted.count('within')} within"
+    counts = {"points": len(said), "within": right, "above": above, "below": below, "warned": len(doubted)}
     return counts, (text, right >= TARGET * len(said))
 
 

@@ -312,6 +312,15 @@ def test_of_methods_as_steady_as_each_other_the_rarer_one_is_first_since_it_call
     assert [each["where"] for each in found] == ["a.B.unit", "a.B.inner"]
 
 
+def test_methods_that_are_called_as_often_as_the_first_are_said_to_count_the_same(run: Run, tmp_path: Path) -> None:
+    units = {"handle": (50, 100, 150, 200), "parse": (50, 100, 150, 201), "part": (100, 200, 300, 400)}
+    out = run("causal", suggested(tmp_path / "same", **units))[1]
+    assert "Called as often as a.B.handle: a.B.parse. Each of them counts the same units; one is enough." in out
+    other = run("causal", suggested(tmp_path / "other", unit=(50, 100, 150, 200), more=(50, 101, 152, 210)))[1]
+    few = run("causal", suggested(tmp_path / "few", one=(5, 10, 15, 20), same=(5, 10, 15, 20)))[1]
+    assert "as often as" not in other + few
+
+
 def test_what_was_not_called_in_the_last_third_is_not_suggested(run: Run, tmp_path: Path) -> None:
     directory = suggested(tmp_path, start=(100, 200, 200, 200), work=(0, 900, 1800, 3000))
     found = json.loads(run("causal", directory, "--json")[1])["suggestions"]

@@ -17,6 +17,11 @@ _MOST_PER_S = 1_000_000.0
 STEADY = 0.5
 """Calls per second that vary more than this, as `Suggestion.variation`, are not steady."""
 
+_SAME = 0.01
+"""Numbers of calls that differ by no more than this share of them are the same: the recording ends in the middle of a unit."""
+_FEW = 100
+"""Calls below which the same number says nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
@@ -72,6 +77,13 @@ def _rank(each: Suggestion) -> tuple[int, float, float, str]:
     fitness = 0 if least <= each.hits_per_s <= most else 1 if each.hits_per_s > most else 2
     unsteady = 9.0 if each.variation is None else round(each.variation, 1)
     return fitness, unsteady, each.hits_per_s, each.where
+
+
+def as_often_as_the_first(found: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return those after the first that are called as often as it is: one calls the other, once each, and both count the same."""
+    if not found or found[0].hits < _FEW:
+        return []
+    return [each for each in found[1:] if abs(each.hits - found[0].hits) <= _SAME * found[0].hits]
 
 
 def nothing_to_suggest(out_of_scope: Sequence[str]) -> Notice:

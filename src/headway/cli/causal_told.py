@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 SHOWN_SUGGESTIONS = 15
+SHOWN_SAME = 3
 
 
 class Told:
@@ -119,7 +120,7 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     from rich.table import Table
     from rich.text import Text
 
-    from headway.analyses.causal_suggest import STEADY
+    from headway.analyses.causal_suggest import STEADY, as_often_as_the_first
     from headway.report.terminal.text import printable
 
     console.print("Methods that may be progress points: take one that is called once per unit of work.")
@@ -135,6 +136,14 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     if len(found) > SHOWN_SUGGESTIONS:
         console.print(
             f"{len(found) - SHOWN_SUGGESTIONS} more: headway causal {shlex.quote(str(path))} --json", soft_wrap=True
+        )
+    if same := as_often_as_the_first(found):
+        names = ", ".join(printable(each.where) for each in same[:SHOWN_SAME]) + (
+            ", ..." if len(same) > SHOWN_SAME else ""
+        )
+        console.print(
+            f"Called as often as {printable(found[0].where)}: {names}. Each of them counts the same units; one is enough.",
+            soft_wrap=True,
         )
     best = found[0].variation
     if best is None:

@@ -180,7 +180,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW642",
-        "visits as short as the sampling period",
+        "visits of few sampling periods",
         "{name} takes {visit} of CPU time a visit; samples come every {period}: high speedups may be off by ten points and more",
         "A sample stands for the whole time since the one before. Where threads meet, spin or take a lock several times within"
         " that time, a delay comes too late or too early. docs/explanation/causal.md says how far predictions were off, by the"
