@@ -8,28 +8,33 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * An SQL database whose clients sleep for 1 to 10 ms, at random, after a failed transaction, and try again: what a causal profiler
- * found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE]]]]}. MODE: long
- * (the default); short: sleeps are 1000 times shorter; turns: long and short ones in turn, a second each, in one warm program.
+ * An SQL database whose clients sleep for 1 to 10 ms, at random, after a failed transaction, and try it again: what a causal
+ * profiler found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE]]]]}. MODE:
+ * long (the default); short: sleeps are 1000 times shorter; turns: long and short ones in turn, a second each, in one warm
+ * program; watched: as long, but the main thread does not join the clients, it sleeps until they are to end.
  *
  * <p>Prints lines of JSON: transactions, failures, and how long that took.
  */
 public final class Backoff {
   private static final String URL = "jdbc:h2:mem:orders;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=60000";
+  private static final long SECOND_NS = 1_000_000_000L;
+  private static final int WARM_UP_S = 20; // before turns
   private static final LongAdder COMMITTED = new LongAdder();
   private static final LongAdder FAILED = new LongAdder();
   private static volatile boolean isShort;
-  private static volatile boolean isOver;
+  private static volatile long endNs;
 
   private Backoff() {}
 
   public static void main(String[] args) throws Exception {
     int seconds = args.length > 0 ? Integer.parseInt(args[0]) : 20;
-    int threads = args.length > 1 ? Integer.parseInt(args[1]) : 3;
-    int warehouses = args.length > 2 ? Integer.parseInt(args[2]) : 4;
+    int threads = args.length > 1 ? Integer.parseInt(args[1]) : 2;
+    int warehouses = args.length > 2 ? Integer.parseInt(args[2]) : 1;
     String mode = args.length > 3 ? args[3] : "long";
     isShort = mode.equals("short");
-    Orders.create(URL, warehouses);
+    TpccTables.create(URL, warehouses);
+    boolean isTurns = mode.equals("turns");
+    endNs = System.nanoTime() + (isTurns ? 2 * (seconds + WARM_UP_S) : seconds) * SECOND_NS;
     AtomicReference<Exception> failure = new AtomicReference<>();
     Thread[] clients = new Thread[threads];
     for (int i = 0; i < threads; i++) {
@@ -37,26 +42,42 @@ public final class Backoff {
       clients[i] = new Thread(() -> client(seed, warehouses, failure), "client-" + i);
       clients[i].start();
     }
-    Thread.sleep(mode.equals("turns") ? 10_000 : 0); // it warms up
-    for (int left = mode.equals("turns") ? seconds : 1; left > 0; left--) {
-      isShort = mode.equals("turns") ? left % 2 == 0 : isShort;
-      measure(mode.equals("turns") ? 1000 : seconds * 1000L);
-    }
-    isOver = true;
-    for (Thread client : clients) {
-      client.join();
+    if (isTurns) {
+      takeTurns(seconds);
+    } else {
+      measure(clients, mode.equals("watched"));
     }
     if (failure.get() != null) {
       throw failure.get();
     }
   }
 
-  private static void measure(long millis) throws InterruptedException {
-    Thread.sleep(50); // who sleeps since before
+  private static void takeTurns(int turns) throws InterruptedException {
+    Thread.sleep(WARM_UP_S * 1000L);
+    for (int left = turns; left > 0; left--) {
+      isShort = left % 2 == 0;
+      Thread.sleep(50); // who sleeps since before
+      long begin = System.nanoTime();
+      long committed = COMMITTED.sum();
+      long failed = FAILED.sum();
+      Thread.sleep(1000);
+      say(begin, committed, failed);
+    }
+    endNs = System.nanoTime();
+  }
+
+  private static void measure(Thread[] clients, boolean isWatched) throws InterruptedException {
     long begin = System.nanoTime();
-    long committed = COMMITTED.sum();
-    long failed = FAILED.sum();
-    Thread.sleep(millis);
+    if (isWatched) {
+      Thread.sleep((endNs - begin) / 1_000_000); // line: watched
+    }
+    for (Thread client : clients) {
+      client.join();
+    }
+    say(begin, 0, 0);
+  }
+
+  private static void say(long begin, long committed, long failed) {
     System.out.printf(
         Locale.ROOT,
         "{\"program\": \"backoff\", \"short\": %b, \"transactions\": %d, \"failed\": %d, \"wall_ns\": %d}%n",
@@ -66,9 +87,9 @@ public final class Backoff {
 
   private static void client(int seed, int warehouses, AtomicReference<Exception> failure) {
     SplittableRandom random = new SplittableRandom(1000 + seed);
-    try (Orders orders = new Orders(URL, seed, warehouses)) {
-      while (!isOver) {
-        carryOut(orders, random);
+    try (Tpcc client = new Tpcc(URL, warehouses)) {
+      while (System.nanoTime() < endNs) {
+        carryOut(client, random);
         committed();
       }
     } catch (Exception e) {
@@ -76,13 +97,14 @@ public final class Backoff {
     }
   }
 
-  private static void carryOut(Orders orders, SplittableRandom random) throws SQLException, InterruptedException {
+  private static void carryOut(Tpcc client, SplittableRandom random) throws SQLException, InterruptedException {
+    long seed = random.nextLong();
     while (true) {
       try {
-        orders.transaction();
+        client.transaction(seed);
         return;
       } catch (SQLException e) {
-        orders.undo();
+        client.undo();
         FAILED.increment();
         backOff(1 + random.nextInt(10));
       }
