@@ -11,6 +11,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -30,10 +31,17 @@ def compile_commands() -> dict[Path, tuple[Path, str]]:
         if not database.is_file():
             continue
         for entry in json.loads(database.read_text()):
-            source = Path(entry["directory"], entry["file"]).resolve()
-            if source.is_relative_to(ROOT / "native") and source.suffix == ".cpp" and source.is_file():
-                found.setdefault(source, (database.parent, entry["command"]))
+            for source in _sources(Path(entry["directory"], entry["file"]).resolve()):
+                if source.is_relative_to(ROOT / "native") and source.suffix == ".cpp" and source.is_file():
+                    found.setdefault(source, (database.parent, entry["command"]))
     return found
+
+
+def _sources(compiled: Path) -> list[Path]:
+    """Return what is compiled: a file itself, or those that CMake has put into one of its unity builds."""
+    if compiled.parent.name != "Unity" or not compiled.is_file():
+        return [compiled]
+    return [Path(name).resolve() for name in re.findall(r'^#include "(.+)"$', compiled.read_text(), re.MULTILINE)]
 
 
 def shared_hash() -> bytes:

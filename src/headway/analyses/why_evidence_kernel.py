@@ -83,18 +83,18 @@ class Kernel:
     def ready(self, window: Window) -> dict[str, int]:
         """Return how long application threads waited for a core, how often for long, and how often one changed its CPU."""
         low, high = (self.recording.window_ns[0] + each for each in window)
-        inside = (
-            f"t.kind IN ('app', 'carrier') AND s.start_ns > {low} AND s.start_ns - COALESCE(s.runnable_ns, 0) < {high}"
-        )
+        inside = "thread_id IN (SELECT thread_id FROM thread WHERE kind IN ('app', 'carrier'))"
+        if (low, high) != self.recording.window_ns:  # to know when each slice was costs as much again
+            inside += f" AND start_ns > {low} AND start_ns - COALESCE(runnable_ns, 0) < {high}"
         row = self._row(
-            "SELECT COALESCE(SUM(s.runnable_ns), 0), COUNT(*) FILTER (s.runnable_ns > "
-            f"{LONG_NS}), COALESCE(MAX(s.runnable_ns), 0) FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE {inside}"
+            f"SELECT COALESCE(SUM(runnable_ns), 0), COUNT(*) FILTER (runnable_ns > {LONG_NS}), COALESCE(MAX(runnable_ns), 0)"
+            f" FROM slice WHERE {inside}"
         )
         found = {"ready_ns": int(row[0]), "long_waits": int(row[1]), "longest_ns": int(row[2])}
         if self.is_small:
             moved = self._row(
-                "SELECT COUNT(*) FILTER (cpu <> before) FROM (SELECT s.cpu, LAG(s.cpu) OVER (PARTITION BY s.thread_id ORDER BY"
-                f" s.start_ns) AS before FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE s.cpu >= 0 AND {inside})"
+                "SELECT COUNT(*) FILTER (cpu <> before) FROM (SELECT cpu, LAG(cpu) OVER (PARTITION BY thread_id ORDER BY"
+                f" start_ns) AS before FROM slice WHERE cpu >= 0 AND {inside})"
             )
             found["migrations"] = int(moved[0])
         return found
