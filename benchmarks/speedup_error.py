@@ -274,9 +274,9 @@ def main() -> int:
             harness.progress(f"{name}: threads {threads}, {repeat} repeats")
             sweep(CASES[name], threads, repeat, output)
             said, own = harness.headway("speedups", output), own_speedups(output)
-            computed = computed_speedups(output)
-            ratios = block_ratios(output, computed)
-            parts = errors_in_parts(CASES[name], output, computed, options.pairs, scratch) if options.pairs else {}
+            of_blocks = computed_speedups(output)
+            ratios = block_ratios(output, of_blocks)
+            parts = errors_in_parts(CASES[name], output, of_blocks, options.pairs, scratch) if options.pairs else {}
             for row in said["threads"]:
                 error = speedup_error(ratios[row["threads"]])
                 at = f"{name}, {row['threads']} threads"

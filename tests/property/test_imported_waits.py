@@ -43,7 +43,7 @@ def most_at_a_time(waits: list[Wait]) -> int:
 
 def stored(
     directory: Path, waits: list[Wait], in_memory: int, most_open: int = 100
-) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows of `blocker` and `block`; with more bytes of them than `in_memory`, they were sorted on disk."""
     threads = pa.table({"thread_id": pa.array([0, 1, 2], pa.int32()), "name": ["a", "b", "c"]})
     with tempfile.TemporaryDirectory() as folder:
