@@ -5,8 +5,18 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
 
 namespace headway::agent {
+namespace {
+
+std::array<std::byte, 64 * 1024> zeros;  // never stored to: all of it is the kernel's one page of zeros
+
+}  // namespace
 
 int allocate_space(int fd, uint64_t offset, uint64_t bytes) noexcept {
   for (int tries = 0; tries < 100; ++tries) {
@@ -27,6 +37,15 @@ bool must_write_through(int fd, int error) noexcept {
   if (fstatfs(fd, &found) != 0) return false;
   const auto type = static_cast<uint64_t>(found.f_type);
   return type == kBtrfs || (type == kOverlay && found.f_files == 0);
+}
+
+void bring_into_memory(int fd, uint64_t offset, uint64_t bytes) noexcept {
+  for (const uint64_t end = offset + bytes; offset < end;) {
+    const auto written =
+        pwrite(fd, zeros.data(), std::min<uint64_t>(zeros.size(), end - offset), static_cast<off_t>(offset));
+    if (written <= 0) return;
+    offset += static_cast<uint64_t>(written);
+  }
 }
 
 uint64_t file_size_limit() noexcept {

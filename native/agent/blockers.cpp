@@ -146,12 +146,13 @@ LockRecords* running() { return current.load(std::memory_order_acquire); }
 
 }  // namespace
 
-Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, jobject blocker, uint32_t hash, uint32_t java_id,
-                     uint32_t owner, uint32_t flags) noexcept {
+Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
+                     uint32_t flags) noexcept {
   LockRecords* locks = running();
   if (locks == nullptr || recording() == nullptr) return nullptr;
   Jvm java(jni);
-  const LockRecords::Beginning it{static_cast<uint16_t>(kind), blocker, hash, java_id, owner, flags};
+  const LockRecords::Beginning it{
+      static_cast<uint16_t>(kind), blocker.object, blocker.hash, blocker.class_hash, java_id, owner, flags};
   return reinterpret_cast<Waiting*>(locks->wait_begins(java, this_lock_thread(), it));
 }
 

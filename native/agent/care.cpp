@@ -103,7 +103,7 @@ void note_parked_threads(JNIEnv* jni) {
       jobject blocker = jni->GetObjectField(threads[i], blocker_field);
       const uint32_t timed = (state & JVMTI_THREAD_STATE_WAITING_WITH_TIMEOUT) != 0 ? HW_BL_TIMED : 0;
       Waiting* const waiting =
-          wait_begins(jni, HW_BK_PARK, blocker, identity_hash(blocker),
+          wait_begins(jni, HW_BK_PARK, {blocker, identity_hash(blocker), 0},
                       static_cast<uint32_t>(java_thread_id(jni, threads[i])), 0, HW_BL_ATTACHED | timed);
       // It may have gone on meanwhile, unseen.
       if (waiting != nullptr && parked(threads[i]) == 0) wait_ends(jni, waiting, 0);

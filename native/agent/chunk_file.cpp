@@ -230,6 +230,7 @@ bool ChunkFile::extend() noexcept {
   if (released_.load(std::memory_order_acquire)) return false;
   if (limit + kSegmentBytes > map_bytes_ || !same_file() || allocate_space(fd_, limit, kSegmentBytes) != 0)
     return false;
+  bring_into_memory(fd_, limit, kSegmentBytes);
   header()->limit_bytes = limit + kSegmentBytes;
   limit_.store(limit + kSegmentBytes, std::memory_order_release);
   return true;

@@ -73,10 +73,11 @@ bool failed(const char* problem) {
 
 // --- what the hook class calls ---------------------------------------------------------------------------------------
 
-jlong JNICALL hook_begin(JNIEnv* jni, jclass, jobject blocker, jint hash, jint thread, jint owner, jint flags) {
-  Waiting* const waiting =
-      wait_begins(jni, HW_BK_PARK, blocker, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread),
-                  static_cast<uint32_t>(owner), static_cast<uint32_t>(flags));
+jlong JNICALL hook_begin(JNIEnv* jni, jclass, jobject blocker, jint hash, jint class_hash, jint thread, jint owner,
+                         jint flags) {
+  const Blocker it{blocker, static_cast<uint32_t>(hash), static_cast<uint32_t>(class_hash)};
+  Waiting* const waiting = wait_begins(jni, HW_BK_PARK, it, static_cast<uint32_t>(thread), static_cast<uint32_t>(owner),
+                                       static_cast<uint32_t>(flags));
   return reinterpret_cast<jlong>(waiting);
 }
 
@@ -110,7 +111,7 @@ void JNICALL hook_releases(JNIEnv*, jclass) { causal::before_waking(); }
 
 std::span<const JNINativeMethod> natives() {
   static const JNINativeMethod methods[] = {
-      native_method("begin", "(Ljava/lang/Object;IIII)J", reinterpret_cast<void*>(hook_begin)),
+      native_method("begin", "(Ljava/lang/Object;IIIII)J", reinterpret_cast<void*>(hook_begin)),
       native_method("end", "(JI)V", reinterpret_cast<void*>(hook_end)),
       native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
       native_method("holdBegins", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_begins)),

@@ -93,6 +93,7 @@ class LockRecords {
     uint16_t kind;
     Object blocker;
     uint32_t hash;
+    uint32_t class_hash;  // the identity hash of its class; 0: not known
     uint32_t java_id;
     uint32_t owner_java_id;
     uint32_t flags;
@@ -131,10 +132,11 @@ class LockRecords {
   // again, and live ones that found none.
   Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
   // The number of an object's class in the table, and its name, for which there is room in `text`.
-  uint32_t class_of(JavaSide& java, Object object, char (&text)[kClassBytes], std::string_view& name) noexcept;
+  uint32_t class_of(JavaSide& java, const Beginning& it, char (&text)[kClassBytes], std::string_view& name) noexcept;
   // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.
   struct KnownClass {
     std::atomic<Identity::Ref> ref;
+    std::atomic<uint32_t> hash;  // identity hash of the class; 0: nobody has told it yet
     uint32_t index;
     std::atomic<uint32_t> met;   // objects of it that got a slot of their own
     std::atomic<uint64_t> rest;  // what rest_of() gave: further objects of it are recorded together; 0: not
@@ -160,7 +162,7 @@ class LockRecords {
   uint32_t take_first(SlotQueue& queue) noexcept;
 
   static constexpr uint32_t kKinds = 4;
-  static constexpr uint32_t kKnownClasses = 8;
+  static constexpr uint32_t kKnownClasses = 64;
   // A class is judged by so many objects at least: are they waited for twice at most, but for one in so many?
   static constexpr uint32_t kLeastBrief = 1024;
   static constexpr uint32_t kMostBriefParks = 2;

@@ -22,11 +22,17 @@ enum class HookUse : uint8_t { kLocks = 1, kCausal = 2 };  // who wants the hook
 // A wait in progress; stays at its address until wait_ends. Opaque to its users; nullptr: not recorded.
 struct Waiting;
 
-// The calling thread is about to block. `blocker` may be null (a park without one); `hash` is its identity hash (0 with
-// null), `java_id` the calling thread's, `owner` the id of the thread that owns the exclusive synchroniser or 0.
-// `flags`: hw_block_flags that are known already. Takes no JVM lock and, after warm-up, no memory.
-Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, jobject blocker, uint32_t hash, uint32_t java_id,
-                     uint32_t owner, uint32_t flags) noexcept;
+// What a thread blocks on: its identity hash, and its class's (0: not known). All 0: a park without a blocker.
+struct Blocker {
+  jobject object;
+  uint32_t hash;
+  uint32_t class_hash;
+};
+// The calling thread is about to block. `java_id` is the calling thread's, `owner` the id of the thread that owns the
+// exclusive synchroniser or 0. `flags`: hw_block_flags that are known already. Takes no JVM lock and, after warm-up, no
+// memory.
+Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
+                     uint32_t flags) noexcept;
 // It goes on. The OS thread may be another one by now (virtual threads). `flags`: more that became known.
 void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags) noexcept;
 // The calling thread `java_id` unparks `target`; does nothing when that one does not wait. The first waking counts.

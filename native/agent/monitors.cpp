@@ -49,7 +49,7 @@ Event event_of(JNIEnv* jni, jthread thread) {
 
 void begin(const Event& event, const ChunkFile& file, hw_blocker_kind kind, jobject object, uint32_t flags) {
   if (event.on_virtual_thread) flags |= HW_BL_VIRTUAL;
-  Waiting* waiting = wait_begins(event.jni, kind, object, identity_hash(object), event.java_id, 0, flags);
+  Waiting* waiting = wait_begins(event.jni, kind, {object, identity_hash(object), 0}, event.java_id, 0, flags);
   if (!event.on_virtual_thread) {
     begun_here = {waiting, file.id()};
   } else if (waiting != nullptr && !begun_by_virtual_threads.put(event.java_id, {waiting, file.id()})) {

@@ -1,5 +1,7 @@
 #include "agent/chunk_file.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/backed_file.h"
 #include "check.h"
 
 using headway::agent::ChunkFile;
@@ -292,6 +295,29 @@ void a_descriptor_that_was_given_to_another_file_is_left_alone() {
 
 }  // namespace
 
+void what_is_allocated_ahead_is_in_memory_before_it_is_stored_to() {
+  constexpr uint64_t kPage = 4096;
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid));
+  const uint64_t first = HW_HEADER_BYTES + ChunkFile::kSegmentBytes;
+  ThreadSlot slot;
+  slot.tid = 7;
+  for (uint64_t i = 0; std::filesystem::file_size(file.path()) <= first; ++i) CHECK(write(file, slot, i));
+  const int fd = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  if (headway::agent::must_write_through(fd, 0)) {  // nothing is mapped on btrfs
+    close(fd);
+    return;
+  }
+  void* at = mmap(nullptr, ChunkFile::kSegmentBytes, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(first));
+  CHECK(at != MAP_FAILED);
+  std::vector<unsigned char> is_there(ChunkFile::kSegmentBytes / kPage);
+  CHECK_EQUAL(mincore(at, ChunkFile::kSegmentBytes, is_there.data()), 0);
+  CHECK(std::ranges::all_of(is_there, [](unsigned char page) { return (page & 1) != 0; }));
+  munmap(at, ChunkFile::kSegmentBytes);
+  close(fd);
+}
+
 int main() {
   for (const bool no_map : {false, true}) {
     what_is_written_is_read_back_in_order(no_map);
@@ -300,6 +326,7 @@ int main() {
     the_stop_word_in_the_file_is_seen(no_map);
     letting_go_of_the_file_while_threads_write_harms_nothing(no_map);
   }
+  what_is_allocated_ahead_is_in_memory_before_it_is_stored_to();
   short_threads_share_chunks_one_after_the_other();
   a_full_file_falls_silent_and_counts();
   a_missing_directory_leaves_nothing();

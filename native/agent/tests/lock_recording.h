@@ -27,10 +27,14 @@ constexpr pid_t kPid = 4711;
 
 // An object; collected: gone. Several may have one hash, as in the JVM.
 struct Thing {
-  explicit Thing(uint32_t with_hash) : hash(with_hash) {}
+  explicit Thing(uint32_t with_hash) : Thing(with_hash, with_hash % 3) {}
+  Thing(uint32_t with_hash, uint32_t of) : hash(with_hash), type(of) {}
   uint32_t hash;
+  uint32_t type;  // the number of its class
   std::atomic<bool> collected{false};
 };
+
+inline uint32_t class_hash(const Thing& thing) { return 1000 + thing.type; }
 
 // Weak references to things: freed ones must never be looked at, which the sanitizers see.
 struct Weak {
@@ -47,7 +51,7 @@ class Things final : public JavaSide {
   bool is_gone(Identity::Ref ref) noexcept override { return reinterpret_cast<const Weak*>(ref)->thing->collected; }
   Identity::Ref keep_weakly(Object object) noexcept override {
     ++references;
-    auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object), static_cast<Thing*>(object)->hash % 3};
+    auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object), static_cast<Thing*>(object)->type};
     CHECK(weak != nullptr);
     return reinterpret_cast<Identity::Ref>(weak);
   }
@@ -55,17 +59,16 @@ class Things final : public JavaSide {
     --((ref & kClass) != 0 ? classes : references);
     delete reinterpret_cast<Weak*>(ref & ~kClass);
   }
-  // Of a class is what has the same remainder (class_name).
   Identity::Ref keep_class_weakly(Object object) noexcept override {
     --references;  // counted apart: it is kept until the end
     ++classes;
     return keep_weakly(object) | kClass;
   }
   bool is_of(Identity::Ref type, Object object) noexcept override {
-    return reinterpret_cast<const Weak*>(type - kClass)->of == static_cast<const Thing*>(object)->hash % 3;
+    return reinterpret_cast<const Weak*>(type - kClass)->of == static_cast<const Thing*>(object)->type;
   }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
-    const std::string name = "test.Class" + std::to_string(static_cast<const Thing*>(object)->hash % 3);
+    const std::string name = "test.Class" + std::to_string(static_cast<const Thing*>(object)->type);
     const size_t length = std::min(capacity, name.size());
     std::copy_n(name.begin(), length, out);
     return length;
@@ -218,7 +221,8 @@ class Recording {
 };
 
 inline LockRecords::Beginning park(Thing* thing, uint32_t java_id, uint32_t owner = 0, uint32_t flags = 0) {
-  return {HW_BK_PARK, thing, thing == nullptr ? 0 : thing->hash, java_id, owner, flags};
+  if (thing == nullptr) return {HW_BK_PARK, nullptr, 0, 0, java_id, owner, flags};
+  return {HW_BK_PARK, thing, thing->hash, class_hash(*thing), java_id, owner, flags};
 }
 
 // Sums of every blocker and of the blocks that were recorded of it, which must be the same.

@@ -59,6 +59,46 @@ void objects_that_are_waited_for_more_often_stay_apart_and_so_do_all_with_a_thre
   CHECK_EQUAL(Things::references.load() - before, 100);  // locks
 }
 
+// Waits for that many new things of a class, from this hash on, once each; the class is told, or not.
+Made wait_once(Recording& recording, Thread& thread, uint32_t type, uint32_t first, uint32_t count, bool told = true) {
+  Made things;
+  for (uint32_t i = first; i < first + count; ++i) {
+    things.push_back(std::make_unique<Thing>(i, type));
+    LockRecords::Beginning it = park(things.back().get(), 1);
+    if (!told) it.class_hash = 0;
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, it), 0);
+  }
+  return things;
+}
+
+void a_class_that_comes_after_many_others_is_judged_as_well() {
+  Recording recording;
+  Thread thread;
+  constexpr uint32_t kLast = 40;
+  Made others;
+  for (uint32_t type = 0; type < kLast; ++type) {
+    Made one = wait_once(recording, thread, type, type + 1, 1);
+    others.push_back(std::move(one.front()));
+  }
+  const Made first = wait_once(recording, thread, kLast, 1000, kEnough);
+  recording.collect();
+  const int64_t before = Things::references.load();
+  const Made more = wait_once(recording, thread, kLast, 10'000, 100);
+  CHECK_EQUAL(Things::references.load() - before, 0);
+}
+
+void objects_whose_class_is_not_told_stay_apart_until_it_is() {
+  Recording recording;
+  Thread thread;
+  const Made first = wait_once(recording, thread, 1, 1000, kEnough, false);
+  recording.collect();
+  const int64_t before = Things::references.load();
+  const Made unknown = wait_once(recording, thread, 1, 10'000, 100, false);
+  CHECK_EQUAL(Things::references.load() - before, 100);
+  const Made told = wait_once(recording, thread, 1, 20'000, 2, true);  // the first of them tells it
+  CHECK_EQUAL(Things::references.load() - before, 101);
+}
+
 void each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all() {
   Recording recording;
   Thread thread;
@@ -139,6 +179,8 @@ int main() {
   using namespace headway::agent;
   a_class_of_which_a_thousand_were_waited_for_once_or_twice_is_recorded_together();
   objects_that_are_waited_for_more_often_stay_apart_and_so_do_all_with_a_threshold();
+  a_class_that_comes_after_many_others_is_judged_as_well();
+  objects_whose_class_is_not_told_stay_apart_until_it_is();
   each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all();
   each_object_has_its_own_sums_once_no_single_blocks_are_written();
   many_threads_wait_for_objects_of_two_such_classes_at_once();

@@ -74,7 +74,7 @@ void monitors_waited_for_long_at_the_end_have_their_owners(int64_t long_wait_ns,
   Thing parked(3);
   Thread self;
   const auto begin = [&](Thing& thing, uint16_t kind, uint32_t java_id, uint32_t owner) {
-    const LockRecords::Beginning it{kind, &thing, thing.hash, java_id, owner, 0};
+    const LockRecords::Beginning it{kind, &thing, thing.hash, class_hash(thing), java_id, owner, 0};
     return recording->wait_begins(self.java, self.locks, it);
   };
   begin(first, HW_BK_MONITOR, 1, 0);

@@ -60,7 +60,7 @@ public final class HeadwayHook0 {
 
   private HeadwayHook0() {}
 
-  private static native long begin(Object blocker, int hash, int thread, int owner, int flags);
+  private static native long begin(Object blocker, int hash, int classHash, int thread, int owner, int flags);
 
   private static native void end(long waiting, int flags);
 
@@ -339,13 +339,18 @@ public final class HeadwayHook0 {
         PINNED_THREADS[id & 255] = 0; // one may be left of a sleep
       }
       Object blocker = U.getReference(thread, PARK_BLOCKER);
-      int hash = blocker == null ? 0 : System.identityHashCode(blocker);
+      int hash = 0;
+      int classHash = 0;
+      if (blocker != null) {
+        hash = System.identityHashCode(blocker);
+        classHash = System.identityHashCode(blocker.getClass());
+      }
       int owner = 0;
       if (blocker instanceof AbstractOwnableSynchronizer) {
         Object holder = U.getReference(blocker, OWNER);
         owner = holder == null ? 0 : idOf(holder);
       }
-      return begin(blocker, hash, id, owner, flags);
+      return begin(blocker, hash, classHash, id, owner, flags);
     } catch (VirtualMachineError ignored) {
       return 0;
     }
