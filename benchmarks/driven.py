@@ -170,6 +170,10 @@ class Driven:
                 return dict(json.loads(line))
         raise RuntimeError(f"the program ended with {self._process.wait()}:\n{self._errors.read_text()[-3000:]}")
 
+    def tell(self, word: str) -> None:
+        """Give it a word that it only acknowledges."""
+        self._answer(word)
+
     def warm_up(self, limit_s: float) -> int:
         """Run until the CPU time of a run settles, at most `limit_s` seconds; return how many runs that took."""
         deadline, taken = time.monotonic() + limit_s, [self._work_ns()]

@@ -13,6 +13,7 @@ import pytest
 
 import driven
 import harness
+import lock_overhead
 import programs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ def test_a_program_of_others_does_its_work_and_measures_itself(name: str) -> Non
     assert 0 < run.cpu_ns <= used_s * 1e9
 
 
-@pytest.mark.parametrize("name", programs.NAMES)
+@pytest.mark.parametrize("name", [*programs.NAMES, "orders"])
 def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
     if name == "sunflow" and not programs.SUNFLOW[0].is_file():
         pytest.skip("sunflow is Debian's package")
@@ -94,3 +95,23 @@ def test_the_kernels_own_account_of_recording_counts_every_switch(tmp_path: Path
     assert cost is not None, "needs root, as the collector does"
     assert cost["calls"] > 3 * 4 * 500 / 4
     assert 0 < cost["ns"] < cost["cpu_ns"]
+
+
+@pytest.mark.parametrize("name", lock_overhead.NAMES)
+def test_the_switch_of_the_locks_recording_leaves_the_program_and_the_recording_as_they_are(
+    name: str, tmp_path: Path
+) -> None:
+    with driven.Driven(lock_overhead.command(name)) as program:
+        program.run()
+        target = tmp_path / "r.headway"
+        with program.recorded(target, "--locks") as recorder:
+            windows = {}
+            for word in ("locks on", "locks off", "locks on again"):
+                program.tell(word.removesuffix(" again"))
+                said = program.run(recorder).said
+                windows[word] = int(said["begin_ns"]), int(said["end_ns"])
+    counts = {word: lock_overhead.waits(target, *span).get("park", 0) for word, span in windows.items()}
+    requests = lock_overhead.requests(said)
+    assert counts["locks off"] == 0
+    assert counts["locks on"] > requests / 10, "a client waits for its answer"
+    assert counts["locks on again"] > requests / 10

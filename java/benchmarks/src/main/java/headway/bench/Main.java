@@ -23,17 +23,18 @@ public final class Main {
 
   private static final Map<String, Entry> PROGRAMS =
       new TreeMap<>(
-          Map.of(
-              "batik", new Entry(Batik::new, 22),
-              "fop", new Entry(Fop::new, 180),
-              "h2", new Entry(H2::new, 450),
-              "jython", new Entry(Jython::new, 140),
-              "luindex", new Entry(Luindex::new, 20000),
-              "lusearch", new Entry(Lusearch::new, 5500),
-              "pmd", new Entry(Pmd::new, 22),
-              "rhino", new Entry(Rhino::new, 140),
-              "sunflow", new Entry(Sunflow::new, 190),
-              "xalan", new Entry(Xalan::new, 750)));
+          Map.ofEntries(
+              Map.entry("batik", new Entry(Batik::new, 22)),
+              Map.entry("fop", new Entry(Fop::new, 180)),
+              Map.entry("h2", new Entry(H2::new, 450)),
+              Map.entry("jython", new Entry(Jython::new, 140)),
+              Map.entry("luindex", new Entry(Luindex::new, 20000)),
+              Map.entry("lusearch", new Entry(Lusearch::new, 5500)),
+              Map.entry("orders", new Entry(OrderServer::new, 400)),
+              Map.entry("pmd", new Entry(Pmd::new, 22)),
+              Map.entry("rhino", new Entry(Rhino::new, 140)),
+              Map.entry("sunflow", new Entry(Sunflow::new, 190)),
+              Map.entry("xalan", new Entry(Xalan::new, 750))));
 
   private Main() {}
 

@@ -73,14 +73,19 @@ final class Orders implements AutoCloseable {
   /** One of the two, at random, drawn anew when it is tried again. Throws what H2 throws where a row is another one's. */
   void transaction() throws SQLException {
     int warehouse = 1 + random.nextInt(warehouses);
+    transaction(warehouse, random.nextInt(2) != 0);
+  }
+
+  /** A new order, or a payment. Throws what H2 throws where a row is another one's. */
+  void transaction(int warehouse, boolean isOrder) throws SQLException {
     int district = 1 + random.nextInt(DISTRICTS);
     int customer = 1 + random.nextInt(CUSTOMERS);
     lockWarehouse.setInt(1, warehouse);
     lockWarehouse.executeQuery().close();
-    if (random.nextInt(2) == 0) {
-      payment(warehouse, district, customer, 1 + random.nextInt(5000));
-    } else {
+    if (isOrder) {
       newOrder(warehouse, district, customer);
+    } else {
+      payment(warehouse, district, customer, 1 + random.nextInt(5000));
     }
     connection.commit();
   }
