@@ -23,6 +23,8 @@ DEBT_FREE = 999  # no thread has this number
 Op = tuple[Any, ...]
 # ("run", line, ns)  ("sleep", ns)  ("sleep", ns, line)  ("lock", name)  ("unlock", name)  ("park",)  ("park", limit_ns)
 # ("unpark", thread)  ("start", thread)  ("join", thread)  ("visit",)
+# ("outside", ns): asleep for data from outside, where nothing is told and nothing is paid
+# ("try", name, ns, line): takes the lock, or sleeps that long in the line and tries again
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class Result:
 class Virtual:
     """How the line is made faster; `without` names rules that are not followed.
 
-    Payers sleep; with `spin` they burn CPU time; with `awake` they wait by the wall's clock and offer their core to others at
-    each look, so that the kernel counts them as waiting for a core wherever there is none left for them.
+    Sleeps in the line are told of when they begin; without "tell sleeps" they hit while they last, without "look at sleeps" too
+    when they have ended. Payers sleep; with `spin` they burn CPU time; with `awake` they wait by the wall's clock and offer
+    their core to others at each look, so that the kernel counts them as waiting for a core wherever there is none left for them.
     """
 
     line: str
@@ -79,6 +82,8 @@ class _Thread:
     has_paid: bool = False
     wakes_ns: int | None = None  # asleep until then
     why_asleep: str = ""
+    sleeps_in: str = ""
+    untold_ns: int = 0  # of its sleep in the line that is made faster
     has_permit: bool = False
     ending: Any = None  # of the wait that it has just been woken from
     is_blocked: bool = False
@@ -179,9 +184,11 @@ class Machine:
         """Whoever sleeps in the line hits; of those that sleep in it together, one: all would wake earlier at once."""
         if self.virtual is None:
             return
+        if "tell sleeps" not in self._rules().without or "look at sleeps" in self._rules().without:
+            return
         delay = round(step * self.virtual.speedup)
         asleep = [thread for thread in self.started if thread.wakes_ns is not None and thread.why_asleep == "sleep"]
-        hits = [thread for thread in asleep if thread.ops[thread.at][2:] == (self.virtual.line,)]
+        hits = [thread for thread in asleep if thread.sleeps_in == self.virtual.line]
         for thread in hits[:1]:
             self.ledger.hit_asleep(thread.number, delay, self.ledger.experiment())
         for thread in hits[1:]:
@@ -336,14 +343,56 @@ class Machine:
             thread.left_ns = ns
 
     def _op_sleep(self, thread: _Thread, ns: int, line: str = "") -> None:
-        if thread.left_ns == -2:
+        if thread.left_ns == -1:
+            self._fall_asleep(thread, ns, line)
+        elif not self._wakes_in_debt(thread):
             self._next(thread)
+
+    def _wakes_in_debt(self, thread: _Thread) -> bool:
+        """What was not told before a sleep in the line is told after it; then the thread pays what it owes."""
+        if thread.untold_ns > 0:
+            self._tell_sleep(thread, thread.untold_ns)
+            thread.untold_ns = 0
+        return self._settle(thread, "settle after sleep")
+
+    def _fall_asleep(self, thread: _Thread, ns: int, line: str) -> None:
+        if self._settle(thread, "settle before sleep"):
             return
         if self.real is not None and self.real[0] == line:
             ns = round(ns * (1 - self.real[1]))
         self.on_core.remove(thread)
         thread.left_ns = -2
-        thread.wakes_ns, thread.why_asleep = self.now_ns + ns, "sleep"
+        thread.paid_ns, thread.has_paid = 0, False
+        thread.wakes_ns, thread.why_asleep, thread.sleeps_in = self.now_ns + ns, "sleep", line
+        if self.virtual is None or line != self.virtual.line:
+            return
+        if "tell sleeps" not in self.virtual.without:
+            self._tell_sleep(thread, ns)
+        elif "look at sleeps" in self.virtual.without:
+            thread.untold_ns = ns
+
+    def _tell_sleep(self, thread: _Thread, ns: int) -> None:
+        """All others owe at once what the sleep is shorter, whoever else sleeps: they have paid for the others, or will."""
+        self.ledger.hit_asleep(thread.number, round(ns * self._rules().speedup), self.ledger.experiment())
+
+    def _op_try(self, thread: _Thread, name: str, ns: int, line: str) -> None:
+        if thread.left_ns == -2:
+            if self._wakes_in_debt(thread):
+                return
+            thread.left_ns = -1
+        if name not in self.holders:
+            self.holders[name] = thread
+            self._next(thread)
+        else:
+            self._fall_asleep(thread, ns, line)
+
+    def _op_outside(self, thread: _Thread, ns: int) -> None:
+        if thread.left_ns == -2:
+            self._next(thread)
+            return
+        self.on_core.remove(thread)
+        thread.left_ns = -2
+        thread.wakes_ns, thread.why_asleep = self.now_ns + ns, "outside"
 
     def _op_visit(self, thread: _Thread) -> None:
         self.result.visits_ns.append(self._effective_ns())

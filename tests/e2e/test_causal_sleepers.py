@@ -110,6 +110,78 @@ def test_a_wait_that_began_before_the_experiment_counts_from_its_begin(
     experiments_on("waits", java, classes, tmp_path / "s", 0, "wait 400")
 
 
+def naps(java: Path, classes: Path, spool: Path, *spec: str) -> Program:
+    """Return the program with the line in which one thread naps made free; in it, once, so that its class is known."""
+    asked = (f"target:{quote('line=Sleepers:' + str(line_of('naps')), safe='')}", "speedup:100", *spec)
+    program = Program(java, classes, 0, f"-agentpath:{agent()}={options(spool, *asked)}")
+    program.ask("nap 1")
+    time.sleep(0.3)  # it becomes the target
+    return program
+
+
+NAP_MS = 300
+
+
+def test_others_owe_all_of_a_sleep_as_soon_as_it_begins_so_that_they_can_pay_while_it_lasts(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    with naps(java, classes, tmp_path / "s") as program:
+        held_up_ms = [int(program.ask(f"nap {NAP_MS}").split()[1]) / 1e6 for _ in range(3)]
+        program.end()
+    assert 0.6 * NAP_MS < sorted(held_up_ms)[1] < 1.6 * NAP_MS
+    (experiment,) = of(notes_of(tmp_path / "s"), "experiment")
+    assert experiment["hits"] >= 3
+    assert experiment["delay_ns"] == experiment["hits_ns"] >= 3e6 * NAP_MS
+
+
+def test_who_is_roused_early_owes_the_rest_of_what_its_sleep_made_others_owe(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    with naps(java, classes, tmp_path / "s") as program:
+        late_ms = [int(program.ask(f"rouse {NAP_MS}").split()[1]) / 1e6 for _ in range(3)]
+        program.end()
+    assert 0.6 * NAP_MS < sorted(late_ms)[1] < 1.6 * NAP_MS
+
+
+def test_a_sleep_that_does_not_end_within_the_experiment_delays_nobody(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    spool = tmp_path / "s"
+    with naps(java, classes, spool, "experiment_ms:60") as program:
+        before = len(of(notes_of(spool), "experiment"))
+        program.ask("nap 3600000")
+        wait_for(lambda: len(of(notes_of(spool), "experiment")) > before + 10, lambda: program.tell("work 5"))
+        program.end()
+    experiments = of(notes_of(spool), "experiment")[before:]
+    assert len(experiments) > 10
+    assert {(note["hits"], note["delay_ns"]) for note in experiments} == {(0, 0)}
+
+
+def test_a_sleep_that_began_before_the_experiment_and_ends_in_it_counts_from_its_begin(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    spool = tmp_path / "s"
+    with naps(java, classes, spool, "experiment_ms:200") as program:
+        for _ in range(20):
+            program.ask("nap 150")
+            time.sleep(0.17)
+        program.end()
+    experiments = [note for note in of(notes_of(spool), "experiment") if note["hits"] > 0]
+    assert len(experiments) >= 5
+    assert all(note["delay_ns"] == note["hits_ns"] * note["speedup_pct"] // 100 for note in experiments)
+    assert any(note["hits_ns"] < 140e6 for note in experiments), "of one that began before"
+    assert max(note["hits_ns"] for note in experiments) <= 200e6
+
+
+def test_a_run_that_is_one_experiment_is_not_stopped_for_a_sleep_of_an_hour(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    with naps(java, classes, tmp_path / "s") as program:
+        assert int(program.ask("nap 3600000").split()[1]) < 5e9
+        program.tell("work 1")
+        program.end()
+
+
 def test_threads_that_ended_between_two_recordings_are_not_of_the_second(
     java: Path, classes: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -14,10 +15,13 @@ import java.util.concurrent.locks.ReentrantLock;
  * one: "work N" makes N visits, "wait MS" waits so long for nobody, "crowd N" starts threads that stay until "disperse", "skip N"
  * makes threads that are never started, "hold MS" parks so long with a lock and says for how many nanoseconds it was, "lend MS"
  * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
- * took, "keep MS" computes so long with the lock and says how much CPU time that took, "end".
+ * took, "keep MS" computes so long with the lock and says how much CPU time that took, "nap MS" starts a thread that sleeps so long
+ * once and says, as soon as it sleeps, for how many nanoseconds a thread that wakes another one now is held up, "rouse MS" starts
+ * one and interrupts it, and says after how many nanoseconds it goes on, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
+    private static final Thread BYSTANDER = new Thread(LockSupport::park);
     private static final Held HELD = new Held();
     private static final ThreadMXBean CLOCKS = ManagementFactory.getThreadMXBean();
     private static final int MANY = 10_000;
@@ -28,9 +32,12 @@ public final class Sleepers {
     static void visited() {}
 
     static void sleep() {
+        Object bed = new Object();
         try {
-            while (true) {
-                Thread.sleep(1_000); // sleeps
+            synchronized (bed) {
+                while (true) {
+                    bed.wait(1_000); // sleeps
+                }
             }
         } catch (InterruptedException ended) {
             throw new AssertionError(ended);
@@ -122,6 +129,38 @@ public final class Sleepers {
         return cpuNs;
     }
 
+    static Thread napping(long millis, Runnable then) throws InterruptedException {
+        Thread thread = new Thread(() -> {
+            try {
+                Thread.sleep(millis); // naps
+            } catch (InterruptedException roused) {
+                then.run();
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        while (thread.getState() != Thread.State.TIMED_WAITING && thread.isAlive()) {
+            Thread.onSpinWait();
+        }
+        return thread;
+    }
+
+    static long nap(long millis) throws InterruptedException {
+        napping(millis, () -> {});
+        long beginNs = System.nanoTime();
+        LockSupport.unpark(BYSTANDER);
+        return System.nanoTime() - beginNs;
+    }
+
+    static long rouse(long millis) throws InterruptedException {
+        AtomicLong wentOnNs = new AtomicLong();
+        Thread thread = napping(millis, () -> wentOnNs.set(System.nanoTime()));
+        long beginNs = System.nanoTime();
+        thread.interrupt();
+        thread.join();
+        return wentOnNs.get() - beginNs;
+    }
+
     static void stay(CountDownLatch there, CountDownLatch end) {
         there.countDown();
         try {
@@ -137,6 +176,8 @@ public final class Sleepers {
             thread.setDaemon(true);
             thread.start();
         }
+        BYSTANDER.setDaemon(true);
+        BYSTANDER.start();
         List<Thread> crowd = new ArrayList<>();
         CountDownLatch end = new CountDownLatch(1);
         Scanner in = new Scanner(System.in);
@@ -165,6 +206,8 @@ public final class Sleepers {
                         new Thread(Sleepers::sleep);
                     }
                 }
+                case "nap" -> word += " " + nap(in.nextLong());
+                case "rouse" -> word += " " + rouse(in.nextLong());
                 case "hold" -> word += " " + hold(in.nextInt());
                 case "lend" -> giveBack(in.nextInt());
                 case "brief" -> word += " " + brief(in.nextInt());

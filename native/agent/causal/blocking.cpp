@@ -245,6 +245,27 @@ void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept {
   end(*account, ending == Ending::kWoken ? WaitEnding::kWoken : WaitEnding::kTimedOut);
 }
 
+// Its thread is in native code: it holds no lock of the JVM's, and safepoints don't wait for it while it pays.
+ToldSleep::ToldSleep(int64_t ns) noexcept {
+  Account* const account = account_here();
+  if (account == nullptr || !is_on() || ns < kTimedWaitNs || !may_tell_sleep(ns)) return;
+  settle(*account);
+  account_ = account;
+  sample_ = waiting_sample(ns);
+  ledger().wait_begins(*account, time_if_delayed());  // as one that ends by its time: nobody looks where it sleeps
+  from_ns_ = now_ns();
+  tell_sleep(*account, sample_);
+}
+
+// Who was interrupted early owes the rest of what it made others owe: so all stand still for as long as was told.
+ToldSleep::~ToldSleep() {
+  if (account_ == nullptr) return;
+  ledger().wait_ends(*account_, WaitEnding::kTimedOut, 0);
+  sample_.weight_ns = now_ns() - from_ns_;
+  sleep_told_ends(*account_, sample_);
+  settle(*account_);
+}
+
 bool park_begins(jint alias, bool is_timed) noexcept {
   Account* const account = account_here();
   if (account == nullptr) return false;

@@ -74,11 +74,34 @@ bool start_blocking(JNIEnv* jni) noexcept;
 // Any thread, also when the JVM dies (jni: may be null). Who is paying stops, nobody owes anything any more.
 void stop_blocking(JNIEnv* jni) noexcept;
 
+// --- samples: what they say ------------------------------------------------------------------------------------------
+struct Sample {
+  uint32_t line;          // innermost frame in scope, by lines.h; 0: none in scope, 1: the stack could not be read
+  uint32_t method;        // of that line, by lines.h
+  int64_t weight_ns;      // what it stands for: CPU time since the thread's last sample, or time asleep
+  bool is_blocked;        // asleep (Thread.sleep, I/O, a timed wait that ended by its time), not running
+  bool is_whole = false;  // of a sleep or a timed wait: all of it
+  bool in_target_method = false;  // target_method() is among its frames, or a frame is in such a section
+};
+
 // --- waiting (blocking.cpp) -----------------------------------------------------------------------------------------
 enum class Ending { kWoken, kTimedOut };  // by a thread of this JVM; by time, a file, a socket
 // Pays what it owes, then what accrues is open until wait_ends. `is_timed`: it has a time limit.
 void wait_begins(JNIEnv* jni, jthread thread, bool is_timed = false) noexcept;
 void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept;  // woken: excused; else owed
+// A sleep of the calling thread, from before it begins to after it has ended; pays at both ends.
+class ToldSleep {
+ public:
+  explicit ToldSleep(int64_t ns) noexcept;  // as the program asks for
+  ~ToldSleep();
+  ToldSleep(const ToldSleep&) = delete;
+  ToldSleep& operator=(const ToldSleep&) = delete;
+
+ private:
+  Account* account_ = nullptr;  // null: nothing was told
+  int64_t from_ns_ = 0;
+  Sample sample_;
+};
 // The calling thread is about to wake another one: it pays first.
 void before_waking() noexcept;
 // The same, and the thread `java_id` (which waits, or is about to) was woken by a thread of the program.
@@ -92,6 +115,8 @@ void arm_timer(Account& account, uint32_t tid) noexcept;
 void disarm_timer(Account& account) noexcept;
 // On the thread itself, when a wait of more than a millisecond ended by its time: a blocked sample of its whole length.
 void timed_wait_ended(Account& account, int64_t waited_ns) noexcept;
+// The calling thread waits for so long, where its stack says: not in a signal handler.
+Sample waiting_sample(int64_t waited_ns) noexcept;
 // What sampling asks of the ledger, all [signal]:
 // After each sample, on the thread itself: pays, or puts it off where the thread must not be held up now.
 void settle_sample(Account& account, bool may_pay) noexcept;
@@ -134,18 +159,18 @@ bool is_target_method(uint32_t method) noexcept;  // [signal] that one, or anoth
 // A class came: a run that is one experiment may have waited for it. Any thread, not in a signal handler.
 void find_target() noexcept;
 
-struct Sample {
-  uint32_t line;      // innermost frame in scope, by lines.h; 0: none in scope, 1: the stack could not be read
-  uint32_t method;    // of that line, by lines.h
-  int64_t weight_ns;  // what it stands for: CPU time since the thread's last sample, or time asleep
-  bool is_blocked;    // asleep (Thread.sleep, I/O, a timed wait that ended by its time), not running
-  bool in_target_method = false;  // target_method() is among its frames, or a frame is in such a section
-};
-
 // --- experiments (experiments.cpp) ----------------------------------------------------------------------------------
 // Counts the sample; if it is in the line that is being made faster, all others owe. The caller settles afterwards.
 void take_sample(Account& account, const Sample& sample) noexcept;  // [signal]
-void collection_ended(int64_t pause_ns) noexcept;                   // on the VM thread
+// A sleep of the thread that begins now and is to last for `sample.weight_ns`. If it ends within the experiment and is
+// in the line that is being made faster, all others owe at once: they have the time of the sleep to pay in.
+void tell_sleep(Account& account, const Sample& sample) noexcept;
+void sleep_told_ends(Account& account, const Sample& sample) noexcept;  // it took `sample.weight_ns`
+// Whoever sleeps since before the experiment began makes all others owe for the rest of the sleep.
+void tell_sleeps_of_before() noexcept;
+// Whether a sleep of that length may be told ahead: others have to be let go if the run ends before it.
+bool may_tell_sleep(int64_t ns) noexcept;
+void collection_ended(int64_t pause_ns) noexcept;  // on the VM thread
 // Delays inserted since begin_causal, of all epochs and of pauses made shorter: what a latency clock leaves out.
 int64_t inserted_ns() noexcept;  // [signal]
 // JSON: a string in quotation marks, escaped, out of modified UTF-8 (notes.cpp).

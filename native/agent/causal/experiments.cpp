@@ -35,6 +35,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kTickNs = 100 * kMillisecond;  // how soon a wish to stop is noticed
 constexpr int64_t kHealthNs = 5 * kSecond;
 constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sleeps in slices of 5 ms
+constexpr int64_t kNoEnd = INT64_MAX;               // of a run that is one experiment
 constexpr jlong kPatienceMs = 5'000;
 constexpr int kTicksOfCrowd = 5;  // between looks at that, in a run that is one experiment
 // Payments spin from so many runnable threads a core on, and go on doing so down to the other number. Where cores are
@@ -79,16 +80,19 @@ void change_epoch(bool spin) {
 
 class Experiment {
  public:
-  Experiment(int number, Active active, bool spin) : number_(number), active_(active), spin_(spin) {
+  Experiment(int number, Active active, bool spin, int64_t dur_ns) : number_(number), active_(active), spin_(spin) {
     change_epoch(spin);
     waits_.begin();
     target.counts.clear();
     begin_ = read_points();
     begin_clock_ns_ = begin_.ns - inserted_ns();
     target.began_ns = begin_.ns;
+    target.told_ns = 0;
+    target.ends_ns = dur_ns == kNoEnd ? kNoEnd : begin_.ns + dur_ns;
     active_.experiment = ledger().experiment();
     active_.is_on = 1;
     target.active = active_;
+    tell_sleeps_of_before();
   }
 
   int64_t begin_ns() const { return begin_.ns; }
@@ -235,7 +239,7 @@ class Loop {
     const Plan plan = kind != TargetKind::kNone && fixed == 0 ? Plan{} : planner_.next(recent);
     if (plan.line == 0) return wait(now_ns() + kTickNs);  // nothing in scope has run so far
     if (plan.begins_pair) spin_ = is_crowded(runnable_, spin_);
-    Experiment experiment(number_++, active_at(plan.line, plan.speedup_pct, kind), spin_);
+    Experiment experiment(number_++, active_at(plan.line, plan.speedup_pct, kind), spin_, plan.dur_ns);
     const bool is_complete = wait(experiment.begin_ns() + plan.dur_ns);
     planner_.finished(plan, experiment.end(is_complete));
     if (!is_complete) return false;
@@ -295,7 +299,7 @@ void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
     target.is_whole_run = self.mode == Mode::kEndToEnd;
     if (self.mode == Mode::kEndToEnd) {
       const Spec& spec = causal_spec();
-      whole.emplace(0, active_at(asked_target(), spec.speedup_pct, spec.target.kind), false);
+      whole.emplace(0, active_at(asked_target(), spec.speedup_pct, spec.target.kind), false, kNoEnd);
     }
     self.state = State::kOn;
     jvmti->RawMonitorNotifyAll(self.monitor);

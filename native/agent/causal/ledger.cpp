@@ -65,7 +65,10 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
     for (auto* sum : {&account.spun_ns, &account.slept_ns, &account.overslept_ns}) {
       sum->store(0, std::memory_order_relaxed);
     }
-    for (auto& word : account.sampling) word.store(0, std::memory_order_relaxed);
+    account.sleeps_until.store(0, std::memory_order_relaxed);
+    account.sleeps_in_line.store(0, std::memory_order_relaxed);
+    account.sleeps_in_target.store(false, std::memory_order_relaxed);
+    account.sleep_counted.store(0, std::memory_order_relaxed);
     raise(most_probes_, probe);
     raise(used_, (low + probe) % kAccounts + 1);
     account.java_id.store(java_id, std::memory_order_release);

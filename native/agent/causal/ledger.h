@@ -6,7 +6,6 @@
 // credits are forgiven by one store, and Java code needs but one comparison: P >= G, then nothing is owed.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -54,8 +53,11 @@ struct alignas(256) Account {
   std::atomic<int64_t> slept_ns;      // asked for
   std::atomic<int64_t> overslept_ns;  // slept longer than asked for
 
-  // --- sampling's own: zeroed when the account is opened ---
-  alignas(64) std::array<std::atomic<int64_t>, 8> sampling;
+  // --- what it told of its sleep when that began: for experiments that begin meanwhile (target.cpp) ---
+  alignas(64) std::atomic<int64_t> sleeps_until;  // by the wall's clock; 0: it does not
+  std::atomic<uint32_t> sleeps_in_line;
+  std::atomic<bool> sleeps_in_target;   // Sample::in_target_method
+  std::atomic<uint32_t> sleep_counted;  // the experiment that it was counted in
 };
 
 class Ledger {

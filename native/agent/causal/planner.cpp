@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kFirstNs = 200'000'000;
 constexpr int64_t kLeastNs = 50'000'000;
 constexpr int64_t kMostNs = 5'000'000'000;
+constexpr int64_t kSleeps = 20;       // in an experiment on a line that sleeps: half of one in it is lost at its end
 constexpr uint64_t kFarTooMany = 64;  // times the visits that are enough
 constexpr int kPairsInTurn = 4;
 constexpr int64_t kGoneNs = 1'000'000'000;  // a line of 1 % is seen ten times in that
@@ -32,7 +33,10 @@ uint64_t scramble(uint64_t value) {  // splitmix64
 }  // namespace
 
 Planner::Planner(const PlannerOptions& options)
-    : options_(options), dur_ns_(options.fixed_ns > 0 ? options.fixed_ns : kFirstNs), pending_ns_(dur_ns_) {}
+    : options_(options),
+      dur_ns_(options.fixed_ns > 0 ? options.fixed_ns : kFirstNs),
+      pending_ns_(dur_ns_),
+      pair_ns_(dur_ns_) {}
 
 Planner::Line& Planner::line(uint32_t id) {
   const auto found = std::ranges::find(lines_, id, &Line::line);
@@ -82,38 +86,46 @@ int Planner::next_speedup(Line& line) const {
   return 5 * (place + 1);
 }
 
+int64_t Planner::pair_length(std::span<const Candidate> recent) const {
+  const auto found = std::ranges::find(recent, present_, &Candidate::line);
+  if (options_.fixed_ns > 0 || found == recent.end()) return dur_ns_;
+  return std::max(dur_ns_, std::min(kSleeps * found->sleep_ns, kMostNs));
+}
+
 Plan Planner::next(std::span<const Candidate> recent) {
   if (is_baseline_) {
     is_baseline_ = false;
     const int speedup = options_.fixed_speedup_pct >= 0 ? options_.fixed_speedup_pct : next_speedup(line(present_));
-    return {present_, speedup, dur_ns_, false};
+    return {present_, speedup, pair_ns_, false};
   }
   dur_ns_ = pending_ns_;
   if (left_ == 0 || (options_.fixed_line != 0 && present_ != options_.fixed_line)) {
     present_ = choose(recent);
     left_ = kPairsInTurn;
   }
+  pair_ns_ = pair_length(recent);
   if (present_ == 0) {
     left_ = 0;
-    return {0, 0, dur_ns_, true};
+    return {0, 0, pair_ns_, true};
   }
   --left_;
   is_baseline_ = true;
-  return {present_, 0, dur_ns_, true};
+  return {present_, 0, pair_ns_, true};
 }
 
 // Only baselines count, at which the program runs at its own speed; both of a pair have the same length.
 void Planner::finished(const Plan& plan, const Outcome& outcome) {
-  const uint64_t visits = outcome.visits;
-  is_visited_ = is_visited_ || visits > 0;
+  // As many as there would have been in an experiment of the usual length.
+  const uint64_t visits = outcome.visits * static_cast<uint64_t>(dur_ns_) / static_cast<uint64_t>(pair_ns_);
+  is_visited_ = is_visited_ || outcome.visits > 0;
   if (plan.line == 0 || !plan.begins_pair) return;
   // The pair is made whole all the same: one that is broken off by what its baseline saw would be a biased choice.
   if (outcome.hits == 0) left_ = 0;
   if (options_.fixed_ns > 0) return;
   const auto enough = static_cast<uint64_t>(options_.min_visits);
-  int64_t next_ns = plan.dur_ns;
-  if (visits < enough && is_visited_) next_ns = plan.dur_ns * 2;
-  if (visits > enough * kFarTooMany) next_ns = plan.dur_ns / 2;
+  int64_t next_ns = dur_ns_;
+  if (visits < enough && is_visited_) next_ns = dur_ns_ * 2;
+  if (visits > enough * kFarTooMany) next_ns = dur_ns_ / 2;
   pending_ns_ = std::clamp(next_ns, kLeastNs, kMostNs);
 }
 

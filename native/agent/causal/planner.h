@@ -11,7 +11,8 @@
 //     equally often, in an order in which neighbours are far apart.
 //     A turn ends early when the line is seen to run no longer.
 //   - An experiment lasts until a progress point is likely to have been visited often enough. Before the first visit of
-//     all nothing tells how long that is.
+//     all nothing tells how long that is. One of a line that sleeps lasts for many sleeps: the last of them, which does
+//     not end in it, is not made shorter.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Candidate {
   uint32_t line = 0;
   int64_t weight_ns = 0;  // running and asleep, lately
   int64_t idle_ns = 0;    // since it was last seen to run
+  int64_t sleep_ns = 0;   // a sleep or wait in it, on average, times how many do at once; 0: none
 };
 
 struct Plan {
@@ -70,6 +72,7 @@ class Planner {
   Line& line(uint32_t id);
   uint32_t choose(std::span<const Candidate> recent);
   int next_speedup(Line& line) const;
+  int64_t pair_length(std::span<const Candidate> recent) const;
 
   PlannerOptions options_;
   std::vector<Line> lines_;
@@ -78,6 +81,7 @@ class Planner {
   uint32_t present_ = 0;      // whose turn it is
   int left_ = 0;              // pairs of its turn
   bool is_baseline_ = false;  // the last plan was one
+  int64_t pair_ns_;           // of the present pair, by its line
   bool is_visited_ = false;   // a progress point has been visited in some experiment
 };
 

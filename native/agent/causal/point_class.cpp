@@ -2,11 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "agent/agent.h"
 #include "agent/boot_classes.h"
+#include "agent/causal/causal.h"
 #include "agent/causal/ledger.h"
+#include "agent/hotspot.h"
 #include "point_class_file.h"
 
 namespace headway::agent::causal {
@@ -36,6 +39,43 @@ void JNICALL native_settle(JNIEnv*, jclass) {
   if (is_on()) before_waking();
 }
 
+// What Thread.sleep calls in this JVM: the native method, and libjvm's function behind it.
+struct SleepMethod {
+  const char* name;
+  const char* function;
+  int64_t unit_ns;
+};
+using SleepFunction = void(JNICALL*)(JNIEnv*, jclass, jlong);
+SleepFunction jvm_sleep = nullptr;
+int64_t sleep_unit_ns = 1;
+
+SleepMethod sleep_method() {
+  constexpr int64_t kMillisecond = 1'000'000;
+  if (libjvm_symbol("JVM_SleepNanos") != nullptr) return {"sleepNanos0", "JVM_SleepNanos", 1};
+  if (agent().jdk_major >= 19) return {"sleep0", "JVM_Sleep", agent().jdk_major >= 21 ? 1 : kMillisecond};
+  return {"sleep", "JVM_Sleep", kMillisecond};
+}
+
+void JNICALL native_sleep(JNIEnv* jni, jclass type, jlong time) {
+  constexpr int64_t kLongestNs = INT64_MAX / 4;  // the end of it is a time, too
+  const ToldSleep told(std::clamp<int64_t>(time, 0, kLongestNs / sleep_unit_ns) * sleep_unit_ns);
+  jvm_sleep(jni, type, time);
+}
+
+// Thread's native method is bound to ours, for good: off, it only calls the JVM's. Called by the class's own code: from
+// nowhere, the JVM would take it for a library that tampers with the JDK, and say so.
+void JNICALL native_watch_sleeps(JNIEnv* jni, jclass) {
+  const SleepMethod method = sleep_method();
+  const auto found = reinterpret_cast<SleepFunction>(libjvm_symbol(method.function));
+  jclass thread = boot_class(jni, "java/lang/Thread");
+  if (found == nullptr || thread == nullptr || jvm_sleep != nullptr) return;
+  jvm_sleep = found;
+  sleep_unit_ns = method.unit_ns;
+  const JNINativeMethod native = native_method(method.name, "(J)V", reinterpret_cast<void*>(native_sleep));
+  if (jni->RegisterNatives(thread, &native, 1) != JNI_OK) jvm_sleep = nullptr;
+  no_exception(jni);  // such a JVM's sleeps are only looked at
+}
+
 template <uint32_t (*Find)(std::string_view)>
 jint JNICALL native_number(JNIEnv* jni, jclass, jstring name) {
   const char* text = name == nullptr ? nullptr : jni->GetStringUTFChars(name, nullptr);
@@ -53,6 +93,7 @@ std::span<const JNINativeMethod> natives() {
       native_method("cells", "()J", reinterpret_cast<void*>(native_cells)),
       native_method("clock", "()J", reinterpret_cast<void*>(native_clock)),
       native_method("settle", "()V", reinterpret_cast<void*>(native_settle)),
+      native_method("watchSleeps", "()V", reinterpret_cast<void*>(native_watch_sleeps)),
       native_method("point", "(Ljava/lang/String;)I", reinterpret_cast<void*>(native_number<api_point>)),
       native_method("pair", "(Ljava/lang/String;)I", reinterpret_cast<void*>(native_number<api_pair>)),
   };

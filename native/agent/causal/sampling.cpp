@@ -292,11 +292,9 @@ void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
 }
 
-void timed_wait_ended(Account& account, int64_t waited_ns) noexcept {
-  Sampling& self = sampling();
-  if (!self.is_on.load(std::memory_order_acquire)) return;
+Sample waiting_sample(int64_t waited_ns) noexcept {
   Sample sample{};
-  sample.is_blocked = true;
+  sample.is_blocked = sample.is_whole = true;
   sample.weight_ns = waited_ns;
   const uint32_t target = target_method();
   std::array<jvmtiFrameInfo, kManyFrames> frames;
@@ -317,8 +315,12 @@ void timed_wait_ended(Account& account, int64_t waited_ns) noexcept {
     const bool is_enough = sample.method != 0 && (target == 0 || sample.in_target_method);
     if (is_enough || count < depth) break;
   }
-  self.samples.fetch_add(1, std::memory_order_relaxed);
-  take_sample(account, sample);
+  sampling().samples.fetch_add(1, std::memory_order_relaxed);
+  return sample;
+}
+
+void timed_wait_ended(Account& account, int64_t waited_ns) noexcept {
+  if (is_sampling()) take_sample(account, waiting_sample(waited_ns));
 }
 
 SamplingHealth sampling_health() noexcept {

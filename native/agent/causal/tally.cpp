@@ -21,6 +21,8 @@ struct Sum {
   std::atomic<int64_t> running_ns{0};
   std::atomic<int64_t> blocked_ns{0};
   std::atomic<uint64_t> samples{0};
+  std::atomic<int64_t> whole_ns{0};  // sleeps and timed waits
+  std::atomic<uint32_t> whole{0};    // how many
 };
 // Made before the first sample, and never freed. Zeroed memory that nobody has touched takes none.
 Sum* sums = nullptr;
@@ -64,6 +66,8 @@ void clear_tally() noexcept {
     sums[line].running_ns = 0;
     sums[line].blocked_ns = 0;
     sums[line].samples = 0;
+    sums[line].whole_ns = 0;
+    sums[line].whole = 0;
   }
   told() = {};
 }
@@ -72,6 +76,9 @@ void tally(const Sample& sample) noexcept {
   Sum& sum = sums[sample.line < kMostLines ? sample.line : kUnread];
   (sample.is_blocked ? sum.blocked_ns : sum.running_ns).fetch_add(sample.weight_ns, std::memory_order_relaxed);
   sum.samples.fetch_add(1, std::memory_order_relaxed);
+  if (!sample.is_whole) return;
+  sum.whole_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  sum.whole.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::vector<Candidate> Recent::candidates(int64_t now_ns) {
@@ -92,7 +99,8 @@ std::vector<Candidate> Recent::candidates(int64_t now_ns) {
     // of only at its end, so what was not used counts for some seconds.
     int64_t& may_sleep_ns = may_sleep_ns_[line];
     may_sleep_ns = std::min(may_sleep_ns + elapsed_ns, static_cast<int64_t>(kForgetNs));
-    const int64_t slept_ns = std::min(blocked_ns - asleep_ns_[line], may_sleep_ns);
+    const int64_t all_ns = blocked_ns - asleep_ns_[line];
+    const int64_t slept_ns = std::min(all_ns, may_sleep_ns);
     may_sleep_ns -= slept_ns;
     if (ran_ns > seen_ns_[line]) runs_until_[line] = std::max(runs_until_[line], now_ns);
     if (blocked_ns > asleep_ns_[line]) {
@@ -102,7 +110,11 @@ std::vector<Candidate> Recent::candidates(int64_t now_ns) {
     weights_ns_[line] = weights_ns_[line] * kept + static_cast<double>(ran_ns - seen_ns_[line] + slept_ns);
     seen_ns_[line] = ran_ns;
     const int64_t idle_ns = std::max<int64_t>(now_ns - runs_until_[line], 0);
-    if (weights_ns_[line] >= 1) found.push_back({line, static_cast<int64_t>(weights_ns_[line]), idle_ns});
+    if (weights_ns_[line] < 1) continue;
+    // Where several sleep at once, all others pay for one after the other.
+    const int64_t together = all_ns / std::max(elapsed_ns, int64_t{1}) + 1;
+    const int64_t sleep_ns = together * (sums[line].whole_ns.load() / std::max<int64_t>(sums[line].whole.load(), 1));
+    found.push_back({line, static_cast<int64_t>(weights_ns_[line]), idle_ns, sleep_ns});
   }
   return found;
 }

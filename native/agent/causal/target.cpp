@@ -17,6 +17,12 @@ constinit ActiveTarget target;
 
 namespace {
 
+// In a run that is one experiment, a sleep that is longer is looked at while it lasts: who waits for the program's end
+// may sleep for days, and all others would have stood still for as long.
+constexpr int64_t kMostAheadNs = 1'000'000'000;
+// For sleeps of many threads at once: nobody stands still for longer at a time. As long as the longest of experiments.
+constexpr int64_t kMostOwedNs = 5'000'000'000;
+
 void count_hit(int64_t weight_ns, int64_t own_ns) {
   target.counts.hits.fetch_add(1, std::memory_order_relaxed);
   target.counts.hits_ns.fetch_add(weight_ns, std::memory_order_relaxed);
@@ -43,12 +49,46 @@ bool is_hit(const Active& active, const Sample& sample) {
   return active.line == sample.line || (active.is(TargetKind::kLine) && is_among_others(sample.line));
 }
 
-// What of a sample lies in the experiment, and what of that makes it shorter.
-BlockedTime::Part part_of(const Active& active, const Sample& sample) {
-  if (!sample.is_blocked) return {sample.weight_ns, sample.weight_ns};
+// What of a sleep up to `to_ns` lies in the experiment, and what of that makes it shorter.
+BlockedTime::Part part_asleep(const Active& active, int64_t weight_ns, int64_t to_ns) {
   if (ledger().experiment() != active.experiment) return {0, 0};
-  const int64_t to_ns = now_ns() - target.began_ns.load();
-  return target.asleep.add(active.experiment, to_ns - sample.weight_ns, to_ns);
+  const int64_t until_ns = to_ns - target.began_ns.load();
+  return target.asleep.add(active.experiment, until_ns - weight_ns, until_ns);
+}
+
+void count(const Sample& sample) {
+  target.counts.samples.fetch_add(1, std::memory_order_relaxed);
+  target.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+}
+
+void hit(Account& account, const Active& active, const BlockedTime::Part& part, bool is_blocked) {
+  const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
+  const auto add = is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
+  if (delay_ns > 0 && !(ledger().*add)(account, delay_ns, active.experiment)) return;  // it is over
+  const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
+  if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
+  count_hit(part.new_ns, part.own_ns);
+}
+
+// Where several sleep at once, the others pay for one after the other: false if they could not within the experiment.
+bool may_be_paid(int64_t delay_ns) {
+  int64_t from_ns = target.told_ns.load();
+  int64_t until_ns = 0;
+  do {
+    const int64_t now = now_ns();
+    until_ns = std::max(from_ns, now) + delay_ns;
+    if (until_ns > std::min(target.ends_ns.load(), now + kMostOwedNs)) return false;
+  } while (!target.told_ns.compare_exchange_weak(from_ns, until_ns));
+  return true;
+}
+
+// Each thread has paid for the sleeps that others told of before its own begins, so that nothing of it is saved twice.
+// Once in an experiment: whoever begins one and whoever sleeps may come by at the same time.
+void hit_ahead(Account& account, const Active& active, const Sample& sample, int64_t until_ns) {
+  if (until_ns > target.ends_ns.load() || !is_hit(active, sample)) return;
+  if (!may_be_paid(sample.weight_ns * active.speedup_pct / 100)) return;
+  if (account.sleep_counted.exchange(active.experiment) == active.experiment) return;
+  hit(account, active, {sample.weight_ns, sample.weight_ns}, true);
 }
 
 }  // namespace
@@ -102,16 +142,53 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   tally(sample);
   const Active active = target.active.load();
   if (active.is_on == 0) return;
-  target.counts.samples.fetch_add(1, std::memory_order_relaxed);
-  target.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  count(sample);
   if (!is_hit(active, sample)) return;
-  const BlockedTime::Part part = part_of(active, sample);
-  const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
-  const auto hit = sample.is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
-  if (delay_ns > 0 && !(ledger().*hit)(account, delay_ns, active.experiment)) return;  // it is over
-  const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
-  if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
-  count_hit(part.new_ns, part.own_ns);
+  const BlockedTime::Part part = sample.is_blocked ? part_asleep(active, sample.weight_ns, now_ns())
+                                                   : BlockedTime::Part{sample.weight_ns, sample.weight_ns};
+  hit(account, active, part, sample.is_blocked);
+}
+
+bool may_tell_sleep(int64_t ns) noexcept {
+  return ns <= kMostAheadNs || !target.is_whole_run.load(std::memory_order_relaxed);
+}
+
+void tell_sleep(Account& account, const Sample& sample) noexcept {
+  const int64_t until_ns = now_ns() + sample.weight_ns;
+  account.sleep_counted = 0;
+  account.sleeps_in_line = sample.line;
+  account.sleeps_in_target = sample.in_target_method;
+  account.sleeps_until = until_ns;  // the last: who begins an experiment looks at it first
+  const Active active = target.active.load();
+  if (active.is_on != 0) hit_ahead(account, active, sample, until_ns);
+}
+
+void sleep_told_ends(Account& account, const Sample& sample) noexcept {
+  const int64_t until_ns = account.sleeps_until.exchange(0);
+  if (!is_on()) return;
+  tally(sample);
+  const Active active = target.active.load();
+  if (active.is_on == 0) return;
+  count(sample);
+  // Interrupted: the others stand still for as long as was told, and now so does this thread.
+  const int64_t early_ns = (until_ns - now_ns()) * active.speedup_pct / 100;
+  if (early_ns <= 0 || account.sleep_counted.load() != active.experiment) return;
+  ledger().pay(account, -early_ns, active.experiment);
+}
+
+void tell_sleeps_of_before() noexcept {
+  const Active active = target.active.load();
+  const int64_t from_ns = now_ns();
+  ledger().each([&](Account& account) {
+    const int64_t until_ns = account.sleeps_until.load();
+    if (until_ns <= from_ns) return;
+    Sample sample{};
+    sample.line = account.sleeps_in_line.load();
+    sample.in_target_method = account.sleeps_in_target.load();
+    sample.weight_ns = until_ns - from_ns;
+    sample.is_blocked = true;
+    hit_ahead(account, active, sample, until_ns);
+  });
 }
 
 void collection_ended(int64_t pause_ns) noexcept {

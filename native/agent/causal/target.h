@@ -47,6 +47,8 @@ struct ActiveTarget {
   std::atomic<bool> is_whole_run{false};
   Counts counts;
   std::atomic<int64_t> began_ns{0};  // the experiment
+  std::atomic<int64_t> ends_ns{0};   // as planned
+  std::atomic<int64_t> told_ns{0};   // when the others will have paid for all sleeps that they were told of
   BlockedTime asleep;                // in its line
 };
 static_assert(std::atomic<Active>::is_always_lock_free);

@@ -36,6 +36,17 @@ void baselines_alternate_with_speedups_of_the_same_line_and_length() {
   }
 }
 
+void an_experiment_on_a_line_that_sleeps_lasts_for_many_sleeps_and_makes_those_of_others_no_longer() {
+  constexpr int64_t kMillisecond = 1'000'000;
+  Planner planner({.seed = 7});
+  const std::vector<Candidate> recent = {{5, 500, 0, 30 * kMillisecond}, {6, 500}, {7, 500, 0, 900 * kMillisecond}};
+  for (int i = 0; i < 400; ++i) {
+    const Plan plan = planner.next(recent);
+    CHECK_EQUAL(plan.dur_ns, (plan.line == 5 ? 600 : plan.line == 6 ? 200 : 5000) * kMillisecond);
+    planner.finished(plan, {.visits = static_cast<uint64_t>(plan.dur_ns / (2 * kMillisecond)), .hits = 1});
+  }
+}
+
 void turns_go_in_proportion_to_time_and_none_of_one_percent_starves() {
   Planner planner({.seed = 7});
   std::map<uint32_t, int> turns;
@@ -197,6 +208,7 @@ void a_flat_profile_still_gets_experiments() {
 
 int main() {
   baselines_alternate_with_speedups_of_the_same_line_and_length();
+  an_experiment_on_a_line_that_sleeps_lasts_for_many_sleeps_and_makes_those_of_others_no_longer();
   turns_go_in_proportion_to_time_and_none_of_one_percent_starves();
   lines_that_run_no_longer_have_no_turn();
   every_line_of_one_percent_has_its_turn_soon();

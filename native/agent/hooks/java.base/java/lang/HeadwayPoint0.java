@@ -32,6 +32,10 @@ public final class HeadwayPoint0 {
 
   private static long accounts;
 
+  static {
+    watchSleeps();
+  }
+
   private HeadwayPoint0() {}
 
   private static native long cells();
@@ -39,6 +43,8 @@ public final class HeadwayPoint0 {
   private static native long clock();
 
   private static native void settle();
+
+  private static native void watchSleeps();
 
   /** The points of the program's own code have numbers once they are asked for; 0: no room. */
   @Hidden
