@@ -48,7 +48,8 @@ def shared_hash() -> bytes:
     """Hash what every file's verdict depends on: the headers, the configuration, the tool."""
     digest = hashlib.sha256(subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout)
     headers = sorted(path for pattern in ("*.h", "*.hpp") for path in (ROOT / "native").rglob(pattern))
-    for path in [ROOT / ".clang-tidy", Path(__file__), *headers]:
+    rules = sorted((ROOT / "native").rglob(".clang-tidy"))
+    for path in [ROOT / ".clang-tidy", *rules, Path(__file__), *headers]:
         digest.update(path.read_bytes())
     return digest.digest()
 
