@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +59,18 @@ def own_ratios(output: Path, computed: dict[int, dict[int, float]]) -> dict[int,
             said = harness.last_json((output / run["output"]).read_text())
             threads = run["threads"] if run["program"] == "parallel" else 0
             took[threads, run["number"]] = said["end_ns"] - said["begin_ns"]
+    return over_real(computed, took)
+
+
+def over_real(
+    computed: Mapping[int, Mapping[int, float]], took_ns: Mapping[tuple[int, int], int]
+) -> dict[int, list[float]]:
+    """Return computed over real speedup of each block, by threads; `took_ns`: by threads (0: sequential) and block."""
     return {
         threads: [
-            value * took[threads, block] / took[0, block]
-            for block, value in blocks.items()
-            if (threads, block) in took and (0, block) in took
+            speedup * took_ns[threads, block] / took_ns[0, block]
+            for block, speedup in blocks.items()
+            if (threads, block) in took_ns and (0, block) in took_ns
         ]
         for threads, blocks in computed.items()
     }

@@ -144,15 +144,7 @@ def computed_speedups(output: Path) -> dict[int, dict[int, float]]:
 
 def block_ratios(output: Path, computed: Mapping[int, Mapping[int, float]]) -> dict[int, list[float]]:
     """Return computed over real speedup of each block, by number of threads."""
-    plain = _plain_ns(output)
-    return {
-        threads: [
-            speedup * plain[threads, number] / plain[0, number]
-            for number, speedup in blocks.items()
-            if (threads, number) in plain and (0, number) in plain
-        ]
-        for threads, blocks in computed.items()
-    }
+    return recorded_speedup.over_real(computed, _plain_ns(output))
 
 
 def _plain_ns(output: Path) -> dict[tuple[int, int], int]:
