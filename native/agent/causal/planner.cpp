@@ -17,11 +17,8 @@ constexpr double kStarving = 0.01;          // of all samples: lines with less g
 constexpr double kLeastShare = 0.04;        // of the turns, before all shares are made to sum to 1
 constexpr int kSpeedups = 20;               // 5, 10 .. 100 %
 constexpr std::array<int, 4> kFirstSpeedups = {50, 100, 25, 75};
-// How often each of those comes before the others do. A line that was asked for has all experiments: it can have points
-// that are worth something before it has many.
-constexpr uint32_t kFirstTurns = 2;
-constexpr uint32_t kFirstTurnsOfTarget = 8;
-constexpr int kStride = 13;  // has no factor in common with kSpeedups, and is near the golden ratio of it
+constexpr uint32_t kFirstTurns = 2;  // how often each of those comes before the others do
+constexpr int kStride = 13;          // has no factor in common with kSpeedups, and is near the golden ratio of it
 
 uint64_t scramble(uint64_t value) {  // splitmix64
   value += 0x9E3779B97F4A7C15ULL;
@@ -78,8 +75,9 @@ uint32_t Planner::choose(std::span<const Candidate> recent) {
 int Planner::next_speedup(Line& line) const {
   const uint64_t offset = scramble(options_.seed ^ scramble(line.line));
   const uint32_t index = line.speedups++;
-  const uint32_t turns = options_.fixed_line != 0 ? kFirstTurnsOfTarget : kFirstTurns;
-  if (index < turns * kFirstSpeedups.size()) {
+  // Of a line that was asked for somebody wants to know how much it gives: four points that are worth five times as
+  // many experiments say more of that than twenty, and a bend between two of them shows.
+  if (options_.fixed_line != 0 || index < kFirstTurns * kFirstSpeedups.size()) {
     return kFirstSpeedups[(index + offset) % kFirstSpeedups.size()];
   }
   const auto place = static_cast<int>((offset + uint64_t{index} * kStride) % kSpeedups);
