@@ -75,3 +75,11 @@ def test_how_much_faster_a_collection_was_is_measured_as_well(monkeypatch: pytes
     played = [piece("", 0, 100, 400), piece("gc", 50, 100, 300), piece("", 0, 100, 400)]
     monkeypatch.setattr(causal_programs, "slices", lambda words: played)
     assert causal_programs.truth(CASES["gc"], 1).real_pct == {("gc", 50): pytest.approx(25)}
+
+
+def test_gains_of_turns_are_ratios_of_sums_so_that_one_turn_that_stood_still_weighs_little() -> None:
+    rates = [100.0, 200.0] * 50 + [100.0]
+    assert causal_h2.gain_of(rates) == pytest.approx((50, 50, 50))
+    rates[11] = 1.0  # the mean of 1 - 100 / 1 and 49 times 1 - 100 / 200 would be -149 %
+    assert causal_h2.gain_of(rates)[0] == pytest.approx(100 * (1 - 100 / (200 - 199 / 50)))
+    assert causal_h2.gain_of([100.0, 150.0, 200.0])[0] == pytest.approx(0), "what drifts cancels"

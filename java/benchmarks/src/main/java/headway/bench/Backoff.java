@@ -9,9 +9,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * An SQL database whose clients sleep for 1 to 10 ms, at random, after a failed transaction, and try it again: what a causal
- * profiler found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE]]]]}. MODE:
- * long (the default); short: sleeps are 1000 times shorter; turns: long and short ones in turn, a second each, in one warm
- * program; watched: as long, but the main thread does not join the clients, it sleeps until they are to end.
+ * profiler found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE [TURN_MS]]]]]}.
+ * MODE: long (the default); short: sleeps are 1000 times shorter; turns: SECONDS turns of long and short ones, TURN_MS each (1000),
+ * in one warm program; watched: as long, but the main thread does not join the clients, it sleeps until they are to end.
  *
  * <p>Prints lines of JSON: transactions, failures, and how long that took.
  */
@@ -19,6 +19,7 @@ public final class Backoff {
   private static final String URL = "jdbc:h2:mem:orders;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=60000";
   private static final long SECOND_NS = 1_000_000_000L;
   private static final int WARM_UP_S = 20; // before turns
+  private static final int LONGEST_BACK_OFF_MS = 10;
   private static final LongAdder COMMITTED = new LongAdder();
   private static final LongAdder FAILED = new LongAdder();
   private static volatile boolean isShort;
@@ -33,8 +34,9 @@ public final class Backoff {
     String mode = args.length > 3 ? args[3] : "long";
     isShort = mode.equals("short");
     TpccTables.create(URL, warehouses);
+    int turnMs = args.length > 4 ? Integer.parseInt(args[4]) : 1000;
     boolean isTurns = mode.equals("turns");
-    endNs = System.nanoTime() + (isTurns ? 2 * (seconds + WARM_UP_S) : seconds) * SECOND_NS;
+    endNs = isTurns ? Long.MAX_VALUE : System.nanoTime() + seconds * SECOND_NS;
     AtomicReference<Exception> failure = new AtomicReference<>();
     Thread[] clients = new Thread[threads];
     for (int i = 0; i < threads; i++) {
@@ -43,7 +45,7 @@ public final class Backoff {
       clients[i].start();
     }
     if (isTurns) {
-      takeTurns(seconds);
+      takeTurns(seconds, turnMs);
     } else {
       measure(clients, mode.equals("watched"));
     }
@@ -52,15 +54,15 @@ public final class Backoff {
     }
   }
 
-  private static void takeTurns(int turns) throws InterruptedException {
+  private static void takeTurns(int turns, int turnMs) throws InterruptedException {
     Thread.sleep(WARM_UP_S * 1000L);
     for (int left = turns; left > 0; left--) {
       isShort = left % 2 == 0;
-      Thread.sleep(50); // who sleeps since before
+      Thread.sleep(2 * LONGEST_BACK_OFF_MS); // who sleeps since before
       long begin = System.nanoTime();
       long committed = COMMITTED.sum();
       long failed = FAILED.sum();
-      Thread.sleep(1000);
+      Thread.sleep(turnMs);
       say(begin, committed, failed);
     }
     endNs = System.nanoTime();
@@ -106,7 +108,7 @@ public final class Backoff {
       } catch (SQLException e) {
         client.undo();
         FAILED.increment();
-        backOff(1 + random.nextInt(10));
+        backOff(1 + random.nextInt(LONGEST_BACK_OFF_MS));
       }
     }
   }
