@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from headway.store import open_recording
 from live_process import lives, open_files, state
-from recording_cli import attached, headway, javas, manifest, notice_ids, start_headway, wait_for, wait_for_file
+from recording_cli import HEADWAY, attached, headway, javas, manifest, notice_ids, start_headway, wait_for, wait_for_file
 from spool_reader import Spool
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
@@ -216,6 +217,20 @@ def test_an_interrupt_ends_the_recording_and_not_the_process(tmp_path: Path) -> 
         assert state(program.pid) == "S"
     recorded = manifest(recording)
     assert (recorded["ended_by"], recorded["state"]) == ("interrupt", "complete")
+
+
+def test_a_recorder_that_a_script_started_in_the_background_is_ended_by_an_interrupt(tmp_path: Path) -> None:
+    """Where shells have no job control they start background jobs with SIGINT ignored."""
+    recording = tmp_path / "r.headway"
+    with running("sh", "-c", "echo 1; exec sleep 600", output=tmp_path / "out") as program:
+        words = f"{shlex.join(HEADWAY)} record -o {recording} --no-agent --pid {program.pid}"
+        script = f"{words} & until test -e {tmp_path}/enough; do sleep 0.05; done; kill -INT $!; wait $!"
+        shell = subprocess.Popen(["sh", "-c", script], stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: attached(recording))
+        (tmp_path / "enough").touch()
+        _, err = shell.communicate(timeout=100)
+    assert shell.returncode == 0, err
+    assert manifest(recording)["ended_by"] == "interrupt"
 
 
 def test_killing_an_attached_recorder_leaves_the_jvm_running_and_a_recoverable_recording(

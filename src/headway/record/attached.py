@@ -29,7 +29,7 @@ def record_process(plan: Plan, pid: int, mode: Mode, notices: list[Notice], list
     pidfd, cpus = _hold_of(pid)
     facts = Facts([*notices])
     command = processes.command_line(pid)
-    with SignalGate() as gate, lock.recording_of(process), contextlib.ExitStack() as held:
+    with SignalGate(attached=True) as gate, lock.recording_of(process), contextlib.ExitStack() as held:
         with place_of(plan, plan.output, command) as place:
             held.enter_context(keeping_off(cpus))
             capture = capture_of(plan, place, mode, pid, listener)

@@ -54,11 +54,14 @@ class SignalGate:
 
     Signals that were ignored when headway began (nohup, a background job of a script) stay ignored, for the program as
     well. `restore_in_child` gives a forked child the dispositions and the mask that headway itself was started with.
+    Where there is no such program, `attached`, SIGINT ends headway even so: a script that starts a recorder in the background
+    has no other use for `kill -INT`. (A blocked signal that is ignored still arrives.)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, attached: bool = False) -> None:
         """Choose the signals; nothing is held back before `__enter__`."""
-        self.taken = frozenset(number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN)
+        chosen = {number for number in _TAKEN if signal.getsignal(number) is not signal.SIG_IGN}
+        self.taken = frozenset(chosen | {signal.SIGINT} if attached else chosen)
         self._old_mask: set[signal.Signals] = set()
         self._fd = -1
 
