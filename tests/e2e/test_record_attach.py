@@ -18,7 +18,17 @@ import pytest
 
 from headway.store import open_recording
 from live_process import lives, open_files, state
-from recording_cli import HEADWAY, attached, headway, javas, manifest, notice_ids, start_headway, wait_for, wait_for_file
+from recording_cli import (
+    HEADWAY,
+    attached,
+    headway,
+    javas,
+    manifest,
+    notice_ids,
+    start_headway,
+    wait_for,
+    wait_for_file,
+)
 from spool_reader import Spool
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
