@@ -56,8 +56,9 @@ __all__ = ["busiest_thread", "profile", "recorded_events"]
 
 PROGRAM_KINDS = ("app", "carrier")
 ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
-_VIRTUAL_CODE = re.compile(r"^java\.lang\.VirtualThread\.run$")
-"""The outermost frame of a virtual thread's own stack; runContinuation is its carrier's."""
+_VIRTUAL_CODE = re.compile(r"^java\.lang\.VirtualThread\.run$|^(.*[.:])?[Cc]ont[_ ](thaw )?return[_ ]?[bB]arrier")
+"""The outermost frame of a virtual thread's own stack; runContinuation is its carrier's. After a wait the JVM brings back one or
+two frames of it; what these return to, once they do, is its stub, called "Cont thaw return barrier" before JDK 25."""
 VIRTUAL = "(virtual threads)"
 UNTOLD = "(threads not told)"
 NO_CODE = "(nobody)"
@@ -213,7 +214,7 @@ def _names(rows: list[tuple[int, int, str, str]], weights: Weights) -> str:
 def _of_virtual_threads(
     recording: Recording, event: str, weights: Weights, facts: _ThreadFacts, stacks: StackTable
 ) -> list[Notice]:
-    """Say how much of what was sampled on carriers is a virtual thread's: all that was called by VirtualThread.run."""
+    """Say how much of what was sampled on carriers is a virtual thread's: what VirtualThread.run or the stub behind it called."""
     carriers = [key for key, (_, _, kind) in facts.items() if kind == "carrier"]
     if not carriers or event in (OFF_CPU, LOCK, BLAME):
         return []

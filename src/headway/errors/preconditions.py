@@ -293,9 +293,10 @@ ROWS: tuple[Message, ...] = (
         "HW448",
         "samples of virtual threads",
         "{share:.0%} of {event} in {path} was executed by virtual threads, and counts for the carriers that ran them",
-        "Which virtual thread a carrier had at the time of a sample is not recorded. By code the profile is right; by thread "
-        "it tells carriers apart, not virtual threads.",
-        "headway top {path} --event {event} --region 'VirtualThread\\.run$'   (theirs alone)",
+        "Which virtual thread a carrier had at the time of a sample is not recorded: by thread the profile tells carriers "
+        "apart, not virtual threads. After a wait the JVM puts back only the innermost frames of a virtual thread, and the next "
+        "ones as these return: until then its stacks begin at cont_returnBarrier, and their callers' totals lack them.",
+        "headway top {path} --event {event} --region 'VirtualThread\\.run$|return.?[bB]arrier'   (theirs alone)",
     ),
     Message(
         "HW450",
