@@ -75,7 +75,7 @@ def count_vitest(text: str) -> Counts:
 
 
 # All of it takes a quarter of an hour on two slow cores; a clean clone has no marks of what has passed already.
-TIDY_COMMITS = " --commits 50" if os.environ.get("CI") else ""
+TIDY_COMMITS = " --commits 20" if os.environ.get("CI") else ""
 NATIVE_SOURCES = "git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c'"
 SANITIZED = (
     "mkdir -p build && flock build/sanitized.lock sh -c '"
@@ -87,7 +87,8 @@ AGAIN_AT_MOST = 3
 """More failures than these are no accident."""
 LAST_FAILED = f"{BIN}/pytest --last-failed --last-failed-no-failures none"
 UNIT_AGAIN = f"{LAST_FAILED} --ignore=tests/e2e --ignore=tests/browser"
-E2E_AGAIN = f"{LAST_FAILED} tests/e2e tests/browser"
+E2E = "tests/e2e tests/browser --durations=25"
+E2E_AGAIN = f"{LAST_FAILED} {E2E}"
 CHECKS = (
     Check("ruff", "static", f"{BIN}/ruff check -q .", 120),
     Check("ruff-format", "static", f"{BIN}/ruff format -q --check .", 120),
@@ -111,8 +112,16 @@ CHECKS = (
         count_pytest,
         UNIT_AGAIN,
     ),
-    # These record real programs: one at a time, so that they do not fight for the CPUs.
-    Check("pytest-e2e", "tests", f"{BIN}/pytest tests/e2e tests/browser", 2700, count_pytest, E2E_AGAIN),
+    # These record real programs, and end within an hour together only where those that can share the CPUs do.
+    Check(
+        "pytest-e2e-beside",
+        "tests",
+        f"{BIN}/pytest -n 2 --dist loadfile -m beside_others {E2E}",
+        1800,
+        count_pytest,
+        E2E_AGAIN,
+    ),
+    Check("pytest-e2e", "tests", f"{BIN}/pytest -m 'not beside_others' {E2E}", 2700, count_pytest, E2E_AGAIN),
 )
 
 
