@@ -1,10 +1,13 @@
 """How fast a JFR file becomes a recording, in how much memory, and against the JDK's own reader on the same file.
 
-Two real files, one of the JDK and one of async-profiler where its library is there, each of the known-answer programs; a
-longer file is the same chunks again and again, as a long recording has them. Each measurement is a process of its own on one
-CPU: CPU time of all its threads, the interpreter's start and imports apart, and the peak of its memory. `jfr print --json`
-writes to /dev/null. Targets: 50 MB per CPU second; 20 times the speed of `jfr print --json` by CPU time and by wall time; at
-most 1 GiB of memory, however long the file.
+Two real files, one of the JDK and one of async-profiler where its library is there, of a minute or two of a busy server (the
+program `orders`: requests by a queue, transactions in H2), one chunk each: the JDK begins another at 12 MB, async-profiler at
+100. A longer file is the same chunks again and again, as a long recording has them. Each measurement is a process of its own
+on one CPU: CPU time of all its threads, the interpreter's start and imports apart, and the peak of its memory. `jfr print
+--json` writes to /dev/null. Targets: 50 MB per CPU second; 20 times the speed of `jfr print --json` by CPU time and by wall
+time; at most 1 GiB of memory, however long the file.
+
+With `--files` the two files are kept in a folder, and those that it has already are used: jdk.jfr and profiler.jfr.
 
 With `--once` a file of --mb (thousands, say) is imported once instead, and every event must be there as often as its chunks are.
 """
@@ -21,19 +24,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import harness
+import programs
 
 TARGET_MB_PER_S = 50.0
 TARGET_RATIO = 20.0
 MOST_MIB = 1024
 """Peak memory: the interpreter and its libraries take 150 of it."""
 JAVA = Path("/usr/lib/jvm/java-17-openjdk-amd64/bin")
-JAR = harness.ROOT / "java/workloads/target/workloads.jar"
 PROFILER = harness.ROOT / "java/workloads/target/async-profiler.jar"
 MB = 1_000_000
+WORKERS, PERCENT = 8, 600
+"""Of the server: about 9 MB of the JDK's, one chunk, and 11 MB of async-profiler's."""
 
 
 def one(kind: str, path: Path) -> None:
@@ -80,32 +86,32 @@ def printed(path: Path) -> dict[str, float]:
 
 
 def jdk_file(path: Path) -> None:
-    """A file with many events of many threads, as a busy server's."""
-    events = "".join(f",jdk.{name}#threshold=0ms" for name in ("ThreadPark", "JavaMonitorWait", "ThreadSleep"))
-    recording = f"-XX:StartFlightRecording:filename={path},settings=profile{events}"
-    command = [str(JAVA / "java"), recording, "-Xlog:jfr*=off", "-cp", str(JAR), "headway.workloads.JucZoo", "300"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    """A file with every wait and allocation buffer of a busy server."""
+    waits = ("ThreadPark", "JavaMonitorEnter", "JavaMonitorWait", "ThreadSleep")
+    more = [f"jdk.{name}#threshold=0ms" for name in waits]
+    more += [f"jdk.ObjectAllocation{name}TLAB#enabled=true" for name in ("InNew", "Outside")]
+    recording = f"-XX:StartFlightRecording:filename={path},settings=profile,{','.join(more)}"
+    run_server(recording, "-Xlog:jfr*=off")
 
 
-def profiler_file(path: Path) -> bool:
-    """A file of async-profiler with many samples; False where its library is not there."""
+def profiler_file(path: Path) -> None:
+    """A file of async-profiler with many samples. None without its library."""
     if not PROFILER.exists():
-        return False
-    library = path.with_name("libasyncProfiler.so")
-    shutil.unpack_archive(PROFILER, path.parent / "unpacked", "zip")
+        return
     machine = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
-    shutil.copy(path.parent / "unpacked" / machine / library.name, library)
-    options = f"start,event=ctimer,interval=100us,wall=500us,alloc=16k,clock=monotonic,file={path}"
-    command = [
-        str(JAVA / "java"),
-        f"-agentpath:{library}={options}",
-        "-cp",
-        str(JAR),
-        "headway.workloads.JucZoo",
-        "100",
-    ]
+    library = path.with_name("libasyncProfiler.so")
+    with zipfile.ZipFile(PROFILER) as jar:
+        library.write_bytes(jar.read(f"{machine}/{library.name}"))
+    run_server(
+        f"-agentpath:{library}=start,event=ctimer,interval=1ms,wall=1ms,alloc=64k,lock=0,clock=monotonic,file={path}"
+    )
+
+
+def run_server(*options: str) -> None:
+    """Run the program of lock_overhead.py that is a server of orders, on H2."""
+    java, *rest = programs.command("orders", percent=PERCENT, threads=WORKERS)
+    command = [str(JAVA / java), *options, *rest]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return path.exists()
 
 
 LATER_NS = 100_000_000_000
@@ -188,9 +194,24 @@ def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
     }
 
 
-def report_once(arguments: argparse.Namespace, path: Path) -> int:
-    (jdk_file if arguments.once == "jdk" else profiler_file)(path)
-    row = once({"jdk": "JDK 17", "profiler": "async-profiler"}[arguments.once], path, arguments.mb)
+FILES = {"jdk": ("JDK 17", jdk_file), "profiler": ("async-profiler", profiler_file)}
+
+
+def made(kind: str, folder: Path, kept: Path | None) -> Path:
+    """Return the file of that kind in the folder: the one that is kept, or a new one; there may be none."""
+    path = folder / f"{kind}.jfr"
+    if kept is not None and (kept / path.name).exists():
+        shutil.copy(kept / path.name, path)
+        return path
+    FILES[kind][1](path)
+    if kept is not None and path.exists():
+        kept.mkdir(exist_ok=True)
+        shutil.copy(path, kept)
+    return path
+
+
+def report_once(arguments: argparse.Namespace, folder: Path) -> int:
+    row = once(FILES[arguments.once][0], made(arguments.once, folder, arguments.files), arguments.mb)
     print(
         f"{row['file']}: {row['mb']:.0f} MB, {row['rows']} rows in {row['wall_s']:.0f} s, {row['import_mb_per_s']:.0f} MB "
         f"per CPU second, peak {row['long_peak_mib']:.0f} MiB; "
@@ -209,6 +230,9 @@ def main() -> int:
     parser.add_argument(
         "--once", choices=("jdk", "profiler"), help="import one file of that kind and length, and check it"
     )
+    parser.add_argument(
+        "--files", type=Path, metavar="FOLDER", help="keep the files there, or use those that are there"
+    )
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     arguments = parser.parse_args()
     if arguments.one:
@@ -216,13 +240,12 @@ def main() -> int:
         return 0
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        jdk, profiler = Path(folder) / "jdk.jfr", Path(folder) / "profiler.jfr"
         if arguments.once:
-            return report_once(arguments, jdk if arguments.once == "jdk" else profiler)
-        jdk_file(jdk)
-        found.append(compare("JDK 17", jdk, arguments.mb, arguments.runs))
-        if profiler_file(profiler):
-            found.append(compare("async-profiler", profiler, arguments.mb, arguments.runs))
+            return report_once(arguments, Path(folder))
+        for kind, (name, _) in FILES.items():
+            path = made(kind, Path(folder), arguments.files)
+            if path.exists():
+                found.append(compare(name, path, arguments.mb, arguments.runs))
     for row in found:
         print(
             f"{row['file']}: {row['mb']:.0f} MB, {row['rows']} rows; MB per CPU second: read {row['read_mb_per_s']:.0f}, "

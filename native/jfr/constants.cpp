@@ -3,21 +3,15 @@
 #include <utility>
 
 namespace headway::jfr {
-namespace {
 
 // Files are made by others: without a seed, indices could be chosen to collide.
-uint64_t seed() {
-  static const uint64_t value = reinterpret_cast<uint64_t>(&value) * 0x9e3779b97f4a7c15ULL;
-  return value;
+uint64_t seeded_hash(uint64_t value) {
+  static const uint64_t seed = reinterpret_cast<uint64_t>(&seed) * 0x9e3779b97f4a7c15ULL;
+  const uint64_t h = (value ^ seed) * 0xff51afd7ed558ccdULL;
+  return h ^ (h >> 32);
 }
 
-}  // namespace
-
-size_t Pool::slot(uint64_t index) const {
-  uint64_t h = (index ^ seed()) * 0xff51afd7ed558ccdULL;
-  h ^= h >> 32;
-  return static_cast<size_t>(h) & (slots_.size() - 1);
-}
+size_t Pool::slot(uint64_t index) const { return static_cast<size_t>(seeded_hash(index)) & (slots_.size() - 1); }
 
 Constant* Pool::find(uint64_t index) {
   if (slots_.empty()) return nullptr;
@@ -80,9 +74,14 @@ bool Constants::add(std::vector<uint8_t>&& event, int64_t* previous, std::string
   return in.ok();
 }
 
+Pool* Constants::pool(int64_t type) {
+  const auto found = pools_.find(type);
+  return found == pools_.end() ? nullptr : &found->second;
+}
+
 Constant* Constants::find(int64_t type, uint64_t index) {
-  const auto pool = pools_.find(type);
-  return pool == pools_.end() ? nullptr : pool->second.find(index);
+  Pool* of = pool(type);
+  return of == nullptr ? nullptr : of->find(index);
 }
 
 }  // namespace headway::jfr

@@ -21,6 +21,8 @@ struct Constant {
   int32_t text = kUnknown;       // the same of its text
 };
 
+uint64_t seeded_hash(uint64_t value);
+
 // Open addressing over the indices, which are dense in some files and addresses in others.
 class Pool {
  public:
@@ -41,6 +43,8 @@ class Constants {
   // False, with a `problem`: it is damaged; what came before the damage is kept.
   bool add(std::vector<uint8_t>&& event, int64_t* previous, std::string* problem);
   Constant* find(int64_t type, uint64_t index);
+  // nullptr: there are no constants of that type. It stays where it is.
+  Pool* pool(int64_t type);
   Cursor cursor(const Constant& constant) const { return {constant.at, constant.end, compressed_}; }
   Layouts& layouts() { return *layouts_; }
 

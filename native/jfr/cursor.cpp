@@ -1,5 +1,7 @@
 #include "jfr/cursor.h"
 
+#include <algorithm>
+
 namespace headway::jfr {
 namespace {
 
@@ -42,6 +44,43 @@ void chars(Cursor* in, size_t count, std::string* out) {
 }
 
 }  // namespace
+
+uint64_t Cursor::varint_near_end() {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 56; shift += 7) {
+    if (at_ == end_) {
+      fail();
+      return 0;
+    }
+    const uint8_t b = *at_++;
+    value |= static_cast<uint64_t>(b & 0x7fU) << shift;
+    if (b < 0x80) return value;
+  }
+  if (at_ == end_) {
+    fail();
+    return 0;
+  }
+  return value | (static_cast<uint64_t>(*at_++) << 56);
+}
+
+// Eight bytes at a time: in each block there are as many integers as bytes without the bit that says that more come.
+void Cursor::skip_varints(uint64_t count) {
+  const uint8_t* at = at_;
+  while (count > 0 && static_cast<size_t>(end_ - at) >= kLongest) {
+    uint64_t ends = ~eight(at) & kMore;
+    if (ends == 0) {
+      at += kLongest;
+      --count;
+      continue;
+    }
+    const auto here = static_cast<uint64_t>(std::popcount(ends));
+    for (uint64_t beyond = count; beyond < here; ++beyond) ends ^= std::bit_floor(ends);
+    at += std::bit_width(ends) / 8;
+    count -= std::min(count, here);
+  }
+  at_ = at;
+  for (; count > 0 && ok_; --count) varint_near_end();
+}
 
 void Cursor::skip_text() {
   switch (byte()) {

@@ -19,7 +19,11 @@ struct Text {
 
 class Cursor {
  public:
-  Cursor(const uint8_t* begin, const uint8_t* end, bool compressed) : at_(begin), end_(end), compressed_(compressed) {}
+  Cursor(const uint8_t* begin, const uint8_t* end, bool compressed) : Cursor(begin, end, compressed, end) {}
+  // `readable`: up to there is memory, at `end` or behind it. What lies behind the end is never part of a value, but an
+  // integer's bytes can be loaded at once.
+  Cursor(const uint8_t* begin, const uint8_t* end, bool compressed, const uint8_t* readable)
+      : at_(begin), end_(end), readable_(readable), compressed_(compressed) {}
 
   bool ok() const { return ok_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
@@ -38,7 +42,12 @@ class Cursor {
     return *at_++;
   }
   // An integer of so many bytes where integers are not compressed (bit 0 of the chunk's features).
-  uint64_t integer(unsigned bytes) { return compressed_ ? varint() : fixed(bytes); }
+  [[gnu::always_inline]] uint64_t integer(unsigned bytes) {
+    if (compressed_ && at_ < end_ && *at_ < 0x80) return *at_++;  // most are so small
+    return compressed_ ? varint() : fixed(bytes);
+  }
+  // Passes over so many compressed integers.
+  void skip_varints(uint64_t count);
   float real4() { return std::bit_cast<float>(static_cast<uint32_t>(fixed(4))); }
   double real8() { return std::bit_cast<double>(fixed(8)); }
   void skip(uint64_t bytes) {
@@ -59,24 +68,12 @@ class Cursor {
 
   // Seven bits a byte, low ones first; a ninth byte has eight.
   uint64_t varint() {
-    const bool is_near_end = left() < kLongest;
-    uint64_t value = 0;
-    const uint8_t* at = at_;
-    for (unsigned shift = 0; shift < 56; shift += 7) {
-      if (is_near_end && at == end_) break;
-      const uint8_t b = *at++;
-      value |= static_cast<uint64_t>(b & 0x7fU) << shift;
-      if (b < 0x80) {
-        at_ = at;
-        return value;
-      }
-    }
-    if (is_near_end && at == end_) {
-      fail();
-      return 0;
-    }
-    at_ = at + 1;
-    return value | (static_cast<uint64_t>(*at) << 56);
+    if (static_cast<size_t>(readable_ - at_) < kLongest) return varint_near_end();
+    if (*at_ < 0x80) return passed(1, *at_);
+    const uint64_t bytes = eight(at_);
+    const uint64_t ends = ~bytes & kMore;  // the bytes after which no more come
+    if (ends == 0) return passed(kLongest, packed(bytes) | (static_cast<uint64_t>(at_[8]) << 56));
+    return passed(static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1, packed(bytes & (ends ^ (ends - 1))));
   }
   uint64_t fixed(unsigned bytes) {  // big endian
     if (bytes > left()) {
@@ -90,8 +87,32 @@ class Cursor {
 
  private:
   static constexpr size_t kLongest = 9;  // bytes of a varint
+  static constexpr uint64_t kMore = 0x8080808080808080ULL;
+  static uint64_t eight(const uint8_t* at) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < 8; ++i) bytes |= static_cast<uint64_t>(at[i]) << (8 * i);  // one load
+    return bytes;
+  }
+  uint64_t varint_near_end();
+  // A value of so many bytes, which may turn out to reach beyond the end.
+  uint64_t passed(size_t bytes, uint64_t value) {
+    if (bytes > left()) {
+      fail();
+      return 0;
+    }
+    at_ += bytes;
+    return value;
+  }
+  // Seven bits of each of eight bytes, next to each other.
+  static uint64_t packed(uint64_t bytes) {
+    bytes &= 0x7f7f7f7f7f7f7f7fULL;
+    bytes = (bytes & 0x007f007f007f007fULL) | ((bytes & 0x7f007f007f007f00ULL) >> 1);
+    bytes = (bytes & 0x00003fff00003fffULL) | ((bytes & 0x3fff00003fff0000ULL) >> 2);
+    return (bytes & 0x000000000fffffffULL) | ((bytes & 0x0fffffff00000000ULL) >> 4);
+  }
   const uint8_t* at_;
   const uint8_t* end_;
+  const uint8_t* readable_;
   bool compressed_;
   bool ok_ = true;
 };

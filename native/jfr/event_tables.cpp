@@ -6,6 +6,9 @@
 namespace headway::jfr {
 namespace {
 
+constexpr size_t kLeastRoom = 4;  // rows: a damaged file may lay out any number of tables
+constexpr size_t kFewRows = 16;   // too few to remember anything of their constants
+
 int64_t whole(double value) {  // as Java casts: without leaving the range
   if (std::isnan(value)) return 0;
   if (value >= 9.2233720368547748e18) return INT64_MAX;
@@ -51,25 +54,32 @@ int64_t Clock::time_ns(int64_t ticks) const {
 
 int64_t Clock::span_ns(int64_t ticks) const { return whole(static_cast<double>(ticks) / ticks_per_ns); }
 
-void EventTable::reserve() {
+void EventTable::resize(size_t to) {
   for (Column& column : columns) {
     if (column.kind == Kind::real) {
-      column.reals.reserve(most_rows);
+      column.reals.resize(to);
+    } else if (column.kind == Kind::integer || column.kind == Kind::boolean) {
+      column.ints.resize(to);
     } else {
-      column.ints.reserve(most_rows);
+      column.ids.resize(to);
     }
   }
+  room = to;
 }
+
+void EventTable::grow() { resize(std::max({room * 2, most_rows, kLeastRoom})); }
 
 void EventTable::clear() {
   most_rows = std::max(most_rows, rows);
   for (Column& column : columns) {
     column.ints.clear();
     column.reals.clear();
+    column.ids.clear();
     column.recent.forget();
   }
   texts = TextPool();
   rows = 0;
+  room = 0;
   text_bytes = 0;
 }
 
@@ -86,9 +96,27 @@ EventTables::Plan EventTables::plan(int64_t type) {
   Plan plan;
   const Type* known = layouts_->types().find(type);
   if (known == nullptr || (!wanted_.empty() && !wanted_.contains(known->name))) return plan;
-  plan.steps = layouts_->of(type);
-  if (plan.steps != nullptr) plan.table = table_for(known->name, *plan.steps);
+  const Steps* steps = layouts_->of(type);
+  if (steps == nullptr) return plan;
+  plan.table = table_for(known->name, *steps);
+  for (size_t i = 0; i < steps->size(); ++i) {
+    const Step& step = (*steps)[i];
+    Pool* pool = step.op == Op::constant ? meanings_->pool(step.type) : nullptr;
+    plan.fields.push_back({fill_of(step, plan.table->columns[i].kind), &step, pool});
+  }
   return plan;
+}
+
+EventTables::Fill EventTables::fill_of(const Step& step, Kind kind) {
+  if (step.op == Op::constant) return Fill::constant;
+  if (kind == Kind::boolean) return Fill::boolean;
+  if (kind == Kind::real) return step.op == Op::real4 ? Fill::real4 : Fill::real8;
+  if (kind == Kind::text) return Fill::text;
+  if (step.unit == Unit::tick_time) return Fill::time;
+  if (step.unit == Unit::tick_span) return Fill::span;
+  if (step.unit != Unit::plain) return Fill::scaled;
+  if (step.op == Op::byte) return Fill::byte;
+  return step.bytes == 8 ? Fill::wide : Fill::small;
 }
 
 // Chunks of one program lay an event out alike; where one does not, its rows are a table of their own.
@@ -118,65 +146,71 @@ bool EventTables::add(int64_t type, Cursor in) {
     last_ = &found->second;
     last_type_ = type;
   }
-  EventTable* table = last_->table;
-  if (table == nullptr) return true;
-  const Steps& steps = *last_->steps;
-  if (table->rows == 0) table->reserve();
-  const size_t before = table->text_bytes / sizeof(int64_t);
-  for (size_t i = 0; i < steps.size(); ++i) value(steps[i], &in, table, &table->columns[i]);
-  if (!in.ok()) {
-    for (Column& column : table->columns) {
-      column.ints.resize(std::min(column.ints.size(), table->rows));
-      column.reals.resize(std::min(column.reals.size(), table->rows));
-    }
-    return false;
-  }
+  return last_->table == nullptr || add(*last_, in);
+}
+
+bool EventTables::add(const Plan& plan, Cursor in) {
+  EventTable* table = plan.table;
+  if (table->rows == table->room) table->grow();
+  const size_t before = table->text_bytes;
+  Column* column = table->columns.data();
+  for (const Field& field : plan.fields) value(field, &in, table, column++, table->rows);
+  if (!in.ok()) return false;  // the next event takes its place
   ++table->rows;
-  values_ += steps.size() + table->text_bytes / sizeof(int64_t) - before;
+  values_ += plan.fields.size() + table->text_bytes / sizeof(int64_t) - before / sizeof(int64_t);
   return true;
 }
 
-void EventTables::value(const Step& step, Cursor* in, EventTable* table, Column* column) {
-  switch (column->kind) {
-    case Kind::integer: {
+void EventTables::value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row) {
+  const Step& step = *field.step;
+  switch (field.fill) {
+    case Fill::wide:
+      column->ints[row] = static_cast<int64_t>(in->integer(8));
+      return;
+    case Fill::small:
+      column->ints[row] = signed_value(in->integer(step.bytes), step);
+      return;
+    case Fill::byte:
+      column->ints[row] = signed_value(in->byte(), step);
+      return;
+    case Fill::boolean:
+      column->ints[row] = in->byte() != 0 ? 1 : 0;
+      return;
+    case Fill::time:
+    case Fill::span:
+    case Fill::scaled: {
       const uint64_t raw = step.op == Op::byte ? in->byte() : in->integer(step.bytes);
-      const int64_t number = signed_value(raw, step);
-      column->ints.push_back(step.unit == Unit::plain ? number : converted(number, step.unit));
+      column->ints[row] = converted(signed_value(raw, step), step.unit);
       return;
     }
-    case Kind::boolean:
-      column->ints.push_back(in->byte() != 0 ? 1 : 0);
+    case Fill::real4:
+      column->reals[row] = static_cast<double>(in->real4());
       return;
-    case Kind::real:
-      column->reals.push_back(step.op == Op::real4 ? static_cast<double>(in->real4()) : in->real8());
+    case Fill::real8:
+      column->reals[row] = in->real8();
       return;
-    case Kind::thread:
-    case Kind::stack:
-      column->ints.push_back(constant(step, in->integer(8), table, column));
+    case Fill::constant:
+      column->ids[row] = constant(field, in->integer(8), table, column);
       return;
-    case Kind::text:
-      if (step.op == Op::constant) {
-        column->ints.push_back(constant(step, in->integer(8), table, column));
-      } else {
-        column->ints.push_back(keep(text(step, in), table));
-      }
+    case Fill::text:
+      column->ids[row] = keep(text(step, in), table);
       return;
   }
 }
 
 // A thread, a stack or a text of the chunk's constants.
-int64_t EventTables::constant(const Step& step, uint64_t index, EventTable* table, Column* column) {
+int32_t EventTables::constant(const Field& field, uint64_t index, EventTable* table, Column* column) {
+  if (table->rows < kFewRows) return meaning(field, index, table, column->kind);
   Recent::Entry* known = column->recent.of(index, generation_);
-  if (known->is_known) return known->value;
-  if (column->kind == Kind::thread) {
-    known->value = meanings_->thread(step.type, index);
-  } else if (column->kind == Kind::stack) {
-    known->value = meanings_->stack(step.type, index);
-  } else {
-    known->value = keep(meanings_->text(step.type, index), table);
-  }
-  known->is_known = true;
+  if (!known->is_known) *known = {index, meaning(field, index, table, column->kind), true};
   return known->value;
+}
+
+int32_t EventTables::meaning(const Field& field, uint64_t index, EventTable* table, Kind kind) {
+  Constant* constant = field.pool == nullptr ? nullptr : field.pool->find(index);
+  if (kind == Kind::thread) return meanings_->thread(field.step->type, constant);
+  if (kind == Kind::stack) return meanings_->stack(field.step->type, constant);
+  return keep(constant == nullptr ? nullptr : meanings_->text(field.step->type, index), table);
 }
 
 const std::string* EventTables::text(const Step& step, Cursor* in) {
@@ -190,10 +224,10 @@ const std::string* EventTables::text(const Step& step, Cursor* in) {
   return scratch_.form == Text::Form::constant ? meanings_->string(scratch_.constant) : nullptr;
 }
 
-int64_t EventTables::keep(const std::string* found, EventTable* table) {
+int32_t EventTables::keep(const std::string* found, EventTable* table) {
   if (found == nullptr) return -1;
   const size_t before = table->texts.texts().size();
-  const int64_t id = table->texts.add(*found);
+  const auto id = static_cast<int32_t>(table->texts.add(*found));
   if (table->texts.texts().size() != before) table->text_bytes += found->size() + 64;
   return id;
 }

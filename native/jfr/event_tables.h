@@ -33,7 +33,7 @@ class Recent {
  public:
   struct Entry {
     uint64_t index = 0;
-    int64_t value = 0;
+    int32_t value = 0;
     bool is_known = false;
   };
   // The entry for a constant, known or not. What was known in another generation is forgotten.
@@ -59,8 +59,10 @@ struct Column {
   std::string name;
   Kind kind = Kind::integer;
   Unit unit = Unit::plain;
-  std::vector<int64_t> ints;  // of all kinds but real: values, ids, indices of texts; kNoValue or -1: none
+  // One of the three, by the kind; it has room for more rows than there are, until the table is handed out.
+  std::vector<int64_t> ints;  // integers, kNoValue: none; booleans
   std::vector<double> reals;
+  std::vector<int32_t> ids;  // of texts, threads and stacks; -1: none
   Recent recent;
 };
 
@@ -69,11 +71,14 @@ struct EventTable {
   std::vector<Column> columns;
   TextPool texts;
   size_t rows = 0;
+  size_t room = 0;  // rows that the columns have room for
   size_t text_bytes = 0;
   size_t most_rows = 0;  // that were taken at once so far
   size_t values() const { return rows * columns.size() + text_bytes / sizeof(int64_t); }
-  // Room for as many rows as before: columns are handed out with their memory, and growing them anew copies each twice.
-  void reserve();
+  // At first to as many rows as before: columns are handed out with their memory, and growing them anew copies each
+  // twice.
+  void grow();
+  void resize(size_t to);
   void clear();
 };
 
@@ -90,16 +95,26 @@ class EventTables {
   void taken(EventTable* table);
 
  private:
+  // How a field's bytes become a value: what its step, its column and its unit say, told apart once per chunk.
+  enum class Fill : uint8_t { byte, boolean, small, wide, time, span, scaled, real4, real8, constant, text };
+  struct Field {
+    Fill fill = Fill::byte;
+    const Step* step = nullptr;
+    Pool* pool = nullptr;  // of a constant's type; nullptr: the chunk has none
+  };
   struct Plan {
-    const Steps* steps = nullptr;  // nullptr: not wanted
-    EventTable* table = nullptr;
+    std::vector<Field> fields;
+    EventTable* table = nullptr;  // nullptr: not wanted
   };
   Plan plan(int64_t type);
+  static Fill fill_of(const Step& step, Kind kind);
   EventTable* table_for(const std::string& event, const Steps& steps);
-  void value(const Step& step, Cursor* in, EventTable* table, Column* column);
-  int64_t constant(const Step& step, uint64_t index, EventTable* table, Column* column);
+  bool add(const Plan& plan, Cursor in);
+  void value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row);
+  int32_t constant(const Field& field, uint64_t index, EventTable* table, Column* column);
+  int32_t meaning(const Field& field, uint64_t index, EventTable* table, Kind kind);
   const std::string* text(const Step& step, Cursor* in);
-  static int64_t keep(const std::string* found, EventTable* table);
+  static int32_t keep(const std::string* found, EventTable* table);
   int64_t converted(int64_t value, Unit unit) const;
 
   std::unordered_set<std::string> wanted_;

@@ -1,5 +1,6 @@
 #include "jfr/layout.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -33,6 +34,8 @@ const Primitive* primitive(std::string_view name) {
   }
   return nullptr;
 }
+
+bool is_integer(const Step& step) { return step.op == Op::integer || step.op == Op::constant; }
 
 }  // namespace
 
@@ -73,6 +76,7 @@ bool Layouts::append(const Field& field, const std::string& name, int depth, Ste
     Step step;
     step.op = Op::array;
     step.type = field.type;
+    step.integers = std::all_of(each.begin(), each.end(), is_integer) ? each.size() : 0;
     step.each = &arrays_.emplace_back(std::move(each));
     step.name = name;
     out->push_back(std::move(step));
@@ -121,6 +125,10 @@ void skip(const Step& step, Cursor* in) {
       return;
     case Op::array: {
       const size_t n = in->count();
+      if (in->compressed() && step.integers > 0) {
+        in->skip_varints(n * step.integers);
+        return;
+      }
       for (size_t i = 0; i < n && in->ok(); ++i) skip(*step.each, in);
       return;
     }

@@ -25,6 +25,7 @@ struct Step {
   Unit unit = Unit::plain;
   int64_t type = 0;             // of a constant
   const Steps* each = nullptr;  // of an array's elements
+  size_t integers = 0;          // of an array's element, if it has nothing else: how many
   std::string name;             // heapSpace.start
 };
 

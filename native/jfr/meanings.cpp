@@ -92,8 +92,7 @@ std::string Meanings::text_of(const Value& value) {
   return known == nullptr ? "" : *known;
 }
 
-int32_t Meanings::thread(int64_t type, uint64_t index) {
-  Constant* constant = constants_.find(type, index);
+int32_t Meanings::thread(int64_t type, Constant* constant) {
   if (constant == nullptr) return -1;
   if (constant->meaning != Constant::kUnknown) return constant->meaning;
   Value os_name, os_tid, java_name, java_id, group, is_virtual, group_name;
@@ -115,8 +114,7 @@ int32_t Meanings::thread(int64_t type, uint64_t index) {
 
 // --- stacks --------------------------------------------------------------------------------------------------------
 
-int32_t Meanings::stack(int64_t type, uint64_t index) {
-  Constant* constant = constants_.find(type, index);
+int32_t Meanings::stack(int64_t type, Constant* constant) {
   if (constant == nullptr) return -1;
   if (constant->meaning != Constant::kUnknown) return constant->meaning;
   const Steps* steps = constants_.layouts().of(type);
@@ -136,22 +134,42 @@ int32_t Meanings::stack(int64_t type, uint64_t index) {
   return constant->meaning = universe_.stack(scratch_, is_cut);
 }
 
+void Meanings::learn(const Steps& frame) {
+  frame_ = &frame;
+  parts_.clear();
+  for (const Step& step : frame) {
+    const bool is_constant = step.op == Op::constant;
+    Part part = Part::other;
+    if (is_constant && step.type == method_type_) part = Part::method;
+    if (is_constant && step.type == kind_type_) part = Part::kind;
+    if (step.op == Op::integer && step.name == "lineNumber") part = Part::line;
+    parts_.push_back(part);
+  }
+}
+
 // Collects the frames; false where there are more of them than are kept.
 bool Meanings::frames(Cursor* in, const Step& array) {
+  if (frame_ != array.each) learn(*array.each);
   const size_t n = in->count();
   for (size_t i = 0; i < n && in->ok(); ++i) {
     uint64_t method = 0, kind = 0;
     int64_t line = 0;
-    for (const Step& step : *array.each) {
-      if (step.op == Op::constant && step.type == method_type_) {
-        method = in->integer(8);
-      } else if (step.op == Op::constant && step.type == kind_type_) {
-        kind = in->integer(8);
-      } else if (step.op == Op::integer && step.name == "lineNumber") {
-        line = signed_value(in->integer(step.bytes), step);
-      } else {
-        skip(step, in);
+    const Step* step = frame_->data();
+    for (const Part part : parts_) {
+      switch (part) {
+        case Part::method:
+          method = in->integer(8);
+          break;
+        case Part::kind:
+          kind = in->integer(8);
+          break;
+        case Part::line:
+          line = signed_value(in->integer(step->bytes), *step);
+          break;
+        case Part::other:
+          skip(*step, in);
       }
+      ++step;
     }
     if (in->ok() && scratch_.size() < kDeepestStack) scratch_.push_back(frame(method, line, kind));
   }
@@ -172,10 +190,34 @@ uint32_t Meanings::universal(const Value& value) {
   return static_cast<uint32_t>(constant->meaning);
 }
 
+FrameIds::Slot* FrameIds::find(uint64_t method, uint64_t line_and_kind) {
+  const size_t mask = slots_.size() - 1;
+  size_t at = static_cast<size_t>(seeded_hash(method ^ (line_and_kind * 0x9e3779b97f4a7c15ULL))) & mask;
+  while (slots_[at].is_used && (slots_[at].method != method || slots_[at].line_and_kind != line_and_kind)) {
+    at = (at + 1) & mask;
+  }
+  return &slots_[at];
+}
+
+int32_t* FrameIds::of(uint64_t method, uint64_t line_and_kind) {
+  if ((used_ + 1) * 3 > slots_.size() * 2) {
+    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& each : old) {
+      if (each.is_used) *find(each.method, each.line_and_kind) = each;
+    }
+  }
+  Slot* slot = find(method, line_and_kind);
+  if (!slot->is_used) {
+    *slot = {method, line_and_kind, -1, true};
+    ++used_;
+  }
+  return &slot->id;
+}
+
 int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
-  const FrameKey key{method, (static_cast<uint64_t>(line) << 16) ^ kind};
-  const auto [found, is_new] = frame_ids_.try_emplace(key);
-  if (!is_new) return found->second;
+  int32_t* id = frame_ids_.of(method, (static_cast<uint64_t>(line) << 16) ^ kind);
+  if (*id >= 0) return *id;
   Value type, name;
   if (const Constant* constant = constants_.find(method_type_, method); constant != nullptr) {
     pick(*constant, method_type_, {{"type", &type}, {"name", &name}});
@@ -189,7 +231,7 @@ int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
   word.type = kind_type_;
   word.integer = static_cast<int64_t>(kind);
   row.kind = universal(word);
-  return found->second = universe_.frame(row);
+  return *id = universe_.frame(row);
 }
 
 // --- texts ---------------------------------------------------------------------------------------------------------

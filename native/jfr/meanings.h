@@ -5,7 +5,6 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "jfr/constants.h"
@@ -13,13 +12,33 @@
 
 namespace headway::jfr {
 
+// The ids of a chunk's frames. Open addressing: stacks are most of a long file's constants, and each frame is looked
+// up.
+class FrameIds {
+ public:
+  // The id of a frame; -1: not known yet, to be filled in before the next call.
+  int32_t* of(uint64_t method, uint64_t line_and_kind);
+
+ private:
+  struct Slot {
+    uint64_t method = 0, line_and_kind = 0;
+    int32_t id = -1;
+    bool is_used = false;
+  };
+  Slot* find(uint64_t method, uint64_t line_and_kind);
+  std::vector<Slot> slots_;
+  size_t used_ = 0;
+};
+
 class Meanings {
  public:
   Meanings(Constants* constants, Universe* universe);
 
-  // Ids in the universe; -1: none, or not in this file.
-  int32_t stack(int64_t type, uint64_t index);
-  int32_t thread(int64_t type, uint64_t index);
+  // The constants of a type; nullptr: there are none.
+  Pool* pool(int64_t type) { return constants_.pool(type); }
+  // Ids in the universe of constants of a type, or -1: of nullptr, which is one that the file does not have, too.
+  int32_t stack(int64_t type, Constant* constant);
+  int32_t thread(int64_t type, Constant* constant);
   // A constant as text; nullptr: there is none. Types of several fields come as JSON, cut short where they are deep.
   const std::string* text(int64_t type, uint64_t index);
   const std::string* string(uint64_t index) { return text(string_type_, index); }
@@ -45,6 +64,9 @@ class Meanings {
   void read(const Step& step, Cursor* in, Value* out);
   std::string text_of(const Value& value);
   uint32_t universal(const Value& value);
+  // What a step of a frame is, told once per chunk.
+  enum class Part : uint8_t { method, kind, line, other };
+  void learn(const Steps& frame);
   bool frames(Cursor* in, const Step& array);
   int32_t frame(uint64_t method, int64_t line, uint64_t kind);
   std::string constant_text(int64_t type, uint64_t index, Budget* budget);
@@ -55,17 +77,9 @@ class Meanings {
   Universe& universe_;
   int64_t string_type_ = -1, method_type_ = -1, kind_type_ = -1;
   std::deque<std::string> texts_;
-  struct FrameKey {
-    uint64_t method, line_and_kind;
-    bool operator==(const FrameKey&) const = default;
-  };
-  struct FrameHash {
-    size_t operator()(const FrameKey& key) const {
-      return static_cast<size_t>((key.method ^ (key.line_and_kind * 0x9e3779b97f4a7c15ULL)) * 0xff51afd7ed558ccdULL >>
-                                 7);
-    }
-  };
-  std::unordered_map<FrameKey, int32_t, FrameHash> frame_ids_;
+  FrameIds frame_ids_;
+  const Steps* frame_ = nullptr;
+  std::vector<Part> parts_;  // of frame_
   std::vector<int32_t> scratch_;
 };
 

@@ -59,7 +59,9 @@ EventTable* Reader::next() {
     if (!chunk_ && !open_chunk()) break;
     read_events();
   }
-  return handed_out_ = tables_.largest();
+  handed_out_ = tables_.largest();
+  if (handed_out_ != nullptr) handed_out_->resize(handed_out_->rows);
+  return handed_out_;
 }
 
 // --- chunks --------------------------------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ void Reader::read_events() {
     const auto here = std::min<uint64_t>(bytes.size(), chunk.end - position_);
     // Of a chunk that was never finished nobody knows the end: it is where the next begins.
     if (chunk.info->is_cut && begins_chunk(bytes)) break;
-    Cursor in(bytes.data(), bytes.data() + here, chunk.compressed);
+    Cursor in(bytes.data(), bytes.data() + here, chunk.compressed, bytes.data() + bytes.size());
     const uint64_t size = in.integer(4);
     const auto type = static_cast<int64_t>(in.integer(8));
     const auto head = static_cast<uint64_t>(in.at() - bytes.data());
@@ -297,7 +299,9 @@ void Reader::read_events() {
       } else {
         if (size > bytes.size()) bytes = file_.view(position_, size);
         const bool is_whole = bytes.size() >= size;
-        if (!is_whole || !tables_.add(type, {bytes.data() + head, bytes.data() + size, chunk.compressed})) {
+        const uint8_t* at = bytes.data();
+        const uint8_t* readable = at + bytes.size();
+        if (!is_whole || !tables_.add(type, {at + head, at + size, chunk.compressed, readable})) {
           problem(position_, "an event that does not hold what its type says");
         }
         ++chunk.info->events;

@@ -16,7 +16,7 @@ struct WaitObject {
   int64_t class_name = 0;  // the caller's number of it
   int64_t address = 0;     // 0: none
   int64_t first_ns = 0, last_ns = 0;
-  int64_t first_thread = -1, first_stack = -1;
+  int32_t first_thread = -1, first_stack = -1;
   int64_t times = 0, thread_time_ns = 0;
   int64_t peak = 0, real_time_ns = 0;  // of the levels so far
   int64_t waiting = 0, changed_ns = 0;
@@ -24,7 +24,9 @@ struct WaitObject {
 
 // Columns of equal length, a row per wait.
 struct WaitColumns {
-  std::span<const int64_t> class_name, address, thread, stack, start_ns, dur_ns;
+  std::span<const int64_t> class_name, address;
+  std::span<const int32_t> thread, stack;
+  std::span<const int64_t> start_ns, dur_ns;
 };
 
 class WaitObjects {

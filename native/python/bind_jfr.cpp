@@ -35,6 +35,19 @@ nb::list texts_of(const TextPool& pool) {
   return out;
 }
 
+// Takes them out of the column.
+nb::object values_of(Column* column) {
+  switch (column->kind) {
+    case Kind::real:
+      return array(std::exchange(column->reals, {}));
+    case Kind::integer:
+    case Kind::boolean:
+      return array(std::exchange(column->ints, {}));
+    default:
+      return array(std::exchange(column->ids, {}));
+  }
+}
+
 nb::object next_or_none(Reader& reader) {
   EventTable* table = nullptr;
   {
@@ -44,10 +57,8 @@ nb::object next_or_none(Reader& reader) {
   if (table == nullptr) return nb::none();
   nb::list columns;
   for (Column& column : table->columns) {
-    nb::object values = column.kind == Kind::real ? array(std::move(column.reals)) : array(std::move(column.ints));
-    columns.append(nb::make_tuple(column.name, static_cast<int>(column.kind), static_cast<int>(column.unit), values));
-    column.ints = {};
-    column.reals = {};
+    const auto kind = static_cast<int>(column.kind);
+    columns.append(nb::make_tuple(column.name, kind, static_cast<int>(column.unit), values_of(&column)));
   }
   return nb::make_tuple(table->event, table->rows, columns, texts_of(table->texts));
 }
@@ -121,19 +132,22 @@ void make(Reader* self, const std::string& path, const std::vector<std::string>&
 
 using Numbers = Input<int64_t>;
 
-std::span<const int64_t> rows_of(const Numbers& column, size_t rows) {
+using Ids = Input<int32_t>;
+
+template <typename T>
+std::span<const T> rows_of(const Input<T>& column, size_t rows) {
   if (column.shape(0) != rows) throw nb::value_error("columns of different length");
   return {column.data(), rows};
 }
 
 nb::object add_waits(jfr::WaitObjects& self, int32_t kind, const Numbers& class_name, const Numbers& address,
-                     const Numbers& thread, const Numbers& stack, const Numbers& start_ns, const Numbers& dur_ns) {
+                     const Ids& thread, const Ids& stack, const Numbers& start_ns, const Numbers& dur_ns) {
   const size_t rows = address.shape(0);
   return array(self.add(kind, {rows_of(class_name, rows), rows_of(address, rows), rows_of(thread, rows),
                                rows_of(stack, rows), rows_of(start_ns, rows), rows_of(dur_ns, rows)}));
 }
 
-void levels(jfr::WaitObjects& self, const Input<int32_t>& object, const Numbers& start_ns, const Numbers& dur_ns) {
+void levels(jfr::WaitObjects& self, const Ids& object, const Numbers& start_ns, const Numbers& dur_ns) {
   const size_t rows = object.shape(0);
   self.levels({object.data(), rows}, rows_of(start_ns, rows), rows_of(dur_ns, rows));
 }

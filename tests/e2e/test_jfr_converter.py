@@ -83,8 +83,8 @@ def ours(path: Path) -> Samples:
         size = "weight" if "weight" in batch.columns else "allocationSize"
         weights = batch.ints("samples", 1) if kind == "run" else batch.ints(size)
         tlab = batch.ints("tlabSize", 0)
-        who = batch.ints("sampledThread" if "sampledThread" in batch.columns else "eventThread")
-        for at, stack in enumerate(batch.ints("stackTrace").tolist()):
+        who = batch.ids("thread", "sampledThread" if "sampledThread" in batch.columns else "eventThread")
+        for at, stack in enumerate(batch.ids("stack", "stackTrace").tolist()):
             weight = str(weights[at]) if kind == "run" else f"{weights[at]}:{tlab[at]}"
             path_of = tuple(frames[frame] for frame in stacks[stack])
             rows[kind, weight, threads[who[at]], path_of].append(int(batch.ints("startTime")[at]))

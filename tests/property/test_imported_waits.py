@@ -49,9 +49,9 @@ def stored(
     with tempfile.TemporaryDirectory() as folder:
         tables = WaitTables(Path(folder), Three(), in_memory, most_open)
         for kind, name, address, start, length, thread in waits:
-            columns = dict.fromkeys(COLUMNS, np.array([-1])) | {"is_timed": np.zeros(1, dtype=bool)}
+            columns = dict.fromkeys(COLUMNS, np.array([-1], np.int32)) | {"is_timed": np.zeros(1, dtype=bool)}
             columns |= {"start_ns": np.array([start]), "dur_ns": np.array([length])}
-            columns |= {"thread": np.array([thread]), "other": np.array([(thread + 1) % 3])}
+            columns |= {"thread": np.array([thread], np.int32), "other": np.array([(thread + 1) % 3], np.int32)}
             tables.add_rows(kind, np.array([tables.class_number(name)]), np.array([address]), columns)
         assert tables.rows == len(waits)
         tables.write(directory, 7, threads)

@@ -113,6 +113,18 @@ def test_samples_stand_for_the_period_that_the_file_sets(imported: Path) -> None
     ]
 
 
+def test_a_number_where_a_thread_should_be_is_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, fields = made_jfr._EVENTS[made_jfr.PARK]
+    other = [("eventThread", made_jfr.LONG, "") if each[0] == "eventThread" else each for each in fields]
+    monkeypatch.setitem(made_jfr._EVENTS, made_jfr.PARK, (name, other))
+    source = tmp_path / "odd.jfr"
+    source.write_bytes(made_jfr.chunk([made_jfr.event(made_jfr.PARK, 1000, 600, 5_000_000_000, 1, 1, 0, 0x1000)]))
+    import_file(source, tmp_path / "odd.headway")
+    recording = open_recording(tmp_path / "odd.headway")
+    assert recording.query("SELECT thread_id, java_id FROM block").fetchall() == [(None, 0)]
+    assert recording.query("SELECT eventThread FROM jfr_ThreadPark").fetchall() == [(5_000_000_000,)]
+
+
 def test_an_event_that_nobody_knows_is_a_table_for_query(run: Run, imported: Path) -> None:
     code, out, _ = run("query", imported, "SELECT what, amount FROM jfr_org_example_Odd WHERE amount = -7", "--json")
     assert (code, json.loads(out)) == (0, [{"what": "what 7", "amount": -7}])

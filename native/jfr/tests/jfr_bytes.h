@@ -173,10 +173,10 @@ inline Found read_all(const std::string& path) {
   while (EventTable* table = reader.next()) {
     found.rows += table->rows;
     for (const Column& column : table->columns) {
-      CHECK_EQUAL(column.kind == Kind::real ? column.reals.size() : column.ints.size(), table->rows);
-      for (const int64_t value : column.ints) {
-        if (column.kind == Kind::thread) CHECK(value < static_cast<int64_t>(reader.universe().threads().size()));
-        if (column.kind == Kind::text) CHECK(value < static_cast<int64_t>(table->texts.texts().size()));
+      CHECK_EQUAL(column.reals.size() + column.ints.size() + column.ids.size(), table->rows);
+      for (const int32_t id : column.ids) {
+        if (column.kind == Kind::thread) CHECK(id < static_cast<int32_t>(reader.universe().threads().size()));
+        if (column.kind == Kind::text) CHECK(id < static_cast<int32_t>(table->texts.texts().size()));
       }
     }
     for (const std::string& text : table->texts.texts()) found.texts.push_back(text);

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def optional(values: NDArray[Any]) -> pa.Array:
-    """Return a column of numbers whose negative values mean none."""
+def optional(values: NDArray[Any], below: int = 0) -> pa.Array:
+    """Return a column of numbers in which values `below` that mean none."""
     import pyarrow as pa
 
-    return pa.array(values, mask=values < 0)
+    return pa.array(values, mask=values < below)
 
 
 def named(codes: NDArray[Any], names: Sequence[str] | pa.Array) -> pa.DictionaryArray:

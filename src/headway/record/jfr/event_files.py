@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.record.jfr.columns import named
+from headway.record.jfr.columns import named, optional
 from headway.record.jfr.reader import NONE, EventBatch, EventColumn
 from headway.record.jfr.threads import ThreadIds
 from headway.store.manifest import TableInfo
@@ -89,7 +89,7 @@ class EventFiles:
                 found[name] = ("INTEGER", thread_id)
                 found[f"{name}_java_id"] = ("BIGINT", java_id)
             elif column.kind == "stack":
-                found[name] = ("INTEGER", pa.array(values, pa.int32(), mask=values < 0, safe=False))
+                found[name] = ("INTEGER", optional(values))
             elif column.kind == "text":
                 found[name] = ("VARCHAR", named(values, texts))
             elif column.kind == "boolean":

@@ -50,7 +50,7 @@ class EventColumn:
     """A column of an event: its kind (integer, real, boolean, text, thread, stack), and values.
 
     Text columns hold indices into the batch's texts, thread columns places in `JfrFile.threads()`, stack columns ids of
-    stacks; -1 is none. Integer columns hold `NONE` for none.
+    stacks, of 32 bits; -1 is none. Integer columns hold `NONE` for none.
     """
 
     name: str
@@ -73,9 +73,16 @@ class EventBatch:
         import numpy as np
 
         column = self.columns.get(name)
-        if column is None or column.kind == "real":
+        if column is None or column.kind not in ("integer", "boolean"):
             return np.full(self.rows, default, dtype=np.int64)
         return column.values
+
+    def ids(self, kind: str, name: str) -> NDArray[np.int32]:
+        """Return a column of threads or stacks (`kind`), or -1 in every row where the event has no such column."""
+        import numpy as np
+
+        column = self.columns.get(name)
+        return np.full(self.rows, -1, dtype=np.int32) if column is None or column.kind != kind else column.values
 
     def text_array(self, name: str) -> pa.Array:
         """Return a text column as text; null where there is none, or no such column."""

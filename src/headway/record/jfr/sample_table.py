@@ -39,7 +39,7 @@ class SampleTable:
         """Take samples of one event."""
         import numpy as np
 
-        thread_id, _, _ = threads.numbers(batch.thread)
+        thread_id = threads.thread_ids(batch.thread)
         event = self._events.setdefault(batch.event, len(self._events))
         self._staged.add(
             {

@@ -36,7 +36,7 @@ class SampleBatch:
     event: str  # cpu, wall, alloc, native, cycles ...
     source: str  # the event of JFR: jdk.ExecutionSample
     ns: NDArray[np.int64]
-    thread: NDArray[np.int64]  # place in the file's threads; -1: none
+    thread: NDArray[np.int32]  # place in the file's threads; -1: none
     weight: NDArray[np.int64]
     state: NDArray[np.int8]  # index of STATES; -1: unknown
     stack: NDArray[np.int32]  # -1: could not be walked
@@ -103,11 +103,10 @@ def is_sample(event: str) -> bool:
 
 def sample_batch(batch: EventBatch, intervals: Intervals) -> SampleBatch:
     """Turn rows of a sampling event into samples."""
-    import numpy as np
 
     source = _SOURCES[batch.event]
     event, weight = source(batch, intervals)
-    thread = batch.ints("sampledThread" if "sampledThread" in batch.columns else "eventThread", -1)
+    thread = batch.ids("thread", "sampledThread" if "sampledThread" in batch.columns else "eventThread")
     return SampleBatch(
         event=event,
         source=batch.event,
@@ -115,7 +114,7 @@ def sample_batch(batch: EventBatch, intervals: Intervals) -> SampleBatch:
         thread=thread,
         weight=weight,
         state=_states(batch),
-        stack=batch.ints("stackTrace", -1).astype(np.int32),
+        stack=batch.ids("stack", "stackTrace"),
     )
 
 

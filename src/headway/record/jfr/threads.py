@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
+from headway.record.jfr.columns import optional
 from headway.record.jfr.reader import EventBatch, JfrFile, JfrThread
 from headway.record.kinds_of_threads import kind_of_java, kind_of_native
 
@@ -35,33 +36,37 @@ class ThreadIds:
 
     def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
+        ids, java, virtual = self._facts(places)
+        return ids[places], java[places], virtual[places]
+
+    def thread_ids(self, places: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the first of `numbers`."""
+        found: NDArray[np.int32] = self._facts(places)[0][places]
+        return found
+
+    def ids(self, places: NDArray[np.int32]) -> tuple[pa.Array, pa.Array]:
+        """Return thread_id and Java id as columns, null for none."""
+        ids, java, _ = self._facts(places)
+        return optional(ids[places]), optional(java[places], below=1)
+
+    def _facts(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return what `numbers` does, for every place; place -1 is the last one: none."""
         import numpy as np
 
         if len(places) and int(places.max()) >= len(self._ids):
             self._follow()
-        if self._arrays is None:  # place -1 is the last one: none
+        if self._arrays is None:
             self._arrays = (
                 np.array([*self._ids, -1], dtype=np.int32),
                 np.array([each.java_id for each in self._known] + [0], dtype=np.int64),
                 np.array([is_virtual(each) for each in self._known] + [False]),
             )
-        ids, java, virtual = self._arrays
-        return ids[places], java[places], virtual[places]
-
-    def ids(self, places: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
-        """Return thread_id and Java id as columns, null for none."""
-        import pyarrow as pa
-
-        thread_id, java_id, _ = self.numbers(places)
-        return (
-            pa.array(thread_id, mask=thread_id < 0),
-            pa.array(java_id, mask=java_id <= 0),
-        )
+        return self._arrays
 
     def note_life(self, batch: EventBatch, end: bool) -> None:
         """Take the rows of jdk.ThreadStart or jdk.ThreadEnd."""
         name = "thread" if "thread" in batch.columns else "eventThread"
-        thread_ids, _, _ = self.numbers(batch.ints(name, -1))
+        thread_ids = self.thread_ids(batch.ids("thread", name))
         for thread, ns in zip(thread_ids.tolist(), batch.ints("startTime").tolist(), strict=True):
             self._lives.setdefault(thread, [None, None])[int(end)] = ns
 

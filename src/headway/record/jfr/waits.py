@@ -5,7 +5,7 @@ An object is its address, as a headway recording knows it by its identity hash; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -38,7 +38,7 @@ WAITS: Mapping[str, _Wait] = {
     "jdk.JavaMonitorEnter": _Wait("monitor", "monitorClass", "previousOwner", "owner"),
     "jdk.JavaMonitorWait": _Wait("wait", "monitorClass", "notifier", "waker"),
 }
-KINDS = ("monitor", "park", "wait")
+KINDS = ("monitor", "park", "wait")  # in the order of the alphabet, as rows are
 _ROLES = {wait.role: KINDS.index(wait.kind) for wait in WAITS.values() if wait.role}
 COLUMNS = ("thread", "other", "is_timed", "start_ns", "dur_ns", "stack_id")
 """Of a wait; threads are places in the file's threads, and what is below 0 is none."""
@@ -86,26 +86,23 @@ class WaitTables:
         how = WAITS[batch.event]
         address = batch.ints("address", 0)
         columns = {
-            "thread": batch.ints("eventThread", -1),
-            "other": batch.ints(how.other if how.other in batch.columns else "", -1),
+            "thread": batch.ids("thread", "eventThread"),
+            "other": batch.ids("thread", how.other),
             # The JDK writes Long.MIN_VALUE for "none", async-profiler 0.
             "is_timed": (batch.ints("timeout") > 0) | (batch.ints("until") > 0),
             "start_ns": np.clip(batch.ints("startTime", 0), -_LATEST, _LATEST),
             "dur_ns": np.clip(batch.ints("duration", 0), 0, _LATEST),
-            "stack_id": batch.ints("stackTrace", -1),
+            "stack_id": batch.ids("stack", "stackTrace"),
         }
         self.add_rows(how.kind, self._class_numbers(batch, how.object), np.where(address == NONE, 0, address), columns)
 
     def add_rows(self, kind: str, classes: NDArray[np.int64], address: NDArray[np.int64], columns: Columns) -> None:
         """Take waits of one kind: the objects' classes (`class_number`) and addresses, and the columns of COLUMNS."""
-        import numpy as np
-
         objects = self._objects.add(
             KINDS.index(kind),
             *(classes, address, columns["thread"], columns["stack_id"], columns["start_ns"], columns["dur_ns"]),
         )
-        small = {name: columns[name].astype(np.int32) for name in ("thread", "other", "stack_id")}
-        self._staged.add({"object": objects, **{name: small.get(name, columns[name]) for name in COLUMNS}})
+        self._staged.add({"object": objects, **{name: columns[name] for name in COLUMNS}})
 
     def class_number(self, name: str) -> int:
         """Return the number that stands for a class."""
@@ -125,11 +122,9 @@ class WaitTables:
         """Write both tables; `threads` has thread_id and name."""
         import numpy as np
 
-        classes = list(self._classes)
         objects = self._objects.objects()
-        names = np.array([*classes, ""])[objects["class_name"]]
-        kinds = np.array(KINDS)[objects["kind"]]
-        order = np.lexsort((objects["address"], names, kinds, objects["first_ns"]))
+        by_name = np.argsort(np.argsort(np.array(list(self._classes), dtype=object), kind="stable"), kind="stable")
+        order = np.lexsort((objects["address"], by_name[objects["class_name"]], objects["kind"], objects["first_ns"]))
         blocker_ids = np.empty(len(order), dtype=np.int32)
         blocker_ids[order] = np.arange(len(order), dtype=np.int32)
         with TableWriter(directory, TABLES["block"], indexed=True) as blocks:
@@ -138,10 +133,10 @@ class WaitTables:
                 blocks.write(_block(pid, rows, blocker_ids[number], objects["kind"][number], self._threads))
                 self._objects.levels(number, rows["start_ns"], rows["dur_ns"])
         self._objects.end_levels()
-        with TableWriter(directory, TABLES["blocker"]) as blockers:
+        with TableWriter(directory, TABLES["blocker"], indexed=True) as blockers:
             sums = {name: values[order] for name, values in self._objects.objects().items()}
             sums["first_thread"], _, _ = self._threads.numbers(sums["first_thread"])
-            blockers.write(_blocker(pid, sums, names[order], threads))
+            blockers.write(_blocker(pid, sums, list(self._classes), threads))
         return {"blocker": blockers.info, "block": blocks.info}
 
 
@@ -184,22 +179,24 @@ def _others(other: NDArray[np.int32], kind: NDArray[np.int32], threads: Numbers)
     return found
 
 
-def _blocker(pid: int, rows: Columns, names: NDArray[Any], threads: pa.Table) -> pa.Table:
+def _blocker(pid: int, rows: Columns, classes: Sequence[str], threads: pa.Table) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    count = len(names)
-    called = dict(zip(threads["thread_id"].to_pylist(), threads["name"].to_pylist(), strict=True))
-    none = np.zeros(count, dtype=np.int64)
     address = rows["address"]
+    count = len(address)
+    called = dict(zip(threads["thread_id"].to_pylist(), threads["name"].to_pylist(), strict=True))
+    names = {name: number for number, name in enumerate(dict.fromkeys(["", *called.values()]))}
+    name_of = np.array([names[called.get(n, "")] for n in range(-1, max(called, default=-1) + 1)])
+    none = np.zeros(count, dtype=np.int64)
     return pa.table(
         {
             "pid": np.full(count, pid, dtype=np.int32),
             "blocker_id": np.arange(count, dtype=np.int32),
-            "kind": np.array(KINDS)[rows["kind"]].tolist(),
-            "class_name": names.tolist(),
+            "kind": named(rows["kind"], KINDS),
+            "class_name": named(rows["class_name"], classes),
             "identity_hash": np.where(address == 0, 0, np.maximum((address >> 3) & 0x7FFFFFFF, 1)),
-            "first_thread": [called.get(each) or "" for each in rows["first_thread"].tolist()],
+            "first_thread": named(name_of[rows["first_thread"] + 1], list(names)),
             "first_stack_id": optional(rows["first_stack"]),
             **{name: rows[name] for name in ("first_ns", "last_ns", "thread_time_ns", "real_time_ns")},
             **dict.fromkeys(("times_parked", "times_measured"), rows["times"]),
