@@ -1,0 +1,73 @@
+"""Programs at their limits while locks are recorded: at the end of their stacks, and with descriptors that are not theirs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lock_faults import Locks, only_line, own_lines
+from lock_oracle import OPEN_LOCKS
+from recording_cli import headway, notice_ids
+from workloads import JAVAS, compile_java
+
+pytestmark = pytest.mark.root
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
+ROUNDS = 40
+BEFORE, AFTER = 1_000, 20_000
+
+
+@pytest.fixture(params=JAVAS)
+def java(request: pytest.FixtureRequest) -> Path:
+    return JAVAS[request.param]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("classes")
+    compile_java(out, PROGRAMS / "StackEnd.java", PROGRAMS / "LocksAndCloses.java")
+    return out
+
+
+def own(stderr: str) -> list[str]:
+    """Return what neither headway nor, with or without it, the JVM has to say at the end of a stack."""
+    return [
+        line for line in own_lines(stderr) if "Potentially dangerous stack overflow in ReservedStackAccess" not in line
+    ]
+
+
+@pytest.mark.parametrize("mode", ["alone", "queued"])
+def test_locks_are_taken_and_released_wholly_at_the_end_of_a_stack_as_they_are_without_headway(
+    java: Path, classes: Path, tmp_path: Path, mode: str
+) -> None:
+    words = [str(java), OPEN_LOCKS, "-cp", str(classes), "StackEnd", str(ROUNDS), mode]
+    expected = {"ends": ROUNDS, "broken": 0}
+    plain = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
+    assert (own(plain.stderr), only_line(plain.stdout)) == ([], expected)
+    done = headway("record", "--locks", "-o", tmp_path / "r.headway", "--", *words)
+    assert (done.returncode, own(done.stderr), only_line(done.stdout)) == (0, [], expected)
+    ((holds,),) = Locks(tmp_path / "r.headway").rows("SELECT count(*) FROM hold WHERE source <> 'waking'")
+    assert (holds > ROUNDS) == (mode == "queued")
+
+
+def test_a_program_that_closes_the_files_of_locks_keeps_its_own_whole_and_the_sums_go_on(
+    java: Path, classes: Path, tmp_path: Path
+) -> None:
+    own, recording = tmp_path / "own", tmp_path / "r.headway"
+    own.mkdir()
+    opens = ("--add-opens", "java.base/java.io=ALL-UNNAMED")
+    done = headway(
+        "record", "--locks", "-o", recording, "--", java, *opens, "-cp", classes, "LocksAndCloses", own, BEFORE, AFTER
+    )
+    assert (done.returncode, own_lines(done.stderr)) == (0, [])
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert (said["closed"], said["taken"], said["spoilt"]) == (2, 2, 0)
+    locks = Locks(recording)
+    row = locks.blocker(said["hash"])
+    assert (row["times_parked"], row["parked_now"]) == (BEFORE + AFTER, 0)
+    # The file can't grow any more: from some point on there are sums alone, and the recording says from when.
+    assert BEFORE <= locks.count(row["blocker_id"]) < BEFORE + AFTER
+    assert "HW206" in notice_ids(recording)
