@@ -23,15 +23,16 @@ class Identity {
 
   static uint64_t key(uint32_t hash, uint32_t kind) noexcept { return uint64_t{kind} << 32 | hash; }
 
-  // The slot of the object that `same(ref)` is true for; 0: it has none. `hint`: where it may well be.
+  // The slot of the object that `same(ref)` is true for; 0: it has none.
   template <typename Same>
-  uint32_t find(uint64_t key, uint32_t hint, const Same& same) const noexcept {
-    return is_hint(key, hint, same) ? hint : search(bucket(key).load(), key, same);
+  uint32_t find(uint64_t key, const Same& same) const noexcept {
+    return search(bucket(key).load(), key, same);
   }
+  // Whether it has this slot, which may be any number: one of an earlier table.
   template <typename Same>
-  bool is_hint(uint64_t key, uint32_t hint, const Same& same) const noexcept {
+  bool is_it(uint32_t slot, uint64_t key, const Same& same) const noexcept {
     // An unpublished one may yet turn out to be the second slot of its object.
-    return hint != 0 && hint < nodes_.usable() && nodes_[hint].published.load() && is(hint, key, same);
+    return slot != 0 && slot < nodes_.usable() && nodes_[slot].published.load() && is(slot, key, same);
   }
 
   // Room for what a slot needs here; before fill().

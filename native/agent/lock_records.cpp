@@ -77,10 +77,18 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
 // --- who an object is ------------------------------------------------------------------------------------------------
 
 uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept {
-  const auto same = [&](Identity::Ref ref) { return java.same(ref, object); };
-  const uint32_t slot = identity_.find(key, thread.last_slot, same);
-  if (slot != 0) thread.last_slot = slot;
+  if (is_last(java, thread, object, key)) return thread.last_slot;
+  const uint32_t slot = identity_.find(key, [&](Identity::Ref ref) { return java.same(ref, object); });
+  if (slot != 0) {
+    thread.last_slot = slot;
+    thread.last_key = key;
+  }
   return slot;
+}
+
+bool LockRecords::is_last(JavaSide& java, const LockThread& thread, Object object, uint64_t key) const noexcept {
+  return thread.last_key == key &&
+         identity_.is_it(thread.last_slot, key, [&](Identity::Ref ref) { return java.same(ref, object); });
 }
 
 uint32_t LockRecords::class_of(JavaSide& java, const Beginning& it, char (&text)[kClassBytes],
@@ -112,18 +120,14 @@ uint32_t LockRecords::class_of(JavaSide& java, const Beginning& it, char (&text)
 }
 
 // What has an owner is a lock, and always recorded by itself; so is what a thread waits for a third time, and all once
-// no single blocks are written, which alone tell the objects from each other. Looks first at the blocker that the
-// thread met last: its threads wait for it again and again. The class is told by its identity hash: to ask the JVM
-// takes three calls, a tenth of what the wait costs.
-LockRecords::Found LockRecords::together(JavaSide& java, LockThread& thread, const Beginning& it,
-                                         uint64_t key) noexcept {
+// no single blocks are written, which alone tell the objects from each other. The class is told by its identity hash:
+// to ask the JVM takes three calls, a tenth of what the wait costs.
+LockRecords::Found LockRecords::together(LockThread& thread, const Beginning& it, uint64_t key) noexcept {
   const uint32_t briefs = briefs_.load(std::memory_order_acquire);
   if (briefs == 0 || it.class_hash == 0 || it.kind != HW_BK_PARK || it.owner_java_id != 0 ||
       (it.flags & HW_BL_ATTACHED) != 0)
     return {};
   if (capped_.load(std::memory_order_relaxed)) return {};
-  if (identity_.is_hint(key, thread.last_slot, [&](Identity::Ref ref) { return java.same(ref, it.blocker); }))
-    return {};
   for (uint32_t i = 0; i < briefs; ++i) {
     const KnownClass& known = known_classes_[brief_[i].load(std::memory_order_relaxed)];
     if (known.hash.load(std::memory_order_relaxed) != it.class_hash) continue;
@@ -143,7 +147,10 @@ LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, c
     return {parks_alone_, 0, 0, false};
   }
   const uint64_t key = Identity::key(it.hash, it.kind);
-  if (const Found brief = together(java, thread, it, key); brief.slot != 0) return brief;
+  if (is_last(java, thread, it.blocker, key)) {  // threads wait for the same one again and again
+    return {thread.last_slot, identity_.blocker_id(thread.last_slot), 0, false};
+  }
+  if (const Found brief = together(thread, it, key); brief.slot != 0) return brief;
   if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0, false};
   if (options_.park_threshold > 0 && !early_.reached(key, options_.park_threshold)) {
     table_.count_below_threshold();
@@ -188,6 +195,7 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   const auto same = [&](Identity::Ref other) { return java.same(other, it.blocker); };
   const uint32_t given = identity_.add(slot, key, facts.blocker_id, ref, same);
   thread.last_slot = given;
+  thread.last_key = key;
   if (given != slot) {  // another thread was first
     java.let_go(ref);
     table_.give_back(slot);
@@ -277,7 +285,7 @@ void LockRecords::close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t
 
 void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept {
   const Alone alone(thread);
-  if (!alone) return;
+  if (!alone || !waits_.may_wait(target)) return;
   const Sections::Inside inside(sections_, tid_of(thread));
   Wait over;
   const Waits::Handle woken = waits_.wake(target, java_id, monotonic_ns(), over);

@@ -122,7 +122,7 @@ bool Waits::end(Handle handle, Wait& wait) noexcept {
 Waits::Handle Waits::wake(uint32_t target, uint32_t waker, int64_t now_ns, Wait& over) noexcept {
   over.kind = 0;
   Stripe& home = stripe(target);
-  if (target == 0 || home.waits.load(std::memory_order_relaxed) == 0) return 0;
+  if (!may_wait(target)) return 0;
   Handle result = 0;
   home.lock.lock();
   for (uint32_t* link = &bucket(target); *link != 0; link = &entries_[*link].next) {

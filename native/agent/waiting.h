@@ -43,6 +43,10 @@ class Waits {
   Handle begin(const Wait& wait, Wait& over) noexcept;
   // Takes it out. False: it is over already.
   bool end(Handle handle, Wait& wait) noexcept;
+  // False: no thread of its part of the table waits, so wake() would find nothing.
+  bool may_wait(uint32_t target) const noexcept {
+    return target != 0 && stripes_[target % kStripes].waits.load(std::memory_order_relaxed) != 0;
+  }
   // The newest park of `target` that nobody has woken yet is woken. 0: there is none. One that was seen at an attach
   // ends with this and is taken out into `over`.
   Handle wake(uint32_t target, uint32_t waker, int64_t now_ns, Wait& over) noexcept;

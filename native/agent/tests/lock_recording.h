@@ -45,6 +45,7 @@ struct Weak {
 class Things final : public JavaSide {
  public:
   bool same(Identity::Ref ref, Object object) noexcept override {
+    ++compared;
     const auto* weak = reinterpret_cast<const Weak*>(ref);
     return weak->thing == object && !weak->thing->collected;
   }
@@ -90,6 +91,7 @@ class Things final : public JavaSide {
   static inline std::atomic<int64_t> references{0};
   static inline std::atomic<int64_t> classes{0};
   static inline std::atomic<uint64_t> stacks{0};
+  static inline std::atomic<uint64_t> compared{0};
   static inline std::atomic<uint64_t> owners_asked_for{0};
 };
 

@@ -124,6 +124,26 @@ void each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all() {
   CHECK_EQUAL(slot->times_parked, 98u);  // its own from its third wait on
 }
 
+// Each comparison is a call of the JVM's.
+void what_a_thread_waits_for_again_is_compared_once_and_a_short_lived_object_with_nothing() {
+  Recording recording;
+  Thread thread;
+  const Made first = wait_for_new(recording, thread, 0, kEnough, 1);
+  recording.collect();
+  Thing lasting(3);  // of another class
+  const auto wait = [&] {
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lasting, 1)), 0);
+  };
+  wait();
+  const uint64_t before = Things::compared.load();
+  for (int i = 0; i < 10; ++i) wait();
+  CHECK_EQUAL(Things::compared.load() - before, 10u);
+  const Made more = wait_for_new(recording, thread, kEnough, 10, 1);
+  CHECK_EQUAL(Things::compared.load() - before, 10u);
+  wait();
+  CHECK_EQUAL(Things::compared.load() - before, 11u);
+}
+
 void each_object_has_its_own_sums_once_no_single_blocks_are_written() {
   Recording recording({}, 2ULL << 20);
   Thread thread;
@@ -182,6 +202,7 @@ int main() {
   a_class_that_comes_after_many_others_is_judged_as_well();
   objects_whose_class_is_not_told_stay_apart_until_it_is();
   each_block_names_its_object_and_the_sums_of_the_class_are_those_of_all();
+  what_a_thread_waits_for_again_is_compared_once_and_a_short_lived_object_with_nothing();
   each_object_has_its_own_sums_once_no_single_blocks_are_written();
   many_threads_wait_for_objects_of_two_such_classes_at_once();
   return 0;
