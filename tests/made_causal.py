@@ -102,8 +102,8 @@ def columns(made: Made) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
         "gcs": np.zeros(count, dtype=np.int64),
         "hits_ns": cpu.astype(np.int64),
         "all_hits_ns": cpu.astype(np.int64),
-        "hits": (cpu / 1e6).astype(np.int64),
-        "samples": (effective_ns / 1e6).astype(np.int64),
+        "hits": (cpu / made.period_ns).astype(np.int64),
+        "samples": (effective_ns / made.period_ns).astype(np.int64),
         "sampled_ns": effective_ns.astype(np.int64),
         "waited_ns": np.zeros(count, dtype=np.int64),
         "is_spin": np.zeros(count, dtype=bool),
@@ -151,7 +151,7 @@ def assembled(made: Made, table: dict[str, NDArray[Any]], visits: NDArray[np.flo
             "line_number": 10 + at,
             "cpu_ns": int(made.cpu_share * inside),
             "blocked_ns": 0,
-            "samples": int(made.cpu_share * inside / 1e6),
+            "samples": int(made.cpu_share * inside / made.period_ns),
         }
     measured = Measured("done", "throughput", visits, table["effective_ns"].astype(float))
     hits = int(visits.sum())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.causal import analyse
-from headway.analyses.causal_data import read
+from headway.analyses.causal_data import read, sampling_period_ns
 from headway.store import open_recording
 from made_causal import (
     EFFECTS,
@@ -60,6 +60,21 @@ def test_few_visits_are_said() -> None:
 def test_visits_of_less_than_ten_sampling_periods_are_said(period_ns: int, is_said: bool) -> None:
     made = Made(EFFECTS, visit_ns=1e6, period_ns=period_ns)
     assert ("HW642" in notice_ids(analyse(data_of(made), "a.headway"))) is is_said
+
+
+def line_of(cpu_ns: int, samples: int, blocked_ns: int = 0, kind: str = "line") -> dict[str, object]:
+    return {"kind": kind, "cpu_ns": cpu_ns, "samples": samples, "blocked_ns": blocked_ns}
+
+
+def test_samples_that_come_at_the_ticks_of_the_kernel_have_its_period_and_not_the_one_that_was_asked_for() -> None:
+    ticks = {2: line_of(4_000_000 * 150, 150), 3: line_of(4_000_000 * 50, 50)}
+    assert sampling_period_ns(1_000_000, ticks) == 4_000_000
+    asleep = {4: line_of(0, 1000, 10**12), 5: line_of(8 * 10**9, 200, kind="method")}
+    assert sampling_period_ns(1_000_000, {**ticks, **asleep}) == 4_000_000
+    assert sampling_period_ns(1_000_000, {2: line_of(990_000 * 150, 150)}) == 1_000_000, (
+        "some are cut short by payments"
+    )
+    assert sampling_period_ns(1_000_000, {2: line_of(4_000_000 * 9, 9)}) == 1_000_000, "too few to tell"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 NO_LINE = -1
 END_TO_END = "end-to-end"
 WHOLE_RUN = "whole run"
+_SAMPLES = 100
+"""From so many on their mean is known well enough."""
 # A run that failed did not do the work whose time is compared end to end.
 _EXPERIMENTS = """
     SELECT * REPLACE (coalesce(line, -1) AS line, coalesce(all_hits_ns, hits_ns) AS all_hits_ns)
@@ -60,7 +62,7 @@ class Data:
     recorded_ns: int
     cores: int
     period_ns: int
-    """CPU time of a thread between two samples; the longest of all runs."""
+    """CPU time of a thread between two samples, as it really was (`sampling_period_ns`)."""
     columns: Mapping[str, Any]
     lines: Mapping[int, Mapping[str, Any]]
     points: tuple[ProgressPoint, ...]
@@ -85,19 +87,34 @@ def read(recording: Recording) -> Data:
     mode = str(runs[0][2]) if runs else "experiments"
     recorded_ns = sum(int(row[1]) for row in runs)
     points, measures = _measures(recording, mode, columns, recorded_ns)
+    lines = _lines(recording)
     health = recording.query("SELECT key, sum(value)::BIGINT FROM causal_health GROUP BY key ORDER BY key").fetchall()
     return Data(
         mode=mode,
         runs=np.array([row[0] for row in runs], dtype=np.int64),
         recorded_ns=recorded_ns,
         cores=max((int(row[3]) for row in runs), default=1),
-        period_ns=max((int(row[4]) for row in runs), default=0),
+        period_ns=sampling_period_ns(max((int(row[4]) for row in runs), default=0), lines),
         columns=columns,
-        lines=_lines(recording),
+        lines=lines,
         points=points,
         measures=measures,
         health={str(key): int(value) for key, value in health},
     )
+
+
+def sampling_period_ns(asked_ns: int, lines: Mapping[int, Mapping[str, Any]]) -> int:
+    """Return the CPU time between two samples: what was asked for (the longest of all runs), or what they stood for on average.
+
+    Without perf events the kernel looks at timers of CPU time only when its clock ticks, every 4 ms at CONFIG_HZ=250
+    (posix-cpu-timers.c); and of deep stacks the agent takes fewer samples. Sleeps are samples of any length: lines that slept are
+    left out.
+    """
+    ran = [facts for facts in lines.values() if facts["kind"] == "line" and facts["blocked_ns"] == 0]
+    samples = sum(int(facts["samples"]) for facts in ran)
+    if samples < _SAMPLES:
+        return asked_ns
+    return max(asked_ns, sum(int(facts["cpu_ns"]) for facts in ran) // samples)
 
 
 def _lines(recording: Recording) -> dict[int, dict[str, Any]]:
