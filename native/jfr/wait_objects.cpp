@@ -20,19 +20,29 @@ size_t WaitObjects::Hash::operator()(const Key& key) const {
   return static_cast<size_t>((h ^ (h >> 29) ^ static_cast<uint64_t>(key.kind)) * 0xc4ceb9fe1a85ec53ULL >> 7);
 }
 
+// The number of an object, which is made where it is new.
+int32_t WaitObjects::number(Key key) {
+  if (numbers_.size() >= most_objects_ && key.address != 0 && !numbers_.contains(key)) {
+    key.address = 0;
+    ++not_told_apart_;
+  }
+  const auto [found, is_new] = numbers_.try_emplace(key, static_cast<int32_t>(objects_.size()));
+  if (is_new) {
+    WaitObject& object = objects_.emplace_back();
+    object.kind = key.kind;
+    object.class_name = key.class_name;
+    object.address = key.address;
+  }
+  return found->second;
+}
+
 std::vector<int32_t> WaitObjects::add(int32_t kind, const WaitColumns& waits) {
   std::vector<int32_t> numbers(waits.address.size());
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const Key key{kind, waits.class_name[i], waits.address[i]};
+    numbers[i] = number({kind, waits.class_name[i], waits.address[i]});
     const int64_t start_ns = waits.start_ns[i], end_ns = sum(start_ns, waits.dur_ns[i]);
-    const auto [found, is_new] = numbers_.try_emplace(key, static_cast<int32_t>(objects_.size()));
-    if (is_new) {
-      WaitObject& object = objects_.emplace_back();
-      object.kind = kind;
-      object.class_name = key.class_name;
-      object.address = key.address;
-    }
-    WaitObject& object = objects_[static_cast<size_t>(found->second)];
+    WaitObject& object = objects_[static_cast<size_t>(numbers[i])];
+    const bool is_new = object.times == 0;
     if (is_new || start_ns < object.first_ns) {
       object.first_ns = start_ns;
       object.first_thread = waits.thread[i];
@@ -41,7 +51,6 @@ std::vector<int32_t> WaitObjects::add(int32_t kind, const WaitColumns& waits) {
     object.last_ns = is_new ? end_ns : std::max(object.last_ns, end_ns);
     object.times += 1;
     object.thread_time_ns = sum(object.thread_time_ns, waits.dur_ns[i]);
-    numbers[i] = found->second;
   }
   return numbers;
 }

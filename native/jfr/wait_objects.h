@@ -31,9 +31,13 @@ struct WaitColumns {
 
 class WaitObjects {
  public:
-  static constexpr size_t kMostOpen = 8 << 20;  // 128 MiB
-  // `most_open`: so many waits at a time are followed by `levels`.
-  explicit WaitObjects(size_t most_open = kMostOpen) : most_open_(std::max<size_t>(most_open, 1)) {}
+  static constexpr size_t kMostOpen = 8 << 20;     // 128 MiB
+  static constexpr size_t kMostObjects = 1 << 20;  // about 160 MiB
+  // `most_open`: so many waits at a time are followed by `levels`. `most_objects`: so many are told apart; a server
+  // that makes one for each request has more, and what it waits for after that is one object of each class, without
+  // address.
+  explicit WaitObjects(size_t most_open = kMostOpen, size_t most_objects = kMostObjects)
+      : most_open_(std::max<size_t>(most_open, 1)), most_objects_(most_objects) {}
 
   // Takes waits of one kind, in any order; returns the number of each one's object, dense from 0.
   std::vector<int32_t> add(int32_t kind, const WaitColumns& waits);
@@ -43,6 +47,8 @@ class WaitObjects {
   // Waits of which not all was followed, because more than `most_open` were open: peaks and real times are then too
   // low. A thread waits for one thing at a time, so that takes as many threads, or a damaged file.
   uint64_t not_followed() const { return not_followed_; }
+  // Waits for an object that was not told apart from others of its class.
+  uint64_t not_told_apart() const { return not_told_apart_; }
   const std::vector<WaitObject>& objects() const { return objects_; }
 
  private:
@@ -54,14 +60,15 @@ class WaitObjects {
   struct Hash {
     size_t operator()(const Key& key) const;
   };
+  int32_t number(Key key);
   void change(int32_t object, int64_t ns, int64_t by);
   void leave(int64_t ns);
 
   std::vector<WaitObject> objects_;
   std::unordered_map<Key, int32_t, Hash> numbers_;
   std::vector<std::pair<int64_t, int32_t>> open_;  // a heap of (end, object): the next to end is the first
-  size_t most_open_;
-  uint64_t not_followed_ = 0;
+  size_t most_open_, most_objects_;
+  uint64_t not_followed_ = 0, not_told_apart_ = 0;
 };
 
 }  // namespace headway::jfr

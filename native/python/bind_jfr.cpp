@@ -188,11 +188,13 @@ void bind_jfr(nb::module_& m) {
       .def_prop_ro("position", &Reader::position)
       .def_prop_ro("size", &Reader::size);
   nb::class_<jfr::WaitObjects>(m, "WaitObjects", "What threads of a file waited for; see native/jfr/wait_objects.h.")
-      .def(nb::init<size_t>(), nb::arg("most_open") = jfr::WaitObjects::kMostOpen)
+      .def(nb::init<size_t, size_t>(), nb::arg("most_open") = jfr::WaitObjects::kMostOpen,
+           nb::arg("most_objects") = jfr::WaitObjects::kMostObjects)
       .def("add", &add_waits, "Takes waits of one kind; returns the numbers of their objects.")
       .def("levels", &levels, "Waits (object, start_ns, dur_ns) in order of start, in batches.")
       .def("end_levels", &jfr::WaitObjects::end_levels, "All were given to levels.")
       .def_prop_ro("not_followed", &jfr::WaitObjects::not_followed)
+      .def_prop_ro("not_told_apart", &jfr::WaitObjects::not_told_apart)
       .def("objects", &wait_objects, "Every object so far, as columns.");
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,31 @@ def most_at_a_time(waits: list[Wait]) -> int:
     return max(sum(start <= ns < start + length for *_, start, length, _ in waits) for ns in range(50))
 
 
+def told_apart(waits: list[Wait], most_objects: int) -> tuple[Counter[tuple[str, str, int]], int]:
+    """Return the waits of each object that is kept, and how many name one that is not: these count for their class."""
+    kept: Counter[tuple[str, str, int]] = Counter()
+    lost = 0
+    for kind, name, address, *_ in waits:
+        is_kept = not address or (kind, name, address) in kept or len(kept) < most_objects
+        kept[kind, name, address if is_kept else 0] += 1
+        lost += not is_kept
+    return kept, lost
+
+
 def stored(
-    directory: Path, waits: list[Wait], in_memory: int, most_open: int = 100
+    directory: Path, waits: list[Wait], in_memory: int, most_open: int = 100, most_objects: int = 100
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows of `blocker` and `block`; with more bytes of them than `in_memory`, they were sorted on disk."""
     threads = pa.table({"thread_id": pa.array([0, 1, 2], pa.int32()), "name": ["a", "b", "c"]})
     with tempfile.TemporaryDirectory() as folder:
-        tables = WaitTables(Path(folder), Three(), in_memory, most_open)
+        tables = WaitTables(Path(folder), Three(), in_memory, most_open=most_open, most_objects=most_objects)
         for kind, name, address, start, length, thread in waits:
             columns = dict.fromkeys(COLUMNS, np.array([-1], np.int32)) | {"is_timed": np.zeros(1, dtype=bool)}
             columns |= {"start_ns": np.array([start]), "dur_ns": np.array([length])}
             columns |= {"thread": np.array([thread], np.int32), "other": np.array([(thread + 1) % 3], np.int32)}
             tables.add_rows(kind, np.array([tables.class_number(name)]), np.array([address]), columns)
         assert tables.rows == len(waits)
+        assert tables.not_told_apart == told_apart(waits, most_objects)[1]
         tables.write(directory, 7, threads)
         assert (tables.not_followed > 0) == (most_at_a_time(waits) > most_open)
     assert [each.name for each in sorted(directory.iterdir())] == ["block.parquet", "blocker.parquet"]
@@ -91,6 +104,17 @@ def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait], i
     order = [(row["first_ns"], row["kind"], row["class_name"], row["identity_hash"]) for row in blockers]
     assert order == sorted(order)
     assert [row["blocker_id"] for row in blockers] == list(range(len(blockers)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(WAITS, st.sampled_from([1, 2, 3]))
+def test_with_more_objects_than_are_kept_the_others_count_for_their_class(waits: list[Wait], most_objects: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        blockers, blocks = stored(Path(directory), waits, 100_000, most_objects=most_objects)
+    kept, _ = told_apart(waits, most_objects)
+    found = {(row["kind"], row["class_name"], row["identity_hash"]): row["times_parked"] for row in blockers}
+    assert found == {(kind, name, max(at >> 3, 1) if at else 0): times for (kind, name, at), times in kept.items()}
+    assert len(blocks) == len(waits)
 
 
 @settings(max_examples=60, deadline=None)

@@ -133,6 +133,10 @@ class JfrImport:
                 f"more threads wait at a time than are counted: for {waits.not_followed} waits, how many waited at "
                 "most, and for how long anyone did, is too low"
             )
+        if waits.not_told_apart:
+            self._problems.append(
+                f"more objects were waited for than are kept: {waits.not_told_apart} waits are known by their class alone"
+            )
 
     def _settings(self) -> dict[tuple[str, str], str]:
         return self._jvm.named_settings(self._file.type_names())

@@ -58,13 +58,14 @@ class Numbers(Protocol):
 class WaitTables:
     """Takes the batches of `WAITS`, then writes both tables."""
 
-    def __init__(
-        self, folder: Path, threads: Numbers, in_memory: int = IN_MEMORY, most_open: int | None = None
-    ) -> None:
-        """Begin with no waits; `folder` is for rows that memory does not hold, `most_open` waits at a time are followed."""
+    def __init__(self, folder: Path, threads: Numbers, in_memory: int = IN_MEMORY, **most: int) -> None:
+        """Begin with no waits; `folder` is for rows that memory does not hold.
+
+        `most_open` waits at a time are followed, `most_objects` are told apart (wait_objects.h).
+        """
         from headway import _native  # type: ignore[attr-defined]
 
-        self._objects = _native.WaitObjects() if most_open is None else _native.WaitObjects(most_open)
+        self._objects = _native.WaitObjects(**most)
         self._staged = SortedRuns("start_ns", folder, in_memory)
         self._threads = threads
         self._classes: dict[str, int] = {}
@@ -78,6 +79,11 @@ class WaitTables:
     def not_followed(self) -> int:
         """Return for how many waits an object's peak and real time, once written, are too low (wait_objects.h)."""
         return int(self._objects.not_followed)
+
+    @property
+    def not_told_apart(self) -> int:
+        """Return for how many waits only the class of the object is known: there were too many objects to keep them all."""
+        return int(self._objects.not_told_apart)
 
     def add(self, batch: EventBatch) -> None:
         """Take the rows of a batch of one of `WAITS`."""
