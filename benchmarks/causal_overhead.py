@@ -1,93 +1,227 @@
 """What causal profiling costs besides its delays: sampling, stacks, bookkeeping at locks, and counting visits.
 
-Whole launches in turn, plain and as one experiment at 0 %: all is done as always, and nobody is ever delayed. The agent is
-given to the JVM directly, as `headway causal --end-to-end` gives it; the recorder, which reads a line a second, is left out.
-Compared is the CPU time of the whole process, and its wall time without stolen time. Two launches of a JVM differ by what its
-compilers do, so there are many pairs, and every comparison comes with that of plain launches among themselves (A/A). Target:
-CPU time at most 5 % more in the mean over the programs.
+One experiment at 0 %: all is done as always, and nobody is ever delayed. Each piece of work is a visit of a progress point
+(in pmd and sunflow there are none). The agent is given to the JVM directly; the recorder, which reads a line a second, is
+left out. Two launches of a JVM differ by a quarter by what its compilers do, more than by what is measured here. So it is
+taken in two parts:
+
+- what it costs as long as it lasts, on which the verdict is: one warm JVM does the same work again and again, the agent
+  attached or not in turn. Each time the JVM throws code out, and runs are left out until their CPU times have settled; where
+  a time limit ends that the table says so. What the compilers make of classes anew differs from attach to attach;
+- what attaching takes, once: its CPU time and that of those runs, compilers included, beyond that of as many settled ones.
+
+With --launches instead whole launches in turn, with the agent from the start and without: start-up and compilers included.
+
+Compared is the CPU time of the whole JVM (but for its compilers in the first part, which have then nothing to do), and its wall
+time without stolen time. Every comparison comes with that of blocks without the agent among themselves (A/A), and with the
+blocks without against the one before the agent was ever there: what it leaves behind is in neither.
+Target: CPU time at most 5 % more in the mean over the programs.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import driven
 import harness
+import in_pairs
 import programs
 import results
-from headway.record.causal_spec import CausalOptions
+from headway.record.attach import attach
+from headway.record.causal_spec import CausalOptions, Point
 from headway.record.jvm_options import agent_library, agent_options
 
 TARGET = 1.05
-PERCENT = 60
-FIGURES = ("cpu", "wall")
+PERCENT = 20  # of the work that takes some seconds: a run is half a second
+LAUNCH_PERCENT = 60
+WORKERS = harness.ROOT / "java" / "benchmarks" / "src" / "main" / "java" / "headway" / "bench" / "Workers.java"
+PIECE = "piece.run(worker, item);"
+Figure = Callable[[dict[str, int]], float]
+FIGURES: dict[str, Figure] = {
+    "cpu": lambda run: run["cpu_ns"] - run["jit_ns"],
+    "wall": lambda run: run["corrected_wall_ns"],
+}
 
 
-def measure(name: str, options: Any) -> results.Session:
-    """Run one program in turn with and without."""
-    words = programs.command(name, percent=options.percent)
+def spec() -> str:
+    """Return what is asked of the agent. Raises StopIteration if the programs' pieces of work are done elsewhere."""
+    line = next(number for number, text in enumerate(WORKERS.read_text().splitlines(), 1) if text.strip() == PIECE)
+    point = Point("piece", f"headway.bench.Workers:{line}")
+    return CausalOptions(mode="end-to-end", speedup_pct=0, progress=(point,)).spec
+
+
+# ---- warm -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def profiled(program: driven.Driven, spool: Path) -> Iterator[int]:
+    """Have the agent in the program while the body runs; gives the JVM's CPU ns for that. Raises HeadwayError if it fails."""
+    spool.mkdir()
+    before_ns = driven.process_cpu_ns(program.pid)
+    agent = attach(program.pid, agent_library(), spool, causal=spec())
+    try:
+        yield driven.process_cpu_ns(program.pid) - before_ns
+    finally:
+        agent.detach()
+        agent.close()
+
+
+def samples_of(spool: Path) -> tuple[int, int]:
+    """Return (samples, CPU ns that they stand for) of a recording that is one experiment. Raises ValueError without one."""
+    notes = [json.loads(line) for path in spool.glob("causal-*.jsonl") for line in path.read_text().splitlines()]
+    (experiment,) = [note for note in notes if note["t"] == "experiment"]
+    return int(experiment["samples"]), int(experiment["sampled_ns"])
+
+
+def settled(program: driven.Driven, limit_s: float) -> driven.Block:
+    """Return the runs until their CPU times have settled, and whether they have within `limit_s` seconds."""
+    runs = program.settle(limit_s)
+    is_settled = driven.is_settled([run.cpu_ns - run.jit_ns for run in runs])
+    return {"is_settled": is_settled, **driven.block(runs, recorded=True)}
+
+
+def warm(name: str, options: Any) -> results.Session:
+    """Warm one program up; return its blocks without the agent and with it in turn, and the runs left out after each attach."""
+    with harness.recording_folder() as folder, driven.Driven(programs.driven(name, PERCENT)) as program:
+        runs = program.warm_up(options.warm_up)
+
+        def block(recorded: bool) -> driven.Block:
+            return driven.block([program.run() for _ in range(options.runs)], recorded)
+
+        off, on, attaching, samples = [block(False)], [], [], []
+        for number in range(options.pairs):
+            spool = folder / str(number)
+            with profiled(program, spool) as attach_cpu_ns:
+                attaching.append({"cpu_ns": attach_cpu_ns, **settled(program, options.settle)})
+                on.append(block(True))
+            samples.append(samples_of(spool))
+            settled(program, options.settle)
+            off.append(block(False))
+    return {"warm_up_runs": runs, "off": off, "on": on, "attaching": attaching, "samples": samples}
+
+
+# ---- from the launch on ---------------------------------------------------------------------------------------------
+
+
+def launches(name: str, options: Any) -> results.Session:
+    """Run one program in turn with and without the agent, from the launch to the end."""
+    words = programs.command(name, percent=LAUNCH_PERCENT)
 
     def plain() -> harness.Run:
         return harness.run(words)
 
     def recorded() -> harness.Run:
         with tempfile.TemporaryDirectory(prefix="headway-bench-") as spool:
-            agent = agent_options(Path(spool), causal=CausalOptions(mode="end-to-end", speedup_pct=0).spec)
+            agent = agent_options(Path(spool), causal=spec())
             return harness.run([words[0], f"-agentpath:{agent_library()}={agent}", *words[1:]])
 
     before, after = harness.interleave(plain, recorded, options.pairs)
-    return {"plain": [kept(run) for run in before], "causal": [kept(run) for run in after]}
+    return {"launches": True, "off": [driven.block([run], False) for run in before],
+            "on": [driven.block([run], True) for run in after]}  # fmt: skip
 
 
-def kept(run: harness.Run) -> dict[str, int]:
-    """Return what the result file keeps of a run."""
-    return {"cpu": run.cpu_ns, "wall": run.corrected_wall_ns}
+# ---- what comes out -------------------------------------------------------------------------------------------------
+
+
+def values(blocks: list[driven.Block], figure: str) -> list[float]:
+    """Return a figure of each block: the median over its runs."""
+    return [float(np.median([FIGURES[figure](run) for run in block["runs"]])) for block in blocks]
 
 
 def pairs_of(sessions: list[results.Session], figure: str) -> tuple[list[float], list[float]]:
-    """Return the ratios with to without, and those of two runs without, over all sessions of a program."""
-    both = [
-        harness.pair_ratios([run[figure] for run in each["plain"]], [run[figure] for run in each["causal"]])
-        for each in sessions
-    ]
+    """Return the ratios with to without, and those of two blocks without, over all sessions of a program."""
+    both = [harness.pair_ratios(values(each["off"], figure), values(each["on"], figure)) for each in sessions]
     return [ratio for ratios, _ in both for ratio in ratios], [ratio for _, same in both for ratio in same]
 
 
+def left_behind(sessions: list[results.Session]) -> float:
+    """Return the CPU time of blocks without the agent, as a multiple of that of the block before it was ever there (median)."""
+    every = [values(each["off"], "cpu") for each in sessions]
+    return float(np.median([later / first for first, *others in every for later in others]))
+
+
+def attach_ns(sessions: list[results.Session]) -> float:
+    """Return what attaching took once, CPU ns: itself, and of the runs after it what settled ones do not take (median)."""
+    found = []
+    for each in sessions:
+        for begin, then in zip(each["attaching"], each["on"], strict=True):
+            usual = float(np.median([run["cpu_ns"] - run["jit_ns"] for run in then["runs"]]))
+            found.append(begin["cpu_ns"] + sum(run["cpu_ns"] - usual for run in begin["runs"]))
+    return float(np.median(found))
+
+
+def unsettled(sessions: list[results.Session]) -> str:
+    """Return how many of the attaches had not settled when their time was over."""
+    ends = [begin["is_settled"] for each in sessions for begin in each["attaching"]]
+    return f"{ends.count(False)} of {len(ends)}"
+
+
+def period_ms(sessions: list[results.Session]) -> float:
+    """Return the CPU time between two samples."""
+    counts = [pair for each in sessions for pair in each["samples"]]
+    return float(sum(ns for _, ns in counts) / max(sum(count for count, _ in counts), 1) / 1e6)
+
+
 def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
-    """Print the table; return the figures and the verdict."""
-    figures = {
-        name: {figure: harness.ratio_of(*pairs_of(sessions[name], figure)) for figure in FIGURES}
-        for name in sorted(sessions)
+    """Print the table; return the figures and the verdict. Raises SystemExit where the file holds both parts."""
+    cold = [bool(each.get("launches")) for every in sessions.values() for each in every]
+    if any(cold) and not all(cold):
+        raise SystemExit("causal_overhead: launches and warm programs need a file each")
+    figures: dict[str, Any] = {
+        name: {figure: harness.ratio_of(*pairs_of(every, figure)) for figure in FIGURES}
+        for name, every in sorted(sessions.items())
     }
+    head = ["program", "CPU", "A/A noise", "wall, steal-corrected"]
     rows = [
-        [name, each["cpu"].percent(), each["cpu"].noise(), each["wall"].percent(), each["wall"].noise()]
-        for name, each in figures.items()
+        [name, each["cpu"].percent(), each["cpu"].noise(), each["wall"].percent()] for name, each in figures.items()
     ]
-    print(harness.table(["program", "CPU", "A/A noise", "wall, steal-corrected", "A/A noise"], rows))
-    ratios = {name: pairs_of(sessions[name], "cpu")[0] for name in figures}
-    mean, low, high = harness.mean_over_programs(ratios)
+    if not any(cold):
+        head += ["attach, once", "not settled", "left behind", "a sample each"]
+        for row in rows:
+            once, rest, period = (of(sessions[row[0]]) for of in (attach_ns, left_behind, period_ms))
+            figures[row[0]] |= {"attach_ns": once, "left_behind": rest, "period_ms": period}
+            row += [
+                f"{once / 1e9:.2f} s",
+                unsettled(sessions[row[0]]),
+                f"{100 * rest - 100:+.1f} %",
+                f"{period:.2f} ms",
+            ]
+    print(harness.table(head, rows))
+    mean, low, high = harness.mean_over_programs({name: pairs_of(sessions[name], "cpu")[0] for name in figures})
+    same, same_low, same_high = harness.mean_over_programs(
+        {name: pairs_of(sessions[name], "cpu")[1] for name in figures}
+    )
+    print(f"A/A: {100 * same - 100:+.1f} % [{100 * same_low - 100:+.1f}, {100 * same_high - 100:+.1f}] in the mean")
     interval = f"[{100 * low - 100:+.1f}, {100 * high - 100:+.1f}]"
-    text = f"mean {100 * mean - 100:+.1f} % {interval} more CPU time, {len(figures)} programs, target +5 %"
-    whole = {"mean": mean, "low": low, "high": high}
+    what = "launches" if any(cold) else "programs"
+    text = f"mean {100 * mean - 100:+.1f} % {interval} more CPU time, {len(figures)} {what}, target +5 %"
+    whole = {"mean": mean, "low": low, "high": high, "aa": same, "aa_low": same_low, "aa_high": same_high}
     return {"programs": figures, "mean": whole}, [harness.against(text, mean, high, TARGET)]
+
+
+def measure(name: str, options: Any) -> results.Session:
+    """Measure one program, in the part that was asked for."""
+    return launches(name, options) if options.launches else warm(name, options)
 
 
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
-    parser = harness.arguments(__doc__)
-    results.arguments(parser)
-    parser.add_argument("--pairs", type=int, help="of launches of each program (12; 3 with --quick)")
-    parser.add_argument("--percent", type=int, default=PERCENT, help=f"of the work that takes some seconds ({PERCENT})")
+    parser = in_pairs.arguments(__doc__, "profiled")
+    parser.add_argument(
+        "--settle", type=float, metavar="S", default=20.0, help="after an attach or its end, at most (20)"
+    )
+    parser.add_argument("--launches", action="store_true", help="whole launches, start-up and compilers included")
     options = parser.parse_args()
-    options.pairs = options.pairs or (3 if options.quick else 12)
-    measured = results.Results("causal_overhead", options)
-    for name in results.chosen(options, programs.available()):
-        harness.progress(f"causal_overhead: {name}, {options.pairs} pairs")
-        measured.add(name, measure(name, options))
-    figures, verdicts = summarise(measured.sessions)
-    return harness.finish(options, "causal_overhead", {**figures, "sessions": measured.sessions}, verdicts)
+    options.pairs = options.pairs or (4 if options.quick else 12)
+    return in_pairs.carry_out("causal_overhead", options, measure, summarise)
 
 
 if __name__ == "__main__":

@@ -176,14 +176,14 @@ class Driven:
 
     def warm_up(self, limit_s: float) -> int:
         """Run until the CPU time of a run settles, at most `limit_s` seconds; return how many runs that took."""
-        deadline, taken = time.monotonic() + limit_s, [self._work_ns()]
-        while not is_settled(taken) and time.monotonic() < deadline:
-            taken.append(self._work_ns())
-        return len(taken)
+        return len(self.settle(limit_s))
 
-    def _work_ns(self) -> int:
-        run = self.run()
-        return run.cpu_ns - run.jit_ns
+    def settle(self, limit_s: float) -> list[harness.Run]:
+        """Run until the CPU time of a run settles, at most `limit_s` seconds; return these runs."""
+        deadline, runs = time.monotonic() + limit_s, [self.run()]
+        while not is_settled([run.cpu_ns - run.jit_ns for run in runs]) and time.monotonic() < deadline:
+            runs.append(self.run())
+        return runs
 
     def place(self, cpus: Collection[int]) -> None:
         """Bind all its threads, and so those that they will start, to these CPUs."""

@@ -1,0 +1,61 @@
+"""What causal profiling costs, as the benchmark counts it: as long as it lasts, and once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+import causal_overhead
+import harness
+
+SECOND = 1_000_000_000
+
+
+def block(*cpu_s: float, jit_s: float = 0) -> dict[str, Any]:
+    """Return a block of runs that took this CPU time, `jit_s` of each in the compilers."""
+    runs = [{"cpu_ns": round(each * SECOND), "jit_ns": round(jit_s * SECOND), "corrected_wall_ns": 1} for each in cpu_s]
+    return {"runs": runs}
+
+
+def test_compilers_are_no_cost_of_what_lasts_and_blocks_are_compared_with_their_neighbours() -> None:
+    session = {"off": [block(2.5, jit_s=0.5), block(2)], "on": [block(3.1, jit_s=1)]}
+    ratios, same = causal_overhead.pairs_of([session, session], "cpu")
+    assert ratios == [pytest.approx(1.05)] * 2
+    assert same == []
+
+
+def test_attaching_takes_what_its_runs_take_beyond_settled_ones_compilers_included() -> None:
+    attach = {"cpu_ns": SECOND // 4, **block(5, 3, jit_s=1)}
+    assert causal_overhead.attach_ns([{"attaching": [attach], "on": [block(2.5, jit_s=0.5)]}]) == 4.25 * SECOND
+
+
+def test_what_the_agent_leaves_behind_is_told_against_the_time_before_it() -> None:
+    assert causal_overhead.left_behind([{"off": [block(2), block(2.1), block(2.2), block(2.1)]}]) == pytest.approx(1.05)
+
+
+def test_attaches_that_did_not_settle_are_counted() -> None:
+    assert causal_overhead.unsettled([{"attaching": [{"is_settled": True}, {"is_settled": False}]}]) == "1 of 2"
+
+
+def test_samples_are_read_from_the_notes_of_the_one_experiment(tmp_path: Path) -> None:
+    notes = [{"t": "begin"}, {"t": "experiment", "samples": 40, "sampled_ns": 80_000_000}]
+    (tmp_path / "causal-1.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    assert causal_overhead.samples_of(tmp_path) == (40, 80_000_000)
+    assert causal_overhead.period_ms([{"samples": [(40, 80_000_000), (0, 0)]}]) == 2
+
+
+def test_each_piece_of_work_is_a_visit() -> None:
+    where = unquote(causal_overhead.spec()).partition("piece=")[2].partition(";")[0]
+    name, _, line = where.partition(":")
+    source = harness.ROOT / "java" / "benchmarks" / "src" / "main" / "java" / f"{name.replace('.', '/')}.java"
+    assert "piece.run(" in source.read_text().splitlines()[int(line) - 1]
+
+
+def test_launches_and_warm_programs_are_not_mixed() -> None:
+    warm = {"off": [block(2), block(2)], "on": [block(2)], "attaching": [], "samples": []}
+    with pytest.raises(SystemExit, match="a file each"):
+        causal_overhead.summarise({"xalan": [warm, {"launches": True, "off": warm["off"], "on": warm["on"]}]})
