@@ -12,11 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "agent/agent.h"
 #include "agent/causal/causal.h"
 #include "agent/causal/ledger.h"
 #include "agent/causal/settle.h"
+#include "agent/causal/stop_word.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
 #include "agent/monitors.h"
@@ -36,6 +38,7 @@ struct Here {
 thread_local Here here;
 
 std::atomic<uint32_t> recording_number{0};
+StopWord stop_word;  // found before the first account is opened
 std::atomic<uint64_t> late{0};
 std::atomic<uint32_t> threads_seen{0};
 // Of threads that ended; those of living ones are in their accounts.
@@ -90,6 +93,9 @@ Account* open_account(JNIEnv* jni, jthread thread, uint32_t tid) {
   bool is_new = false;
   Account* const account = ledger().find_or_open(java_id, tid, is_new);
   if (is_new) threads_seen.fetch_add(1, std::memory_order_relaxed);
+  if (account != nullptr && agent().thread_eetop != nullptr) {
+    account->stop_word = stop_word.of(jni->GetLongField(thread, agent().thread_eetop));
+  }
   return account;
 }
 
@@ -130,6 +136,9 @@ void open_living(JNIEnv* jni) {
   jthread* threads = nullptr;
   if (agent().thread_eetop == nullptr) return;
   if (agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
+  std::vector<int64_t> found;
+  for (jint i = 0; i < count; ++i) found.push_back(jni->GetLongField(threads[i], agent().thread_eetop));
+  stop_word.find(found);
   for (jint i = 0; i < count; ++i) {
     const jlong eetop = jni->GetLongField(threads[i], agent().thread_eetop);
     const pid_t tid = agent().hotspot.os_thread_id(eetop);
@@ -341,7 +350,7 @@ uint32_t program_threads(uint32_t* tids, uint32_t room) noexcept {
 
 void settle_sample(Account& account, bool may_pay) noexcept {
   if (may_pay) {
-    settle(account, kSliceNs);
+    settle(account, Where::kJava);
   } else if (ledger().is_in_debt(account)) {
     late.fetch_add(1, std::memory_order_relaxed);
   }

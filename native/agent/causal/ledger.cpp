@@ -57,6 +57,7 @@ Account* Ledger::open(uint64_t java_id, uint32_t tid) noexcept {
     account.tid.store(tid, std::memory_order_relaxed);
     account.is_settling.store(false, std::memory_order_relaxed);
     account.reads_own.store(false, std::memory_order_relaxed);
+    account.stop_word.store(nullptr, std::memory_order_relaxed);
     account.looked = {0, 0, -1};
     account.recent = {0, 0, 0};
     account.looked_owed = account.waited_ns = account.wait_from_ns = 0;

@@ -36,6 +36,7 @@ struct alignas(256) Account {
   std::atomic<uint32_t> tid;
   std::atomic<bool> reads_own;    // when it was last seen asleep, it was for data that this process sends (own_io.h)
   std::atomic<bool> is_settling;  // pays just now: a signal handler in the middle of that must not
+  std::atomic<const std::atomic<uintptr_t>*> stop_word;  // stop_word.h; null: unknown
 
   // --- the thread's own: since the last look at its clocks ---
   alignas(64) Clocks looked;

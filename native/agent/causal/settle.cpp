@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/causal/stop_word.h"
 #include "agent/clock.h"
 
 namespace headway::agent::causal {
@@ -23,7 +24,10 @@ constexpr int64_t kShortestSleepNs = 4'000'000;
 // While a thread pays, others' hits go on, and it pays those, too: where the line takes no time, the others stand
 // still. But the line may be one that spins until this very thread goes on.
 constexpr int64_t kMostBehindNs = 1'000'000'000;
+constexpr int64_t kSliceInJavaNs = 1'000'000;  // between looks at whether the JVM wants the thread to stop
 constexpr int64_t kLittleNs = 10'000;
+constexpr int64_t kStoppedLookNs = 200'000;
+constexpr int64_t kMostStoppedNs = 1'000'000'000;  // in a payment; a collection of that length is rare
 
 std::atomic<bool> is_spinning{false};
 std::atomic<uint64_t> asked{0};
@@ -58,28 +62,50 @@ int64_t sleep_for(int64_t ns) noexcept {
 
 void add(std::atomic<int64_t>& sum, int64_t ns) noexcept { sum.fetch_add(ns, std::memory_order_relaxed); }
 
+struct Payment {
+  Account& account;
+  uint32_t experiment;
+  Where where;
+  int64_t stopped_ns = 0;  // when the JVM wanted all to stop
+
+  bool is_called() const noexcept { return StopWord::is_marked(account.stop_word.load(std::memory_order_relaxed)); }
+  bool is_on() const noexcept { return ledger().experiment() == experiment; }
+
+  // False: to go on paying is for later, or for nobody. While the JVM stops its threads (a safepoint, a collection),
+  // who pays must not have a core that those need who have to come by there; and since nobody else gets on meanwhile,
+  // this is no payment.
+  bool goes_on() noexcept {
+    if (where == Where::kJava && is_called()) return false;
+    while (is_called() && is_on() && stopped_ns < kMostStoppedNs) stopped_ns += sleep_for(kStoppedLookNs);
+    return is_on();
+  }
+};
+
 // By CPU time: while the thread stands in a queue for a core, others have that core, and nothing is paid. What was
 // spent since `from_cpu_ns` (on reading clocks) counts.
-void spin(Account& account, int64_t owed_ns, int64_t from_cpu_ns, uint32_t experiment) noexcept {
+void spin(Payment& payment, int64_t owed_ns, int64_t from_cpu_ns) noexcept {
   int64_t spent_ns = thread_cpu_ns() - from_cpu_ns;
-  while (spent_ns < owed_ns && ledger().experiment() == experiment) spent_ns = thread_cpu_ns() - from_cpu_ns;
-  add(account.spun_ns, spent_ns);
-  ledger().pay(account, spent_ns, experiment);
+  while (spent_ns < owed_ns && payment.goes_on()) spent_ns = thread_cpu_ns() - from_cpu_ns;
+  add(payment.account.spun_ns, spent_ns);
+  ledger().pay(payment.account, spent_ns, payment.experiment);
 }
 
 // By the wall's clock: what it overslept is to its credit. A core that it holds meanwhile it gives to whoever wants it:
 // the thread in the faster line may be the one that waits for it.
-void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experiment) noexcept {
+void wait(Payment& payment, int64_t owed_ns, const Clocks& from) noexcept {
+  Account& account = payment.account;
   int64_t took_ns = 0;
   for (;;) {
-    took_ns = monotonic_ns() - from.wall_ns;
+    const bool goes_on = payment.goes_on();
+    took_ns = monotonic_ns() - from.wall_ns - payment.stopped_ns;
     const int64_t left_ns = owed_ns - took_ns;
-    if (left_ns <= 0 || ledger().experiment() != experiment) break;
+    if (left_ns <= 0 || !goes_on) break;
     if (left_ns < kShortestSleepNs) {
       sched_yield();
       continue;
     }
-    const int64_t asked_ns = std::min(left_ns - kSlackNs, kSliceNs);
+    const int64_t most_ns = payment.where == Where::kJava ? kSliceInJavaNs : kSliceNs;
+    const int64_t asked_ns = std::min(left_ns - kSlackNs, most_ns);
     const int64_t slept_ns = sleep_for(asked_ns);
     add(account.slept_ns, std::min(asked_ns, slept_ns));
     add(account.overslept_ns, std::max<int64_t>(slept_ns - asked_ns, 0));
@@ -87,7 +113,7 @@ void wait(Account& account, int64_t owed_ns, const Clocks& from, uint32_t experi
   // Having waited for a core was part of the payment: no excuse for anything later. Reading that takes a while, too.
   const Clocks now = read_clocks();
   add(account.spun_ns, now.cpu_ns - from.cpu_ns);
-  ledger().pay(account, std::max(now.wall_ns - from.wall_ns, took_ns), experiment);
+  ledger().pay(account, std::max(now.wall_ns - from.wall_ns - payment.stopped_ns, took_ns), payment.experiment);
   ledger().look(account, now);
 }
 
@@ -109,29 +135,36 @@ Clocks read_clocks() noexcept {
 namespace {
 
 // Returns what it tried to pay.
-int64_t settle_once(Account& account, int64_t most_ns) noexcept {
-  const uint32_t experiment = ledger().experiment();
+int64_t settle_once(Payment& payment, int64_t most_ns) noexcept {
+  Account& account = payment.account;
+  payment.experiment = ledger().experiment();
+  payment.stopped_ns = 0;
   const Clocks from = read_clocks();
   const bool burns = is_spinning.load(std::memory_order_relaxed);
   ledger().excuse(account, from, burns);
   const int64_t owed_ns = std::min(ledger().owed_ns(account), most_ns);
   // Reading clocks has cost more than many debts: waiting for less than nothing accounts for that.
   if (burns) {
-    spin(account, owed_ns, from.cpu_ns, experiment);
+    spin(payment, owed_ns, from.cpu_ns);
   } else {
-    wait(account, owed_ns, from, experiment);
+    wait(payment, owed_ns, from);
   }
   return std::max<int64_t>(owed_ns, 0);
 }
 
 }  // namespace
 
-void settle(Account& account, int64_t most_ns) noexcept {
-  if (!ledger().is_in_debt(account) || account.is_settling.exchange(true, std::memory_order_acquire)) return;
+void settle(Account& account, Where where) noexcept {
+  Payment payment{account, 0, where};
+  if (!ledger().is_in_debt(account) || (where == Where::kJava && payment.is_called())) return;
+  if (account.is_settling.exchange(true, std::memory_order_acquire)) return;
   const int saved_errno = errno;
-  most_ns -= settle_once(account, most_ns);
+  int64_t most_ns = where == Where::kJava ? kSliceNs : INT64_MAX;
+  most_ns -= settle_once(payment, most_ns);
   most_ns = std::min(most_ns, kMostBehindNs);
-  while (most_ns > 0 && ledger().owed_ns(account) >= kLittleNs) most_ns -= settle_once(account, most_ns);
+  while (most_ns > 0 && ledger().owed_ns(account) >= kLittleNs && (where == Where::kNative || !payment.is_called())) {
+    most_ns -= settle_once(payment, most_ns);
+  }
   account.is_settling.store(false, std::memory_order_release);
   errno = saved_errno;
 }

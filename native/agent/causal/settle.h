@@ -8,16 +8,18 @@
 
 namespace headway::agent::causal {
 
-// How long it pays before it looks again whether its experiment is still on. Also the most that a sample's signal
-// handler pays: the thread is in Java then, and whoever wants a safepoint waits for it. The rest is paid at the next
-// one.
+// How long it sleeps before it looks again whether its experiment is still on. Also the most that is paid in Java code.
 constexpr int64_t kSliceNs = 5'000'000;
-constexpr int64_t kAllNs = INT64_MAX;
 
-// Pays what the calling thread, whose account it is, owes, also what is added meanwhile, but not more than `most_ns`.
-// Returns at once
-// if that is nothing, if it is paying already (a signal in the middle of it), or as soon as the experiment is over.
-void settle(Account& account, int64_t most_ns = kAllNs) noexcept;
+enum class Where {
+  kNative,  // safepoints don't wait for the thread: in hooks, which are native methods, and in the JVM's events
+  kJava,    // whoever wants a safepoint waits for it: in a sample's signal handler
+};
+
+// Pays what the calling thread, whose account it is, owes, also what is added meanwhile. Returns at once if that is
+// nothing, if it is paying already (a signal in the middle of it), or as soon as the experiment is over. In Java it
+// pays kSliceNs at most, and ends as soon as the JVM wants the thread to stop: the rest is paid at the next sample.
+void settle(Account& account, Where where = Where::kNative) noexcept;
 
 // How to pay. Spinning: the thread burns CPU time, so that its core goes to nobody else meanwhile. Else it sleeps.
 void set_spinning(bool spin) noexcept;

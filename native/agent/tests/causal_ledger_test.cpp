@@ -194,10 +194,44 @@ void sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit() {
 void a_sample_pays_one_slice_at_most() {
   set_spinning(true);
   Account& account = indebted(3'600'000 * kMs);
-  settle(account, kSliceNs);
+  settle(account, Where::kJava);
   const int64_t left_ns = ledger().owed_ns(account);
   CHECK(left_ns > 0);
   CHECK(left_ns <= 3'600'000 * kMs - kSliceNs);
+}
+
+void who_is_in_java_pays_nothing_from_when_the_jvm_wants_it_to_stop() {
+  for (const bool spin : {true, false}) {
+    set_spinning(spin);
+    Account& account = indebted(3'600'000 * kMs);
+    std::atomic<uintptr_t> word{1};
+    account.stop_word = &word;
+    settle(account, Where::kJava);
+    CHECK_EQUAL(ledger().owed_ns(account), 3'600'000 * kMs);
+    account.stop_word = nullptr;
+  }
+}
+
+void who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhile() {
+  constexpr int64_t kStoppedNs = 50 * kMs;
+  for (const bool spin : {true, false}) {
+    set_spinning(spin);
+    Account& account = indebted(20 * kMs);
+    std::atomic<uintptr_t> word{1};
+    account.stop_word = &word;
+    const int64_t from_ns = monotonic_ns();
+    std::thread going_on([&word] {
+      const timespec nap{0, kStoppedNs};
+      nanosleep(&nap, nullptr);
+      word = ~uintptr_t{1};
+    });
+    const int64_t burnt_ns = cpu_time_of([&] { settle(account); });
+    CHECK(monotonic_ns() - from_ns >= kStoppedNs + 20 * kMs);
+    CHECK(!spin || burnt_ns <= 20 * kMs + kStoppedNs / 2);
+    CHECK(ledger().owed_ns(account) <= 0);
+    going_on.join();
+    account.stop_word = nullptr;
+  }
 }
 
 void nobody_pays_for_an_experiment_that_is_over() {
@@ -265,6 +299,8 @@ int main() {
   spinning_burns_as_much_cpu_time_as_is_owed();
   sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit();
   a_sample_pays_one_slice_at_most();
+  who_is_in_java_pays_nothing_from_when_the_jvm_wants_it_to_stop();
+  who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhile();
   nobody_pays_for_an_experiment_that_is_over();
   a_signal_in_the_middle_of_paying_does_not_pay_again();
   the_kernel_counts_how_long_a_thread_waits_for_a_core();
