@@ -110,11 +110,11 @@ def test_a_wait_that_began_before_the_experiment_counts_from_its_begin(
     experiments_on("waits", java, classes, tmp_path / "s", 0, "wait 400")
 
 
-def naps(java: Path, classes: Path, spool: Path, *spec: str) -> Program:
+def naps(java: Path, classes: Path, spool: Path, *spec: str, mark: str = "naps", first: str = "nap 1") -> Program:
     """Return the program with the line in which one thread naps made free; in it, once, so that its class is known."""
-    asked = (f"target:{quote('line=Sleepers:' + str(line_of('naps')), safe='')}", "speedup:100", *spec)
+    asked = (f"target:{quote('line=Sleepers:' + str(line_of(mark)), safe='')}", "speedup:100", *spec)
     program = Program(java, classes, 0, f"-agentpath:{agent()}={options(spool, *asked)}")
-    program.ask("nap 1")
+    program.ask(first)
     time.sleep(0.3)  # it becomes the target
     return program
 
@@ -132,6 +132,19 @@ def test_others_owe_all_of_a_sleep_as_soon_as_it_begins_so_that_they_can_pay_whi
     (experiment,) = of(notes_of(tmp_path / "s"), "experiment")
     assert experiment["hits"] >= 3
     assert experiment["delay_ns"] == experiment["hits_ns"] >= 3e6 * NAP_MS
+
+
+def test_each_sleep_of_half_a_millisecond_is_told_of(java: Path, classes: Path, tmp_path: Path) -> None:
+    with naps(java, classes, tmp_path / "s", mark="dozes", first="doze 1") as program:
+        program.tell("doze 200")
+        program.end()
+    notes = notes_of(tmp_path / "s")
+    (experiment,) = of(notes, "experiment")
+    ids = [note["id"] for note in of(notes, "line") if note["line"] == line_of("dozes")]
+    ran_ns = sum(cpu_ns for line, cpu_ns, *_ in of(notes, "profile")[-1]["lines"] if line in ids)
+    asked_ns = 500_000 if java == JAVAS["jdk25"] else 1_000_000  # before JDK 21 the JVM sleeps whole milliseconds
+    assert experiment["hits"] >= 200
+    assert 200 * asked_ns <= experiment["delay_ns"] <= 201 * asked_ns + ran_ns
 
 
 def test_who_is_roused_early_owes_the_rest_of_what_its_sleep_made_others_owe(

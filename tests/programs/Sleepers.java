@@ -17,7 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
  * took, "keep MS" computes so long with the lock and says how much CPU time that took, "nap MS" starts a thread that sleeps so long
  * once and says, as soon as it sleeps, for how many nanoseconds a thread that wakes another one now is held up, "rouse MS" starts
- * one and interrupts it, and says after how many nanoseconds it goes on, "end".
+ * one and interrupts it, and says after how many nanoseconds it goes on, "doze N" sleeps N times half a millisecond, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
@@ -161,6 +161,12 @@ public final class Sleepers {
         return wentOnNs.get() - beginNs;
     }
 
+    static void doze(int times) throws InterruptedException {
+        for (int i = 0; i < times; i++) {
+            Thread.sleep(0, 500_000); // dozes
+        }
+    }
+
     static void stay(CountDownLatch there, CountDownLatch end) {
         there.countDown();
         try {
@@ -208,6 +214,7 @@ public final class Sleepers {
                 }
                 case "nap" -> word += " " + nap(in.nextLong());
                 case "rouse" -> word += " " + rouse(in.nextLong());
+                case "doze" -> doze(in.nextInt());
                 case "hold" -> word += " " + hold(in.nextInt());
                 case "lend" -> giveBack(in.nextInt());
                 case "brief" -> word += " " + brief(in.nextInt());

@@ -28,6 +28,7 @@ namespace {
 
 constexpr int kUnmountsOnMonitors = 24;      // JDK: a virtual thread leaves its carrier there too (JEP 491)
 constexpr int64_t kTimedWaitNs = 1'000'000;  // shorter ones are no blocked samples
+constexpr int64_t kToldSleepNs = 100'000;    // shorter ones take as long as telling of them, and waking up
 
 // Touched when the thread begins or first waits, so that a signal handler on it causes no allocation of it.
 struct Here {
@@ -257,7 +258,7 @@ void wait_ends(JNIEnv* jni, jthread thread, Ending ending) noexcept {
 // Its thread is in native code: it holds no lock of the JVM's, and safepoints don't wait for it while it pays.
 ToldSleep::ToldSleep(int64_t ns) noexcept {
   Account* const account = account_here();
-  if (account == nullptr || !is_on() || ns < kTimedWaitNs || !may_tell_sleep(ns)) return;
+  if (account == nullptr || !is_on() || ns < kToldSleepNs || !may_tell_sleep(ns)) return;
   settle(*account);
   account_ = account;
   sample_ = waiting_sample(ns);
