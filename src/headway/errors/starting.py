@@ -313,6 +313,14 @@ ROWS: tuple[Message, ...] = (
         "run headway where that process runs; pgrep -a java   (lists the JVMs)",
     ),
     Message(
+        "HW070",
+        "the program's CPUs changed meanwhile",
+        "the CPUs that the program may use changed while it was recorded: {cpus}; all {all} count as its cores",
+        "Its affinity or its cpuset changed. Where it had fewer of them, cores that it could not use count as lost: the account "
+        "of a part of the recording is right with the number of cores of that part.",
+        "headway why {path} --from {at_s:.1f}s --cores {cores}",
+    ),
+    Message(
         "HW080",
         "a sweep's command that can't be used",
         "{option} '{command}': {reason}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from headway.record.capabilities import MODES, Mode
 from headway.record.capture import Capture
 from headway.record.causal_live import CausalCapture
 from headway.record.causal_place import CausalPlace
+from headway.record.counters import PERIOD_NS
 from headway.record.draft import amend
+from headway.record.host import format_cpu_list
 from headway.record.launch import Ending
 from headway.record.listener import Listener
 from headway.record.place import Place
@@ -115,6 +118,7 @@ def close(
         facts.notices = [notice for notice in facts.notices if notice.id not in _ONLY_WITH_A_JVM]
         if plan.with_agent and plan.pid is None:
             facts.notices.append(Notice.of("HW053", command=_again(plan)))
+    cpus = _cpus_of(plan, directory, capture, facts)
     for notice in facts.notices:
         listener.say(notice)
     counters = capture.counters
@@ -128,9 +132,26 @@ def close(
         throttled_ns=counters.throttled_ns(),
         collector=stats,
         notices=facts.notices,
+        **cpus,
         **({"sampling": facts.sampling} if facts.sampling is not None else {}),
         **(ending_facts(ending) if ending else {}),
     )
+
+
+def _cpus_of(plan: Plan, directory: Path, capture: Capture, facts: Facts) -> dict[str, Any]:
+    """Return the manifest's keys about the CPUs that the program was allowed, where they were seen; changes are told."""
+    # A command may narrow them itself before the program proper begins.
+    begun_ns = facts.start_ns + (PERIOD_NS if plan.pid is None else 0)
+    seen = capture.counters.allowed.since(begun_ns)
+    every = sorted(frozenset[int]().union(*(cpus for _, cpus in seen)))
+    if len(seen) > 1:
+        since_s = [max(0, ns - facts.start_ns) / 1e9 for ns, _ in seen]
+        said = [
+            f"{format_cpu_list({*cpus})} from {at_s:.1f} s on" for at_s, (_, cpus) in zip(since_s, seen, strict=True)
+        ]
+        last = {"at_s": math.ceil(since_s[-1] * 10) / 10, "cores": len(seen[-1][1])}
+        facts.notices.append(Notice.of("HW070", path=directory, cpus=", ".join(said), all=len(every), **last))
+    return {"affinity": every, "recorded_cores": len(every)} if every else {}
 
 
 def _note_full_disk(directory: Path, facts: Facts, stats: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headway.record import host
+from headway.record.allowed_cpus import AllowedCpus
 from headway.record.host import CpuTimes
 
 PERIOD_NS = 500_000_000
@@ -24,7 +25,7 @@ QUOTA_PERIOD_NS = 10_000_000
 
 @dataclass(slots=True)
 class CounterLog:
-    """Samples cumulative counters into a spool. `pid` is the process whose cgroup quota is watched."""
+    """Samples cumulative counters into a spool. `pid` is the process whose cgroup quota and CPUs are watched."""
 
     spool: Path
     pid: int
@@ -32,10 +33,15 @@ class CounterLog:
     last: dict[int, CpuTimes] = field(default_factory=dict)
     throttled_first_ns: int | None = None
     throttled_last_ns: int | None = None
+    allowed: AllowedCpus = field(init=False)
     _groups: list[Path] = field(default_factory=list)
     _limited: list[int] = field(default_factory=list)
     _throttled_before: tuple[int, int] | None = None
     _fd: int = -1
+
+    def __post_init__(self) -> None:
+        """Look after the program's CPUs, too."""
+        self.allowed = AllowedCpus(self.pid)
 
     def open(self) -> None:
         """Create the file and take the first sample."""
@@ -72,6 +78,7 @@ class CounterLog:
             self._throttled_before = ns, throttled
         rows.append(("recorder_cpu", -1, time.process_time_ns()))
         self._write((ns, *row) for row in rows)
+        self.allowed.look()
 
     def sample_throttled(self) -> None:
         """Append how long the quota held the program off so far, when that has grown; OSError as `sample`.
