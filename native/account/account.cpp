@@ -18,10 +18,15 @@ int64_t ns_of(int64_t ticks, int64_t tick_ns) {
   return static_cast<int64_t>(std::clamp<__int128>(ns, -kFarFuture, kFarFuture));
 }
 
-// `part` of `whole` as a rate; 0 <= part <= whole.
+// `part` of `whole` as a rate; 0 <= part <= whole. By a division of doubles, quicker than one of integers: it may be
+// off by one, which its remainder tells.
 int64_t part_of(int64_t part, int64_t whole) {
-  if (part < int64_t{1} << 31) return (part << kRateBits) / whole;
-  return static_cast<int64_t>((static_cast<__int128>(part) << kRateBits) / whole);
+  if (part >= int64_t{1} << 31) return static_cast<int64_t>((static_cast<__int128>(part) << kRateBits) / whole);
+  const int64_t scaled = part << kRateBits;
+  const auto quotient = static_cast<int64_t>(static_cast<double>(scaled) / static_cast<double>(whole));
+  const auto remainder = static_cast<int64_t>(static_cast<uint64_t>(scaled) -
+                                              static_cast<uint64_t>(quotient) * static_cast<uint64_t>(whole));
+  return quotient - (remainder < 0 ? 1 : 0) + (remainder >= whole ? 1 : 0);
 }
 
 AccountOptions checked(AccountOptions options) {
@@ -49,11 +54,10 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
       next_probe_(probes.rows),
       ledger_(&rows_, options_.cores, options_.from_ns, options_.to_ns, options_.bin_ns),
       platform_(threads.kind.size()),
+      next_(std::max({platform_, pieces_.threads(), static_cast<size_t>(pieces_.highest_target() + int64_t{1})})),
       now_ns_(options_.to_ns) {
-  const size_t all =
-      std::max({platform_, pieces_.threads(), static_cast<size_t>(static_cast<int64_t>(pieces_.highest_target()) + 1)});
+  const size_t all = next_.threads();
   threads_.resize(all);
-  heap_.resize(all);
   directed_on_.resize(all);
   starved_on_.resize(all);
   serial_rows_.assign(all, UINT32_MAX);
@@ -109,7 +113,7 @@ bool Account::batch(const SliceColumns& slices) {
     // Most of what lies behind the window is of no interest: not even the last slice of its thread, going backwards.
     if (woken - blocked >= now_ns_ && t.level == Level::kNone) continue;
     const int64_t stolen = (flags & kStolenUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.stolen_ticks[i], 0));
-    leave(thread);
+    set_level(thread, Level::kNone);  // at the rates that it had
     t.start_ns = end - running;
     t.woken_ns = t.start_ns - runnable;
     t.begin_ns = t.woken_ns - blocked;
@@ -131,30 +135,21 @@ int32_t Account::ended_by(uint32_t thread, int32_t waker, int64_t ran_from_ns, i
   return is_signal && goes_on ? next.next_waker : waker;
 }
 
-// What the thread does just before now.
+// What the thread does just before now, and until when (backwards).
 void Account::settle(uint32_t thread) {
   Thread& t = threads_[thread];
-  int64_t next = INT64_MIN;
-  if (t.start_ns < now_ns_) {
-    enter(thread, Level::kRunning);
-    next = t.start_ns;
-  } else if (t.woken_ns < now_ns_) {
-    enter(thread, Level::kRunnable);
-    next = t.woken_ns;
-  } else if (t.begin_ns < now_ns_) {
-    next = enter_block(thread);
-  }
-  if (next > options_.from_ns) {
-    heap_.set(thread, next);
-  } else {
-    heap_.remove(thread);
-  }
+  // Each part of a slice begins no later than the next one: as many as begin before now tell which it is in.
+  const int parts = (t.start_ns < now_ns_ ? 1 : 0) + (t.woken_ns < now_ns_ ? 1 : 0) + (t.begin_ns < now_ns_ ? 1 : 0);
+  const auto level = static_cast<Level>(parts);
+  set_level(thread, level);
+  int64_t next = level == Level::kRunning ? t.start_ns : t.woken_ns;
+  if (level <= Level::kBlocked) next = level == Level::kBlocked ? enter_block(thread) : NextTimes::kNever;
+  next_.set(thread, next > options_.from_ns ? next : NextTimes::kNever);
 }
 
 // Returns until when (backwards) it waits for the same.
 int64_t Account::enter_block(uint32_t thread) {
   Thread& t = threads_[thread];
-  enter(thread, Level::kBlocked);
   if (t.kind != kAppKind) return t.begin_ns;
   const uint32_t first = pieces_.first(thread);
   while (t.piece > first && pieces_[t.piece - 1].start_ns >= now_ns_) --t.piece;
@@ -174,10 +169,9 @@ int64_t Account::enter_block(uint32_t thread) {
 void Account::step_to(int64_t ns) {
   ns = std::max(ns, options_.from_ns);
   while (now_ns_ > ns) {
-    const int64_t thread_ns = heap_.empty() ? INT64_MIN : heap_.top_ns();
     const int64_t change_ns = changes_.next_ns();
     const int64_t cut_ns = options_.cuts.empty() ? INT64_MIN : options_.cuts.back();
-    const int64_t next = std::max({thread_ns, change_ns, cut_ns, ns});
+    const int64_t next = std::max({next_.top_ns(), change_ns, cut_ns, ns});
     advance(next);
     if (cut_ns == next) cut();
     if (change_ns == next) {
@@ -186,11 +180,7 @@ void Account::step_to(int64_t ns) {
     }
     // What happens at `ns` itself comes after the slice that ends there: of the same thread, it takes its place.
     if (next == ns) break;
-    while (!heap_.empty() && heap_.top_ns() == next) {
-      const uint32_t thread = heap_.top();
-      leave(thread);
-      settle(thread);
-    }
+    while (next_.top_ns() == next) settle(next_.top());
   }
 }
 

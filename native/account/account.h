@@ -16,7 +16,7 @@
 #include "account/changes.h"
 #include "account/ledger.h"
 #include "account/loss_rows.h"
-#include "account/time_heap.h"
+#include "account/next_times.h"
 #include "account/wait_pieces.h"
 
 namespace headway {
@@ -115,24 +115,24 @@ class Account {
   };
   // How the idle cores of this moment are given away.
   struct Split {
-    double unknown = 0;
     double ready = 0;
-    double pause = 0, safepoint = 0, startup = 0, shutdown = 0;
     double rest = 0;
     uint32_t rest_row = 0;
+    Cause rest_cause = Cause::kUnknown;
+    bool is_in_spans = false;  // else there is none of the following
+    double unknown = 0;
+    double pause = 0, safepoint = 0, startup = 0, shutdown = 0;
   };
 
   // account.cpp: time and states
   void step_to(int64_t ns);
   void advance(int64_t ns);
-  void arrive(uint32_t thread);
   int32_t ended_by(uint32_t thread, int32_t waker, int64_t ran_from_ns, int64_t end_ns) const;
   void settle(uint32_t thread);
   int64_t enter_block(uint32_t thread);
   void cut();
   // waiting.cpp: who waits for what
-  void enter(uint32_t thread, Level level);
-  void leave(uint32_t thread);
+  void set_level(uint32_t thread, Level level);
   void set_active(uint32_t thread, bool is_active);
   void wait_in_piece(uint32_t thread, const WaitPiece& piece);
   void wait_in_kernel(uint32_t thread);
@@ -149,6 +149,7 @@ class Account {
   void count_used();
   void divide();
   double take_phases(double idle);
+  void pay_spans(double dur);
   void give_to_waiters(double idle);
   uint32_t rest_row();
   bool find_joined(bool with_background, uint32_t* row);
@@ -166,8 +167,8 @@ class Account {
   size_t next_probe_;  // those before it are still to come
   std::vector<Thread> threads_;
   Ledger ledger_;
-  TimeHeap heap_;
   size_t platform_;  // threads that slices tell of; those from here on are virtual
+  NextTimes next_;
   int64_t now_ns_;
   int64_t before_ns_ = INT64_MAX;  // the slices to come end here or earlier
   uint64_t out_of_order_ = 0;

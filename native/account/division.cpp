@@ -48,11 +48,13 @@ void Account::divide() {
   for (double& each : rates_.per_waiter) each = 0;
   double idle = idle_;
   if (!(idle > 0)) return;
-  split_.unknown = idle * changes_.weight(SpanCode::kLoss);
+  split_.is_in_spans = changes_.is_in_any();
+  if (split_.is_in_spans) split_.unknown = idle * changes_.weight(SpanCode::kLoss);
   idle -= split_.unknown;
   split_.ready = std::min(idle, static_cast<double>(runnable_));
   idle -= split_.ready;
-  give_to_waiters(changes_.is_in_any() ? take_phases(idle) : idle);
+  give_to_waiters(split_.is_in_spans ? take_phases(idle) : idle);
+  split_.rest_cause = rows_[split_.rest_row].cause;
 }
 
 double Account::take_phases(double idle) {
@@ -76,9 +78,10 @@ void Account::give_to_waiters(double idle) {
   const double directed = waiting(Waits::kDirected);
   if (directed > 0) {
     // Where nobody has anything to do, those who wait are the reason for all of it.
-    rate(Waits::kDirected) = active_ > 0 ? std::min(1.0, idle / directed) : idle / directed;
-    idle -= rate(Waits::kDirected) * directed;
-    if (active_ == 0 || !(idle > 0)) return;
+    const bool is_for_them = active_ == 0 || idle <= directed;
+    rate(Waits::kDirected) = is_for_them ? idle / directed : 1.0;
+    if (is_for_them) return;
+    idle -= directed;
   }
   if (active_ == 0 && !find_joined(false, &split_.rest_row) && !find_joined(true, &split_.rest_row)) {
     for (const Waits waits : {Waits::kBackground, Waits::kIdle}) {
@@ -143,19 +146,22 @@ bool Account::follow(uint32_t thread, bool with_background, uint32_t* row) {
 
 bool Account::joins(const Thread& t) const { return t.role == Role::kJoins && !(t.is_watcher && active_ > 0); }
 
+// To add nothing is quicker than to ask whether there is something.
 void Account::pay(double dur) {
   ledger_.pass(rates_, dur);
-  if (split_.unknown > 0) ledger_.charge_now(unknown_row_, Cause::kUnknown, split_.unknown * dur);
-  if (split_.ready > 0) {
-    const bool is_throttled = changes_.is_in(SpanCode::kThrottled);
-    ledger_.charge_now(is_throttled ? quota_row_ : ready_row_, is_throttled ? Cause::kQuota : Cause::kScheduler,
-                       split_.ready * dur);
-  }
-  if (split_.pause > 0) ledger_.charge_now(pause_row_, Cause::kGc, split_.pause * dur);
-  if (split_.safepoint > 0) ledger_.charge_now(safepoint_row_, Cause::kSafepoint, split_.safepoint * dur);
-  if (split_.startup > 0) ledger_.charge_now(startup_row_, Cause::kStart, split_.startup * dur);
-  if (split_.shutdown > 0) ledger_.charge_now(shutdown_row_, Cause::kEnd, split_.shutdown * dur);
-  if (split_.rest > 0) ledger_.charge_now(split_.rest_row, rows_[split_.rest_row].cause, split_.rest * dur);
+  const bool is_throttled = changes_.is_in(SpanCode::kThrottled);
+  ledger_.charge_now(is_throttled ? quota_row_ : ready_row_, is_throttled ? Cause::kQuota : Cause::kScheduler,
+                     split_.ready * dur);
+  if (split_.is_in_spans) pay_spans(dur);
+  ledger_.charge_now(split_.rest_row, split_.rest_cause, split_.rest * dur);
+}
+
+void Account::pay_spans(double dur) {
+  ledger_.charge_now(unknown_row_, Cause::kUnknown, split_.unknown * dur);
+  ledger_.charge_now(pause_row_, Cause::kGc, split_.pause * dur);
+  ledger_.charge_now(safepoint_row_, Cause::kSafepoint, split_.safepoint * dur);
+  ledger_.charge_now(startup_row_, Cause::kStart, split_.startup * dur);
+  ledger_.charge_now(shutdown_row_, Cause::kEnd, split_.shutdown * dur);
 }
 
 void Account::probe(size_t at) {

@@ -25,30 +25,18 @@ bool is_idleness(Cause cause) {
 
 }  // namespace
 
-void Account::enter(uint32_t thread, Level level) {
+// Ends its wait, too: what it waits for from here on is said afterwards.
+void Account::set_level(uint32_t thread, Level level) {
   Thread& t = threads_[thread];
-  t.level = level;
   is_dirty_ = true;
-  if (level == Level::kRunning) {
-    count_running(t, 1);
-  } else if (level == Level::kRunnable && t.kind < kHeadwayKind) {
-    ++runnable_;
-  }
-  if (level >= Level::kRunnable) set_active(thread, true);
-}
-
-void Account::leave(uint32_t thread) {
-  Thread& t = threads_[thread];
-  if (t.level == Level::kNone) return;
-  is_dirty_ = true;
-  if (t.level == Level::kRunning) {
-    count_running(t, -1);
-  } else if (t.level == Level::kRunnable && t.kind < kHeadwayKind) {
-    --runnable_;
-  }
-  if (t.level >= Level::kRunnable) set_active(thread, false);
   if (t.is_waiting) end_wait(thread);
-  t.level = Level::kNone;
+  const int running = (level == Level::kRunning ? 1 : 0) - (t.level == Level::kRunning ? 1 : 0);
+  const int runnable = (level == Level::kRunnable ? 1 : 0) - (t.level == Level::kRunnable ? 1 : 0);
+  const bool was_active = t.level >= Level::kRunnable, is_active = level >= Level::kRunnable;
+  t.level = level;
+  if (running != 0) count_running(t, running);
+  if (t.kind < kHeadwayKind) runnable_ += runnable;
+  if (was_active != is_active) set_active(thread, is_active);
 }
 
 void Account::set_active(uint32_t thread, bool is_active) {
