@@ -1,10 +1,11 @@
 """How many cores could the program use?
 
 Question   what is the account of lost cores an account of?
-Method     the CPUs of its affinity (a container's cpuset is one), as the recorder saw it twice a second. A CPU quota allows less on average, but within its
-           period threads may run on all of these CPUs, and are throttled for the rest of it. An account of the quota alone
-           would be used up whenever the program was throttled, and would never show it. So with a quota it is the quota,
-           rounded up, or what the program used at once, if that is more; throttled time is then lost to the quota.
+Method     the CPUs of its affinity (a container's cpuset is one), as the recorder saw it twice a second. A CPU quota allows
+           less on average, but within its period threads may run on all of these CPUs, and are throttled for the rest of it.
+           An account of the quota alone would be used up whenever the program was throttled, and would never show it. So with
+           a quota it is the quota, rounded up, or what the program used at once, if that is more; throttled time is then lost
+           to the quota.
 Assumes    the program's affinity stays the same once it runs (all CPUs that it had count, and a change is told: HW070), and
            its quota as it is when the recording begins.
 Wrong when threads set an affinity of their own that is narrower: that shows as lost to the scheduler. A command that narrows
