@@ -142,6 +142,16 @@ def test_locks_and_profiles_work_and_say_what_they_come_from(run: Run, imported:
     assert run("report", imported, "-o", imported.with_suffix(".html"))[0] == 0
 
 
+def test_a_file_with_a_threshold_of_zero_is_said_to_have_every_wait(run: Run, tmp_path: Path) -> None:
+    settings = [made_jfr.event(made_jfr.SETTING, 0, made_jfr.PARK, "threshold", "0 ms")]
+    parks = [each for each in made_jfr.usual(2) if each != made_jfr.usual(2)[3]]
+    source = tmp_path / "all.jfr"
+    source.write_bytes(made_jfr.chunk(settings + parks))
+    _, _, err = run("import", source, "-o", tmp_path / "all.headway")
+    assert "HW222" in err
+    assert "every wait is in" in err
+
+
 def test_parallelism_says_that_there_are_no_thread_states_and_what_the_load_tells(run: Run, imported: Path) -> None:
     code, _, err = run("parallelism", imported)
     assert (code, err.startswith("HW450")) == (1, True)

@@ -148,7 +148,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW222",
         "locks of an imported recording",
-        "locks are told apart by class and address, and waits below {threshold} are not in {path}",
+        "locks are told apart by class and address, and {which} in {path}",
         "A garbage collection moves objects, so one lock may appear as several, and two as one. The number behind a name is "
         "made of the address. The JDK leaves out short waits by its settings.",
         "headway run --locks -- CMD   (every wait, and objects by identity)",

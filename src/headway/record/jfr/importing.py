@@ -204,18 +204,20 @@ class JfrImport:
             first = (self._file.problems + self._problems)[0]
             found.append(Notice.of("HW220", path=self._shown, count=self._problem_count, first=first))
         if "blocker" in tables:
-            found.append(Notice.of("HW222", path=self._shown, threshold=_threshold(settings)))
+            found.append(Notice.of("HW222", path=self._shown, which=_which_waits(settings)))
         if "jdk.ExecutionSample" in self._sources and writer != "async-profiler":
             period = f"{self._intervals.execution / 1e6:g} ms"
             found.append(Notice.of("HW223", path=self._shown, period=period))
         return found
 
 
-def _threshold(settings: dict[tuple[str, str], str]) -> str:
-    """Return from which length on blocks are in the file, as text."""
+def _which_waits(settings: dict[tuple[str, str], str]) -> str:
+    """Return which waits the file has by its settings, as a part of HW222."""
     told = {value for (event, name), value in settings.items() if event in WAITS and name == "threshold"}
     lock = settings.get(("jdk.JavaMonitorEnter", "lock"))
     if lock is not None and parse_ns(lock):
         told.add(f"{parse_ns(lock) / 1e6:g} ms")
-    known = sorted(told, key=parse_ns)
-    return " or ".join(known) if known else "the file's threshold"
+    if told and not any(map(parse_ns, told)):
+        return "every wait is"
+    limits = sorted(filter(parse_ns, told), key=parse_ns)
+    return f"waits below {' or '.join(limits) or 'its threshold'} are not"
