@@ -138,6 +138,7 @@ void open_living(JNIEnv* jni) {
   if (agent().thread_eetop == nullptr) return;
   if (agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
   std::vector<int64_t> found;
+  found.reserve(static_cast<size_t>(count));
   for (jint i = 0; i < count; ++i) found.push_back(jni->GetLongField(threads[i], agent().thread_eetop));
   stop_word.find(found);
   for (jint i = 0; i < count; ++i) {

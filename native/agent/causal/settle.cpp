@@ -66,7 +66,9 @@ struct Payment {
   Account& account;
   uint32_t experiment;
   Where where;
-  int64_t stopped_ns = 0;  // when the JVM wanted all to stop
+  // While the JVM wanted all to stop; looking whether it still does takes CPU time, too.
+  int64_t stopped_ns = 0;
+  int64_t stopped_cpu_ns = 0;
 
   bool is_called() const noexcept { return StopWord::is_marked(account.stop_word.load(std::memory_order_relaxed)); }
   bool is_on() const noexcept { return ledger().experiment() == experiment; }
@@ -75,8 +77,14 @@ struct Payment {
   // who pays must not have a core that those need who have to come by there; and since nobody else gets on meanwhile,
   // this is no payment.
   bool goes_on() noexcept {
-    if (where == Where::kJava && is_called()) return false;
-    while (is_called() && is_on() && stopped_ns < kMostStoppedNs) stopped_ns += sleep_for(kStoppedLookNs);
+    if (!is_called()) return is_on();
+    if (where == Where::kJava) return false;
+    const int64_t from_ns = monotonic_ns();
+    const int64_t from_cpu_ns = thread_cpu_ns();
+    const int64_t until_ns = from_ns + kMostStoppedNs - stopped_ns;
+    while (is_called() && is_on() && monotonic_ns() < until_ns) sleep_for(kStoppedLookNs);
+    stopped_ns += monotonic_ns() - from_ns;
+    stopped_cpu_ns += thread_cpu_ns() - from_cpu_ns;
     return is_on();
   }
 };
@@ -85,7 +93,7 @@ struct Payment {
 // spent since `from_cpu_ns` (on reading clocks) counts.
 void spin(Payment& payment, int64_t owed_ns, int64_t from_cpu_ns) noexcept {
   int64_t spent_ns = thread_cpu_ns() - from_cpu_ns;
-  while (spent_ns < owed_ns && payment.goes_on()) spent_ns = thread_cpu_ns() - from_cpu_ns;
+  while (spent_ns < owed_ns && payment.goes_on()) spent_ns = thread_cpu_ns() - from_cpu_ns - payment.stopped_cpu_ns;
   add(payment.account.spun_ns, spent_ns);
   ledger().pay(payment.account, spent_ns, payment.experiment);
 }
@@ -112,7 +120,7 @@ void wait(Payment& payment, int64_t owed_ns, const Clocks& from) noexcept {
   }
   // Having waited for a core was part of the payment: no excuse for anything later. Reading that takes a while, too.
   const Clocks now = read_clocks();
-  add(account.spun_ns, now.cpu_ns - from.cpu_ns);
+  add(account.spun_ns, now.cpu_ns - from.cpu_ns - payment.stopped_cpu_ns);
   ledger().pay(account, std::max(now.wall_ns - from.wall_ns - payment.stopped_ns, took_ns), payment.experiment);
   ledger().look(account, now);
 }
@@ -138,7 +146,7 @@ namespace {
 int64_t settle_once(Payment& payment, int64_t most_ns) noexcept {
   Account& account = payment.account;
   payment.experiment = ledger().experiment();
-  payment.stopped_ns = 0;
+  payment.stopped_ns = payment.stopped_cpu_ns = 0;
   const Clocks from = read_clocks();
   const bool burns = is_spinning.load(std::memory_order_relaxed);
   ledger().excuse(account, from, burns);

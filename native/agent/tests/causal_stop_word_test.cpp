@@ -26,6 +26,7 @@ Thread thread_with(size_t at, uintptr_t word, uintptr_t page) {
 
 std::vector<int64_t> addresses(const std::vector<Thread>& threads) {
   std::vector<int64_t> all;
+  all.reserve(threads.size());
   for (const Thread& thread : threads) all.push_back(reinterpret_cast<int64_t>(thread.data()));
   return all;
 }
