@@ -75,7 +75,7 @@ def count_vitest(text: str) -> Counts:
 
 
 # All of it takes a quarter of an hour on two slow cores; a clean clone has no marks of what has passed already.
-TIDY_COMMITS = " --commits 20" if os.environ.get("CI") else ""
+TIDY_COMMITS = " --commits 12" if os.environ.get("CI") else ""
 NATIVE_SOURCES = "git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c'"
 SANITIZED = (
     "mkdir -p build && flock build/sanitized.lock sh -c '"
@@ -102,7 +102,9 @@ CHECKS = (
     Check("docs", "static", f"{BIN}/mkdocs build --strict -d build/site", 300),
     Check("native-build", "static", SANITIZED, 1200),
     Check("clang-tidy", "static", f"{BIN}/python scripts/clang_tidy.py --limit-s 900{TIDY_COMMITS}", 1000),
-    Check("ctest", "tests", f"{SANITIZED} && ctest --test-dir build/sanitized --output-on-failure", 900, count_ctest),
+    Check(
+        "ctest", "tests", f"{SANITIZED} && ctest --test-dir build/sanitized -j 2 --output-on-failure", 900, count_ctest
+    ),
     Check("vitest", "tests", "cd web && npm test --silent", 300, count_vitest),
     Check(
         "pytest",

@@ -20,8 +20,16 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 BESIDE_OTHERS = frozenset(
     f"test_{name}.py"
     for name in (
-        *("agent", "agent_attach", "agent_launch", "bad_input_record", "causal_agent", "causal_files"),
-        *("doctor", "finalised_recordings", "jfr_converter", "jfr_reader", "locks_faults"),
+        *("agent", "agent_attach", "agent_launch", "bad_input_record", "causal_agent", "causal_files", "causal_harm"),
+        *(
+            "causal_points",
+            "doctor",
+            "finalised_recordings",
+            "jfr_converter",
+            "jfr_reader",
+            "locks_faults",
+            "locks_harm",
+        ),
         *("locks_hooks", "never_harm", "record", "record_attach", "recorded_profiles", "run", "sweep_command"),
         *("unprivileged", "unprivileged_collector"),
     )

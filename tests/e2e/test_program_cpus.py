@@ -98,7 +98,8 @@ def test_a_program_in_a_container_s_cpuset_is_accounted_for_the_cpus_of_that(tmp
 
 def test_cpus_that_change_meanwhile_are_told_and_a_part_can_be_accounted_for_by_itself(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
-    with start_headway("record", "-o", output, "--", *program(3 * ROUNDS)) as recorder:
+    # It works for ten seconds by two CPUs: long after the samples that are waited for, two a second.
+    with start_headway("record", "-o", output, "--", *program(40 * ROUNDS)) as recorder:
         try:
             wait_for(lambda: recorder_sampled(output, 8))
             pid = manifest(output)["pid"]
