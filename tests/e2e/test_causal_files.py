@@ -22,7 +22,7 @@ PATIENCE_S = 150
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("classes")
-    compile_java(out, SOURCE)
+    compile_java(out, SOURCE, SOURCE.with_name("Descriptors.java"))
     return out
 
 

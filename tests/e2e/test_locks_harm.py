@@ -28,7 +28,7 @@ def java(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("classes")
-    compile_java(out, PROGRAMS / "StackEnd.java", PROGRAMS / "LocksAndCloses.java")
+    compile_java(out, *(PROGRAMS / f"{name}.java" for name in ("StackEnd", "LocksAndCloses", "Descriptors")))
     return out
 
 

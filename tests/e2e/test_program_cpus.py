@@ -15,7 +15,7 @@ import pytest
 import lost_programs
 from headway.store import open_recording
 from lost_programs import PRECISE
-from recording_cli import JAVA_17, headway, manifest, notice_ids, start_headway, wait_for
+from recording_cli import JAVA_17, account, headway, manifest, notice_ids, start_headway, wait_for
 from workloads import workloads_jar
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -39,15 +39,6 @@ def recorded(output: Path, wrapper: list[str]) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     begin, end = lost_programs.window(open_recording(output), lost_programs.played(done.stdout)["busy"])
     return account(output, "--from", f"{begin}ns", "--to", f"{end}ns")
-
-
-def account(recording: Path, *words: object) -> dict[str, Any]:
-    """Return what `headway why` says."""
-    done = headway("why", recording, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    assert said["invariant_error"] <= 0.001
-    return said
 
 
 def assert_one_core(recording: Path, of: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import lost_programs
 from headway.store import open_recording
 from lost_programs import PRECISE, TARGET, Comparison
-from recording_cli import JAVA_17, headway
+from recording_cli import JAVA_17, account, headway
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
@@ -29,15 +29,6 @@ def play(directory: Path, case: str, *options: str, size: float = 0.8, rounds: i
     done = headway(record, *options, *rest, **run)
     assert done.returncode == 0, done.stderr
     return output, done.stdout
-
-
-def account(recording: Path, *words: object) -> dict[str, Any]:
-    """Return what `headway why` says; the identity is checked on the way."""
-    done = headway("why", recording, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    assert said["invariant_error"] <= 0.001
-    return said
 
 
 def lost(of: dict[str, Any], *causes: str) -> int:

@@ -1,8 +1,4 @@
-import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.IOException;
-import java.lang.reflect.Field;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -35,35 +31,6 @@ final class Closes {
         return x;
     }
 
-    private static List<Integer> foreign(String folder) throws IOException {
-        List<Integer> found = new ArrayList<>();
-        try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
-            for (Path each : all) {
-                String target = target(each);
-                if (target.contains("perf_event") || target.startsWith(folder)) {
-                    found.add(Integer.parseInt(each.getFileName().toString()));
-                }
-            }
-        }
-        return found;
-    }
-
-    private static String target(Path descriptor) {
-        try {
-            return Files.readSymbolicLink(descriptor).toString();
-        } catch (IOException e) {
-            return "";
-        }
-    }
-
-    private static void close(int number) throws Exception {
-        FileDescriptor descriptor = new FileDescriptor();
-        Field field = FileDescriptor.class.getDeclaredField("fd");
-        field.setAccessible(true);
-        field.setInt(descriptor, number);
-        new FileOutputStream(descriptor).close();
-    }
-
     public static void main(String[] arguments) throws Exception {
         Path folder = Path.of(arguments[0]);
         List<Thread> threads = new ArrayList<>();
@@ -72,9 +39,9 @@ final class Closes {
             threads.get(i).start();
         }
         await(folder.resolve("close"));
-        List<Integer> closed = foreign(arguments[1]);
+        List<Integer> closed = Descriptors.to(target -> target.contains("perf_event") || target.startsWith(arguments[1]));
         for (int number : closed) {
-            close(number);
+            Descriptors.close(number);
         }
         List<FileOutputStream> files = new ArrayList<>();
         for (int i = 0; i < MANY; i++) {
@@ -83,7 +50,7 @@ final class Closes {
         }
         int taken = 0;
         for (int number : closed) {
-            taken += target(Path.of("/proc/self/fd/" + number)).startsWith(folder + "/mine-") ? 1 : 0;
+            taken += Descriptors.target(Path.of("/proc/self/fd/" + number)).startsWith(folder + "/mine-") ? 1 : 0;
         }
         System.out.println("{\"event\":\"closed\",\"count\":" + closed.size() + ",\"taken\":" + taken + "}");
         await(folder.resolve("stop"));

@@ -1,8 +1,4 @@
-import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.IOException;
-import java.lang.reflect.Field;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,32 +16,8 @@ final class LocksAndCloses {
 
     private static final class Place {}
 
-    private static List<Integer> foreign() throws IOException {
-        List<Integer> found = new ArrayList<>();
-        try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
-            for (Path each : all) {
-                if (target(each).matches(".*/(agent|locks)-[0-9.]+(spool|table)")) {
-                    found.add(Integer.parseInt(each.getFileName().toString()));
-                }
-            }
-        }
-        return found;
-    }
-
-    private static String target(Path descriptor) {
-        try {
-            return Files.readSymbolicLink(descriptor).toString();
-        } catch (IOException e) {
-            return "";
-        }
-    }
-
-    private static void close(int number) throws Exception {
-        FileDescriptor descriptor = new FileDescriptor();
-        Field field = FileDescriptor.class.getDeclaredField("fd");
-        field.setAccessible(true);
-        field.setInt(descriptor, number);
-        new FileOutputStream(descriptor).close();
+    private static boolean isOfLocks(String target) {
+        return target.matches(".*/(agent|locks)-[0-9.]+(spool|table)");
     }
 
     private static void park(Place place, int times) {
@@ -58,9 +30,9 @@ final class LocksAndCloses {
         Path folder = Path.of(arguments[0]);
         Place place = new Place();
         park(place, Integer.parseInt(arguments[1]));
-        List<Integer> closed = foreign();
+        List<Integer> closed = Descriptors.to(LocksAndCloses::isOfLocks);
         for (int number : closed) {
-            close(number);
+            Descriptors.close(number);
         }
         List<FileOutputStream> files = new ArrayList<>();
         for (int i = 0; i < MANY; i++) {
@@ -69,7 +41,7 @@ final class LocksAndCloses {
         }
         int taken = 0;
         for (int number : closed) {
-            taken += target(Path.of("/proc/self/fd/" + number)).startsWith(folder + "/mine-") ? 1 : 0;
+            taken += Descriptors.target(Path.of("/proc/self/fd/" + number)).startsWith(folder + "/mine-") ? 1 : 0;
         }
         park(place, Integer.parseInt(arguments[2]));
         int spoilt = 0;
