@@ -92,3 +92,23 @@ def test_a_worker_that_goes_on_with_the_next_task_at_once_has_ended_the_one_befo
         ("too_few_tasks", 310, 380),
         ("imbalance", 380, 900),
     ]
+
+
+@pytest.mark.parametrize("again", ["another", "after a pause", "at once"])
+def test_who_waits_for_the_same_worker_again_had_more_for_it_than_it_could_do(tmp_path: Path, again: str) -> None:
+    """Main has taken long to hand over (its classes were cold); then it waits for one task of the worker, and for the next."""
+    main = FakeThread("app", 0, [("R", 200), ("B", 200), ("R", 10), ("B", 490), ("R", 100)], "main")
+    runs = [("R", 310), ("B", 10), ("R", 490)] if again == "after a pause" else [("R", 810)]
+    worker = FakeThread("app", 90, runs, "worker")
+    waits = [
+        Wait(0, 0, 200, 400, waker=1, waking=390, stack=0),
+        Wait(0, 0, 410, 900, waker=2 if again == "another" else 1, waking=890, stack=0),
+        *([Wait(1, 1, 400, 410, stack=1)] if again == "after a pause" else []),
+    ]
+    others = [works("other", 380, 900)] if again == "another" else []
+    made = Made([main, worker, *others], waits, wall=WALL, classes=[SYNC, CONDITION], stacks=[LATCH, TAKE])
+    found = why_waits.load(open_recording(made.write(tmp_path / "r")))
+    first = (found.thread == 0) & (found.start < 400)
+    cause = "too_few_tasks" if again == "at once" else "imbalance"
+    rows = zip(found.cause[first], found.start[first], found.end[first], strict=True)
+    assert [(list(CAUSES)[code], int(start), int(end)) for code, start, end in rows] == [(cause, 200, 400)]

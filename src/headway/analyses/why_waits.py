@@ -27,7 +27,7 @@ from headway.analyses.profile_off_cpu import flattened
 from headway.analyses.why_types import CARRIERS, FEW, IMBALANCE, LOCK
 from headway.analyses.why_waits_carriers import without_carrier
 from headway.analyses.why_waits_causes import CODE, IDLE, causes_of, is_directed, targets_of
-from headway.analyses.why_waits_company import shared_from
+from headway.analyses.why_waits_company import Joins, shared_from
 from headway.analyses.why_waits_keys import keys_of
 from headway.analyses.why_waits_locks import lock_pieces
 
@@ -177,9 +177,8 @@ def _others(data: LockData, sites: Sites, cause: Ints, key: Ints, spans: tuple[I
     )
     joins = np.flatnonzero((pieces.cause == CODE[IMBALANCE]) & (pieces.directed == 0) & (pieces.target >= 0))
     all_spans = (data.blocks.thread[block], start, end)
-    shared = shared_from(
-        data, all_spans, (start[joins], end[joins], data.blocks.waking[block[joins]], pieces.target[joins])
-    )
+    thread, waking = data.blocks.thread[block[joins]], data.blocks.waking[block[joins]]
+    shared = shared_from(data, all_spans, Joins(thread, start[joins], end[joins], waking, pieces.target[joins]))
     few = _Pieces(*(getattr(pieces, name)[joins] for name in _Pieces.__dataclass_fields__))
     few = dataclasses.replace(few, end=shared, cause=np.full(len(joins), CODE[FEW], dtype=np.int64))
     later = start.copy()

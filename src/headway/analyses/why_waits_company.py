@@ -5,7 +5,9 @@ Method     uneven is what was shared: while the one that is waited for has worke
            ended, it let another join go on, or it was born), another thread must have worked, too, and stopped: waited or
            ended. Until the first such stop the idle cores are due to too few tasks (one thread in the pool, fewer tasks than
            cores), from then on to imbalance. A stop counts if it comes after 10 % of that work, behind a stretch of at least
-           as much: who hands over as the other one begins has shared nothing. Waits for locks are part of the work.
+           as much: who hands over as the other one begins has shared nothing. Waits for locks are part of the work. Nor has
+           the one that waits, by what it did before it began to, if it then waits for the same thread again, which has not
+           paused meanwhile: more work lay behind the first, and nobody took it.
 Assumes    a thread works while it has no wait and lives.
 Wrong when the others only sleep or read meanwhile, of which the JVM tells nothing: they seem to have worked. Where the work began
            before the window it is taken as shared.
@@ -58,13 +60,26 @@ class _Stops:
         return np.where(found, np.append(self.time, _NEVER)[np.where(found, at, len(self.time))], _NEVER)
 
 
-def shared_from(data: LockData, spans: tuple[Ints, Ints, Ints], joins: tuple[Ints, Ints, Ints, Ints]) -> Ints:
+@dataclass(frozen=True, eq=False)
+class Joins:
+    """Waits for a known thread: by whom, from when to when, when they were woken (-1: not known) and for whom.
+
+    A target was still at work when the waking came; at the end of the wait it may be no more.
+    """
+
+    thread: Ints
+    start: Ints
+    end: Ints
+    waking: Ints
+    target: Ints
+
+
+def shared_from(data: LockData, spans: tuple[Ints, Ints, Ints], joins: Joins) -> Ints:
     """Return from when on each join waits for a laggard; its end where it never does.
 
-    spans: (thread, start, end) of all waits, those of one thread not overlapping. joins: (start, end, waking, target) of some of
-    them; when its waking came (-1: not known) a target was still at work, at the end of the wait it may be no more.
+    spans: (thread, start, end) of all waits, those of one thread not overlapping; the joins are some of them.
     """
-    start, end, waking, target = joins
+    start, end, waking, target = joins.start, joins.end, joins.waking, joins.target
     if not len(start):
         return np.zeros(0, dtype=np.int64)
     until = np.where((waking > start) & (waking < end), waking, end)
@@ -73,7 +88,12 @@ def shared_from(data: LockData, spans: tuple[Ints, Ints, Ints], joins: tuple[Int
     began, is_known = _work_began(data, spans, births, until, target, handed_over)
     least = np.maximum(1, (SHARED * (until - began)).astype(np.int64))
     stops = _stops(data, spans, births, deaths, int(least.min()))
-    first = stops.first(began + least, until, least) if len(stops.time) else np.full(len(start), _NEVER)
+    if not len(stops.time):
+        first = np.full(len(start), _NEVER)
+    else:
+        first = stops.first(began + least, until, least)
+        own = np.flatnonzero((first == start) & _more_lay_behind(joins, began))
+        first[own] = stops.first(start[own] + 1, until[own], least[own])
     return np.where(is_known, np.clip(first, start, end), start)
 
 
@@ -91,12 +111,22 @@ def _lives(data: LockData) -> tuple[Ints, Ints]:
     return births, deaths
 
 
-def _handed_over(threads: int, joins: tuple[Ints, Ints, Ints, Ints]) -> Ints:
+def _more_lay_behind(joins: Joins, began: Ints) -> NDArray[np.bool_]:
+    """Return whose thread next waits for the same target, which then has worked since it let this one go on."""
+    order = np.lexsort((joins.start, joins.thread))
+    this, after = order[:-1], order[1:]
+    same = (joins.thread[this] == joins.thread[after]) & (joins.target[this] == joins.target[after])
+    behind = np.zeros(len(order), dtype=np.bool_)
+    behind[this] = same & (joins.waking[this] >= 0) & (began[after] == joins.waking[this])
+    return behind
+
+
+def _handed_over(threads: int, joins: Joins) -> Ints:
     """Return when the target of each join last let another one go on before it began, -1 for never.
 
     A pool's worker goes on with the next task without a wait, if one is there: this ends the work of the task before.
     """
-    start, _, waking, target = joins
+    start, waking, target = joins.start, joins.waking, joins.target
     scale = Scale.of(np.concatenate([start, waking]), threads + 1)
     seen = np.flatnonzero(waking >= 0)
     seen = seen[np.lexsort((waking[seen], target[seen]))]
