@@ -15,6 +15,8 @@ error is measured again (`recorded_speedup`): the same figure with a far narrowe
 
 Targets: computed against real speedup within 5 % at every number of threads; lock time within 3 %. A verdict needs the whole
 interval on one side of the target; else it is open, and more --repeat would decide.
+
+With --keep a measurement that was ended before its time goes on where it was when it is started again.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ import recorded_speedup
 from headway.analyses.speedup_model import make_model
 from headway.analyses.speedup_parts import pool
 from headway.analyses.speedup_runs import read_runs
-from headway.store.sweep import read_sweep
+from headway.store.sweep import is_sweep, read_sweep
 
 SPEEDUP_TARGET = 0.05
 FEWEST_BLOCKS = 6
@@ -116,13 +118,21 @@ def command(case: Case, words: str, size: str) -> list[str]:
 
 
 def sweep(case: Case, threads: str, repeat: int, output: Path) -> None:
-    """Run a sweep. Raises RuntimeError with its messages if a run fails."""
+    """Run a sweep, or what is missing of the one that is there.
+
+    Raises RuntimeError with its messages if a run fails, and where the one that is there was planned otherwise.
+    """
     alone, beside = (" ".join(command(case, each, case.size)) for each in (case.sequential, case.parallel))
     words = ["--sequential", alone, "--parallel", beside]
     words += ["--threads", threads, "--repeat", str(repeat), "--region", case.region, "--from-marker", "measuring"]
-    done = subprocess.run(
-        [str(harness.HEADWAY), "sweep", *words, "-o", str(output)], capture_output=True, text=True, check=False
-    )
+    words += ["-o", str(output)]
+    if is_sweep(output):
+        kept = read_sweep(output)
+        had = (kept.sequential, kept.parallel, ",".join(map(str, kept.threads)), kept.repeat, kept.from_marker)
+        if had != (alone, beside, threads, repeat, "measuring"):
+            raise RuntimeError(f"{output} is another sweep ({had}): name another --keep, or remove it")
+        words = ["--resume", str(output), "--region", case.region]
+    done = subprocess.run([str(harness.HEADWAY), "sweep", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"headway sweep {' '.join(words)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
 
@@ -253,7 +263,12 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", metavar="NAMES", help=f"only these cases, with commas: {', '.join(CASES)}"
     )
-    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep the sweeps there")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIRECTORY",
+        help="keep the sweeps there, and run what is missing of those that are there",
+    )
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     threads = ",".join(str(n) for n in (1, 2, 4, 8, 16, 32, 64, 128) if n <= cores)
