@@ -16,11 +16,12 @@ public final class Units {
     /** units MILLISECONDS|FILE [CODE] */
     public static void main(String[] args) {
         boolean counts = args[0].matches("\\d+");
-        long cpuNs = counts ? Long.parseLong(args[0]) * 1_000_000L : 0;
         File stop = new File(args[0]);
         var clock = ManagementFactory.getThreadMXBean();
+        // The JVM's start and an agent's are on this thread, too, and may take longer than a short program itself.
+        long endNs = counts ? clock.getCurrentThreadCpuTime() + Long.parseLong(args[0]) * 1_000_000L : 0;
         long units = 0;
-        while (counts ? clock.getCurrentThreadCpuTime() < cpuNs : !stop.exists()) {
+        while (counts ? clock.getCurrentThreadCpuTime() < endNs : !stop.exists()) {
             for (int i = 0; i < 10; i++) {
                 unit(20_000);
                 units++;
