@@ -80,5 +80,7 @@ struct ClassFacts {
 };
 // Views into `class_file`.
 ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept;
+// Whether some method `locks`: all that is to be known of most classes, in a small part of the time.
+bool releases_locks(std::span<const uint8_t> class_file) noexcept;
 
 }  // namespace headway::agent::causal

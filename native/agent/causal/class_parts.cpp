@@ -41,6 +41,8 @@ bool jumps_back(const CodeParts& code) {
 }
 
 bool exits_monitor(const CodeParts& code) {
+  if (std::ranges::find(code.code, uint8_t{kMonitorExit}) == code.code.end())
+    return false;  // not even as part of another one
   for (size_t at = 0; at < code.code.size();) {
     const size_t length = instruction_length(code.code, at);
     if (length == 0) return false;
@@ -50,6 +52,8 @@ bool exits_monitor(const CodeParts& code) {
   return false;
 }
 
+bool locks(const MethodAt& method) { return (method.access & kSynchronized) != 0 || exits_monitor(method.code); }
+
 MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
   MethodFacts facts{.name = method.name, .descriptor = method.descriptor, .access = method.access};
   facts.code_bytes = static_cast<uint32_t>(method.code.code.size());
@@ -58,7 +62,7 @@ MethodFacts method_facts(const ClassParts& parts, const MethodAt& method) {
   std::ranges::sort(facts.lines);
   facts.lines.erase(std::unique(facts.lines.begin(), facts.lines.end()), facts.lines.end());
   facts.has_loop = jumps_back(method.code);
-  facts.locks = (method.access & kSynchronized) != 0 || exits_monitor(method.code);
+  facts.locks = locks(method);
   facts.forwards = forwards_to(parts, method);
   return facts;
 }
@@ -126,6 +130,12 @@ std::string_view forwards_to(const ClassParts& parts, const MethodAt& method) {
   return type.size() > parts.name.size() && type.starts_with(parts.name) && type[parts.name.size()] == '$'
              ? type
              : std::string_view();
+}
+
+bool releases_locks(std::span<const uint8_t> class_file) noexcept {
+  const std::optional<ClassParts> parts = read_class(class_file);
+  const auto has_code = [](const MethodAt& method) { return !method.code.code.empty(); };
+  return parts && std::ranges::any_of(parts->methods, [&](const auto& each) { return has_code(each) && locks(each); });
 }
 
 ClassFacts class_facts(std::span<const uint8_t> class_file) noexcept {

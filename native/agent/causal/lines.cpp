@@ -36,12 +36,18 @@ struct KnownLine {
   std::atomic<uint32_t> id{0};  // given when it is first sampled or asked for
 };
 
+struct NumberedLine {
+  int32_t number;
+  KnownLine* line;
+};
+
+// Thousands of classes are noted while a program starts, with tens of lines each: no tree of them.
 struct KnownClass {
   std::string name;
   std::string file;
-  bool is_loaded = false;  // not only named by others' source maps
-  std::map<int32_t, KnownLine*> lines;
-  std::map<std::string, KnownName*, std::less<>> methods;
+  bool is_loaded = false;           // not only named by others' source maps
+  std::vector<NumberedLine> lines;  // sorted; methods mostly come in the order of their lines
+  std::map<std::string_view, KnownName*> methods;
 };
 
 // A stretch of bytecode that belongs to a line.
@@ -123,26 +129,28 @@ MethodLines facts_of(jvmtiEnv* jvmti, jmethodID method) {
     facts.lines.assign(entries, entries + count);
     free_jvmti(jvmti, entries);
   }
-  std::stable_sort(facts.lines.begin(), facts.lines.end(),
-                   [](const auto& a, const auto& b) { return a.start_location < b.start_location; });
+  const auto by_address = [](const auto& a, const auto& b) { return a.start_location < b.start_location; };
+  if (!std::ranges::is_sorted(facts.lines, by_address)) std::ranges::stable_sort(facts.lines, by_address);
   return facts;
 }
 
 KnownName* name_of(Lines& all, KnownClass& owner, const std::string& name) {
-  KnownName*& known = owner.methods[name];
-  if (known == nullptr) {
-    if (all.last_method < kMostMethods) ++all.last_method;
-    known = new KnownName{&owner, name, all.last_method};
-  }
-  return known;
+  if (const auto known = owner.methods.find(name); known != owner.methods.end()) return known->second;
+  if (all.last_method < kMostMethods) ++all.last_method;
+  auto* const fresh = new KnownName{&owner, name, all.last_method};
+  owner.methods.emplace(fresh->name, fresh);
+  return fresh;
 }
 
 KnownLine* line_of(KnownClass& owner, const KnownName* method, int32_t number) {
   // Without numbers each method is a line of its own; their keys are below all numbers.
   const int32_t key = number > 0 ? number : -static_cast<int32_t>(method->id);
-  KnownLine*& known = owner.lines[key];
-  if (known == nullptr) known = new KnownLine{&owner, method, std::max(number, 0)};
-  return known;
+  const bool is_last = owner.lines.empty() || owner.lines.back().number < key;
+  auto at = is_last ? owner.lines.end() : std::ranges::lower_bound(owner.lines, key, {}, &NumberedLine::number);
+  if (at == owner.lines.end() || at->number != key) {
+    at = owner.lines.insert(at, {key, new KnownLine{&owner, method, std::max(number, 0)}});
+  }
+  return at->line;
 }
 
 // Whether a '$' parts a nested class from the one around it, or is part of a name, only that name's class knows.
@@ -305,8 +313,9 @@ std::vector<uint32_t> find_lines(const Place& place) noexcept {
   const std::lock_guard<std::mutex> guard(all.mutex);
   std::vector<uint32_t> found;
   for (const KnownClass* owner : classes_meant(all, place)) {
-    const auto line = owner->lines.find(place.line);
-    if (place.line > 0 && line != owner->lines.end()) found.push_back(id_of(all, *line->second));
+    const auto line = std::ranges::lower_bound(owner->lines, place.line, {}, &NumberedLine::number);
+    const bool is_there = line != owner->lines.end() && line->number == place.line;
+    if (place.line > 0 && is_there) found.push_back(id_of(all, *line->line));
   }
   std::erase(found, kNoLine);
   return found;

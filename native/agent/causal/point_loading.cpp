@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "agent/agent.h"
+#include "agent/causal/loaded_classes.h"
 #include "agent/causal/lock_target.h"
 #include "agent/causal/point_match.h"
 #include "agent/causal/points.h"
@@ -178,6 +179,13 @@ bool has_source_map(std::span<const uint8_t> bytes) {
          std::string_view::npos;
 }
 
+// Nothing goes into most classes, and a program loads thousands.
+bool is_left_alone(std::string_view internal_name, std::span<const uint8_t> file, bool may_have_lines) {
+  const bool is_asked_for = may_have_lines || causal_spec().suggest || internal_name == "java/lang/Thread" ||
+                            may_have_sections(internal_name) || is_named_by_a_point(internal_name, {});
+  return !is_asked_for && !releases_locks(file);
+}
+
 bool connect_api(std::span<const uint8_t> bytes, jint* new_length, unsigned char** new_bytes) {
   const Patch patch = redirect_calls(bytes, kApiSites, point_class_name());
   if (patch.outcome != PatchOutcome::kPatched || !hand_over(patch.bytes, new_length, new_bytes)) return false;
@@ -222,6 +230,7 @@ bool insert_points(const char* name, jclass redefined, jint length, const unsign
                               !internal_name.starts_with("java/") && !is_off_limits(internal_name);
   if (!may_have_lines && !concerns_class(internal_name, {})) return false;
   if (internal_name == kApiClass) return connect_api(file, new_length, new_bytes);
+  if (is_left_alone(internal_name, file, may_have_lines)) return false;
   const ClassFacts facts = class_facts(file);
   if (!facts.ok) return false;
   bool is_new = false;

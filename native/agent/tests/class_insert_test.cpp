@@ -147,6 +147,22 @@ Place at_method(const char* class_name, const char* name, const char* descriptor
   return place;
 }
 
+void a_look_for_locks_alone_finds_what_all_facts_tell() {
+  int with = 0;
+  int without = 0;
+  for (const char* jdk : {"17", "25"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(classes / jdk)) {
+      if (entry.path().extension() != ".class") continue;
+      const Bytes bytes = read(jdk, entry.path().stem().string());
+      const bool locks = std::ranges::any_of(class_facts(bytes).methods, &MethodFacts::locks);
+      CHECK_EQUAL(releases_locks(bytes), locks);
+      ++(locks ? with : without);
+    }
+  }
+  CHECK(with > 0 && without > 0);
+  CHECK(!releases_locks(Bytes{0xCA, 0xFE}));
+}
+
 void names_of_classes_are_matched_with_dots_or_dollars() {
   CHECK(means_class("com.acme.Outer.Inner", "com.acme.Outer$Inner"));
   CHECK(means_class("com.acme.Outer$Inner", "com.acme.Outer$Inner"));
@@ -205,6 +221,7 @@ int main(int count, char** arguments) {
   a_flipped_bit_never_leads_out_of_bounds();
   random_bytes_never_lead_out_of_bounds();
   facts_of_a_class_are_those_of_its_source();
+  a_look_for_locks_alone_finds_what_all_facts_tell();
   names_of_classes_are_matched_with_dots_or_dollars();
   parameters_may_be_written_as_in_java();
   the_nearest_names_come_first();
