@@ -2,6 +2,7 @@
 #include "agent/causal/target.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
@@ -30,15 +31,17 @@ void count_hit(int64_t weight_ns, int64_t own_ns) {
 }
 
 bool is_among_others(uint32_t id) {
-  return std::ranges::any_of(
-      target.others, [id](const std::atomic<uint32_t>& other) { return other.load(std::memory_order_relaxed) == id; });
+  const std::vector<uint32_t>* const others = target.others.load(std::memory_order_acquire);
+  return others != nullptr && std::ranges::binary_search(*others, id);
 }
 
 // Returns the first.
 uint32_t ask_for(const std::vector<uint32_t>& ids) {
-  for (size_t i = 0; i < target.others.size(); ++i) {
-    target.others[i].store(i + 1 < ids.size() ? ids[i + 1] : 0, std::memory_order_relaxed);
-  }
+  std::vector<uint32_t> others(ids.begin() + (ids.empty() ? 0 : 1), ids.end());
+  std::ranges::sort(others);
+  const std::vector<uint32_t>* const known = target.others.load(std::memory_order_acquire);
+  const bool is_same = known == nullptr ? others.empty() : *known == others;
+  if (!is_same) target.others.store(new std::vector<uint32_t>(std::move(others)), std::memory_order_release);
   return ids.empty() ? 0 : ids.front();
 }
 

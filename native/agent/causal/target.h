@@ -1,9 +1,9 @@
 // What is being made faster now, and what of it has been seen since the experiment began.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "agent/causal/blocked_time.h"
 #include "agent/causal/options.h"
@@ -42,8 +42,9 @@ struct Counts {
 struct ActiveTarget {
   std::atomic<Active> active{};
   std::atomic<uint32_t> method{0};  // see target_method()
-  // Lines or methods that were asked for by the same name as the first: of nested classes, of companions.
-  std::array<std::atomic<uint32_t>, 8> others{};
+  // Lines or methods that were asked for by the same name as the first: of nested classes, of companions. Sorted; null:
+  // none. Replaced as a whole when more classes have come, and never freed: a handler may look at an older one.
+  std::atomic<const std::vector<uint32_t>*> others{nullptr};
   std::atomic<bool> is_whole_run{false};
   Counts counts;
   std::atomic<int64_t> began_ns{0};  // the experiment
