@@ -16,6 +16,7 @@
 #include <string>
 
 #include "agent/agent.h"
+#include "agent/boot_classes.h"
 #include "agent/causal/ledger.h"
 #include "agent/causal/lines.h"
 #include "agent/causal/lock_target.h"
@@ -35,8 +36,9 @@ constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
 struct Sampling {
-  jvmtiEnv* jvmti = nullptr;  // an environment of its own, for an event that nobody else is to see
-  ptrdiff_t jni_offset = 0;   // of the JNIEnv within its JavaThread; 0: unknown
+  jvmtiEnv* jvmti = nullptr;         // an environment of its own, for an event that nobody else is to see
+  ptrdiff_t jni_offset = 0;          // of the JNIEnv within its JavaThread; 0: unknown
+  std::array<jmethodID, 2> waits{};  // native methods in which a thread waits for another one, or for time
   std::atomic<bool> is_on{false};
   std::atomic<int> signal{0};
   std::atomic<uint64_t> samples{0};
@@ -130,10 +132,15 @@ void sample_sleeping(const Sampling& self, Sampled& thread, void* ucontext, int6
   const int state = agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed));
   if (weight_ns == 0 || jni == nullptr || state == HotSpot::kInJava || is_waiting(*thread.account)) return;
   if (cpu_ns - thread.look.cpu_ns > kWakingNs) return;  // it has woken up meanwhile
-  const StackPlace place = read_stack(thread.reader, jni, ucontext, target_method());
+  StackPlace place = read_stack(thread.reader, jni, ucontext, target_method());
   // It is not the line that makes it wait: a collection, or, where no native method was called, a safepoint or the VM.
   if (place.refused == kCollecting) return;
   if (place.is_read && state != HotSpot::kInNative && !place.is_native) return;
+  // Its wait began before the recording: whether time or another thread will end it is not known, so no line has it.
+  if (place.innermost != nullptr && std::ranges::find(self.waits, place.innermost) != self.waits.end()) {
+    place.frame = {};
+    place.in_target = false;
+  }
   Sample sample = sample_of(place, weight_ns);
   sample.is_blocked = true;
   thread.look.sample = sample;
@@ -218,6 +225,21 @@ ptrdiff_t find_jni_offset(JNIEnv* jni) {
   return reinterpret_cast<const char*>(jni) - reinterpret_cast<const char*>(eetop);
 }
 
+// An older JDK has the first name, a newer one the second.
+jmethodID native_wait(JNIEnv* jni, const char* class_name, const char* name, const char* newer,
+                      const char* descriptor) {
+  jclass type = boot_class(jni, class_name);
+  if (type == nullptr) return nullptr;
+  jmethodID found = jni->GetMethodID(type, newer, descriptor);
+  if (found == nullptr) {
+    jni->ExceptionClear();
+    found = jni->GetMethodID(type, name, descriptor);
+    if (found == nullptr) jni->ExceptionClear();
+  }
+  jni->DeleteLocalRef(type);
+  return found;
+}
+
 // Of a wait with a time limit, at frame `at`. In a critical section only if the lock is kept meanwhile.
 bool is_target(uint32_t target, const jvmtiFrameInfo* frames, jint at) {
   if (target == 0) return false;
@@ -260,6 +282,8 @@ bool start_sampling(JNIEnv* jni) noexcept {
   }
   self.signal.store(number);
   self.jni_offset = find_jni_offset(jni);
+  self.waits = {native_wait(jni, "java/lang/Object", "wait", "wait0", "(J)V"),
+                native_wait(jni, "jdk/internal/misc/Unsafe", "park", "park", "(ZJ)V")};
   prepare_timers(number, causal_spec().period_ns);
   if (const char* reason = prepare_reader(find_reader)) refuse("stacks can't be read", reason);
   note_loaded_classes(self.jvmti, jni);

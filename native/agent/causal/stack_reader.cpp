@@ -198,6 +198,7 @@ bool read_to(ReaderState& state, CallTrace& trace, jint depth, void* ucontext, u
   constexpr jint kNativeMethod = -3;  // as AsyncGetCallTrace gives it for a bytecode index
   place.is_read = true;
   place.is_native = trace.frames[0].bci == kNativeMethod;
+  place.innermost = trace.frames[0].method;
   place.frame = {};
   place.is_lent = false;
   return !look_for_scope(trace, 0, target, place) && trace.count >= depth;

@@ -30,7 +30,8 @@ uintptr_t program_counter(const void* ucontext) noexcept;
 
 constexpr int kCollecting = 2;  // AsyncGetCallTrace's code while garbage is collected
 struct StackPlace {
-  FramePlace frame;  // innermost frame in scope
+  FramePlace frame;               // innermost frame in scope
+  jmethodID innermost = nullptr;  // method, in scope or not; null: not known
   bool is_read = false;
   bool is_native = false;  // its innermost method is: it calls the system, or is about to
   bool in_target = false;  // `target` is among its frames
