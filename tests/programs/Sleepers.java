@@ -71,7 +71,7 @@ public final class Sleepers {
         long ns;
         synchronized (HELD) {
             long beginNs = System.nanoTime();
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis)); // parks
             ns = System.nanoTime() - beginNs;
         }
         HELD.lock();
