@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headway.analyses import lock_rows
 from headway.analyses.lock_patterns import patterns
 from headway.analyses.lock_types import Lock, Locks
 from headway.analyses.locks import locks
@@ -280,6 +281,20 @@ def test_rows_can_be_left_out_by_number_of_parks(tmp_path: Path) -> None:
     made = Made([running(), running()], [Wait(0, 0, 0, 10), Wait(0, 0, 20, 30), Wait(1, 1, 10, 30)])
     result = answer(tmp_path, made, min_parks=2)
     assert ([row.blocker_id for row in result.rows], result.hidden) == ([0], 1)
+
+
+@pytest.mark.parametrize(("by", "count"), [("lock", 5), ("class", 1), ("site", 2)])
+def test_rows_are_the_same_one_by_one_and_some_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, count: int
+) -> None:
+    stacks = [(*LOCK_FRAMES, ("org.example.Server", "handle")), GET_TASK]
+    waits = [Wait(i % 3, i % 5, 10 * i, 10 * i + 7, owner=3, waker=3, stack=i % 2) for i in range(9)]
+    made = Made([running() for _ in range(4)], waits, [Held(1, 3, 10, 17), Held(1, 3, 60, 67)], stacks=stacks)
+    rows = answer(tmp_path, made, by=by).rows
+    alone = [rows[place] for place in range(len(rows))]
+    monkeypatch.setattr(lock_rows, "AT_ONCE", 2)
+    assert list(rows) == alone
+    assert len({row.name for row in alone}) == len(alone) == count
 
 
 def test_a_recording_without_locks_is_an_error_that_says_how_to_record_them(tmp_path: Path) -> None:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headway.analyses.lock_arrays import numbered
 from headway.analyses.lock_chains import Steps, chain, steps_of
 from headway.analyses.lock_data import KINDS
+from headway.analyses.lock_groups import SUMS
 from headway.analyses.lock_holders import SEEN_BY
-from headway.analyses.lock_metrics import metrics, nearest_rank
+from headway.analyses.lock_metrics import metrics
 from headway.analyses.lock_patterns import patterns
+from headway.analyses.lock_row_figures import AT_ONCE, Distributions, Figures, figures_of
 from headway.analyses.lock_rules import RULES, TOGETHER, Rule, display
 from headway.analyses.lock_sites import judge, line_of, stack_text
 from headway.analyses.lock_states import BLOCKED
-from headway.analyses.lock_types import DOING, Distribution, Holder, Lock, OtherLock, Pattern, Site
+from headway.analyses.lock_types import DOING, Holder, Lock, OtherLock, Pattern, Site
 from headway.analyses.why_bounds import Presence, bound
 from headway.analyses.why_types import CONDITION
 from headway.analyses.why_waits_causes import CAUSE_OF_RULE
 from headway.analyses.why_waits_keys import of_phaser
+from headway.model.lock_sums import LockSums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,38 +60,48 @@ class Rows:
 
     def row(self, group: int) -> Lock:
         """Return the row of a group."""
-        data, groups = self.data, self.groups
-        sums = groups.sums(group)
-        rule, rule_share = self.rule(group)
-        one = int(groups.one_object[group])
-        is_one = groups.by == "lock"
-        table = data.blockers.table
-        sites, more_sites = self._sites(group)
-        holders, more_holders, holding = self._holders(group)
-        links, is_cycle = chain(data, self._steps, one) if is_one and rule.contention else ((), False)
+        return next(iter(self.made(np.array([group], dtype=np.int64))))
+
+    def made(self, groups: Ints) -> Iterator[Lock]:
+        """Give the rows of some groups, in their order."""
+        for low in range(0, len(groups), AT_ONCE):
+            for figures in self._figures(groups[low : low + AT_ONCE]):
+                yield self._row(figures)
+
+    def _row(self, of: Figures) -> Lock:
+        data, rule = self.data, RULES[of.rule]
+        by = self.groups.by
+        is_one = by == "lock"
+        sites, more_sites = self._sites(of)
+        holders, more_holders, holding = self._holders(of)
+        links, is_cycle = chain(data, self._steps, of.one) if is_one and rule.contention else ((), False)
+        sums = LockSums(
+            of.times_parked, of.times_measured, of.parked_now, of.peak_parked,
+            of.thread_time_ns, of.real_time_ns, of.first_ns, of.last_ns, self.groups.end_ns,
+        )  # fmt: skip
         return Lock(
-            name=self._name(group),
-            blocker_id=data.blockers.blocker_id(one) if is_one else None,
-            objects=int(groups.objects[group]),
-            class_name=data.blockers.class_name(one) if groups.objects[group] == 1 or groups.by == "class" else "",
-            identity_hash=int(table["identity_hash"][one]) if is_one and data.blockers.is_object[one] else None,
-            kind=KINDS[int(groups.kind[group])],
-            site=groups.label[group] if groups.by == "site" else None,
+            name=self._name(of),
+            blocker_id=of.blocker_id if is_one else None,
+            objects=of.objects,
+            class_name=of.class_name if of.objects == 1 or by == "class" else "",
+            identity_hash=of.identity_hash if is_one and of.is_object else None,
+            kind=KINDS[of.kind],
+            site=self.groups.label[of.group] if by == "site" else None,
             waiting=rule.waiting,
             rule=rule,
-            rule_share=rule_share,
+            rule_share=of.rule_share,
             contention=rule.contention,
-            first_thread=str(table["first_thread"][one]) if is_one else None,
-            first_stack=self._stack_texts(int(table["first_stack_id"][one]))[1] if is_one else None,
+            first_thread=of.first_thread if is_one else None,
+            first_stack=self._stack_texts(of.first_stack)[1] if is_one else None,
             first_ns=sums.first_ns,
             last_ns=sums.last_ns,
-            dead=self._is_dead(group, one),
+            dead=of.is_dead,
             sums=sums,
             metrics=metrics(sums, data.window[1] - data.window[0]),
-            wait=self._wait(group),
-            true_hold=self.true_hold(group),
-            lost_core_ns=None if self.cost is None else round(float(self.cost.lost_core_ns[group])),
-            speedup_bound=self._bound(group, rule),
+            wait=of.wait,
+            true_hold=of.true_hold,
+            lost_core_ns=None if self.cost is None else round(of.lost_core_ns),
+            speedup_bound=self._bound(of, rule),
             sites=sites,
             more_sites=more_sites,
             holders=holders,
@@ -96,58 +109,98 @@ class Rows:
             holding=holding,
             chain=links,
             chain_is_cycle=is_cycle,
-            patterns=self._patterns(group, rule),
+            patterns=self._patterns(of, rule),
         )
+
+    def _figures(self, groups: Ints) -> Iterator[Figures]:
+        """Give the figures of some groups, taken out of the arrays together."""
+        of, table = self.groups, self.data.blockers.table
+        one = of.one_object[groups]
+        begins, doings = self._order[1], self._doing[1]
+        columns: dict[str, Iterable[Any]] = {
+            "group": groups,
+            "one": one,
+            "objects": of.objects[groups],
+            "kind": of.kind[groups],
+            "is_dead": self._is_dead[groups],
+            "is_object": self.data.blockers.is_object[one],
+            "blocker_id": table["blocker_id"][one],
+            "identity_hash": table["identity_hash"][one],
+            "first_stack": table["first_stack_id"][one],
+            "first_thread": map(str, table["first_thread"][one]),
+            "class_name": map(str, table["class_name"][one]),
+            **{name: of.columns[name][groups] for name in SUMS},
+            "rule": self.known_rules[groups],
+            "rule_share": self._rule_share[groups],
+            "wait": self._waits.of(groups),
+            "true_hold": self._holds.of(groups) if of.by != "site" else [None] * len(groups),
+            "first_block": begins[groups],
+            "end_block": begins[groups + 1],
+            "first_doing": doings[groups],
+            "end_doing": doings[groups + 1],
+            "lost_core_ns": np.zeros(len(groups)) if self.cost is None else self.cost.lost_core_ns[groups],
+        }
+        return figures_of(columns)
 
     # --- what it is ----------------------------------------------------------------------------------------------------
 
-    def _name(self, group: int) -> str:
+    def _name(self, of: Figures) -> str:
         if self.groups.by == "lock":
-            return self.data.blockers.name(int(self.groups.one_object[group]))
-        label = self.groups.label[group]
+            return display(of.class_name, of.identity_hash)
+        label = self.groups.label[of.group]
         return label if self.groups.by == "site" else display(label, 0).removesuffix(TOGETHER)
 
-    def _is_dead(self, group: int, one: int) -> bool:
-        died = self.data.blockers.table["died_ns"]
+    @cached_property
+    def _is_dead(self) -> NDArray[np.bool_]:
+        """Return of which groups every object is dead; of a site no object is."""
+        died: NDArray[np.bool_] = self.data.blockers.table["died_ns"] >= 0
         if self.groups.by == "lock":
-            return bool(died[one] >= 0)
-        mine = self.groups.object_group == group
-        return bool(mine.any() and (died[mine] >= 0).all())
+            return np.asarray(died[self.groups.one_object])
+        of_group = self.groups.object_group
+        objects = np.bincount(of_group[of_group >= 0], minlength=self.groups.count)
+        dead = np.bincount(of_group[(of_group >= 0) & died], minlength=self.groups.count)
+        return np.asarray((objects > 0) & (dead == objects))
 
     @cached_property
-    def _by_rule(self) -> NDArray[np.float64]:
-        """Return the time waited per group and rule; an instant counts a little, so that empty blocks have a rule, too."""
-        blocks, rules = self.data.blocks, len(RULES)
-        weight = (blocks.end - blocks.start) + 1e-3
-        flat = np.bincount(
-            self.groups.group * rules + self.sites.rule, weights=weight, minlength=self.groups.count * rules
-        )
-        return flat.reshape(self.groups.count, rules).astype(np.float64)
+    def _judging(self) -> tuple[Ints, NDArray[np.float64]]:
+        """Return each group's rule, that of most of the time waited, and its share; -1 where no single block is known.
+
+        An instant counts a little, so that empty blocks have a rule, too.
+        """
+        blocks, groups, rules = self.data.blocks, self.groups, len(RULES)
+        found, share = np.full(groups.count, -1, dtype=np.int64), np.ones(groups.count)
+        found[groups.group] = self.sites.rule
+        # Most have one rule: only of the others a table of all rules is made.
+        several = np.zeros(groups.count, dtype=bool)
+        several[groups.group[found[groups.group] != self.sites.rule]] = True
+        several_of = np.flatnonzero(several)
+        mine = np.flatnonzero(several[groups.group])
+        row = np.searchsorted(several_of, groups.group[mine])
+        weight = (blocks.end - blocks.start)[mine] + 1e-3
+        flat = np.bincount(row * rules + self.sites.rule[mine], weights=weight, minlength=len(several_of) * rules)
+        times = flat.reshape(len(several_of), rules)
+        if len(several_of):
+            found[several_of] = times.argmax(axis=1)
+            share[several_of] = times.max(axis=1) / times.sum(axis=1)
+        return found, share
 
     @cached_property
-    def rules(self) -> Ints:
-        """Return the number of each group's rule: that of most of the time waited; -1 where no single block is known."""
-        if not self.groups.count:
-            return np.zeros(0, dtype=np.int64)
-        return np.where(self._by_rule.sum(axis=1) > 0, self._by_rule.argmax(axis=1), -1)
-
-    def rule(self, group: int) -> tuple[Rule, float]:
-        """Return the rule of a group, and its share of the time waited."""
-        number = int(self.rules[group])
-        if number >= 0:
-            times = self._by_rule[group]
-            return RULES[number], float(times[number] / times.sum())
-        one = int(self.groups.one_object[group])
-        blockers = self.data.blockers
-        first = (KINDS[int(blockers.kind[one])], blockers.class_name(one), int(blockers.table["first_stack_id"][one]))
-        return self._judged(*first), 1.0
+    def _rule_share(self) -> NDArray[np.float64]:
+        return self._judging[1]
 
     @cached_property
     def known_rules(self) -> Ints:
-        """Return the number of each group's rule, also where no single block is known."""
-        numbers = self.rules.copy()
+        """Return the number of each group's rule; where no single block is known, by what is known of its first one."""
+        numbers = self._judging[0].copy()
+        groups, blockers = self.groups, self.data.blockers
         for group in np.flatnonzero(numbers < 0).tolist():
-            numbers[group] = RULES.index(self.rule(group)[0])
+            one = int(groups.one_object[group])
+            first = (
+                KINDS[int(blockers.kind[one])],
+                blockers.class_name(one),
+                int(blockers.table["first_stack_id"][one]),
+            )
+            numbers[group] = RULES.index(self._judged(*first))
         return numbers
 
     @cached_property
@@ -163,45 +216,33 @@ class Rows:
     # --- how long ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _waits(self) -> tuple[Ints, Ints, Ints]:
-        """Return percentiles 50, 99, 100 of the waits that began in the window, their sums and counts, per group."""
+    def _waits(self) -> Distributions:
+        """Return how long the waits that began in the window lasted, per group."""
         blocks, window = self.data.blocks, self.data.window
         began = np.ones(len(blocks), bool) if self.data.is_whole else blocks.began >= window[0]
-        return _distribution(self.groups.group[began], (blocks.full - blocks.began)[began], self.groups.count)
-
-    def _wait(self, group: int) -> Distribution | None:
-        return _distribution_of(self._waits, group, None)
+        return Distributions.made(self.groups.group[began], (blocks.full - blocks.began)[began], self.groups.count)
 
     @cached_property
-    def _holds(self) -> tuple[tuple[Ints, Ints, Ints], Ints]:
-        """Return the same of the holds that began in the window, and how many of them were seen at their owner."""
+    def _holds(self) -> Distributions:
+        """Return how long the holds that began in the window lasted, per group; none by site."""
         holds, groups = self.data.holds, self.groups
         of_group = groups.object_group[holds.blocker]
         keep = (of_group >= 0) & (self.data.is_whole | (holds.start >= self.data.window[0]))
         by_owner = np.bincount(of_group[keep & holds.from_owner], minlength=groups.count)
-        return _distribution(of_group[keep], (holds.end - holds.start)[keep], groups.count), by_owner
+        return Distributions.made(of_group[keep], (holds.end - holds.start)[keep], groups.count, by_owner)
 
-    def true_hold(self, group: int) -> Distribution | None:
-        """Return how long the lock was held in contended acquisitions; None where none was seen."""
-        if self.groups.by == "site":
-            return None
-        distribution, by_owner = self._holds
-        count = int(distribution[2][group])
-        owners = int(by_owner[group])
-        return _distribution_of(distribution, group, "owner" if owners == count else "both" if owners else "waking")
-
-    def _bound(self, group: int, rule: Rule) -> float | None:
+    def _bound(self, of: Figures, rule: Rule) -> float | None:
         """Return the bound that `why` gives such a wait; infinite if it was there (nearly) all the time."""
         if self.cost is None or not rule.contention:
             return None
         cause, ground, sums = CAUSE_OF_RULE.get(rule.id, CONDITION), self.cost.ground, self.groups.blocks
-        if self._of_phaser[group]:
+        if self._of_phaser[of.group]:
             cause = CONDITION  # how many take part is not known: all of the wait may go
         waited = Presence(
-            core_ns=round(float(self.cost.lost_core_ns[group])),
-            wall_ns=int(sums.real_time_ns[group]),
-            thread_ns=int(sums.thread_time_ns[group]),
-            threads=int(sums.peak_parked[group]) + 1,
+            core_ns=round(of.lost_core_ns),
+            wall_ns=int(sums.real_time_ns[of.group]),
+            thread_ns=int(sums.thread_time_ns[of.group]),
+            threads=int(sums.peak_parked[of.group]) + 1,
             maker_ns=ground.work_ns,  # of a queue: which thread was too slow is not asked here
         )
         limit = bound(cause, waited, ground)
@@ -224,12 +265,8 @@ class Rows:
         order = np.argsort(self.groups.group, kind="stable")
         return order, np.searchsorted(self.groups.group[order], np.arange(self.groups.count + 1))
 
-    def _blocks_of(self, group: int) -> Ints:
-        order, begins = self._order
-        return order[begins[group] : begins[group + 1]]
-
-    def _sites(self, group: int) -> tuple[tuple[Site, ...], int]:
-        mine = self._blocks_of(group)
+    def _sites(self, of: Figures) -> tuple[tuple[Site, ...], int]:
+        mine = self._order[0][of.first_block : of.end_block]
         if not len(mine):
             return (), 0
         blocks, sites = self.data.blocks, self.sites
@@ -285,11 +322,10 @@ class Rows:
         order = np.argsort(group, kind="stable")
         return order, np.searchsorted(group[order], np.arange(self.groups.count + 1))
 
-    def _holders(self, group: int) -> tuple[tuple[Holder, ...], int, dict[str, int] | None]:
-        order, begins = self._doing
-        rows = order[begins[group] : begins[group + 1]]
-        if not len(rows):
+    def _holders(self, of: Figures) -> tuple[tuple[Holder, ...], int, dict[str, int] | None]:
+        if of.first_doing == of.end_doing:
             return (), 0, None
+        rows = self._doing[0][of.first_doing : of.end_doing]
         found = self.found
         total = int(found.ns[rows].sum())
         holding = dict.fromkeys(DOING, 0)
@@ -327,13 +363,13 @@ class Rows:
             ),
         )
 
-    def _patterns(self, group: int, rule: Rule) -> tuple[Pattern, ...]:
+    def _patterns(self, of: Figures, rule: Rule) -> tuple[Pattern, ...]:
         if self.groups.by != "lock" or rule.id not in _MONITOR_OR_LOCK:
             return ()
-        wait, hold = self._wait(group), self.true_hold(group)
+        wait, hold = of.wait, of.true_hold
         if wait is None or hold is None:
             return ()
-        blocks, mine = self.data.blocks, self._blocks_of(group)
+        blocks, mine = self.data.blocks, self._order[0][of.first_block : of.end_block]
         woken = mine[(blocks.waking[mine] >= 0) & ~blocks.is_open[mine]]
         latency = np.sort(blocks.full[woken] - blocks.waking[woken])
         return patterns(
@@ -344,55 +380,6 @@ class Rows:
             holds=hold.count,
             wakings=len(woken),
             wake_to_run_p50_ns=int(latency[(len(latency) - 1) // 2]) if len(latency) else None,
-            crowded_ns=int(self.groups.blocks.crowded_ns[group]),
-            real_time_ns=int(self.groups.blocks.real_time_ns[group]),
+            crowded_ns=int(self.groups.blocks.crowded_ns[of.group]),
+            real_time_ns=int(self.groups.blocks.real_time_ns[of.group]),
         )
-
-
-class MadeRows(Sequence[Lock]):
-    """The rows of some groups, each made when it is asked for; the first ones are kept, which are asked for again."""
-
-    _KEPT = 256
-
-    def __init__(self, rows: Rows, groups: Ints) -> None:
-        """Take where rows come from, and the groups in their order."""
-        self._rows = rows
-        self._groups = groups
-        self._made: dict[int, Lock] = {}
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._groups)
-
-    @overload
-    def __getitem__(self, index: int) -> Lock: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Lock]: ...
-
-    def __getitem__(self, index: int | slice) -> Lock | Sequence[Lock]:
-        """Return a row, or some."""
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        made = self._made.get(place)
-        if made is None:
-            made = self._rows.row(int(self._groups[place]))
-            if place < self._KEPT:
-                self._made[place] = made
-        return made
-
-
-def _distribution(group: Ints, value: Ints, groups: int) -> tuple[Ints, Ints, Ints]:
-    total = np.zeros(groups, dtype=np.int64)
-    np.add.at(total, group, value)
-    return nearest_rank(group, value, groups, (50, 99, 100)), total, np.bincount(group, minlength=groups)
-
-
-def _distribution_of(found: tuple[Ints, Ints, Ints], group: int, source: str | None) -> Distribution | None:
-    ranks, total, counts = found
-    count = int(counts[group])
-    if not count:
-        return None
-    p50, p99, top = (int(each) for each in ranks[group])
-    return Distribution(count, int(total[group]) / count, p50, p99, top, source)

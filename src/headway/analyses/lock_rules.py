@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 CONTENTION = "lock contention"
 CONDITION = "waiting for a condition"
@@ -156,9 +156,14 @@ def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
     """
     if not class_name:
         return "(no blocker)"
-    name = re.sub(r"\$(NonfairSync|FairSync|Sync)$", "", simple(class_name))
-    name = re.sub(r"^AbstractQueued(Long)?Synchronizer\$ConditionObject$", "Condition", name)
+    name = _shown(class_name)
     return f"{name}{TOGETHER}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
+
+
+@lru_cache(maxsize=1024)
+def _shown(class_name: str) -> str:
+    name = re.sub(r"\$(NonfairSync|FairSync|Sync)$", "", simple(class_name))
+    return re.sub(r"^AbstractQueued(Long)?Synchronizer\$ConditionObject$", "Condition", name)
 
 
 def is_jdk(class_name: str) -> bool:

@@ -25,7 +25,8 @@ from headway.analyses.lock_chains import deadlocks
 from headway.analyses.lock_cost import cost
 from headway.analyses.lock_groups import BY, make_groups, units_of
 from headway.analyses.lock_holders import doings
-from headway.analyses.lock_rows import MadeRows, Rows
+from headway.analyses.lock_made_rows import MadeRows
+from headway.analyses.lock_rows import Rows
 from headway.analyses.lock_rules import RULES, WAITINGS
 from headway.analyses.lock_sites import sites_of
 from headway.analyses.lock_types import Lock, Locks

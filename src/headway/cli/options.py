@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ import click
 
 # The largest number of CPUs a Linux kernel can be built for (CONFIG_NR_CPUS on x86-64): more cores are no question.
 MAX_CORES = 8192
+_ITEMS_AT_ONCE = 256
 
 _UNITS_NS = {"": 1_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "m": 60_000_000_000}
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+) ?(ns|us|ms|s|m|%)?", re.ASCII)
@@ -124,14 +126,15 @@ def print_json(value: Any) -> None:
 
 
 def print_json_list(values: Iterable[Any]) -> None:
-    """Write a list as `print_json` does, one item after another: there may be a million."""
-    empty = True
-    for value in values:
-        click.echo("[" if empty else ",")
-        text = json.dumps(value, indent=1, allow_nan=False)
-        click.echo(" " + text.replace("\n", "\n "), nl=False)
-        empty = False
-    click.echo("[]" if empty else "\n]")
+    """Write a list as `print_json` does, some hundred items at a time: there may be a million."""
+    from headway.report.json_text import json_text
+
+    items = iter(values)
+    begin = "["
+    while some := list(itertools.islice(items, _ITEMS_AT_ONCE)):
+        click.echo(begin + ",".join("\n " + json_text(item, 1) for item in some), nl=False)
+        begin = ","
+    click.echo("[]" if begin == "[" else "\n]")
 
 
 def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:

@@ -33,7 +33,7 @@ def _lock(row: Lock, result: Locks) -> dict[str, Any]:
         "waiting": row.waiting,
         "rule": {"id": row.rule.id, "text": row.rule.text, "share": row.rule_share},
         "first_thread": row.first_thread,
-        "first_stack": None if row.first_stack is None else list(row.first_stack),
+        "first_stack": row.first_stack,
         "dead": row.dead,
         **_sums(row.sums),
         "first_ns": row.first_ns,
@@ -96,7 +96,7 @@ def _distribution(found: Distribution | None) -> dict[str, Any] | None:
 def _site(site: Site) -> dict[str, Any]:
     return {
         "line": site.line,
-        "stack": list(site.frames),
+        "stack": site.frames,
         "is_cut": site.is_cut,
         "share": site.share,
         "wait_ns": site.thread_time_ns,
@@ -112,7 +112,7 @@ def _holder(holder: Holder) -> dict[str, Any]:
         "thread": holder.thread,
         "tid": holder.tid,
         "java_id": holder.java_id,
-        "seen_by": list(holder.seen_by),
+        "seen_by": holder.seen_by,
         "share": holder.share,
         "wait_ns": holder.wait_ns,
         "doing": _doing(holder.doing),

@@ -1,0 +1,104 @@
+"""What each row is made of, as plain numbers: for some hundred groups at a time.
+
+A number that is taken out of an array by itself costs more than most of what is then done with it, and a row has forty;
+so they are taken out together. Not for all groups at once: as lists they take ten times the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from headway.analyses.lock_metrics import nearest_rank
+from headway.analyses.lock_types import Distribution
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+AT_ONCE = 512
+"""Groups whose figures are taken out together."""
+
+
+class Figures(NamedTuple):
+    """Of one group. `one` is the place of an object of it; what is said of one object is said of that.
+
+    first_block to end_block are places among the blocks sorted by group, first_doing to end_doing among what holders did.
+    `rule` is a place in RULES.
+    """
+
+    group: int
+    one: int
+    objects: int
+    kind: int
+    is_dead: bool
+    is_object: bool
+    blocker_id: int
+    identity_hash: int
+    first_stack: int
+    first_thread: str
+    class_name: str
+    times_parked: int
+    times_measured: int
+    parked_now: int
+    peak_parked: int
+    thread_time_ns: int
+    real_time_ns: int
+    first_ns: int
+    last_ns: int
+    rule: int
+    rule_share: float
+    wait: Distribution | None
+    true_hold: Distribution | None
+    first_block: int
+    end_block: int
+    first_doing: int
+    end_doing: int
+    lost_core_ns: float
+
+
+def figures_of(columns: Mapping[str, Iterable[Any]]) -> Iterator[Figures]:
+    """Give the figures of some groups, one after another. `columns`: by the names of Figures, a value for each group."""
+    lists = (columns[name] for name in Figures._fields)
+    plain = (each.tolist() if isinstance(each, np.ndarray) else each for each in lists)
+    return map(Figures._make, zip(*plain, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Distributions:
+    """Of single times, per group: percentiles 50, 99 and 100, sums and counts; of holds also how many their owner told."""
+
+    ranks: Ints
+    total: Ints
+    counts: Ints
+    by_owner: Ints | None
+
+    @classmethod
+    def made(cls, group: Ints, value: Ints, groups: int, by_owner: Ints | None = None) -> Self:
+        """Return those of some values, each of which belongs to a group."""
+        total = np.zeros(groups, dtype=np.int64)
+        np.add.at(total, group, value)
+        ranks = nearest_rank(group, value, groups, (50, 99, 100))
+        return cls(ranks, total, np.bincount(group, minlength=groups), by_owner)
+
+    def of(self, groups: Ints) -> list[Distribution | None]:
+        """Return the distributions of some groups; None where there is no value."""
+        owners = [None] * len(groups) if self.by_owner is None else self.by_owner[groups].tolist()
+        rows = zip(
+            self.counts[groups].tolist(), self.total[groups].tolist(), self.ranks[groups].tolist(), owners, strict=True
+        )
+        return [
+            Distribution(count, total / count, p50, p99, most, _source(by_owner, count)) if count else None
+            for count, total, (p50, p99, most), by_owner in rows
+        ]
+
+
+def _source(by_owner: int | None, count: int) -> str | None:
+    """Say how holds were seen; None: these are no holds."""
+    if by_owner is None:
+        return None
+    return "owner" if by_owner == count else "both" if by_owner else "waking"
