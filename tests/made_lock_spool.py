@@ -93,11 +93,10 @@ class Slot:
     is_dead: bool = False
 
     def packed(self) -> bytes:
-        who = (0, self.blocker_id, self.identity_hash, self.class_index, self.kind, self.is_dead, self.first_java_id, 0)
-        sums = (self.first_ns, self.last_ns, self.thread_time_ns, self.real_time_ns, self.holds, self.hold_ns)
-        return struct.pack(
-            "<4I2H2I3I2Q2q4Q", *who, self.parked_now, self.peak_parked, 0, self.times, self.measured, *sums
-        ).ljust(SLOT_BYTES, b"\0")
+        now = (0, self.blocker_id, self.parked_now, self.peak_parked, self.times, self.measured)
+        times = (self.first_ns, self.last_ns, self.thread_time_ns, self.real_time_ns)
+        who = (self.identity_hash, self.class_index, self.kind, self.is_dead, self.first_java_id, 0, 0)
+        return struct.pack("<4I2Q2q2Q2I2H3I2Q", *now, *times, *who, self.holds, self.hold_ns).ljust(SLOT_BYTES, b"\0")
 
 
 @dataclass
@@ -113,7 +112,7 @@ class LockTable:
     def write(self, directory: Path) -> Path:
         counts = (SLOT_BYTES, len(self.slots) + 1, len(self.classes), 0)
         head = struct.pack(
-            "<8sIIqIIIIQQqqQ", b"HWLOCKS\0", 1, self.pid, 0, *counts, self.dropped, 0, self.capped_ns, 0, 0
+            "<8sIIqIIIIQQqqQ", b"HWLOCKS\0", 2, self.pid, 0, *counts, self.dropped, 0, self.capped_ns, 0, 0
         )
         names = b"".join(each.ljust(CLASS_BYTES, b"\0") for each in self.classes).ljust(CLASSES * CLASS_BYTES, b"\0")
         slots = b"".join(each.packed() for each in [Slot(0, 0), *self.slots])

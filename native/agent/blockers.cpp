@@ -169,18 +169,11 @@ void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept {
   locks->waking(java, this_lock_thread(), target, java_id);
 }
 
-void hold_begins(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept {
+void held(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id, int64_t start_ns) noexcept {
   LockRecords* locks = running();
   if (locks == nullptr) return;
   Jvm java(jni);
-  locks->hold_begins(java, this_lock_thread(), synchroniser, hash, java_id);
-}
-
-void hold_ends(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept {
-  LockRecords* locks = running();
-  if (locks == nullptr) return;
-  Jvm java(jni);
-  locks->hold_ends(java, this_lock_thread(), synchroniser, hash, java_id);
+  locks->held(java, this_lock_thread(), {synchroniser, hash, java_id, start_ns});
 }
 
 void waiter_dies(uint32_t java_id) noexcept {

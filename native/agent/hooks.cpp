@@ -89,12 +89,8 @@ void JNICALL hook_wakes(JNIEnv* jni, jclass, jint target, jint thread) {
   waking(jni, static_cast<uint32_t>(target), static_cast<uint32_t>(thread));
 }
 
-void JNICALL hook_hold_begins(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread) {
-  hold_begins(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread));
-}
-
-void JNICALL hook_hold_ends(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread) {
-  hold_ends(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread));
+void JNICALL hook_held(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread, jlong start_ns) {
+  held(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread), start_ns);
 }
 
 jboolean JNICALL hook_park_begins(JNIEnv*, jclass, jint alias, jboolean is_timed) {
@@ -114,8 +110,7 @@ std::span<const JNINativeMethod> natives() {
       native_method("begin", "(Ljava/lang/Object;IIIII)J", reinterpret_cast<void*>(hook_begin)),
       native_method("end", "(JI)V", reinterpret_cast<void*>(hook_end)),
       native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
-      native_method("holdBegins", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_begins)),
-      native_method("holdEnds", "(Ljava/lang/Object;II)V", reinterpret_cast<void*>(hook_hold_ends)),
+      native_method("held", "(Ljava/lang/Object;IIJ)V", reinterpret_cast<void*>(hook_held)),
       native_method("parkBegins", "(IZ)Z", reinterpret_cast<void*>(hook_park_begins)),
       native_method("parkEnds", "(IZ)V", reinterpret_cast<void*>(hook_park_ends)),
       native_method("unparks", "(I)V", reinterpret_cast<void*>(hook_unparks)),

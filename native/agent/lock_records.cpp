@@ -57,6 +57,7 @@ bool put(ChunkFile& file, LockThread& thread, const Record& record) {
 bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Options& options) noexcept {
   file_ = &file;
   options_ = options;
+  started_ns_ = monotonic_ns();
   // agent-<pid>.2.spool has locks-<pid>.2.table beside it.
   std::string path = file.path();
   const size_t name = path.rfind("/agent-");
@@ -64,7 +65,7 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
   if (name == std::string::npos || ending == std::string::npos) return false;
   path.replace(ending, std::string::npos, ".table");
   path.replace(name, 7, "/locks-");
-  if (!identity_.reserve(std::max(options.max_slots, 2U)) || !waits_.reserve(number) || !holds_.reserve()) return false;
+  if (!identity_.reserve(std::max(options.max_slots, 2U)) || !waits_.reserve(number)) return false;
   if (options.park_threshold > 0 && !early_.reserve()) return false;
   judge_at_.fill(kLeastBrief);
   constexpr uint32_t kRests = HW_LOCK_CLASSES * kKinds;
@@ -286,13 +287,19 @@ void LockRecords::close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t
 void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept {
   const Alone alone(thread);
   if (!alone || !waits_.may_wait(target)) return;
-  const Sections::Inside inside(sections_, tid_of(thread));
-  Wait over;
-  const Waits::Handle woken = waits_.wake(target, java_id, monotonic_ns(), over);
-  if (over.kind != 0) close(thread, over, over.waking_ns, HW_BL_END_GUESSED);
-  if (woken == 0 || capped_.load(std::memory_order_relaxed)) return;
+  // In no section: the wait keeps its slot from being used again, and is there until somebody takes it out.
+  const Waits::Woken woken = waits_.wake(target, java_id, monotonic_ns());
+  if (woken.handle == 0) return;
+  if (woken.ends_with_it) {
+    const Sections::Inside inside(sections_, tid_of(thread));
+    Wait over;
+    if (waits_.end(woken.handle, over)) close(thread, over, over.waking_ns, HW_BL_END_GUESSED);
+    return;
+  }
+  if (capped_.load(std::memory_order_relaxed)) return;
   if (thread.wakings.weight_of_next(target, stacks_, stacks_) == 0) return;
-  if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken, stack_id);
+  const Sections::Inside inside(sections_, tid_of(thread));
+  if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken.handle, stack_id);
 }
 
 void LockRecords::waiter_dies(LockThread& thread, uint32_t java_id) noexcept {
@@ -300,36 +307,22 @@ void LockRecords::waiter_dies(LockThread& thread, uint32_t java_id) noexcept {
   const Sections::Inside inside(sections_, tid_of(thread));
   Wait wait;
   while (waits_.take(java_id, wait)) close(thread, wait, monotonic_ns(), HW_BL_END_GUESSED);
-  if (java_id != 0) holds_.drop(java_id);
 }
 
 // --- holds -----------------------------------------------------------------------------------------------------------
 
-// Others are queued, so it has a slot, unless none of them has parked yet: such a hold is let pass, rather than made
-// longer by what a new slot costs.
-void LockRecords::hold_begins(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash,
-                              uint32_t java_id) noexcept {
-  const Alone alone(thread);
-  if (!alone || synchroniser == nullptr) return;
-  const Sections::Inside inside(sections_, tid_of(thread));
-  const uint32_t slot = known(java, thread, synchroniser, Identity::key(hash, HW_BK_PARK));
-  if (slot != 0) holds_.begin(identity_.blocker_id(slot), java_id, monotonic_ns());
-}
-
-void LockRecords::hold_ends(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash,
-                            uint32_t java_id) noexcept {
+// Others are queued, so it has a slot, unless none of them has parked yet: such a hold is let pass.
+void LockRecords::held(JavaSide& java, LockThread& thread, const Hold& hold) noexcept {
   const int64_t now_ns = monotonic_ns();
   const Alone alone(thread);
-  if (!alone || synchroniser == nullptr) return;
+  if (!alone || hold.synchroniser == nullptr || hold.start_ns < started_ns_) return;
   const Sections::Inside inside(sections_, tid_of(thread));
-  const uint32_t slot = known(java, thread, synchroniser, Identity::key(hash, HW_BK_PARK));
+  const uint32_t slot = known(java, thread, hold.synchroniser, Identity::key(hold.hash, HW_BK_PARK));
   if (slot == 0) return;
-  const uint32_t blocker_id = identity_.blocker_id(slot);
-  const int64_t start_ns = holds_.end(blocker_id, java_id);
-  if (start_ns == 0) return;
-  table_.add_hold(slot, now_ns - start_ns);
+  table_.add_hold(slot, now_ns - hold.start_ns);
   if (!wants_events(thread)) return;
-  put(*file_, thread, hw_hold{head(now_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread)), start_ns, blocker_id, java_id});
+  const hw_record its_head = head(now_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread));
+  put(*file_, thread, hw_hold{its_head, hold.start_ns, identity_.blocker_id(slot), hold.java_id});
 }
 
 // --- records ---------------------------------------------------------------------------------------------------------

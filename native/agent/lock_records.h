@@ -102,8 +102,14 @@ class LockRecords {
   Waits::Handle wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
   void wait_ends(LockThread& thread, Waits::Handle wait, uint32_t flags) noexcept;
   void waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept;
-  void hold_begins(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash, uint32_t java_id) noexcept;
-  void hold_ends(JavaSide& java, LockThread& thread, Object synchroniser, uint32_t hash, uint32_t java_id) noexcept;
+  struct Hold {
+    Object synchroniser;
+    uint32_t hash;
+    uint32_t java_id;
+    int64_t start_ns;
+  };
+  // It ends now. One that began before this recording is let pass.
+  void held(JavaSide& java, LockThread& thread, const Hold& hold) noexcept;
   void waiter_dies(LockThread& thread, uint32_t java_id) noexcept;
 
   // One thread at a time. `collections`: how many garbage collections there were; looks for dead ones after new ones.
@@ -172,10 +178,10 @@ class LockRecords {
   static constexpr uint32_t kOneInLasting = 64;
 
   Waits waits_;
-  Holds holds_;
   Sections sections_;
   ChunkFile* file_ = nullptr;
   Options options_;
+  int64_t started_ns_ = 0;
   LockTable table_;
   Identity identity_;
   EarlyCounts early_;
@@ -193,11 +199,12 @@ class LockRecords {
   // A stack takes some microseconds, ten to fifteen on a busy server: a hundred in a second are 0.15 % of a core, and
   // tell a site's share within 1 % once a minute has passed. New blockers, and a thread's first block on one, have as
   // many of their own.
-  static constexpr int64_t kMostStacks = 4096;
+  static constexpr int64_t kFirstStacks = 4096;
+  static constexpr int64_t kStacksKept = 10;
   static constexpr int64_t kStackEvery = 10'000'000;
   static constexpr int64_t kNewStackEvery = 10'000'000;
-  SharedAllowance stacks_{kMostStacks, kStackEvery};
-  SharedAllowance new_stacks_{kMostStacks, kNewStackEvery};
+  SharedAllowance stacks_{kFirstStacks, kStacksKept, kStackEvery};
+  SharedAllowance new_stacks_{kFirstStacks, kStacksKept, kNewStackEvery};
 
   // Of the thread that looks after the dead.
   uint64_t collections_seen_ = 0;

@@ -17,6 +17,7 @@ namespace headway::agent {
 namespace {
 
 static_assert(sizeof(hw_lock_slot) == 128 && sizeof(hw_lock_header) <= HW_HEADER_BYTES);
+static_assert(offsetof(hw_lock_slot, identity_hash) == 64 && LockTable::kSlotsAt % 128 == 0);
 static_assert(HW_LOCK_CLASSES <= UINT16_MAX);
 
 // The lock of a slot is its sequence: odd while one thread writes.
@@ -117,7 +118,7 @@ bool LockTable::map_file() noexcept {
 
 void LockTable::write_header(pid_t pid) noexcept {
   hw_lock_header* head = header();
-  head->version = 1;
+  head->version = HW_LOCK_VERSION;
   head->pid = static_cast<hw_u32>(pid);
   head->created_ns = monotonic_ns();
   head->slot_bytes = sizeof(hw_lock_slot);

@@ -37,9 +37,8 @@ Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, 
 void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags) noexcept;
 // The calling thread `java_id` unparks `target`; does nothing when that one does not wait. The first waking counts.
 void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept;
-// An exclusive synchroniser was acquired while others were queued, and is released by the same thread.
-void hold_begins(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept;
-void hold_ends(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id) noexcept;
+// An exclusive synchroniser that was acquired at `start_ns`, while others were queued, is released by the same thread.
+void held(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id, int64_t start_ns) noexcept;
 // A thread ends: what it still seems to wait in (attached in the middle of a park) is over.
 void waiter_dies(uint32_t java_id) noexcept;
 // Creates the live table beside the spool file. False: no room; then locks are off.

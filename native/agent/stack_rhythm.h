@@ -19,13 +19,15 @@
 
 namespace headway::agent {
 
-// So many at once, later one for each interval that went by; for all threads.
+// For all threads: the first so many, later one for each interval that went by. Of those that nobody took only a few
+// are kept: else a server that was idle for a minute would take thousands in the second in which requests come.
 class SharedAllowance {
  public:
-  constexpr SharedAllowance(int64_t most, int64_t interval_ns) noexcept
-      : interval_ns_(interval_ns), most_ns_(most * interval_ns) {}
+  constexpr SharedAllowance(int64_t first, int64_t kept, int64_t interval_ns) noexcept
+      : interval_ns_(interval_ns), most_ns_(kept * interval_ns), first_(first) {}
 
   bool take(int64_t now_ns) noexcept {
+    if (first_.load(std::memory_order_relaxed) > 0 && first_.fetch_sub(1, std::memory_order_relaxed) > 0) return true;
     int64_t used_until = used_until_ns_.load(std::memory_order_relaxed);
     for (;;) {
       const int64_t next = std::max(used_until, now_ns - most_ns_) + interval_ns_;
@@ -37,6 +39,7 @@ class SharedAllowance {
  private:
   const int64_t interval_ns_;
   const int64_t most_ns_;
+  std::atomic<int64_t> first_;             // so many are left of them; less than 0: none
   std::atomic<int64_t> used_until_ns_{0};  // 0 is long ago: begins full
 };
 

@@ -30,11 +30,35 @@ uint32_t lock_with_free(Arena<Entry>& entries, std::atomic<uint32_t>& next, Stri
 
 }  // namespace
 
-// --- waits -----------------------------------------------------------------------------------------------------------
+Waits::Locked::Locked(Entry& cell) noexcept : cell_(cell), taken_(false) {
+  const std::atomic_ref<uint32_t> state(cell.next);
+  Backoff backoff;
+  uint32_t was = 0;
+  while (((was = state.fetch_or(kLocked, std::memory_order_acquire)) & kLocked) != 0) {
+    while ((state.load(std::memory_order_relaxed) & kLocked) != 0) backoff.pause();
+  }
+  taken_ = (was & kTaken) != 0;
+}
+
+Waits::Locked::~Locked() {
+  std::atomic_ref<uint32_t>(cell_.next).store(taken_ ? kTaken : 0, std::memory_order_release);
+}
+
+void Waits::Locked::put(const Wait& wait) noexcept {
+  cell_.wait = wait;
+  taken_ = true;
+}
+
+void Waits::Locked::take_out(Wait& wait) noexcept {
+  wait = cell_.wait;
+  ++cell_.generation;
+  taken_ = false;
+}
 
 bool Waits::reserve(uint32_t recording) noexcept {
   recording_ = recording & 0xFF;
-  return entries_.reserve(kMost, kLeast) && buckets_.reserve(kBuckets, kBuckets) && buckets_.make_room(kBuckets);
+  return entries_.reserve(kMost, kLeast) && entries_.make_room(kCells) && buckets_.reserve(kBuckets, kBuckets) &&
+         buckets_.make_room(kBuckets);
 }
 
 Waits::Handle Waits::handle(uint32_t index) const noexcept {
@@ -44,13 +68,16 @@ Waits::Handle Waits::handle(uint32_t index) const noexcept {
   return (upper << kStripeBits | entry.wait.java_id % kStripes) << kIndexBits | index;
 }
 
-// The entry that the handle names, with its stripe locked; nullptr, with nothing locked, if that wait is over.
+bool Waits::may_name(Handle asked) const noexcept {
+  const uint32_t index = index_of(asked);
+  return index != 0 && asked >> (64 - 8) == recording_ && index < next_.load(std::memory_order_acquire);
+}
+
+// Of what may be a wait of the table: its entry, with its stripe locked; nullptr, with nothing locked, if it is over.
 Waits::Entry* Waits::lock_current(Handle asked) noexcept {
-  const auto index = static_cast<uint32_t>(asked % (1U << kIndexBits));
-  if (index == 0 || asked >> (64 - 8) != recording_ || index >= next_.load(std::memory_order_acquire)) return nullptr;
   Stripe& home = stripes_[stripe_of(asked)];
   home.lock.lock();
-  if (handle(index) == asked) return &entries_[index];
+  if (handle(index_of(asked)) == asked) return &entries_[index_of(asked)];
   home.lock.unlock();
   return nullptr;
 }
@@ -66,7 +93,7 @@ void Waits::take_out(Stripe& home, uint32_t* link, Wait& wait) noexcept {
   home.waits.store(home.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
-// What this wait shows to be over; nullptr: nothing.
+// What this wait shows to be over, of those in the table; nullptr: nothing.
 uint32_t* Waits::find_over(const Wait& wait) noexcept {
   if (wait.java_id == 0) return nullptr;  // unknown: may be many threads
   uint32_t nested = 0;
@@ -81,8 +108,41 @@ uint32_t* Waits::find_over(const Wait& wait) noexcept {
   return nested >= kMostNested ? oldest : nullptr;
 }
 
+// A thread's wait goes to its cell only while it has none in the table, so those in the table are the newer ones.
 Waits::Handle Waits::begin(const Wait& wait, Wait& over) noexcept {
   over.kind = 0;
+  if (has_cell(wait.java_id)) {
+    const InTable others = some_in_table(wait.java_id) ? in_table(wait.java_id) : InTable{};
+    Locked mine(cell(wait.java_id));
+    if (is_closed_.load()) return 0;
+    if (mine.is_of(wait.java_id)) {
+      const bool is_seen = (mine.wait().flags & HW_BL_ATTACHED) != 0;
+      if (is_seen || (others.count + 1 >= kMostNested && !others.has_seen)) mine.take_out(over);
+    }
+    if (!mine.is_taken() && others.count == 0) {
+      mine.put(wait);
+      return handle(wait.java_id % kCells);
+    }
+  }
+  return begin_in_table(wait, over);
+}
+
+Waits::InTable Waits::in_table(uint32_t java_id) noexcept {
+  Stripe& home = stripe(java_id);
+  InTable found;
+  home.lock.lock();
+  for (uint32_t at = bucket(java_id); at != 0; at = entries_[at].next) {
+    const Wait& wait = entries_[at].wait;
+    if (wait.java_id != java_id) continue;
+    ++found.count;
+    found.has_seen |= (wait.flags & HW_BL_ATTACHED) != 0;
+  }
+  home.lock.unlock();
+  return found;
+}
+
+// `over` may have one already: then nothing else is looked for.
+Waits::Handle Waits::begin_in_table(const Wait& wait, Wait& over) noexcept {
   Stripe& home = stripe(wait.java_id);
   const uint32_t index = lock_with_free(entries_, next_, home, kBlock);
   Handle result = 0;
@@ -92,7 +152,8 @@ Waits::Handle Waits::begin(const Wait& wait, Wait& over) noexcept {
       entry.next = home.free;
       home.free = index;
     } else {
-      if (uint32_t* link = find_over(wait)) take_out(home, link, over);
+      uint32_t* const link = over.kind == 0 ? find_over(wait) : nullptr;
+      if (link != nullptr) take_out(home, link, over);
       entry.wait = wait;
       uint32_t& first = bucket(wait.java_id);
       entry.next = first;
@@ -105,10 +166,20 @@ Waits::Handle Waits::begin(const Wait& wait, Wait& over) noexcept {
   return result;
 }
 
-bool Waits::end(Handle handle, Wait& wait) noexcept {
-  Entry* entry = lock_current(handle);
+bool Waits::end(Handle asked, Wait& wait) noexcept {
+  if (!may_name(asked)) return false;
+  const uint32_t index = index_of(asked);
+  if (index >= kCells) return end_in_table(asked, wait);
+  Locked mine(entries_[index]);
+  if (!mine.is_taken() || handle(index) != asked || is_closed_.load()) return false;
+  mine.take_out(wait);
+  return true;
+}
+
+bool Waits::end_in_table(Handle asked, Wait& wait) noexcept {
+  Entry* entry = lock_current(asked);
   if (entry == nullptr) return false;
-  Stripe& home = stripes_[stripe_of(handle)];
+  Stripe& home = stripes_[stripe_of(asked)];
   const bool is_ours = !home.is_closed;
   if (is_ours) {
     uint32_t* link = &bucket(entry->wait.java_id);
@@ -119,40 +190,63 @@ bool Waits::end(Handle handle, Wait& wait) noexcept {
   return is_ours;
 }
 
-Waits::Handle Waits::wake(uint32_t target, uint32_t waker, int64_t now_ns, Wait& over) noexcept {
-  over.kind = 0;
-  Stripe& home = stripe(target);
-  if (!may_wait(target)) return 0;
-  Handle result = 0;
-  home.lock.lock();
-  for (uint32_t* link = &bucket(target); *link != 0; link = &entries_[*link].next) {
-    Wait& wait = entries_[*link].wait;
-    if (wait.java_id != target || wait.kind != HW_BK_PARK) continue;
-    if (wait.waking_ns == 0) {
-      wait.waking_ns = now_ns;
-      wait.waker_java_id = waker;
-      if ((wait.flags & HW_BL_ATTACHED) != 0 && !home.is_closed) {
-        take_out(home, link, over);
-      } else {
-        result = handle(*link);
-      }
-    }
-    break;
-  }
-  home.lock.unlock();
-  return result;
+Waits::Woken Waits::wake(uint32_t target, uint32_t waker, int64_t now_ns) noexcept {
+  Woken woken;
+  if (!may_wait(target)) return woken;
+  if (some_in_table(target) && wake_in_table(target, waker, now_ns, woken)) return woken;
+  if (!has_cell(target)) return woken;
+  const Locked its(cell(target));
+  if (its.is_of(target) && its.wait().kind == HW_BK_PARK) woken = wake_this(target % kCells, waker, now_ns);
+  return woken;
 }
 
-void Waits::set_waker_stack(Handle handle, uint32_t stack_id) noexcept {
-  Entry* entry = lock_current(handle);
+// False: no park of the thread is in the table.
+bool Waits::wake_in_table(uint32_t target, uint32_t waker, int64_t now_ns, Woken& woken) noexcept {
+  Stripe& home = stripe(target);
+  home.lock.lock();
+  uint32_t at = bucket(target);
+  const auto is_its = [&](const Wait& wait) { return wait.java_id == target && wait.kind == HW_BK_PARK; };
+  while (at != 0 && !is_its(entries_[at].wait)) at = entries_[at].next;
+  if (at != 0) woken = wake_this(at, waker, now_ns);
+  home.lock.unlock();
+  return at != 0;
+}
+
+// With its lock held.
+Waits::Woken Waits::wake_this(uint32_t index, uint32_t waker, int64_t now_ns) noexcept {
+  Wait& wait = entries_[index].wait;
+  if (wait.waking_ns != 0) return {};
+  wait.waking_ns = now_ns;
+  wait.waker_java_id = waker;
+  return {handle(index), (wait.flags & HW_BL_ATTACHED) != 0};
+}
+
+void Waits::set_waker_stack(Handle asked, uint32_t stack_id) noexcept {
+  if (!may_name(asked)) return;
+  const uint32_t index = index_of(asked);
+  if (index < kCells) {
+    const Locked its(entries_[index]);
+    if (its.is_taken() && handle(index) == asked) its.wait().waker_stack_id = stack_id;
+    return;
+  }
+  Entry* entry = lock_current(asked);
   if (entry == nullptr) return;
   entry->wait.waker_stack_id = stack_id;
-  stripes_[stripe_of(handle)].lock.unlock();
+  stripes_[stripe_of(asked)].lock.unlock();
 }
 
 bool Waits::take(uint32_t java_id, Wait& wait) noexcept {
+  if (java_id == 0) return false;
+  if (some_in_table(java_id) && take_from_table(java_id, wait)) return true;
+  if (!has_cell(java_id) || !is_taken(cell(java_id))) return false;
+  Locked its(cell(java_id));
+  if (!its.is_of(java_id) || is_closed_.load()) return false;
+  its.take_out(wait);
+  return true;
+}
+
+bool Waits::take_from_table(uint32_t java_id, Wait& wait) noexcept {
   Stripe& home = stripe(java_id);
-  if (java_id == 0 || home.waits.load(std::memory_order_relaxed) == 0) return false;
   home.lock.lock();
   uint32_t* link = &bucket(java_id);
   while (*link != 0 && entries_[*link].wait.java_id != java_id) link = &entries_[*link].next;
@@ -175,10 +269,20 @@ bool Waits::take_any(Wait& wait) noexcept {
     }
     home.lock.unlock();
   }
+  for (uint32_t c = 1; c < kCells; ++c) {
+    if (!is_taken(entries_[c])) continue;
+    Locked one(entries_[c]);
+    if (!one.is_taken()) continue;
+    one.take_out(wait);
+    return true;
+  }
   return false;
 }
 
 void Waits::close() noexcept {
+  is_closed_.store(true);
+  // Who has locked a cell since then sees it; who had locked one before is through when we have had it.
+  for (uint32_t c = 1; c < kCells; ++c) const Locked passed(entries_[c]);
   for (Stripe& home : stripes_) {
     home.lock.lock();
     home.is_closed = true;
@@ -189,60 +293,8 @@ void Waits::close() noexcept {
 uint64_t Waits::count() const noexcept {
   uint64_t all = 0;
   for (const Stripe& home : stripes_) all += home.waits.load(std::memory_order_relaxed);
+  for (uint32_t c = 1; c < kCells; ++c) all += is_taken(entries_[c]) ? 1 : 0;
   return all;
-}
-
-// --- holds -----------------------------------------------------------------------------------------------------------
-
-bool Holds::reserve() noexcept {
-  return entries_.reserve(kMost, kMost / 16) && buckets_.reserve(kBuckets, kBuckets) && buckets_.make_room(kBuckets);
-}
-
-// Under the stripe's lock: the link to the entry, or nullptr. blocker_id 0: any.
-uint32_t* Holds::find(uint32_t blocker_id, uint32_t java_id) noexcept {
-  for (uint32_t* link = &buckets_[java_id % kBuckets]; *link != 0; link = &entries_[*link].next) {
-    const Entry& entry = entries_[*link];
-    if (entry.java_id == java_id && (blocker_id == 0 || entry.blocker_id == blocker_id)) return link;
-  }
-  return nullptr;
-}
-
-void Holds::take_out(Stripe& home, uint32_t* link) noexcept {
-  const uint32_t index = *link;
-  *link = entries_[index].next;
-  entries_[index].next = home.free;
-  home.free = index;
-}
-
-void Holds::begin(uint32_t blocker_id, uint32_t java_id, int64_t now_ns) noexcept {
-  Stripe& home = stripes_[java_id % kStripes];
-  const uint32_t index = lock_with_free(entries_, next_, home, kBlock);
-  if (index != 0) {
-    if (uint32_t* link = find(blocker_id, java_id)) take_out(home, link);
-    uint32_t& first = buckets_[java_id % kBuckets];
-    entries_[index] = {now_ns, blocker_id, java_id, first};
-    first = index;
-  }
-  home.lock.unlock();
-}
-
-int64_t Holds::end(uint32_t blocker_id, uint32_t java_id) noexcept {
-  Stripe& home = stripes_[java_id % kStripes];
-  int64_t start_ns = 0;
-  home.lock.lock();
-  if (uint32_t* link = find(blocker_id, java_id)) {
-    start_ns = entries_[*link].start_ns;
-    take_out(home, link);
-  }
-  home.lock.unlock();
-  return start_ns;
-}
-
-void Holds::drop(uint32_t java_id) noexcept {
-  Stripe& home = stripes_[java_id % kStripes];
-  home.lock.lock();
-  while (uint32_t* link = find(0, java_id)) take_out(home, link);
-  home.lock.unlock();
 }
 
 }  // namespace headway::agent

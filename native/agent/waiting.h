@@ -1,5 +1,10 @@
-// Waits in progress by Java thread, and contended holds by Java thread: striped tables that grow, entries that stay
-// where they are. A thread may have some waits within one another; the newest is found first.
+// Waits in progress by Java thread: a striped table that grows, entries that stay where they are. A thread may have
+// some waits within one another; the newest is found first.
+//
+// The wait of a thread that has no other is in a cell of its own, chosen by its id, whose lock is on the same cache
+// line: the waiter, its waker on another core and the waiter again hand one line to each other, not three (lock, bucket
+// and entry), and share none with other threads. A second wait within the first, and that of a thread whose cell
+// another one uses, go to the table.
 #pragma once
 
 #include <array>
@@ -43,13 +48,16 @@ class Waits {
   Handle begin(const Wait& wait, Wait& over) noexcept;
   // Takes it out. False: it is over already.
   bool end(Handle handle, Wait& wait) noexcept;
-  // False: no thread of its part of the table waits, so wake() would find nothing.
+  // False: no thread of its cell and its part of the table waits, so wake() would find nothing.
   bool may_wait(uint32_t target) const noexcept {
-    return target != 0 && stripes_[target % kStripes].waits.load(std::memory_order_relaxed) != 0;
+    return target != 0 && (is_taken(cell(target)) || some_in_table(target));
   }
-  // The newest park of `target` that nobody has woken yet is woken. 0: there is none. One that was seen at an attach
-  // ends with this and is taken out into `over`.
-  Handle wake(uint32_t target, uint32_t waker, int64_t now_ns, Wait& over) noexcept;
+  struct Woken {
+    Handle handle = 0;          // 0: none
+    bool ends_with_it = false;  // it was seen at an attach, so nobody will tell its end: that is for the caller to do
+  };
+  // The newest park of `target` is woken, if nobody has woken it yet.
+  Woken wake(uint32_t target, uint32_t waker, int64_t now_ns) noexcept;
   void set_waker_stack(Handle handle, uint32_t stack_id) noexcept;
   // Takes out the newest wait of a thread, of any thread; false: there is none.
   bool take(uint32_t java_id, Wait& wait) noexcept;
@@ -64,17 +72,21 @@ class Waits {
   static constexpr uint32_t kStripeBits = 6;
   static constexpr uint32_t kGenerationBits = 28;  // and 8 for the recording
   static constexpr uint32_t kMost = 1U << kIndexBits;
-  static constexpr uint32_t kLeast = 1U << 12;
+  static constexpr uint32_t kCells = 1U << 12;  // the first entries
+  static constexpr uint32_t kLeast = 2 * kCells;
   static constexpr uint32_t kBlock = 32;  // entries that a stripe takes at a time
   static constexpr uint32_t kBuckets = 1U << 16;
   static constexpr uint32_t kStripes = 1U << kStripeBits;
 
-  // An entry stays with one stripe for good, so that stripe's lock guards all of it.
+  // An entry of the table stays with one stripe for good, so that stripe's lock guards all of it. That of a cell is in
+  // `next`: kLocked, and kTaken while there is a wait in it.
   struct alignas(64) Entry {
     Wait wait;
     uint32_t next;  // in its bucket, or of the free ones
     uint32_t generation;
   };
+  static constexpr uint32_t kLocked = 1;
+  static constexpr uint32_t kTaken = 2;
   static_assert(sizeof(Entry) == 64, "a line of the cache each");
   struct alignas(64) Stripe {
     SpinLock lock;
@@ -85,57 +97,59 @@ class Waits {
     std::atomic<uint32_t> waits = 0;
   };
 
+  // Holds a cell's lock.
+  class Locked {
+   public:
+    explicit Locked(Entry& cell) noexcept;
+    ~Locked();
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+    bool is_taken() const noexcept { return taken_; }
+    bool is_of(uint32_t java_id) const noexcept { return taken_ && cell_.wait.java_id == java_id; }
+    Wait& wait() const noexcept { return cell_.wait; }
+    void put(const Wait& wait) noexcept;
+    void take_out(Wait& wait) noexcept;
+
+   private:
+    Entry& cell_;
+    bool taken_;
+  };
+
+  // Entry 0 is none, so some threads have no cell; nor has one whose id is not known, which may be many.
+  static bool has_cell(uint32_t java_id) noexcept { return java_id % kCells != 0; }
+  Entry& cell(uint32_t java_id) const noexcept { return entries_[java_id % kCells]; }
+  static bool is_taken(Entry& cell) noexcept {
+    return (std::atomic_ref<uint32_t>(cell.next).load(std::memory_order_relaxed) & kTaken) != 0;
+  }
+  bool some_in_table(uint32_t java_id) const noexcept {
+    return stripes_[java_id % kStripes].waits.load(std::memory_order_relaxed) != 0;
+  }
   Stripe& stripe(uint32_t java_id) noexcept { return stripes_[java_id % kStripes]; }
   uint32_t& bucket(uint32_t java_id) const noexcept { return buckets_[java_id % kBuckets]; }
   Handle handle(uint32_t index) const noexcept;
-  Entry* lock_current(Handle handle) noexcept;
+  bool may_name(Handle handle) const noexcept;
+  Entry* lock_current(Handle handle) noexcept;  // of the table
+  static uint32_t index_of(Handle handle) noexcept { return static_cast<uint32_t>(handle % (1U << kIndexBits)); }
   static uint32_t stripe_of(Handle handle) noexcept { return (handle >> kIndexBits) % kStripes; }
   void take_out(Stripe& home, uint32_t* link, Wait& wait) noexcept;
   uint32_t* find_over(const Wait& wait) noexcept;
+  struct InTable {
+    uint32_t count = 0;
+    bool has_seen = false;  // one that was seen at an attach
+  };
+  InTable in_table(uint32_t java_id) noexcept;
+  Handle begin_in_table(const Wait& wait, Wait& over) noexcept;
+  bool end_in_table(Handle handle, Wait& wait) noexcept;
+  bool wake_in_table(uint32_t target, uint32_t waker, int64_t now_ns, Woken& woken) noexcept;
+  Woken wake_this(uint32_t index, uint32_t waker, int64_t now_ns) noexcept;
+  bool take_from_table(uint32_t java_id, Wait& wait) noexcept;
 
   std::array<Stripe, kStripes> stripes_{};
   Arena<Entry> entries_;
   Arena<uint32_t> buckets_;
-  std::atomic<uint32_t> next_{1};
+  std::atomic<uint32_t> next_{kCells};
+  std::atomic<bool> is_closed_{false};  // what cells go by; looked at with one locked
   uint32_t recording_ = 0;
-};
-
-class Holds {
- public:
-  bool reserve() noexcept;
-  // Keyed by blocker and thread; a second beginning replaces the first.
-  void begin(uint32_t blocker_id, uint32_t java_id, int64_t now_ns) noexcept;
-  // When it began; 0: it was not seen to.
-  int64_t end(uint32_t blocker_id, uint32_t java_id) noexcept;
-  // A thread ended: what it still holds will not be released.
-  void drop(uint32_t java_id) noexcept;
-
- private:
-  static constexpr uint32_t kMost = 1U << 16;
-  static constexpr uint32_t kBlock = 32;
-  static constexpr uint32_t kBuckets = 1U << 12;
-  static constexpr uint32_t kStripes = 16;
-
-  struct Entry {
-    int64_t start_ns;
-    uint32_t blocker_id;
-    uint32_t java_id;
-    uint32_t next;
-  };
-  struct alignas(64) Stripe {
-    SpinLock lock;
-    uint32_t free = 0;
-    uint32_t fresh = 0;
-    uint32_t fresh_end = 0;
-  };
-
-  uint32_t* find(uint32_t blocker_id, uint32_t java_id) noexcept;
-  void take_out(Stripe& home, uint32_t* link) noexcept;
-
-  std::array<Stripe, kStripes> stripes_{};
-  Arena<Entry> entries_;
-  Arena<uint32_t> buckets_;
-  std::atomic<uint32_t> next_{1};
 };
 
 }  // namespace headway::agent

@@ -79,8 +79,9 @@ LockTableFile read_lock_table(const std::string& path) {
     table.problem = "its header is cut off";
   } else if (std::memcmp(header.magic, HW_LOCK_MAGIC, sizeof header.magic) != 0) {
     table.problem = "it is no table of locks";
-  } else if (header.version > 1) {
-    table.problem = "it was written by a newer headway";
+  } else if (header.version != HW_LOCK_VERSION) {
+    table.problem =
+        header.version > HW_LOCK_VERSION ? "it was written by a newer headway" : "it was written by an older headway";
   } else if (header.slot_bytes < sizeof(hw_lock_slot) || header.slot_bytes > kMaxSlotBytes) {
     table.problem = "its slot size is impossible";
   } else {

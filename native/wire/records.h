@@ -337,12 +337,13 @@ struct hw_hold {  // a contended acquisition and its release (ts_ns); others wer
 // the table, waits still going on are in the times up to last_ns only: add parked_now x (now - last_ns). A JVM that was
 // killed may leave one odd `sequence` per thread: such a slot is off by one event at most.
 #define HW_LOCK_MAGIC "HWLOCKS\0"
+#define HW_LOCK_VERSION 2
 #define HW_LOCK_CLASSES 4096
 #define HW_LOCK_CLASS_BYTES 128
 
 struct hw_lock_header {
   char magic[8];
-  hw_u32 version;  // 1
+  hw_u32 version;  // HW_LOCK_VERSION
   hw_u32 pid;      // in its own pid namespace
   hw_i64 created_ns;
   hw_u32 slot_bytes;
@@ -357,25 +358,27 @@ struct hw_lock_header {
 };
 
 struct hw_lock_slot {  // 128 bytes; written under `sequence` (odd: being written)
+  // What every wait changes is one line of the cache: the cores that the waiting threads are on hand it to each other.
   hw_u32 sequence;
   hw_u32 blocker_id;
-  hw_u32 identity_hash;
-  hw_u32 class_index;
-  hw_u16 kind;  // hw_blocker_kind
-  hw_u16 is_dead;
-  hw_u32 first_java_id;
-  hw_u32 first_stack_id;
   hw_u32 parked_now;
   hw_u32 peak_parked;
-  hw_u32 forgotten;       // > 0: sums of so many dead blockers of this class and kind; real_time_ns is their sum too
   hw_u64 times_parked;    // all, also those below the threshold
   hw_u64 times_measured;  // those that the times below hold
   hw_i64 first_ns;        // first measured event
   hw_i64 last_ns;         // last one: thread_time and real_time are exact up to here
   hw_u64 thread_time_ns;  // sum of parked_now x dt
   hw_u64 real_time_ns;    // sum of dt while parked_now > 0
-  hw_u64 holds;           // contended acquisitions seen whole
-  hw_u64 hold_ns;         // their sum
+  // The second line.
+  hw_u32 identity_hash;
+  hw_u32 class_index;
+  hw_u16 kind;  // hw_blocker_kind
+  hw_u16 is_dead;
+  hw_u32 first_java_id;
+  hw_u32 first_stack_id;
+  hw_u32 forgotten;  // > 0: sums of so many dead blockers of this class and kind; real_time_ns is their sum too
+  hw_u64 holds;      // contended acquisitions seen whole
+  hw_u64 hold_ns;    // their sum
   hw_u64 spare[3];
 };
 

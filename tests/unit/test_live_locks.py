@@ -25,17 +25,17 @@ FIRST_SLOT = 4096 + 4096 * 128
 def slot(**values: Any) -> bytes:
     """struct hw_lock_slot of native/wire/records.h."""
     of = {
-        "sequence": 0, "blocker_id": 1, "hash": 0x1234, "class_index": 0, "kind": 1, "dead": 0, "first_java_id": 7,
-        "first_stack": 0, "now": 0, "peak": 2, "forgotten": 0, "times": 10, "measured": 10, "first_ns": 1_000,
-        "last_ns": 9_000, "thread_ns": 5_000, "real_ns": 3_000, "holds": 4, "hold_ns": 400, **values,
+        "sequence": 0, "blocker_id": 1, "now": 0, "peak": 2, "times": 10, "measured": 10, "first_ns": 1_000,
+        "last_ns": 9_000, "thread_ns": 5_000, "real_ns": 3_000, "hash": 0x1234, "class_index": 0, "kind": 1, "dead": 0,
+        "first_java_id": 7, "first_stack": 0, "forgotten": 0, "holds": 4, "hold_ns": 400, **values,
     }  # fmt: skip
-    return struct.pack("<IIiIHHIIIIIQQqqQQQQ24x", *of.values())
+    return struct.pack("<IIIIQQqqQQiIHHIIIQQ24x", *of.values())
 
 
 def header(slots: int, **values: Any) -> bytes:
     """struct hw_lock_header."""
     of = {
-        "magic": b"HWLOCKS\0", "version": 1, "pid": 42, "created_ns": 500, "slot_bytes": SLOT_BYTES, "slots": slots,
+        "magic": b"HWLOCKS\0", "version": 2, "pid": 42, "created_ns": 500, "slot_bytes": SLOT_BYTES, "slots": slots,
         "classes": len(CLASSES), "forgotten": 0, "dropped": 3, "parked": 1, "capped_ns": 0, "updated_ns": 0, "below": 5,
         **values,
     }  # fmt: skip
@@ -114,7 +114,8 @@ def test_the_text_has_every_metric_of_the_paper(tmp_path: Path) -> None:
         (b"", "cut off"),
         (b"HWLOCKS\0", "cut off"),
         (b"\x7fELF".ljust(8192, b"\0"), "does not begin"),
-        (header(2, version=2), "version 2"),
+        (header(2, version=1), "version 1"),
+        (header(2, version=3), "version 3"),
         (header(2, slot_bytes=12), "sizes"),
         (header(1 << 31), "sizes"),
         (header(2, classes=1 << 20), "sizes"),

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/clock.h"
 #include "lock_recording.h"
 
 namespace headway::agent {
@@ -33,8 +34,7 @@ void the_sums_of_64_threads_are_those_of_their_blocks_open_ones_too(bool no_map)
         recording->waking(self.java, self.locks, static_cast<uint32_t>(1 + random() % kThreads), t);
         if (round + 1 < kRounds || t % 8 != 0) recording->wait_ends(self.locks, wait, 0);
         if (thing == nullptr) continue;
-        recording->hold_begins(self.java, self.locks, thing, thing->hash, t);
-        recording->hold_ends(self.java, self.locks, thing, thing->hash, t);
+        recording->held(self.java, self.locks, {thing, thing->hash, t, monotonic_ns()});
       }
     });
   }

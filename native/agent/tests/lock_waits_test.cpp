@@ -186,6 +186,28 @@ void a_wait_of_an_earlier_recording_ends_in_vain() {
   CHECK_EQUAL(second.spool().blocks.size(), 1u);
 }
 
+void holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for() {
+  const int64_t before = monotonic_ns();
+  Recording recording;
+  Thread thread;
+  Thing lock{1};
+  Thing other{2};
+  recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, 1)), 0);
+  recording->held(thread.java, thread.locks, {&lock, lock.hash, 7, before});
+  recording->held(thread.java, thread.locks, {&other, other.hash, 7, monotonic_ns()});
+  const int64_t start = monotonic_ns();
+  recording->held(thread.java, thread.locks, {&lock, lock.hash, 7, start});
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.holds.size(), 1u);
+  CHECK_EQUAL(all.holds[0].start_ns, start);
+  CHECK_EQUAL(all.holds[0].java_id, 7u);
+  CHECK_EQUAL(all.holds[0].blocker_id, all.blockers.at(0).blocker_id);
+  const hw_lock_slot& slot = recording.table().of(all.blockers[0].blocker_id);
+  CHECK_EQUAL(slot.holds, 1u);
+  CHECK_EQUAL(slot.hold_ns, static_cast<uint64_t>(all.holds[0].head.ts_ns - start));
+}
+
 void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
   Recording recording;
   Thread thread;
@@ -209,5 +231,6 @@ int main() {
   nested_waits_end_in_their_order_and_a_waking_is_the_parks();
   waits_whose_end_nobody_tells_end_by_what_comes_next();
   a_wait_of_an_earlier_recording_ends_in_vain();
+  holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for();
   what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded();
 }

@@ -14,17 +14,17 @@ namespace {
 constexpr int64_t kMillisecond = 1'000'000;
 
 void all_threads_together_get_no_more_than_their_allowance() {
-  SharedAllowance allowance(10, kMillisecond);
+  SharedAllowance allowance(50, 10, kMillisecond);
   int64_t now_ns = 1'000 * kMillisecond;
   int taken = 0;
   for (int i = 0; i < 100; ++i) taken += allowance.take(now_ns) ? 1 : 0;
-  CHECK_EQUAL(taken, 10);
+  CHECK_EQUAL(taken, 50 + 10);
   now_ns += 3 * kMillisecond;
   for (int i = 0; i < 100; ++i) taken += allowance.take(now_ns) ? 1 : 0;
-  CHECK_EQUAL(taken, 13);
+  CHECK_EQUAL(taken, 50 + 13);
   now_ns += 1'000 * kMillisecond;  // what was not used is not kept for ever
   for (int i = 0; i < 100; ++i) taken += allowance.take(now_ns) ? 1 : 0;
-  CHECK_EQUAL(taken, 23);
+  CHECK_EQUAL(taken, 50 + 23);
 }
 
 // A spell of blocks that lasts for `ms` of real time.
@@ -49,7 +49,7 @@ Spell block_for(int64_t ms, StackRhythm& rhythm, SharedAllowance& shared) {
 }
 
 void where_the_allowance_is_used_up_the_stacks_that_are_taken_stand_for_all_blocks() {
-  SharedAllowance shared(64, 5 * kMillisecond);
+  SharedAllowance shared(0, 64, 5 * kMillisecond);
   StackRhythm rhythm;
   const Spell spell = block_for(1'500, rhythm, shared);
   CHECK(spell.stacks > 50);
@@ -62,7 +62,7 @@ void where_the_allowance_is_used_up_the_stacks_that_are_taken_stand_for_all_bloc
 }
 
 void a_thread_that_blocks_seldom_gets_all_its_stacks() {
-  SharedAllowance shared(1'000, kMillisecond);
+  SharedAllowance shared(1'000, 0, kMillisecond);
   StackRhythm rhythm;
   rhythm.seen(1);
   for (int i = 0; i < 20; ++i) {

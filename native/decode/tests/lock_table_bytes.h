@@ -16,7 +16,7 @@ struct LockTableBytes {
 
   LockTableBytes() {
     std::memcpy(header.magic, HW_LOCK_MAGIC, sizeof header.magic);
-    header.version = 1;
+    header.version = HW_LOCK_VERSION;
     header.slot_bytes = sizeof(hw_lock_slot);
   }
 

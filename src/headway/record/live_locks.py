@@ -32,20 +32,21 @@ if TYPE_CHECKING:
     import numpy as np
 
 _MAGIC = b"HWLOCKS\0"
-_VERSION = 1
+_VERSION = 2
 _HEADER = struct.Struct("<8sIIqIIIIQQqqQ")
 _HEADER_BYTES = 4096
 _CLASSES, _CLASS_BYTES = 4096, 128
 _FIRST_SLOT = _HEADER_BYTES + _CLASSES * _CLASS_BYTES
 _KINDS = ("", "park", "monitor", "wait")
 _FIELDS: tuple[tuple[str, str], ...] = (
-    *(("sequence", "<u4"), ("blocker_id", "<u4"), ("identity_hash", "<i4"), ("class_index", "<u4"), ("kind", "<u2")),
-    *(("is_dead", "<u2"), ("first_java_id", "<u4"), ("first_stack_id", "<u4"), ("parked_now", "<u4")),
-    *(("peak_parked", "<u4"), ("forgotten", "<u4"), ("times_parked", "<u8"), ("times_measured", "<u8")),
-    *(("first_ns", "<i8"), ("last_ns", "<i8"), ("thread_time_ns", "<u8"), ("real_time_ns", "<u8")),
-    *(("holds", "<u8"), ("hold_ns", "<u8"), ("spare", "V24")),
+    *(("sequence", "<u4"), ("blocker_id", "<u4"), ("parked_now", "<u4"), ("peak_parked", "<u4")),
+    *(("times_parked", "<u8"), ("times_measured", "<u8"), ("first_ns", "<i8"), ("last_ns", "<i8")),
+    *(("thread_time_ns", "<u8"), ("real_time_ns", "<u8"), ("identity_hash", "<i4"), ("class_index", "<u4")),
+    *(("kind", "<u2"), ("is_dead", "<u2"), ("first_java_id", "<u4"), ("first_stack_id", "<u4")),
+    *(("forgotten", "<u4"), ("holds", "<u8"), ("hold_ns", "<u8"), ("spare", "V24")),
 )
 """struct hw_lock_slot."""
+_KIND = [name for name, _ in _FIELDS].index("kind")
 _MOST_SLOTS = 1 << 26
 
 
@@ -71,7 +72,7 @@ class TableFile:
         live = tuple(
             _row(row, names, now_ns, is_torn)
             for row, is_torn in zip(rows.tolist(), torn.tolist(), strict=True)
-            if 0 < row[4] < len(_KINDS)
+            if 0 < row[_KIND] < len(_KINDS)
         )
         return LiveTable(pid, created, now_ns, live, dropped, below, capped, slots - there)
 

@@ -33,9 +33,10 @@ public final class HeadwayHook0 {
   private static final long LONG_TAIL = U.objectFieldOffset(AbstractQueuedLongSynchronizer.class, "tail");
 
   /**
-   * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart. A place holds the
-   * identity hash of the synchroniser and the id of the thread; so a release looks at one cache line, and computes an identity
-   * hash only when its thread, or one of its group, times a hold. A hold that finds no place is not timed.
+   * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart, and behind them when
+   * each hold began, by System.nanoTime, which is the agent's clock. A place holds the identity hash of the synchroniser and
+   * the id of the thread; so a release looks at one cache line, and computes an identity hash only when its thread, or one of
+   * its group, times a hold. A hold that finds no place is not timed.
    */
   private static final int WAYS = 4;
 
@@ -66,9 +67,7 @@ public final class HeadwayHook0 {
 
   private static native void wakes(int target, int thread);
 
-  private static native void holdBegins(Object synchroniser, int hash, int thread);
-
-  private static native void holdEnds(Object synchroniser, int hash, int thread);
+  private static native void held(Object synchroniser, int hash, int thread, long start);
 
   private static native boolean parkBegins(int virtualThread, boolean isTimed);
 
@@ -302,8 +301,14 @@ public final class HeadwayHook0 {
     long hold = (long) thread << 32 | hash;
     int at = placeOf(thread);
     for (int way = at; way < at + WAYS; way++) {
+      if (HOLDS[way] == hold) { // its end was not seen: nothing was recorded then
+        HOLDS[way + WAYS] = System.nanoTime();
+        return;
+      }
+    }
+    for (int way = at; way < at + WAYS; way++) {
       if (HOLDS[way] == 0 && U.compareAndSetLong(HOLDS, longsAt + (long) way * Long.BYTES, 0, hold)) {
-        holdBegins(synchroniser, hash, thread);
+        HOLDS[way + WAYS] = System.nanoTime();
         return;
       }
     }
@@ -315,8 +320,9 @@ public final class HeadwayHook0 {
     long hold = (long) thread << 32 | hash;
     for (int way = at; way < at + WAYS; way++) {
       if (HOLDS[way] == hold) {
+        long start = HOLDS[way + WAYS];
         HOLDS[way] = 0;
-        holdEnds(synchroniser, hash, thread);
+        held(synchroniser, hash, thread, start);
         return;
       }
     }
