@@ -284,3 +284,36 @@ def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) ->
     assert run("import", source, "-o", target)[0] == 0
     rows = open_recording(target).query("SELECT * FROM region_counter ORDER BY threads").fetchall()
     assert rows == [(1, "sequential", "", 1000, 2000, 3, None), (2, "parallel", "kmeans", 1100, None, 4, None)]
+
+
+HANDLER = made_jfr.constants("libasyncProfiler.so", "WallClock::signalHandler")
+
+
+def samples_of(with_stack: int, without: int, *settings: bytes) -> list[bytes]:
+    stacks = [1] * with_stack + [0] * without
+    return [*settings, *(made_jfr.event(made_jfr.SAMPLE, 1000 * i, 1, stack) for i, stack in enumerate(stacks))]
+
+
+@pytest.mark.parametrize(
+    ("engine", "pools", "said"),
+    [("ctimer", HANDLER, True), ("ctimer", made_jfr.constants(), False), (None, HANDLER, False)],
+)
+def test_time_of_async_profilers_own_handlers_is_said(
+    run: Run, tmp_path: Path, engine: str | None, pools: bytes, said: bool
+) -> None:
+    source = tmp_path / "a.jfr"
+    settings = [made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, "engine", engine)] if engine else []
+    source.write_bytes(made_jfr.chunk(samples_of(30, 70, *settings), pools=pools))
+    target = tmp_path / "a.headway"
+    assert run("import", source, "-o", target)[0] == 0
+    messages = {each["id"]: each["message"] for each in json.loads((target / "manifest.json").read_text())["notices"]}
+    assert ("HW225" in messages) == said
+    assert not said or messages["HW225"].startswith("30 % of the CPU time")
+
+
+def test_little_time_of_async_profilers_own_is_not_worth_a_message(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "a.jfr"
+    engine = made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, "engine", "ctimer")
+    source.write_bytes(made_jfr.chunk(samples_of(1, 99, engine), pools=HANDLER))
+    run("import", source, "-o", tmp_path / "a.headway")
+    assert "HW225" not in (tmp_path / "a.headway" / "manifest.json").read_text()

@@ -168,4 +168,12 @@ ROWS: tuple[Message, ...] = (
         "Only profiles can be made of it: top, flame, and exports of these.",
         "headway top NAME.headway",
     ),
+    Message(
+        "HW225",
+        "a sampler's own time in its profile",
+        "{percent} % of the CPU time sampled in {path} is async-profiler's own: stacks with its ::signalHandler",
+        "It interrupts threads that run, and those that wait when it samples wall time; what its handler takes is CPU time that "
+        "the program does not use without it. Shares of other methods are too low by as much. A longer interval takes less.",
+        "headway flame NAME.headway -o NAME.html   (search signalHandler), then: asprof start --wall 50ms --interval 10ms PID",
+    ),
 )

@@ -16,6 +16,7 @@ from headway import __version__
 from headway.errors import HeadwayError, Notice
 from headway.record.jfr.event_files import EventFiles
 from headway.record.jfr.jvm_events import EVENTS, JvmEvents
+from headway.record.jfr.own_time import WORTH_SAYING, StackWeights
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
 from headway.record.jfr.sample_table import SampleTable
 from headway.record.jfr.samples import Intervals, is_sample, parse_ns, read_intervals, sample_batch
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float], None]
 _ONLY_SAMPLES = ("jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample", "profiler.WallClockSample")
 """These are rows of `sample` as a whole; of allocations the class is only in the event's own table."""
+ASYNC_PROFILER = "async-profiler"
 _LIVES = {"jdk.ThreadStart": False, "jdk.ThreadEnd": True}
 
 
@@ -51,6 +53,9 @@ class JfrImport:
         self._rows = 0
         self._problems: list[str] = []
         """What the reader can't know."""
+        self._cpu_weights = StackWeights()
+        self._handlers_share = 0.0
+        """Of the CPU time sampled, what async-profiler's signal handlers took."""
 
     def run(self) -> None:
         """Read the file and write the recording.
@@ -91,6 +96,8 @@ class JfrImport:
             with TableWriter(self._directory, TABLES[name]) as writer:
                 writer.write(rows)
             tables[name] = writer.info
+        if writer_of(self._settings()) == ASYNC_PROFILER:
+            self._handlers_share = self._cpu_weights.handlers_share(self._directory, small["frame"])
         self._write_manifest(tables, window, events)
         self._progress(1.0)
 
@@ -98,7 +105,10 @@ class JfrImport:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            samples.add(sample_batch(batch, self._intervals), self._threads)
+            rows = sample_batch(batch, self._intervals)
+            samples.add(rows, self._threads)
+            if rows.event == self._intervals.event:
+                self._cpu_weights.add(rows.stack, rows.weight)
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
             waits.add(batch)
@@ -161,7 +171,7 @@ class JfrImport:
         settings = self._settings()
         chunks = self._file.chunks()
         is_partial = self._problem_count > 0 or events.left_out > 0
-        writer = "async-profiler" if any(name == "engine" for _, name in settings) else "JDK Flight Recorder"
+        writer = writer_of(settings)
         used = self._jvm.cores_used()
         manifest = {
             "format": FORMAT,
@@ -205,10 +215,17 @@ class JfrImport:
             found.append(Notice.of("HW220", path=self._shown, count=self._problem_count, first=first))
         if "blocker" in tables:
             found.append(Notice.of("HW222", path=self._shown, which=_which_waits(settings)))
-        if "jdk.ExecutionSample" in self._sources and writer != "async-profiler":
+        if self._handlers_share >= WORTH_SAYING:
+            found.append(Notice.of("HW225", path=self._shown, percent=f"{100 * self._handlers_share:.0f}"))
+        if "jdk.ExecutionSample" in self._sources and writer != ASYNC_PROFILER:
             period = f"{self._intervals.execution / 1e6:g} ms"
             found.append(Notice.of("HW223", path=self._shown, period=period))
         return found
+
+
+def writer_of(settings: dict[tuple[str, str], str]) -> str:
+    """Return who wrote a file with these settings."""
+    return ASYNC_PROFILER if any(name == "engine" for _, name in settings) else "JDK Flight Recorder"
 
 
 def _which_waits(settings: dict[tuple[str, str], str]) -> str:

@@ -1,0 +1,57 @@
+"""What a sampler itself took of the CPU time that it sampled: its signal handler runs in the threads that it interrupts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+WORTH_SAYING = 0.02
+"""Share of the CPU time from which on it is said: less changes no ranking of methods."""
+_LIBRARY, _HANDLER = "libasyncProfiler", "::signalHandler"
+
+
+class StackWeights:
+    """Weights of samples of one event, summed for each stack."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        import numpy as np
+
+        self._sums: NDArray[np.float64] = np.zeros(0)
+
+    def add(self, stack: NDArray[Any], weight: NDArray[Any]) -> None:
+        """Take samples: ids of stacks, -1 for none, and weights."""
+        import numpy as np
+
+        found = np.bincount(stack + 1, weights=weight)
+        if len(found) < len(self._sums):
+            self._sums[: len(found)] += found
+        else:
+            found[: len(self._sums)] += self._sums
+            self._sums = found
+
+    def handlers_share(self, directory: Path, frames: pa.Table) -> float:
+        """Return which share of all weights has a stack with a signal handler of async-profiler, 0 to 1.
+
+        `frames` is the table `frame`; of the directory the table `stack` is read if there is such a frame at all.
+        """
+        import numpy as np
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        is_handler = pc.and_(
+            pc.match_substring(frames["class_name"], _LIBRARY), pc.ends_with(frames["method"], pattern=_HANDLER)
+        ).to_numpy()
+        whole = float(self._sums.sum())
+        if whole <= 0 or not is_handler.any():
+            return 0.0
+        is_own = np.zeros(len(self._sums), dtype=np.bool_)
+        for rows in pq.ParquetFile(directory / "stack.parquet").iter_batches(columns=["stack_id", "frame_id"]):
+            own = rows["stack_id"].to_numpy()[is_handler[rows["frame_id"].to_numpy()]] + 1
+            is_own[own[own < len(is_own)]] = True
+        return float(self._sums[is_own].sum()) / whole
