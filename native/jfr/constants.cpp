@@ -4,23 +4,6 @@
 
 namespace headway::jfr {
 
-// Files are made by others: without a seed, indices could be chosen to collide.
-uint64_t seeded_hash(uint64_t value) {
-  static const uint64_t seed = reinterpret_cast<uint64_t>(&seed) * 0x9e3779b97f4a7c15ULL;
-  const uint64_t h = (value ^ seed) * 0xff51afd7ed558ccdULL;
-  return h ^ (h >> 32);
-}
-
-size_t Pool::slot(uint64_t index) const { return static_cast<size_t>(seeded_hash(index)) & (slots_.size() - 1); }
-
-Constant* Pool::find(uint64_t index) {
-  if (slots_.empty()) return nullptr;
-  for (size_t at = slot(index);; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].at == nullptr) return nullptr;
-    if (slots_[at].index == index) return &slots_[at];
-  }
-}
-
 void Pool::put(uint64_t index, const uint8_t* at, const uint8_t* end) {
   if (Constant* known = find(index); known != nullptr) {
     *known = {index, at, end};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jfr/layout.h"
+#include "jfr/seeded_hash.h"
 
 namespace headway::jfr {
 
@@ -17,20 +18,24 @@ struct Constant {
   uint64_t index = 0;
   const uint8_t* at = nullptr;   // nullptr: an empty slot
   const uint8_t* end = nullptr;  // of the bytes it lies in
-  int32_t meaning = kUnknown;    // id of the stack or thread that it stands for, once that is known
+  int32_t meaning = kUnknown;    // of the stack, thread, method or text that it stands for, once that is known
   int32_t text = kUnknown;       // the same of its text
 };
-
-uint64_t seeded_hash(uint64_t value);
 
 // Open addressing over the indices, which are dense in some files and addresses in others.
 class Pool {
  public:
-  Constant* find(uint64_t index);
+  Constant* find(uint64_t index) {
+    if (slots_.empty()) return nullptr;
+    for (size_t at = slot(index);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].at == nullptr) return nullptr;
+      if (slots_[at].index == index) return &slots_[at];
+    }
+  }
   void put(uint64_t index, const uint8_t* at, const uint8_t* end);
 
  private:
-  size_t slot(uint64_t index) const;
+  size_t slot(uint64_t index) const { return static_cast<size_t>(seeded_hash(index)) & (slots_.size() - 1); }
   void grow();
   std::vector<Constant> slots_;
   size_t used_ = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace headway::jfr {
@@ -88,10 +89,10 @@ class Cursor {
  private:
   static constexpr size_t kLongest = 9;  // bytes of a varint
   static constexpr uint64_t kMore = 0x8080808080808080ULL;
-  static uint64_t eight(const uint8_t* at) {
+  static uint64_t eight(const uint8_t* at) {  // little endian
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < 8; ++i) bytes |= static_cast<uint64_t>(at[i]) << (8 * i);  // one load
-    return bytes;
+    std::memcpy(&bytes, at, sizeof bytes);  // one load, where the compiler makes eight of a loop with shifts
+    return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
   }
   uint64_t varint_near_end();
   // A value of so many bytes, which may turn out to reach beyond the end.

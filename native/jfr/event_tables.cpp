@@ -88,7 +88,7 @@ void EventTables::begin_chunk(Layouts* layouts, Meanings* meanings, const Clock&
   meanings_ = meanings;
   clock_ = clock;
   plans_.clear();
-  last_ = nullptr;
+  near_.fill({});
   ++generation_;
 }
 
@@ -140,28 +140,16 @@ EventTable* EventTables::table_for(const std::string& event, const Steps& steps)
 }
 
 bool EventTables::add(int64_t type, Cursor in) {
-  if (last_ == nullptr || type != last_type_) {
+  Known& known = near_[static_cast<uint64_t>(type) % near_.size()];
+  if (known.plan == nullptr || type != known.type) {
     auto found = plans_.find(type);
     if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
-    last_ = &found->second;
-    last_type_ = type;
+    known = {type, &found->second};
   }
-  return last_->table == nullptr || add(*last_, in);
+  return known.plan->table == nullptr || add(*known.plan, in);
 }
 
-bool EventTables::add(const Plan& plan, Cursor in) {
-  EventTable* table = plan.table;
-  if (table->rows == table->room) table->grow();
-  const size_t before = table->text_bytes;
-  Column* column = table->columns.data();
-  for (const Field& field : plan.fields) value(field, &in, table, column++, table->rows);
-  if (!in.ok()) return false;  // the next event takes its place
-  ++table->rows;
-  values_ += plan.fields.size() + table->text_bytes / sizeof(int64_t) - before / sizeof(int64_t);
-  return true;
-}
-
-void EventTables::value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row) {
+inline void EventTables::value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row) {
   const Step& step = *field.step;
   switch (field.fill) {
     case Fill::wide:
@@ -196,6 +184,18 @@ void EventTables::value(const Field& field, Cursor* in, EventTable* table, Colum
       column->ids[row] = keep(text(step, in), table);
       return;
   }
+}
+
+bool EventTables::add(const Plan& plan, Cursor in) {
+  EventTable* table = plan.table;
+  if (table->rows == table->room) table->grow();
+  const size_t before = table->text_bytes;
+  Column* column = table->columns.data();
+  for (const Field& field : plan.fields) value(field, &in, table, column++, table->rows);
+  if (!in.ok()) return false;  // the next event takes its place
+  ++table->rows;
+  values_ += plan.fields.size() + table->text_bytes / sizeof(int64_t) - before / sizeof(int64_t);
+  return true;
 }
 
 // A thread, a stack or a text of the chunk's constants.

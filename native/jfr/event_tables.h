@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "decode/text_pool.h"
@@ -55,14 +56,33 @@ class Recent {
   uint64_t generation_ = 0;
 };
 
+// A vector's elements as memory has them, until they are set: each is, before a column is handed out.
+template <typename T>
+struct Unset : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = Unset<U>;
+  };
+  template <typename U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <typename U, typename V>
+  void construct(U* at, V&& value) {
+    ::new (static_cast<void*>(at)) U(std::forward<V>(value));
+  }
+};
+template <typename T>
+using Values = std::vector<T, Unset<T>>;
+
 struct Column {
   std::string name;
   Kind kind = Kind::integer;
   Unit unit = Unit::plain;
   // One of the three, by the kind; it has room for more rows than there are, until the table is handed out.
-  std::vector<int64_t> ints;  // integers, kNoValue: none; booleans
-  std::vector<double> reals;
-  std::vector<int32_t> ids;  // of texts, threads and stacks; -1: none
+  Values<int64_t> ints;  // integers, kNoValue: none; booleans
+  Values<double> reals;
+  Values<int32_t> ids;  // of texts, threads and stacks; -1: none
   Recent recent;
 };
 
@@ -110,7 +130,7 @@ class EventTables {
   static Fill fill_of(const Step& step, Kind kind);
   EventTable* table_for(const std::string& event, const Steps& steps);
   bool add(const Plan& plan, Cursor in);
-  void value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row);
+  [[gnu::always_inline]] void value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row);
   int32_t constant(const Field& field, uint64_t index, EventTable* table, Column* column);
   int32_t meaning(const Field& field, uint64_t index, EventTable* table, Kind kind);
   const std::string* text(const Step& step, Cursor* in);
@@ -121,8 +141,11 @@ class EventTables {
   std::deque<EventTable> tables_;
   std::unordered_map<std::string, EventTable*> by_layout_;
   std::unordered_map<int64_t, Plan> plans_;  // of this chunk
-  const Plan* last_ = nullptr;               // that of last_type_: an event mostly is of the kind of the one before
-  int64_t last_type_ = 0;
+  struct Known {
+    int64_t type = 0;
+    const Plan* plan = nullptr;
+  };
+  std::array<Known, 64> near_{};  // those of plans_ that were asked for last: most events are of a few types
   Layouts* layouts_ = nullptr;
   Meanings* meanings_ = nullptr;
   Clock clock_;

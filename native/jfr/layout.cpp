@@ -143,13 +143,4 @@ void skip(const Steps& steps, Cursor* in) {
   }
 }
 
-int64_t signed_value(uint64_t raw, const Step& step) {
-  // Each cast apart: the two arms of a ?: would become one type.
-  const bool plain = step.is_unsigned;
-  if (step.bytes == 1) return plain ? int64_t{static_cast<uint8_t>(raw)} : int64_t{static_cast<int8_t>(raw)};
-  if (step.bytes == 2) return plain ? int64_t{static_cast<uint16_t>(raw)} : int64_t{static_cast<int16_t>(raw)};
-  if (step.bytes == 4) return plain ? int64_t{static_cast<uint32_t>(raw)} : int64_t{static_cast<int32_t>(raw)};
-  return static_cast<int64_t>(raw);
-}
-
 }  // namespace headway::jfr

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <tuple>
 
 namespace headway::jfr {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 constexpr size_t kDeepestStack = 4096;  // the JDK's own limit is 2048
 constexpr int kMostSteps = 1024;        // of one text
 constexpr int kDeepest = 4;
+constexpr int64_t kNoType = -1;
 
 void quote(std::string_view text, std::string* out) {
   out->push_back('"');
@@ -35,7 +37,7 @@ std::string dotted(std::string name) {
 Meanings::Meanings(Constants* constants, Universe* universe) : constants_(*constants), universe_(*universe) {
   const auto id = [&](std::string_view name) {
     const Type* type = constants_.layouts().types().find(name);
-    return type == nullptr ? -1 : type->id;
+    return type == nullptr ? kNoType : type->id;
   };
   string_type_ = id("java.lang.String");
   method_type_ = id("jdk.types.Method");
@@ -136,10 +138,12 @@ int32_t Meanings::stack(int64_t type, Constant* constant) {
 
 void Meanings::learn(const Steps& frame) {
   frame_ = &frame;
+  methods_of_ = method_type_ == kNoType ? nullptr : constants_.pool(method_type_);
+  kinds_of_ = kind_type_ == kNoType ? nullptr : constants_.pool(kind_type_);
   parts_.clear();
   for (const Step& step : frame) {
     const bool is_constant = step.op == Op::constant;
-    Part part = Part::other;
+    Part part = is_constant || step.op == Op::integer ? Part::integer : Part::other;
     if (is_constant && step.type == method_type_) part = Part::method;
     if (is_constant && step.type == kind_type_) part = Part::kind;
     if (step.op == Op::integer && step.name == "lineNumber") part = Part::line;
@@ -166,6 +170,9 @@ bool Meanings::frames(Cursor* in, const Step& array) {
         case Part::line:
           line = signed_value(in->integer(step->bytes), *step);
           break;
+        case Part::integer:
+          in->integer(step->bytes);
+          break;
         case Part::other:
           skip(*step, in);
       }
@@ -182,7 +189,8 @@ uint32_t Meanings::universal(const Value& value) {
   Constant* constant = constants_.find(value.type, static_cast<uint64_t>(value.integer));
   if (constant == nullptr) return 0;
   const Type* type = constants_.layouts().types().find(value.type);
-  const bool has_other = type == nullptr || type->name == "java.lang.Thread" || type->name == "jdk.types.StackTrace";
+  const bool has_other = type == nullptr || type->name == "java.lang.Thread" || type->name == "jdk.types.StackTrace" ||
+                         type->name == "jdk.types.Method";
   if (has_other) return universe_.texts().add(text_of(value));  // their meaning is another id
   if (constant->meaning == Constant::kUnknown) {
     constant->meaning = static_cast<int32_t>(universe_.texts().add(text_of(value)));
@@ -190,48 +198,55 @@ uint32_t Meanings::universal(const Value& value) {
   return static_cast<uint32_t>(constant->meaning);
 }
 
-FrameIds::Slot* FrameIds::find(uint64_t method, uint64_t line_and_kind) {
-  const size_t mask = slots_.size() - 1;
-  size_t at = static_cast<size_t>(seeded_hash(method ^ (line_and_kind * 0x9e3779b97f4a7c15ULL))) & mask;
-  while (slots_[at].is_used && (slots_[at].method != method || slots_[at].line_and_kind != line_and_kind)) {
-    at = (at + 1) & mask;
+void FrameIds::grow() {
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
+  for (const Slot& each : old) {
+    if (each.is_used) *find(each.method, each.line_and_kind) = each;
   }
-  return &slots_[at];
 }
 
 int32_t* FrameIds::of(uint64_t method, uint64_t line_and_kind) {
-  if ((used_ + 1) * 3 > slots_.size() * 2) {
-    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
-    old.swap(slots_);
-    for (const Slot& each : old) {
-      if (each.is_used) *find(each.method, each.line_and_kind) = each;
-    }
-  }
   Slot* slot = find(method, line_and_kind);
-  if (!slot->is_used) {
-    *slot = {method, line_and_kind, -1, true};
-    ++used_;
+  if (slot->is_used) return &slot->id;
+  if ((used_ + 1) * 3 > slots_.size() * 2) {
+    grow();
+    slot = find(method, line_and_kind);
   }
+  *slot = {method, line_and_kind, -1, true};
+  ++used_;
   return &slot->id;
 }
 
 int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
   int32_t* id = frame_ids_.of(method, (static_cast<uint64_t>(line) << 16) ^ kind);
   if (*id >= 0) return *id;
-  Value type, name;
-  if (const Constant* constant = constants_.find(method_type_, method); constant != nullptr) {
-    pick(*constant, method_type_, {{"type", &type}, {"name", &name}});
-  }
   FrameRow row;
-  row.class_name = universal(type);
-  row.method = universal(name);
+  std::tie(row.class_name, row.method) = names(methods_of_ == nullptr ? nullptr : methods_of_->find(method));
   row.line = line > 0 && line <= INT32_MAX ? static_cast<int32_t>(line) : 0;
-  Value word;
-  word.op = Op::constant;
-  word.type = kind_type_;
-  word.integer = static_cast<int64_t>(kind);
-  row.kind = universal(word);
+  if (const Constant* known = kinds_of_ == nullptr ? nullptr : kinds_of_->find(kind);
+      known != nullptr && known->meaning != Constant::kUnknown) {
+    row.kind = static_cast<uint32_t>(known->meaning);
+  } else {
+    Value word;
+    word.op = Op::constant;
+    word.type = kind_type_;
+    word.integer = static_cast<int64_t>(kind);
+    row.kind = universal(word);
+  }
   return *id = universe_.frame(row);
+}
+
+// A method's class and name among all chunks' texts: most methods have several frames, one for each line.
+std::pair<uint32_t, uint32_t> Meanings::names(Constant* method) {
+  if (method == nullptr) return {0, 0};
+  if (method->meaning == Constant::kUnknown) {
+    Value type, name;
+    pick(*method, method_type_, {{"type", &type}, {"name", &name}});
+    method->meaning = static_cast<int32_t>(methods_.size());
+    methods_.emplace_back(universal(type), universal(name));
+  }
+  return methods_[static_cast<size_t>(method->meaning)];
 }
 
 // --- texts ---------------------------------------------------------------------------------------------------------

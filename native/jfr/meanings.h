@@ -5,6 +5,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jfr/constants.h"
@@ -25,8 +26,16 @@ class FrameIds {
     int32_t id = -1;
     bool is_used = false;
   };
-  Slot* find(uint64_t method, uint64_t line_and_kind);
-  std::vector<Slot> slots_;
+  [[gnu::always_inline]] Slot* find(uint64_t method, uint64_t line_and_kind) {
+    const size_t mask = slots_.size() - 1;
+    size_t at = static_cast<size_t>(seeded_hash(method ^ (line_and_kind * 0x9e3779b97f4a7c15ULL))) & mask;
+    while (slots_[at].is_used && (slots_[at].method != method || slots_[at].line_and_kind != line_and_kind)) {
+      at = (at + 1) & mask;
+    }
+    return &slots_[at];
+  }
+  void grow();
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
   size_t used_ = 0;
 };
 
@@ -65,10 +74,11 @@ class Meanings {
   std::string text_of(const Value& value);
   uint32_t universal(const Value& value);
   // What a step of a frame is, told once per chunk.
-  enum class Part : uint8_t { method, kind, line, other };
+  enum class Part : uint8_t { method, kind, line, integer, other };
   void learn(const Steps& frame);
   bool frames(Cursor* in, const Step& array);
   int32_t frame(uint64_t method, int64_t line, uint64_t kind);
+  std::pair<uint32_t, uint32_t> names(Constant* method);
   std::string constant_text(int64_t type, uint64_t index, Budget* budget);
   std::string object(const Steps& steps, Cursor* in, Budget* budget);
   void render(const Step& step, Cursor* in, Budget* budget, std::string* out);
@@ -79,7 +89,10 @@ class Meanings {
   std::deque<std::string> texts_;
   FrameIds frame_ids_;
   const Steps* frame_ = nullptr;
-  std::vector<Part> parts_;  // of frame_
+  std::vector<Part> parts_;     // of frame_
+  Pool* methods_of_ = nullptr;  // the constants that frames name; nullptr: there are none
+  Pool* kinds_of_ = nullptr;
+  std::vector<std::pair<uint32_t, uint32_t>> methods_;  // class and name, in the order in which they were met
   std::vector<int32_t> scratch_;
 };
 

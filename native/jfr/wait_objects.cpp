@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "jfr/seeded_hash.h"
+
 namespace headway::jfr {
 namespace {
 
@@ -14,26 +16,45 @@ int64_t difference(int64_t a, int64_t b) {
 
 }  // namespace
 
-size_t WaitObjects::Hash::operator()(const Key& key) const {
-  uint64_t h = static_cast<uint64_t>(key.address) * 0x9e3779b97f4a7c15ULL;
-  h = (h ^ (h >> 32) ^ static_cast<uint64_t>(key.class_name)) * 0xff51afd7ed558ccdULL;
-  return static_cast<size_t>((h ^ (h >> 29) ^ static_cast<uint64_t>(key.kind)) * 0xc4ceb9fe1a85ec53ULL >> 7);
+// Open addressing: what is found here is looked at next, so that a key needs no other place than the object.
+int32_t* WaitObjects::slot(const Key& key) {
+  const size_t mask = slots_.size() - 1;
+  const uint64_t what = static_cast<uint64_t>(key.class_name) * 4 + static_cast<uint64_t>(key.kind);
+  const uint64_t hash = seeded_hash(static_cast<uint64_t>(key.address) ^ seeded_hash(what));
+  for (size_t at = static_cast<size_t>(hash) & mask;; at = (at + 1) & mask) {
+    if (slots_[at] < 0) return &slots_[at];
+    const WaitObject& object = objects_[static_cast<size_t>(slots_[at])];
+    if (object.address == key.address && object.class_name == key.class_name && object.kind == key.kind) {
+      return &slots_[at];
+    }
+  }
+}
+
+void WaitObjects::grow() {
+  slots_.assign(slots_.size() * 2, -1);
+  int32_t number = 0;
+  for (const WaitObject& each : objects_) *slot({each.kind, each.class_name, each.address}) = number++;
 }
 
 // The number of an object, which is made where it is new.
 int32_t WaitObjects::number(Key key) {
-  if (numbers_.size() >= most_objects_ && key.address != 0 && !numbers_.contains(key)) {
-    key.address = 0;
+  int32_t* at = slot(key);
+  if (*at < 0 && objects_.size() >= most_objects_ && key.address != 0) {
     ++not_told_apart_;
+    key.address = 0;
+    at = slot(key);
   }
-  const auto [found, is_new] = numbers_.try_emplace(key, static_cast<int32_t>(objects_.size()));
-  if (is_new) {
-    WaitObject& object = objects_.emplace_back();
-    object.kind = key.kind;
-    object.class_name = key.class_name;
-    object.address = key.address;
+  if (*at >= 0) return *at;
+  if ((objects_.size() + 1) * 2 > slots_.size()) {
+    grow();
+    at = slot(key);
   }
-  return found->second;
+  *at = static_cast<int32_t>(objects_.size());
+  WaitObject& object = objects_.emplace_back();
+  object.kind = key.kind;
+  object.class_name = key.class_name;
+  object.address = key.address;
+  return *at;
 }
 
 std::vector<int32_t> WaitObjects::add(int32_t kind, const WaitColumns& waits) {

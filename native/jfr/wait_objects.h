@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,7 @@ struct WaitColumns {
 class WaitObjects {
  public:
   static constexpr size_t kMostOpen = 8 << 20;     // 128 MiB
-  static constexpr size_t kMostObjects = 1 << 20;  // about 160 MiB
+  static constexpr size_t kMostObjects = 1 << 20;  // about 100 MiB
   // `most_open`: so many waits at a time are followed by `levels`. `most_objects`: so many are told apart; a server
   // that makes one for each request has more, and what it waits for after that is one object of each class, without
   // address.
@@ -57,16 +56,15 @@ class WaitObjects {
     int64_t class_name, address;
     bool operator==(const Key&) const = default;
   };
-  struct Hash {
-    size_t operator()(const Key& key) const;
-  };
   int32_t number(Key key);
+  int32_t* slot(const Key& key);
+  void grow();
   void change(int32_t object, int64_t ns, int64_t by);
   void leave(int64_t ns);
 
   std::vector<WaitObject> objects_;
-  std::unordered_map<Key, int32_t, Hash> numbers_;
-  std::vector<std::pair<int64_t, int32_t>> open_;  // a heap of (end, object): the next to end is the first
+  std::vector<int32_t> slots_ = std::vector<int32_t>(64, -1);  // places in objects_, by their keys; -1: empty
+  std::vector<std::pair<int64_t, int32_t>> open_;              // a heap of (end, object): the next to end is the first
   size_t most_open_, most_objects_;
   uint64_t not_followed_ = 0, not_told_apart_ = 0;
 };

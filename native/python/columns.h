@@ -14,10 +14,10 @@ namespace headway {
 namespace nb = nanobind;
 
 // Hands a vector's memory to NumPy without copying it.
-template <typename T>
-nb::object array(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <typename T, typename A>
+nb::object array(std::vector<T, A>&& values) {
+  auto* owned = new std::vector<T, A>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T, A>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 

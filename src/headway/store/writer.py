@@ -64,10 +64,11 @@ class TableWriter:
     Use as a context manager. `info` holds rows and bytes once closed. A failed write raises OSError.
     """
 
-    def __init__(self, directory: Path | str, table: Table, *, indexed: bool = False) -> None:
+    def __init__(self, directory: Path | str, table: Table, *, indexed: bool = False, few: bool = False) -> None:
         """Create DIRECTORY/TABLE.parquet, replacing what is there.
 
-        `indexed`: text comes as dictionary arrays, as the file has it, and is never spelled out on the way.
+        `indexed`: an import's: text comes as dictionary arrays, as the file has it, and is never spelled out on the way;
+        times are not compressed. `few`: there will be few rows, and none of them are compressed.
         """
         import pyarrow.parquet as pq
 
@@ -77,7 +78,7 @@ class TableWriter:
         self._rows = 0
         packed = table.unpack is not None
         schema = packing.schema() if packed else arrow_schema(table, indexed=indexed)
-        options = packing.parquet_options() if packed else _options(table)
+        options = packing.parquet_options() if packed else _options(table, indexed=indexed, few=few)
         self._file = pq.ParquetWriter(self.path, schema, store_schema=not indexed, **options)  # whoever reads sees text
 
     def write(self, data: pa.Table) -> None:
@@ -110,14 +111,26 @@ class TableWriter:
             self.path.unlink(missing_ok=True)
 
 
-def _options(table: Table) -> dict[str, Any]:
+def _options(table: Table, *, indexed: bool, few: bool) -> dict[str, Any]:
     """Return Parquet settings: times grow slowly, so they are delta-encoded; text repeats, so it gets a dictionary.
 
     Row groups are passed over by the least and most of their times and ids. Those of text would cost more than writing it.
+    The state that zstd sets up for each column costs more than a few rows do.
     """
     delta = {c.name: "DELTA_BINARY_PACKED" for c in table.columns if c.type in ("BIGINT", "INTEGER")}
     text = [c.name for c in table.columns if c.type == "VARCHAR"]
-    return {"compression": "zstd", "use_dictionary": text, "column_encoding": delta, "write_statistics": list(delta)}
+    compression = {c.name: "none" if few or (indexed and _is_time(c.name)) else "zstd" for c in table.columns}
+    return {
+        "compression": compression,
+        "use_dictionary": text,
+        "column_encoding": delta,
+        "write_statistics": list(delta),
+    }
+
+
+def _is_time(column: str) -> bool:
+    """Return whether a column has times of single events: of their differences compression leaves 95 % and more."""
+    return column == "ns" or column.endswith("_ns")
 
 
 def write_recording(

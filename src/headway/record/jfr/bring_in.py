@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
@@ -66,6 +68,17 @@ def kind_of(source: Path) -> str:
     raise HeadwayError("HW313", path=source, reason="it is no JFR file, and not named .csv or .collapsed")
 
 
+@contextmanager
+def _old_objects_apart() -> Iterator[None]:
+    """Let the collector of cycles leave alone what there is already: modules, most of which it would go through again."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@_old_objects_apart()
 def _import_jfr(source: Path, directory: Path, progress: Progress) -> None:
     if not is_gzip(source):
         JfrImport(source, source, directory, progress).run()

@@ -14,6 +14,8 @@ def optional(values: NDArray[Any], below: int = 0) -> pa.Array:
     """Return a column of numbers in which values `below` that mean none."""
     import pyarrow as pa
 
+    if not len(values) or values.min() >= below:  # as most: no mask has to be made, nor turned into bits
+        return pa.array(values)
     return pa.array(values, mask=values < below)
 
 
@@ -22,7 +24,7 @@ def named(codes: NDArray[Any], names: Sequence[str] | pa.Array) -> pa.Dictionary
     import numpy as np
     import pyarrow as pa
 
-    indices = pa.array(codes.astype(np.int32, copy=False), mask=codes < 0)
+    indices = optional(codes.astype(np.int32, copy=False))
     return pa.DictionaryArray.from_arrays(
         indices, names if isinstance(names, pa.Array) else pa.array(names, pa.string())
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PREFIX = "jfr_"
 MOST = 2000
 """Tables: a file that describes more events than this is not one that a JVM wrote."""
+FEW = 1000
+"""Rows: an event whose first batch has fewer is a rare one, because the reader gives the event with the most rows first."""
 _RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
 _TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
 
@@ -36,8 +38,12 @@ def table_name(event: str) -> str:
 
 def column_name(column: EventColumn) -> str:
     """Return the name of a field's column: heapSpace.start -> heapSpace_start."""
-    name = _RENAMED.get(column.name) or re.sub(r"\W", "_", column.name, flags=re.ASCII)
+    name = _RENAMED.get(column.name) or _word(column.name)
     return f"{name}_ns" if column.is_time and not name.endswith("_ns") else name
+
+
+def _word(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 class EventFiles:
@@ -56,7 +62,7 @@ class EventFiles:
         import pyarrow as pa
 
         columns = self._columns(batch)
-        writer = self._writer(batch.event, columns)
+        writer = self._writer(batch.event, columns, batch.rows)
         if writer is None:
             self.left_out += batch.rows
             return
@@ -67,13 +73,13 @@ class EventFiles:
         """Write the files' ends."""
         return {name: writer.close() for name, writer in self._writers.items()}
 
-    def _writer(self, event: str, columns: dict[str, tuple[str, Any]]) -> TableWriter | None:
+    def _writer(self, event: str, columns: dict[str, tuple[str, Any]], batch_rows: int) -> TableWriter | None:
         name = table_name(event)
         if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
         if name not in self._writers and len(self._writers) < MOST:
             table = Table(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
-            self._writers[name] = TableWriter(self._directory, table, indexed=True)
+            self._writers[name] = TableWriter(self._directory, table, indexed=True, few=batch_rows < FEW)
         return self._writers.get(name)
 
     def _columns(self, batch: EventBatch) -> dict[str, tuple[str, pa.Array]]:
@@ -95,7 +101,7 @@ class EventFiles:
             elif column.kind == "boolean":
                 found[name] = ("BOOLEAN", pa.array(values != 0))
             elif column.kind == "integer":
-                found[name] = ("BIGINT", pa.array(values, mask=values == NONE))
+                found[name] = ("BIGINT", optional(values, below=NONE + 1))
             else:
                 found[name] = (_TYPES[column.kind], pa.array(values))
         return found

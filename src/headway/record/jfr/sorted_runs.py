@@ -76,7 +76,7 @@ class SortedRuns:
         order = np.argsort(keys, kind="stable")
         values = dict(columns)
         del columns, keys
-        return {name: values.pop(name)[order] for name in list(values)}
+        return {name: values.pop(name).take(order) for name in list(values)}
 
 
 def joined(parts: list[Columns]) -> Columns:
@@ -149,4 +149,4 @@ def _merged(runs: list[_Run], by: str) -> Iterator[Columns]:
             yield columns
         else:
             order = np.argsort(columns[by], kind="stable")
-            yield {name: values[order] for name, values in columns.items()}
+            yield {name: values.take(order) for name, values in columns.items()}

@@ -37,17 +37,17 @@ class ThreadIds:
     def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for places in the file's threads."""
         ids, java, virtual = self._facts(places)
-        return ids[places], java[places], virtual[places]
+        return ids.take(places), java.take(places), virtual.take(places)
 
     def thread_ids(self, places: NDArray[Any]) -> NDArray[np.int32]:
         """Return the first of `numbers`."""
-        found: NDArray[np.int32] = self._facts(places)[0][places]
+        found: NDArray[np.int32] = self._facts(places)[0].take(places)
         return found
 
     def ids(self, places: NDArray[np.int32]) -> tuple[pa.Array, pa.Array]:
         """Return thread_id and Java id as columns, null for none."""
         ids, java, _ = self._facts(places)
-        return optional(ids[places]), optional(java[places], below=1)
+        return optional(ids.take(places)), optional(java.take(places), below=1)
 
     def _facts(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return what `numbers` does, for every place; place -1 is the last one: none."""
