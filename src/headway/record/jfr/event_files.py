@@ -25,7 +25,7 @@ PREFIX = "jfr_"
 MOST = 2000
 """Tables: a file that describes more events than this is not one that a JVM wrote."""
 FEW = 1000
-"""Rows: an event whose first batch has fewer is a rare one, because the reader gives the event with the most rows first."""
+"""Rows: an event whose first batch has fewer is a rare one, because the reader first gives the event that it has most of."""
 _RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
 _TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
 

@@ -28,7 +28,7 @@ class StackWeights:
         """Take samples: ids of stacks, -1 for none, and weights."""
         import numpy as np
 
-        found = np.bincount(stack + 1, weights=weight)
+        found: NDArray[np.float64] = np.bincount(stack + 1, weights=weight).astype(np.float64, copy=False)
         if len(found) < len(self._sums):
             self._sums[: len(found)] += found
         else:
