@@ -203,7 +203,7 @@ void holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waite
   CHECK_EQUAL(all.holds[0].start_ns, start);
   CHECK_EQUAL(all.holds[0].java_id, 7u);
   CHECK_EQUAL(all.holds[0].blocker_id, all.blockers.at(0).blocker_id);
-  const hw_lock_slot& slot = recording.table().of(all.blockers[0].blocker_id);
+  const hw_lock_slot slot = recording.table().of(all.blockers[0].blocker_id);
   CHECK_EQUAL(slot.holds, 1u);
   CHECK_EQUAL(slot.hold_ns, static_cast<uint64_t>(all.holds[0].head.ts_ns - start));
 }
