@@ -139,14 +139,18 @@ EventTable* EventTables::table_for(const std::string& event, const Steps& steps)
   return table;
 }
 
-bool EventTables::add(int64_t type, Cursor in) {
+const EventTables::Plan& EventTables::plan_of(int64_t type) {
   Known& known = near_[static_cast<uint64_t>(type) % near_.size()];
-  if (known.plan == nullptr || type != known.type) {
-    auto found = plans_.find(type);
-    if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
-    known = {type, &found->second};
-  }
-  return known.plan->table == nullptr || add(*known.plan, in);
+  if (known.plan != nullptr && type == known.type) return *known.plan;
+  auto found = plans_.find(type);
+  if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
+  known = {type, &found->second};
+  return found->second;
+}
+
+bool EventTables::add(int64_t type, Cursor in) {
+  const Plan& plan = plan_of(type);
+  return plan.table == nullptr || add(plan, in);
 }
 
 inline void EventTables::value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row) {

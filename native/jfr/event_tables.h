@@ -127,6 +127,7 @@ class EventTables {
     EventTable* table = nullptr;  // nullptr: not wanted
   };
   Plan plan(int64_t type);
+  const Plan& plan_of(int64_t type);
   static Fill fill_of(const Step& step, Kind kind);
   EventTable* table_for(const std::string& event, const Steps& steps);
   bool add(const Plan& plan, Cursor in);
