@@ -71,6 +71,7 @@ struct Payment {
   int64_t stopped_cpu_ns = 0;
 
   bool is_called() const noexcept { return StopWord::is_marked(account.stop_word.load(std::memory_order_relaxed)); }
+  bool can_be_called() const noexcept { return account.stop_word.load(std::memory_order_relaxed) != nullptr; }
   bool is_on() const noexcept { return ledger().experiment() == experiment; }
 
   // False: to go on paying is for later, or for nobody. While the JVM stops its threads (a safepoint, a collection),
@@ -142,6 +143,11 @@ Clocks read_clocks() noexcept {
 
 namespace {
 
+int64_t most_at_once_ns(const Payment& payment) noexcept {
+  if (payment.where == Where::kNative) return INT64_MAX;
+  return payment.can_be_called() ? kMostInJavaNs : kMostUncalledNs;
+}
+
 // Returns what it tried to pay.
 int64_t settle_once(Payment& payment, int64_t most_ns) noexcept {
   Account& account = payment.account;
@@ -167,7 +173,7 @@ void settle(Account& account, Where where) noexcept {
   if (!ledger().is_in_debt(account) || (where == Where::kJava && payment.is_called())) return;
   if (account.is_settling.exchange(true, std::memory_order_acquire)) return;
   const int saved_errno = errno;
-  int64_t most_ns = where == Where::kJava ? kSliceNs : INT64_MAX;
+  int64_t most_ns = most_at_once_ns(payment);
   most_ns -= settle_once(payment, most_ns);
   most_ns = std::min(most_ns, kMostBehindNs);
   while (most_ns > 0 && ledger().owed_ns(account) >= kLittleNs && (where == Where::kNative || !payment.is_called())) {

@@ -8,8 +8,12 @@
 
 namespace headway::agent::causal {
 
-// How long it sleeps before it looks again whether its experiment is still on. Also the most that is paid in Java code.
+// How long it sleeps before it looks again whether its experiment is still on.
 constexpr int64_t kSliceNs = 5'000'000;
+// The most that is paid in Java code at once. Then the thread runs for a sampling period that it ought to have stood
+// still, so the longer the better; but where nobody sees that the JVM wants it to stop (stop_word.h), all wait for it.
+constexpr int64_t kMostInJavaNs = 20'000'000;
+constexpr int64_t kMostUncalledNs = 5'000'000;
 
 enum class Where {
   kNative,  // safepoints don't wait for the thread: in hooks, which are native methods, and in the JVM's events
@@ -18,7 +22,8 @@ enum class Where {
 
 // Pays what the calling thread, whose account it is, owes, also what is added meanwhile. Returns at once if that is
 // nothing, if it is paying already (a signal in the middle of it), or as soon as the experiment is over. In Java it
-// pays kSliceNs at most, and ends as soon as the JVM wants the thread to stop: the rest is paid at the next sample.
+// pays kMostInJavaNs at most (kMostUncalledNs where it can't be called), and ends as soon as the JVM wants the thread
+// to stop: the rest is paid at the next sample.
 void settle(Account& account, Where where = Where::kNative) noexcept;
 
 // How to pay. Spinning: the thread burns CPU time, so that its core goes to nobody else meanwhile. Else it sleeps.
