@@ -135,7 +135,7 @@ def record_locks(
 ) -> LockRun:
     """Record a program of java/workloads with its locks; its last argument is the log, where it is to write one."""
     folder.mkdir(parents=True, exist_ok=True)
-    jvm = [OPEN_LOCKS, *(_jfr_options(folder) if jfr else ())]
+    jvm = [OPEN_LOCKS, *(jfr_options(folder) if jfr else ())]
     words = [*arguments, *([log] if log else [])]
     command = [java, *jvm, "-cp", workloads_jar(), f"headway.workloads.{program}", *words]
     done = headway("record", "--locks", "-o", folder / "r.headway", "--", *command)
@@ -156,7 +156,8 @@ def read_log(file: Path) -> dict[str, list[Acquisition]]:
     return found
 
 
-def _jfr_options(folder: Path) -> list[str]:
+def jfr_options(folder: Path) -> list[str]:
+    """Return what has a JVM record every park, enter and wait in folder/r.jfr."""
     events = "".join(
         f'<event name="{name}"><setting name="enabled">true</setting><setting name="threshold">0 ns</setting>'
         '<setting name="stackTrace">false</setting></event>'
@@ -228,7 +229,7 @@ def compare_with_jfr(run: LockRun, java_ids: set[int]) -> None:
     JFR takes a park's times inside Unsafe.park, headway right around it: what is between is time awake inside headway's
     blocks. A monitor's and a wait's begin and end before and after the JVM's own events: what is between may be time awake
     outside of them as well. Threads that wait for a class to be initialised do so on an int[] of the JVM's own, which JFR names
-    "[I"; not every version tells such waits, and none of them is the program's.
+    "[I" and headway by the class; JVMTI does not tell all of these waits, and none of them is for an object of the program.
     """
     jfr: dict[tuple[str, str | None], list[JfrBlock]] = defaultdict(list)
     for block in run.jfr:
@@ -238,7 +239,7 @@ def compare_with_jfr(run: LockRun, java_ids: set[int]) -> None:
     for kind, class_name, java_id, start, dur in run.rows(
         "SELECT block.kind, b.class_name, java_id, start_ns, dur_ns FROM block LEFT JOIN blocker b USING (blocker_id)"
     ):
-        if java_id in java_ids and class_name != "int[]":
+        if java_id in java_ids and not str(class_name).startswith(("class initialisation", "int[]")):
             own[kind, class_name or None].append((java_id, (start, start + dur)))
     counts = ({key: len(blocks) for key, blocks in of.items()} for of in (own, jfr))
     assert next(counts) == next(counts)

@@ -105,6 +105,10 @@ class Jvm final : public JavaSide {
     return length;
   }
 
+  size_t class_lock_name(Object int_array, char* out, size_t capacity) noexcept override {
+    return headway::agent::class_lock_name(jni_, static_cast<jobject>(int_array), out, capacity);
+  }
+
   size_t thread_name(char* out, size_t capacity) noexcept override {
     jvmtiThreadInfo info{};
     if (agent().jvmti->GetThreadInfo(nullptr, &info) != JVMTI_ERROR_NONE) return 0;
@@ -195,6 +199,7 @@ bool start_lock_records(JNIEnv* jni) noexcept {
   options.park_threshold = static_cast<uint32_t>(std::max(asked.park_threshold, 0));
   options.forget_dead = asked.forget_dead;
   options.no_map = asked.no_map;
+  start_class_locks();
   auto locks = std::make_unique<LockRecords>();
   if (!locks->start(*file, getpid(), ++recordings, options)) return false;
   current.store(locks.release(), std::memory_order_release);

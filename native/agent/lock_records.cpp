@@ -184,6 +184,12 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
   facts.identity_hash = it.hash;
   facts.class_index = class_of(java, it, class_text, class_name);
+  if (it.kind == HW_BK_MONITOR && class_name == "int[]") {
+    if (const size_t bytes = java.class_lock_name(it.blocker, class_text, sizeof(class_text))) {
+      class_name = {class_text, bytes};
+      facts.class_index = table_.class_index(class_name);
+    }
+  }
   facts.kind = it.kind;
   facts.first_java_id = it.java_id;
   facts.parked_before = options_.park_threshold;

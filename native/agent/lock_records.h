@@ -32,6 +32,9 @@ class JavaSide {
   virtual Identity::Ref keep_weakly(Object object) noexcept = 0;  // 0: no memory
   virtual void let_go(Identity::Ref ref) noexcept = 0;
   virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
+  // Of an int[] whose monitor the thread is about to enter: what it is called where it is a lock of the JVM's own
+  // (class_locks.cpp). 0: it is the program's.
+  virtual size_t class_lock_name(Object int_array, char* out, size_t capacity) noexcept = 0;
   // A reference to the class of an object, and whether an object is of exactly that class.
   virtual Identity::Ref keep_class_weakly(Object object) noexcept = 0;  // 0: no memory
   virtual bool is_of(Identity::Ref type, Object object) noexcept = 0;

@@ -55,6 +55,13 @@ uint32_t take_stack(JNIEnv* jni) noexcept;
 bool start_stacks(JNIEnv* jni) noexcept;
 void end_stacks() noexcept;
 
+// --- class_locks.cpp -------------------------------------------------------------------------------------------------
+// Of an int[] that the calling thread is about to enter: what to call it where it is the JVM's own lock of a class
+// ("class initialisation for com.acme.Foo", or without the name), in UTF-8; returns the bytes, 0: it is the program's.
+size_t class_lock_name(JNIEnv* jni, jobject int_array, char* out, size_t capacity) noexcept;
+// Asks for what class_lock_name() needs; without it no such lock is told from others.
+void start_class_locks() noexcept;
+
 // --- monitors.cpp ----------------------------------------------------------------------------------------------------
 // Capabilities and callbacks for contended monitors and Object.wait; called with the others in events.cpp.
 void set_monitor_events(bool on, HookUse use = HookUse::kLocks) noexcept;

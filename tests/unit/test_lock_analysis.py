@@ -57,6 +57,17 @@ def test_a_gc_pause_comes_before_what_the_kernel_says(tmp_path: Path) -> None:
     assert {state: ns for state, ns in row.holding.items() if ns} == {"sleeping": 70, "gc_pause": 30}
 
 
+@pytest.mark.parametrize("by", ["lock", "class"])
+def test_a_lock_of_a_class_is_called_by_the_class_and_not_by_its_object(tmp_path: Path, by: str) -> None:
+    name = "class initialisation for com.acme.CountDownLatch$Sync"  # which is no latch
+    waits = FakeThread("app", 0, [("R", 10), ("B", 40), ("R", 50)], "t0")
+    made = Made([waits, running()], [Wait(0, 0, 10, 50, waker=1, waking=50)], classes=[name], kinds=["monitor"])
+    row = only(answer(tmp_path, made, by=by))
+    assert (row.name, row.class_name, row.rule.id, row.contention) == (name, name, "class-initialisation", True)
+    (lost,) = why(open_recording(tmp_path / "a.headway")).account.lost
+    assert (lost.cause, lost.place.lock) == ("lock_contention", name)
+
+
 def test_two_waiters_count_twice(tmp_path: Path) -> None:
     made = Made(
         [running(), running(), FakeThread("app", 0, [("B", 100)], "holder")],

@@ -69,10 +69,17 @@ class Things final : public JavaSide {
     return reinterpret_cast<const Weak*>(type - kClass)->of == static_cast<const Thing*>(object)->type;
   }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
-    const std::string name = "test.Class" + std::to_string(static_cast<const Thing*>(object)->type);
+    const uint32_t type = static_cast<const Thing*>(object)->type;
+    const std::string name = type == kIntArray ? "int[]" : "test.Class" + std::to_string(type);
     const size_t length = std::min(capacity, name.size());
     std::copy_n(name.begin(), length, out);
     return length;
+  }
+  size_t class_lock_name(Object object, char* out, size_t capacity) noexcept override {
+    const auto* thing = static_cast<const Thing*>(object);
+    CHECK_EQUAL(thing->type, kIntArray);
+    const std::string name = thing->hash == kOfProgram ? "" : "lock of class " + std::to_string(thing->hash);
+    return name.copy(out, capacity);
   }
   size_t thread_name(char* out, size_t) noexcept override {
     out[0] = 'T';
@@ -87,7 +94,9 @@ class Things final : public JavaSide {
     return 1000 + reinterpret_cast<const Weak*>(ref)->thing->hash;
   }
 
-  static constexpr Identity::Ref kClass = 1;  // marks a reference to a class
+  static constexpr uint32_t kIntArray = 500;   // a Thing's type
+  static constexpr uint32_t kOfProgram = 900;  // the hash of an int[] that is no lock of the JVM's
+  static constexpr Identity::Ref kClass = 1;   // marks a reference to a class
   static inline std::atomic<int64_t> references{0};
   static inline std::atomic<int64_t> classes{0};
   static inline std::atomic<uint64_t> stacks{0};
@@ -108,6 +117,7 @@ struct Thread {
 
 struct Recorded {
   std::vector<hw_blocker> blockers;
+  std::vector<std::string> class_names;  // of each of them
   std::vector<hw_blocker_dead> dead;
   std::vector<hw_block> blocks;
   std::vector<hw_hold> holds;
@@ -137,7 +147,10 @@ inline Recorded read_spool(const std::string& path) {
       hw_record head{};
       std::memcpy(&head, record, sizeof(head));
       CHECK(head.size > 0);
-      if (head.type == HW_BLOCKER) take(all.blockers, record);
+      if (head.type == HW_BLOCKER) {
+        take(all.blockers, record);
+        all.class_names.emplace_back(record + sizeof(hw_blocker), all.blockers.back().class_bytes);
+      }
       if (head.type == HW_BLOCKER_DEAD) take(all.dead, record);
       if (head.type == HW_BLOCK) take(all.blocks, record);
       if (head.type == HW_HOLD) take(all.holds, record);

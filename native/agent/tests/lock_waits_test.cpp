@@ -208,6 +208,27 @@ void holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waite
   CHECK_EQUAL(slot.hold_ns, static_cast<uint64_t>(all.holds[0].head.ts_ns - start));
 }
 
+// The JVM's locks of classes are all of one class: each is met by a name of its own, also where that class is known.
+void entered_int_arrays_are_named_by_the_class_they_are_the_lock_of() {
+  Recording recording;
+  Thread thread;
+  Thing first{1, Things::kIntArray};
+  Thing second{2, Things::kIntArray};
+  Thing of_program{Things::kOfProgram, Things::kIntArray};
+  for (Thing* thing : {&first, &second, &of_program, &first}) {
+    LockRecords::Beginning it = park(thing, 1);
+    it.kind = HW_BK_MONITOR;
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, it), 0);
+  }
+  recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&first, 1)), 0);
+  recording.end();
+  const Recorded all = recording.spool();
+  const std::vector<std::string> expected = {"lock of class 1", "lock of class 2", "int[]", "int[]"};
+  CHECK(all.class_names == expected);
+  const Table table = recording.table();
+  CHECK_EQUAL(table.of(all.blockers[0].blocker_id).times_parked, 2u);
+}
+
 void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
   Recording recording;
   Thread thread;
@@ -232,5 +253,6 @@ int main() {
   waits_whose_end_nobody_tells_end_by_what_comes_next();
   a_wait_of_an_earlier_recording_ends_in_vain();
   holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for();
+  entered_int_arrays_are_named_by_the_class_they_are_the_lock_of();
   what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded();
 }

@@ -144,6 +144,10 @@ TOGETHER = " (together)"
 """Behind the name of a class whose objects are not told apart."""
 
 
+CLASS_INITIALISATION = "class initialisation"
+"""What the agent calls the JVM's own locks of classes, instead of int[]; mostly followed by "for" and a class."""
+
+
 def simple(class_name: str) -> str:
     """Return a class name without its package: AbstractQueuedSynchronizer$ConditionObject."""
     return class_name.split("/", 1)[0].rpartition(".")[2]
@@ -156,6 +160,8 @@ def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
     """
     if not class_name:
         return "(no blocker)"
+    if class_name.startswith(CLASS_INITIALISATION):  # which object the JVM takes for its lock tells nobody anything
+        return class_name
     name = _shown(class_name)
     return f"{name}{TOGETHER}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
 
@@ -225,6 +231,10 @@ def _parks_itself(wait: Wait) -> bool:
 
 _Test = Callable[[Wait], bool]
 _TABLE: tuple[tuple[Rule, _Test], ...] = (
+    (
+        Rule("class-initialisation", CONTENTION, "using a class that another thread is about to link or to initialise"),
+        lambda w: w.kind == "monitor" and w.class_name.startswith(CLASS_INITIALISATION),
+    ),
     (Rule("monitor", CONTENTION, "entering a synchronized block or method"), lambda w: w.kind == "monitor"),
     (
         Rule("latch", RESULT, "CountDownLatch.await: until others have counted down"),

@@ -36,7 +36,7 @@ IDLE = FEW
 """Threads that wait for work or for their time to come: a cause only where nobody at all has something to do."""
 
 CAUSE_OF_RULE = {
-    **dict.fromkeys(("monitor", "lock", "semaphore", "resource-pool"), LOCK),
+    **dict.fromkeys(("class-initialisation", "monitor", "lock", "semaphore", "resource-pool"), LOCK),
     **dict.fromkeys(("latch", "result", "barrier"), IMBALANCE),
     "queue-full": FULL,
     **dict.fromkeys(("queue-consumer", "queue-in-a-call"), STARVED),
