@@ -63,6 +63,21 @@ uint64_t Cursor::varint_near_end() {
   return value | (static_cast<uint64_t>(*at_++) << 56);
 }
 
+bool Cursor::raw_longer(uint64_t low, uint64_t ends, size_t count, std::array<uint64_t, 2>* raw) {
+  const uint64_t high = eight(at_ + sizeof low);
+  uint64_t more = ~high & kMore;
+  if (ends == 0 || more == 0) return false;
+  // Bytes between the last end in the first eight and the first in the next: a ninth of one integer ends it, whatever
+  // it is.
+  if (static_cast<size_t>(std::countl_zero(ends) + std::countr_zero(more)) / 8 >= kLongest - 1) return false;
+  for (; ends != 0; ends &= ends - 1) --count;
+  for (; count > 1 && more != 0; --count) more &= more - 1;
+  if (more == 0) return false;
+  *raw = {low, high & (more ^ (more - 1))};
+  at_ += sizeof low + static_cast<unsigned>(std::countr_zero(more)) / 8 + 1;
+  return true;
+}
+
 // Eight bytes at a time: in each block there are as many integers as bytes without the bit that says that more come.
 void Cursor::skip_varints(uint64_t count) {
   const uint8_t* at = at_;
@@ -73,7 +88,7 @@ void Cursor::skip_varints(uint64_t count) {
       --count;
       continue;
     }
-    const auto here = static_cast<uint64_t>(std::popcount(ends));
+    const uint64_t here = ((ends >> 7) * 0x0101010101010101ULL) >> 56;  // how many; not every x86 counts bits
     for (uint64_t beyond = count; beyond < here; ++beyond) ends ^= std::bit_floor(ends);
     at += std::bit_width(ends) / 8;
     count -= std::min(count, here);

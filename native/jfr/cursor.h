@@ -2,6 +2,7 @@
 // cursor fails once and for all and gives zeros from then on; whoever uses it asks ok() when done.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -70,13 +71,48 @@ class Cursor {
   // Seven bits a byte, low ones first; a ninth byte has eight.
   uint64_t varint() {
     if (static_cast<size_t>(readable_ - at_) < kLongest) return varint_near_end();
-    if (*at_ < 0x80) return passed(1, *at_);
-    const uint64_t bytes = eight(at_);
-    const uint64_t ends = ~bytes & kMore;  // the bytes after which no more come
-    if (ends == 0) return passed(kLongest, packed(bytes) | (static_cast<uint64_t>(at_[8]) << 56));
-    return passed(static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1, packed(bytes & (ends ^ (ends - 1))));
+    const uint8_t* after = at_;
+    const uint64_t value = varint_at(&after);
+    return passed(static_cast<size_t>(after - at_), value);
   }
-  uint64_t fixed(unsigned bytes) {  // big endian
+  // The same where memory for the longest is known to be there; `at` moves behind it.
+  [[gnu::always_inline]] static uint64_t varint_at(const uint8_t** at) {
+    const uint8_t* from = *at;
+    if (*from < 0x80) {
+      *at = from + 1;
+      return *from;
+    }
+    const uint64_t bytes = eight(from);
+    const uint64_t ends = ~bytes & kMore;  // the bytes after which no more come
+    if (ends == 0) {
+      *at = from + kLongest;
+      return packed(bytes) | (static_cast<uint64_t>(from[8]) << 56);
+    }
+    *at = from + static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1;
+    return packed(bytes & (ends ^ (ends - 1)));
+  }
+  // The bytes of so many compressed integers one after the other, as two numbers; false where they are more than 16, or
+  // one of them has nine, or that much memory is not known to be there. Passes over them.
+  [[gnu::always_inline]] bool raw_varints(size_t count, std::array<uint64_t, 2>* raw) {
+    if (left() < 2 * sizeof(uint64_t)) return false;
+    const uint64_t low = eight(at_);
+    uint64_t ends = ~low & kMore;
+    const uint64_t all = ends;
+    size_t missing = count - 1;
+    while (missing > 0 && ends != 0) {
+      ends &= ends - 1;
+      --missing;
+    }
+    if (ends != 0) {
+      *raw = {low & (ends ^ (ends - 1)), 0};
+      at_ += static_cast<unsigned>(std::countr_zero(ends)) / 8 + 1;
+      return true;
+    }
+    return raw_longer(low, all, count, raw);
+  }
+  const uint8_t* readable() const { return readable_; }
+  static constexpr size_t kLongest = 9;  // bytes of a varint
+  uint64_t fixed(unsigned bytes) {       // big endian
     if (bytes > left()) {
       fail();
       return 0;
@@ -87,7 +123,6 @@ class Cursor {
   }
 
  private:
-  static constexpr size_t kLongest = 9;  // bytes of a varint
   static constexpr uint64_t kMore = 0x8080808080808080ULL;
   static uint64_t eight(const uint8_t* at) {  // little endian
     uint64_t bytes = 0;
@@ -95,6 +130,7 @@ class Cursor {
     return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
   }
   uint64_t varint_near_end();
+  bool raw_longer(uint64_t low, uint64_t ends, size_t count, std::array<uint64_t, 2>* raw);
   // A value of so many bytes, which may turn out to reach beyond the end.
   uint64_t passed(size_t bytes, uint64_t value) {
     if (bytes > left()) {

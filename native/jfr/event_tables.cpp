@@ -1,22 +1,12 @@
 #include "jfr/event_tables.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headway::jfr {
 namespace {
 
 constexpr size_t kLeastRoom = 4;  // rows: a damaged file may lay out any number of tables
 constexpr size_t kFewRows = 16;   // too few to remember anything of their constants
-
-int64_t whole(double value) {  // as Java casts: without leaving the range
-  if (std::isnan(value)) return 0;
-  if (value >= 9.2233720368547748e18) return INT64_MAX;
-  if (value <= -9.2233720368547748e18) return INT64_MIN;
-  return static_cast<int64_t>(value);
-}
-
-int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
 int64_t times(int64_t value, int64_t factor) {
   if (value > INT64_MAX / factor) return INT64_MAX;
@@ -46,13 +36,6 @@ Kind kind_of(const Step& step, const Metadata& types) {
 }
 
 }  // namespace
-
-int64_t Clock::time_ns(int64_t ticks) const {
-  const auto since = static_cast<int64_t>(static_cast<uint64_t>(ticks) - static_cast<uint64_t>(start_ticks));
-  return sum(base_ns, whole(static_cast<double>(since) / ticks_per_ns));
-}
-
-int64_t Clock::span_ns(int64_t ticks) const { return whole(static_cast<double>(ticks) / ticks_per_ns); }
 
 void EventTable::resize(size_t to) {
   for (Column& column : columns) {
@@ -112,6 +95,7 @@ EventTables::Fill EventTables::fill_of(const Step& step, Kind kind) {
   if (kind == Kind::boolean) return Fill::boolean;
   if (kind == Kind::real) return step.op == Op::real4 ? Fill::real4 : Fill::real8;
   if (kind == Kind::text) return Fill::text;
+  if (step.unit != Unit::plain && step.op == Op::byte) return Fill::scaled;
   if (step.unit == Unit::tick_time) return Fill::time;
   if (step.unit == Unit::tick_span) return Fill::span;
   if (step.unit != Unit::plain) return Fill::scaled;
@@ -150,7 +134,74 @@ const EventTables::Plan& EventTables::plan_of(int64_t type) {
 
 bool EventTables::add(int64_t type, Cursor in) {
   const Plan& plan = plan_of(type);
-  return plan.table == nullptr || add(plan, in);
+  if (plan.table == nullptr) return true;
+  if (plan.table->rows == plan.table->room) plan.table->grow();
+  const Taken taken = add_near(plan, in);
+  return taken == Taken::not_near ? add(plan, in) : taken == Taken::yes;
+}
+
+// As `add`, of an event with compressed integers that lies so far from the end of what is in memory that each of them
+// can be loaded as if it were the longest. What lies behind the event's end is seen before it is used.
+EventTables::Taken EventTables::add_near(const Plan& plan, const Cursor& in) {
+  const uint8_t *at = in.at(), *end = at + in.left(), *readable = in.readable();
+  if (!in.compressed() || static_cast<size_t>(readable - end) < Cursor::kLongest) return Taken::not_near;
+  EventTable* table = plan.table;
+  const size_t before = table->text_bytes, row = table->rows;
+  Column* column = table->columns.data();
+  for (const Field& field : plan.fields) {
+    if (at >= end) return Taken::no;
+    switch (field.fill) {
+      case Fill::wide:
+        column->ints[row] = static_cast<int64_t>(Cursor::varint_at(&at));
+        break;
+      case Fill::time:
+        column->ints[row] = converted(signed_value(Cursor::varint_at(&at), *field.step), Unit::tick_time);
+        break;
+      case Fill::span:
+        column->ints[row] = converted(signed_value(Cursor::varint_at(&at), *field.step), Unit::tick_span);
+        break;
+      case Fill::constant: {
+        const uint64_t index = Cursor::varint_at(&at);
+        if (at > end) return Taken::no;
+        column->ids[row] = constant(field, index, table, column);
+        break;
+      }
+      default: {
+        Cursor rest(at, end, true, readable);
+        value(field, &rest, table, column, row);
+        if (!rest.ok()) return Taken::no;
+        at = rest.at();
+      }
+    }
+    ++column;
+  }
+  if (at > end) return Taken::no;
+  count_row(plan, before);
+  return Taken::yes;
+}
+
+void EventTables::count_row(const Plan& plan, size_t text_bytes_before) {
+  ++plan.table->rows;
+  values_ += plan.fields.size() + plan.table->text_bytes / sizeof(int64_t) - text_bytes_before / sizeof(int64_t);
+}
+
+inline int64_t EventTables::converted(int64_t value, Unit unit) const {
+  if (value == INT64_MIN) return kNoValue;  // the JDK's word for "none"
+  switch (unit) {
+    case Unit::tick_time:
+      return clock_.time_ns(value);
+    case Unit::tick_span:
+      return clock_.span_ns(value);
+    case Unit::us_span:
+      return times(value, 1'000);
+    case Unit::ms_span:
+    case Unit::ms_time:
+      return times(value, 1'000'000);
+    case Unit::s_span:
+      return times(value, 1'000'000'000);
+    default:
+      return value;
+  }
 }
 
 inline void EventTables::value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row) {
@@ -192,20 +243,18 @@ inline void EventTables::value(const Field& field, Cursor* in, EventTable* table
 
 bool EventTables::add(const Plan& plan, Cursor in) {
   EventTable* table = plan.table;
-  if (table->rows == table->room) table->grow();
   const size_t before = table->text_bytes;
   Column* column = table->columns.data();
   for (const Field& field : plan.fields) value(field, &in, table, column++, table->rows);
   if (!in.ok()) return false;  // the next event takes its place
-  ++table->rows;
-  values_ += plan.fields.size() + table->text_bytes / sizeof(int64_t) - before / sizeof(int64_t);
+  count_row(plan, before);
   return true;
 }
 
 // A thread, a stack or a text of the chunk's constants.
 int32_t EventTables::constant(const Field& field, uint64_t index, EventTable* table, Column* column) {
   if (table->rows < kFewRows) return meaning(field, index, table, column->kind);
-  Recent::Entry* known = column->recent.of(index, generation_);
+  Recent::Entry* known = column->recent.of(index, generation_, table->rows);
   if (!known->is_known) *known = {index, meaning(field, index, table, column->kind), true};
   return known->value;
 }
@@ -234,25 +283,6 @@ int32_t EventTables::keep(const std::string* found, EventTable* table) {
   const auto id = static_cast<int32_t>(table->texts.add(*found));
   if (table->texts.texts().size() != before) table->text_bytes += found->size() + 64;
   return id;
-}
-
-int64_t EventTables::converted(int64_t value, Unit unit) const {
-  if (value == INT64_MIN) return kNoValue;  // the JDK's word for "none"
-  switch (unit) {
-    case Unit::tick_time:
-      return clock_.time_ns(value);
-    case Unit::tick_span:
-      return clock_.span_ns(value);
-    case Unit::us_span:
-      return times(value, 1'000);
-    case Unit::ms_span:
-    case Unit::ms_time:
-      return times(value, 1'000'000);
-    case Unit::s_span:
-      return times(value, 1'000'000'000);
-    default:
-      return value;
-  }
 }
 
 EventTable* EventTables::largest() {

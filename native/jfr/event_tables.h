@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,8 +23,20 @@ struct Clock {
   int64_t base_ns = 0;
   int64_t start_ticks = 0;
   double ticks_per_ns = 1;
-  int64_t time_ns(int64_t ticks) const;
-  int64_t span_ns(int64_t ticks) const;
+  int64_t time_ns(int64_t ticks) const {
+    const uint64_t since = static_cast<uint64_t>(ticks) - static_cast<uint64_t>(start_ticks);
+    const int64_t span = span_ns(static_cast<int64_t>(since));
+    return static_cast<int64_t>(static_cast<uint64_t>(base_ns) + static_cast<uint64_t>(span));
+  }
+  int64_t span_ns(int64_t ticks) const { return whole(static_cast<double>(ticks) / ticks_per_ns); }
+
+ private:
+  static int64_t whole(double value) {  // as Java casts: without leaving the range
+    constexpr double kEnd = 9223372036854775808.0;
+    if (value > -kEnd && value < kEnd) return static_cast<int64_t>(value);
+    if (std::isnan(value)) return 0;
+    return value > 0 ? INT64_MAX : INT64_MIN;
+  }
 };
 
 enum class Kind : uint8_t { integer, real, boolean, text, thread, stack };
@@ -38,21 +50,25 @@ class Recent {
     bool is_known = false;
   };
   // The entry for a constant, known or not. What was known in another generation is forgotten.
-  Entry* of(uint64_t index, uint64_t generation) {
-    if (generation_ != generation) {
-      if (entries_ == nullptr) entries_ = std::make_unique<std::array<Entry, kEntries>>();
-      entries_->fill({});
-      generation_ = generation;
-    }
-    Entry& entry = (*entries_)[static_cast<size_t>((index * 0x9e3779b97f4a7c15ULL) >> 56)];
+  // `rows`: of the table so far; many have many stacks.
+  Entry* of(uint64_t index, uint64_t generation, size_t rows) {
+    if (generation_ != generation || (rows >= kMany && shift_ == kFewShift)) begin(generation, rows);
+    Entry& entry = entries_[static_cast<size_t>((index * 0x9e3779b97f4a7c15ULL) >> shift_)];
     if (entry.index != index) entry = {index, 0, false};
     return &entry;
   }
   void forget() { generation_ = 0; }
 
  private:
-  static constexpr size_t kEntries = 256;
-  std::unique_ptr<std::array<Entry, kEntries>> entries_;
+  static constexpr unsigned kFewShift = 64 - 8, kManyShift = 64 - 12;
+  static constexpr size_t kMany = 1 << 12;
+  void begin(uint64_t generation, size_t rows) {
+    shift_ = rows >= kMany ? kManyShift : kFewShift;
+    entries_.assign(size_t{1} << (64 - shift_), {});
+    generation_ = generation;
+  }
+  std::vector<Entry> entries_;
+  unsigned shift_ = kFewShift;
   uint64_t generation_ = 0;
 };
 
@@ -130,7 +146,10 @@ class EventTables {
   const Plan& plan_of(int64_t type);
   static Fill fill_of(const Step& step, Kind kind);
   EventTable* table_for(const std::string& event, const Steps& steps);
+  enum class Taken : uint8_t { yes, no, not_near };
+  Taken add_near(const Plan& plan, const Cursor& in);
   bool add(const Plan& plan, Cursor in);
+  void count_row(const Plan& plan, size_t text_bytes_before);
   [[gnu::always_inline]] void value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row);
   int32_t constant(const Field& field, uint64_t index, EventTable* table, Column* column);
   int32_t meaning(const Field& field, uint64_t index, EventTable* table, Kind kind);

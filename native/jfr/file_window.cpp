@@ -44,7 +44,7 @@ size_t FileWindow::read(uint64_t offset, uint8_t* into, size_t bytes) {
   return done;
 }
 
-std::span<const uint8_t> FileWindow::view(uint64_t offset, size_t need) {
+std::span<const uint8_t> FileWindow::load(uint64_t offset, size_t need) {
   if (!problem_.empty() || offset >= size_) return {};
   need = static_cast<size_t>(std::min<uint64_t>(need, size_ - offset));
   if (offset < begin_ || offset + need > begin_ + held_) {

@@ -23,11 +23,16 @@ class FileWindow {
   uint64_t size() const { return size_; }
   // All that is at hand from `offset` on: at least `need` bytes, fewer only at the file's end. Valid until the next
   // call.
-  std::span<const uint8_t> view(uint64_t offset, size_t need);
+  std::span<const uint8_t> view(uint64_t offset, size_t need) {
+    const uint64_t skipped = offset - begin_;  // wraps below the window, and is then longer than it
+    if (skipped > held_ || need > held_ - skipped) return load(offset, need);
+    return {buffer_.data() + skipped, held_ - static_cast<size_t>(skipped)};
+  }
   // A copy of so many bytes; empty when the file has fewer.
   std::vector<uint8_t> copy(uint64_t offset, uint64_t bytes);
 
  private:
+  std::span<const uint8_t> load(uint64_t offset, size_t need);
   size_t read(uint64_t offset, uint8_t* into, size_t bytes);
 
   std::string problem_;

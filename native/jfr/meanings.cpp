@@ -151,36 +151,56 @@ void Meanings::learn(const Steps& frame) {
   }
 }
 
-// Collects the frames; false where there are more of them than are kept.
+// Collects the frames; false where there are more of them than are kept. The same frame is in many stacks: its bytes
+// tell it before they are taken apart.
 bool Meanings::frames(Cursor* in, const Step& array) {
   if (frame_ != array.each) learn(*array.each);
-  const size_t n = in->count();
-  for (size_t i = 0; i < n && in->ok(); ++i) {
-    uint64_t method = 0, kind = 0;
-    int64_t line = 0;
-    const Step* step = frame_->data();
-    for (const Part part : parts_) {
-      switch (part) {
-        case Part::method:
-          method = in->integer(8);
-          break;
-        case Part::kind:
-          kind = in->integer(8);
-          break;
-        case Part::line:
-          line = signed_value(in->integer(step->bytes), *step);
-          break;
-        case Part::integer:
-          in->integer(step->bytes);
-          break;
-        case Part::other:
-          skip(*step, in);
+  const size_t n = in->count(), kept = std::min(n, kDeepestStack);
+  const size_t integers = in->compressed() ? array.integers : 0;
+  scratch_.resize(kept);
+  for (size_t i = 0; i < kept && in->ok(); ++i) {
+    const uint8_t* start = in->at();
+    FrameIds::Key bytes;
+    if (integers > 0 && in->raw_varints(integers, &bytes)) {
+      int32_t* id = raw_frame_ids_.of(bytes);
+      if (*id < 0) {
+        Cursor again(start, in->at(), true, in->readable());
+        *id = next_frame(&again);
       }
-      ++step;
+      scratch_[i] = *id;
+    } else {
+      scratch_[i] = next_frame(in);
     }
-    if (in->ok() && scratch_.size() < kDeepestStack) scratch_.push_back(frame(method, line, kind));
+    if (!in->ok()) scratch_.resize(i);
   }
+  for (size_t i = kept; i < n && in->ok(); ++i) skip(*array.each, in);
   return n <= kDeepestStack;
+}
+
+int32_t Meanings::next_frame(Cursor* in) {
+  uint64_t method = 0, kind = 0;
+  int64_t line = 0;
+  const Step* step = frame_->data();
+  for (const Part part : parts_) {
+    switch (part) {
+      case Part::method:
+        method = in->integer(8);
+        break;
+      case Part::kind:
+        kind = in->integer(8);
+        break;
+      case Part::line:
+        line = signed_value(in->integer(step->bytes), *step);
+        break;
+      case Part::integer:
+        in->integer(step->bytes);
+        break;
+      case Part::other:
+        skip(*step, in);
+    }
+    ++step;
+  }
+  return in->ok() ? frame(method, line, kind) : -1;
 }
 
 // The id among all chunks' texts; many frames share one class and one name.
@@ -202,24 +222,20 @@ void FrameIds::grow() {
   std::vector<Slot> old(slots_.size() * 2);
   old.swap(slots_);
   for (const Slot& each : old) {
-    if (each.is_used) *find(each.method, each.line_and_kind) = each;
+    if (each.is_used) *find(each.key) = each;
   }
 }
 
-int32_t* FrameIds::of(uint64_t method, uint64_t line_and_kind) {
-  Slot* slot = find(method, line_and_kind);
-  if (slot->is_used) return &slot->id;
-  if ((used_ + 1) * 3 > slots_.size() * 2) {
-    grow();
-    slot = find(method, line_and_kind);
-  }
-  *slot = {method, line_and_kind, -1, true};
+int32_t* FrameIds::add(const Key& key) {
+  if ((used_ + 1) * 3 > slots_.size() * 2) grow();
+  Slot* slot = find(key);
+  *slot = {key, -1, true};
   ++used_;
   return &slot->id;
 }
 
 int32_t Meanings::frame(uint64_t method, int64_t line, uint64_t kind) {
-  int32_t* id = frame_ids_.of(method, (static_cast<uint64_t>(line) << 16) ^ kind);
+  int32_t* id = frame_ids_.of({method, (static_cast<uint64_t>(line) << 16) ^ kind});
   if (*id >= 0) return *id;
   FrameRow row;
   std::tie(row.class_name, row.method) = names(methods_of_ == nullptr ? nullptr : methods_of_->find(method));

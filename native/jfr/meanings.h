@@ -1,6 +1,7 @@
 // What the constants of a chunk mean: stacks, threads and texts, each worked out when it is first asked for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -13,27 +14,30 @@
 
 namespace headway::jfr {
 
-// The ids of a chunk's frames. Open addressing: stacks are most of a long file's constants, and each frame is looked
-// up.
+// The ids of a chunk's frames, by two numbers that tell a frame. Open addressing: stacks are most of a long file's
+// constants, and each frame is looked up.
 class FrameIds {
  public:
+  using Key = std::array<uint64_t, 2>;
   // The id of a frame; -1: not known yet, to be filled in before the next call.
-  int32_t* of(uint64_t method, uint64_t line_and_kind);
+  [[gnu::always_inline]] int32_t* of(const Key& key) {
+    Slot* slot = find(key);
+    return slot->is_used ? &slot->id : add(key);
+  }
 
  private:
   struct Slot {
-    uint64_t method = 0, line_and_kind = 0;
+    Key key{};
     int32_t id = -1;
     bool is_used = false;
   };
-  [[gnu::always_inline]] Slot* find(uint64_t method, uint64_t line_and_kind) {
+  [[gnu::always_inline]] Slot* find(const Key& key) {
     const size_t mask = slots_.size() - 1;
-    size_t at = static_cast<size_t>(seeded_hash(method ^ (line_and_kind * 0x9e3779b97f4a7c15ULL))) & mask;
-    while (slots_[at].is_used && (slots_[at].method != method || slots_[at].line_and_kind != line_and_kind)) {
-      at = (at + 1) & mask;
-    }
+    size_t at = static_cast<size_t>(seeded_hash(key[0] ^ (key[1] * 0x9e3779b97f4a7c15ULL))) & mask;
+    while (slots_[at].is_used && (slots_[at].key[0] != key[0] || slots_[at].key[1] != key[1])) at = (at + 1) & mask;
     return &slots_[at];
   }
+  int32_t* add(const Key& key);
   void grow();
   std::vector<Slot> slots_ = std::vector<Slot>(64);
   size_t used_ = 0;
@@ -77,6 +81,7 @@ class Meanings {
   enum class Part : uint8_t { method, kind, line, integer, other };
   void learn(const Steps& frame);
   bool frames(Cursor* in, const Step& array);
+  int32_t next_frame(Cursor* in);
   int32_t frame(uint64_t method, int64_t line, uint64_t kind);
   std::pair<uint32_t, uint32_t> names(Constant* method);
   std::string constant_text(int64_t type, uint64_t index, Budget* budget);
@@ -87,7 +92,8 @@ class Meanings {
   Universe& universe_;
   int64_t string_type_ = -1, method_type_ = -1, kind_type_ = -1;
   std::deque<std::string> texts_;
-  FrameIds frame_ids_;
+  FrameIds frame_ids_;      // by method, and by line and kind
+  FrameIds raw_frame_ids_;  // by their bytes, which are two or three of them where only the bytecode differs
   const Steps* frame_ = nullptr;
   std::vector<Part> parts_;     // of frame_
   Pool* methods_of_ = nullptr;  // the constants that frames name; nullptr: there are none

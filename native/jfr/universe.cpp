@@ -24,9 +24,11 @@ int32_t Universe::frame(const FrameRow& row) {
 
 int32_t Universe::stack(const std::vector<int32_t>& frames, bool is_cut) {
   Fingerprint print{0x243f6a8885a308d3ULL + frames.size(), is_cut ? 1ULL : 2ULL};
-  for (const int32_t frame : frames) {
-    print.a = mix(print.a, static_cast<uint32_t>(frame), 0xff51afd7ed558ccdULL);
-    print.b = mix(print.b, static_cast<uint32_t>(frame), 0xc4ceb9fe1a85ec53ULL);
+  for (size_t i = 0; i < frames.size(); i += 2) {  // how many there are is in the print already
+    const uint64_t next = i + 1 < frames.size() ? static_cast<uint32_t>(frames[i + 1]) : 0;
+    const uint64_t two = static_cast<uint32_t>(frames[i]) | (next << 32);
+    print.a = mix(print.a, two, 0xff51afd7ed558ccdULL);
+    print.b = mix(print.b, two, 0xc4ceb9fe1a85ec53ULL);
   }
   const auto [found, is_new] = stack_ids_.try_emplace(print, static_cast<int32_t>(stack_ids_.size()));
   if (is_new) {

@@ -1,6 +1,7 @@
 #include "jfr/wait_objects.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "jfr/seeded_hash.h"
@@ -16,12 +17,33 @@ int64_t difference(int64_t a, int64_t b) {
 
 }  // namespace
 
+size_t WaitObjects::first_slot(const Key& key) const {
+  const uint64_t what = static_cast<uint64_t>(key.class_name) * 4 + static_cast<uint64_t>(key.kind);
+  return static_cast<size_t>(seeded_hash(static_cast<uint64_t>(key.address) ^ seeded_hash(what))) & (slots_.size() - 1);
+}
+
+// Where the next waits' objects are kept is in no cache, most of the time: memory is asked for all of them at once.
+void WaitObjects::bring_near(int32_t kind, const WaitColumns& waits, size_t from) const {
+  const size_t end = std::min(from + kNear, waits.address.size());
+  std::array<size_t, kNear> at{};
+  for (size_t i = from; i < end; ++i) {
+    at[i - from] = first_slot({kind, waits.class_name[i], waits.address[i]});
+    __builtin_prefetch(&slots_[at[i - from]]);
+  }
+  for (size_t i = from; i < end; ++i) bring_near(slots_[at[i - from]]);
+}
+
+void WaitObjects::bring_near(int32_t object) const {
+  if (object < 0 || static_cast<size_t>(object) >= objects_.size()) return;
+  const auto* bytes = reinterpret_cast<const char*>(&objects_[static_cast<size_t>(object)]);
+  __builtin_prefetch(bytes, 1);
+  __builtin_prefetch(bytes + sizeof(WaitObject) - 1, 1);
+}
+
 // Open addressing: what is found here is looked at next, so that a key needs no other place than the object.
 int32_t* WaitObjects::slot(const Key& key) {
   const size_t mask = slots_.size() - 1;
-  const uint64_t what = static_cast<uint64_t>(key.class_name) * 4 + static_cast<uint64_t>(key.kind);
-  const uint64_t hash = seeded_hash(static_cast<uint64_t>(key.address) ^ seeded_hash(what));
-  for (size_t at = static_cast<size_t>(hash) & mask;; at = (at + 1) & mask) {
+  for (size_t at = first_slot(key);; at = (at + 1) & mask) {
     if (slots_[at] < 0) return &slots_[at];
     const WaitObject& object = objects_[static_cast<size_t>(slots_[at])];
     if (object.address == key.address && object.class_name == key.class_name && object.kind == key.kind) {
@@ -60,6 +82,7 @@ int32_t WaitObjects::number(Key key) {
 std::vector<int32_t> WaitObjects::add(int32_t kind, const WaitColumns& waits) {
   std::vector<int32_t> numbers(waits.address.size());
   for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i % kNear == 0) bring_near(kind, waits, i);
     numbers[i] = number({kind, waits.class_name[i], waits.address[i]});
     const int64_t start_ns = waits.start_ns[i], end_ns = sum(start_ns, waits.dur_ns[i]);
     WaitObject& object = objects_[static_cast<size_t>(numbers[i])];
@@ -98,6 +121,7 @@ void WaitObjects::levels(std::span<const int32_t> object, std::span<const int64_
                          std::span<const int64_t> dur_ns) {
   for (size_t i = 0; i < object.size(); ++i) {
     const int64_t at = start_ns[i];
+    if (i + kNear < object.size()) bring_near(object[i + kNear]);
     while (!open_.empty() && open_.front().first <= at) leave(at);
     if (dur_ns[i] <= 0) continue;
     if (open_.size() >= most_open_) {

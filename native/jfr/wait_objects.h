@@ -57,7 +57,11 @@ class WaitObjects {
     bool operator==(const Key&) const = default;
   };
   int32_t number(Key key);
+  static constexpr size_t kNear = 16;  // waits
+  size_t first_slot(const Key& key) const;
   int32_t* slot(const Key& key);
+  void bring_near(int32_t kind, const WaitColumns& waits, size_t from) const;
+  void bring_near(int32_t object) const;
   void grow();
   void change(int32_t object, int64_t ns, int64_t by);
   void leave(int64_t ns);

@@ -13,6 +13,7 @@
 
 #include "bindings.h"
 #include "columns.h"
+#include "jfr/order.h"
 #include "jfr/reader.h"
 #include "jfr/wait_objects.h"
 
@@ -173,6 +174,12 @@ nb::dict wait_objects(const jfr::WaitObjects& self) {
 }  // namespace
 
 void bind_jfr(nb::module_& m) {
+  m.def(
+      "order_of",
+      [](const Numbers& keys) {
+        return array(jfr::order_of({keys.data(), keys.shape(0)}));
+      },
+      "Places of the numbers from the least to the most; equal ones stay as they were.");
   nb::class_<Reader>(m, "JfrReader", "Reads a JFR file as tables of events; see native/jfr/reader.h.")
       .def("__init__", &make, nb::arg("path"), nb::arg("wanted"), nb::arg("times"), nb::arg("most_chunks") = size_t{0})
       .def("next", &next_or_none, "(event, rows, [(column, kind, unit, values)], texts), or None at the end.")

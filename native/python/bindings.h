@@ -8,6 +8,7 @@ void bind_kernel(nanobind::module_& m);
 void bind_perf(nanobind::module_& m);
 void bind_decode(nanobind::module_& m);
 void bind_jfr(nanobind::module_& m);
+void bind_parquet(nanobind::module_& m);
 void bind_account(nanobind::module_& m);
 void bind_critical_path(nanobind::module_& m);
 void bind_causal(nanobind::module_& m);

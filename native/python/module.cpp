@@ -11,6 +11,9 @@ NB_MODULE(_native, m) {
 #ifdef HEADWAY_WITH_jfr
   headway::bind_jfr(m);
 #endif
+#ifdef HEADWAY_WITH_parquet
+  headway::bind_parquet(m);
+#endif
 #ifdef HEADWAY_WITH_account
   headway::bind_account(m);
   headway::bind_critical_path(m);

@@ -41,6 +41,8 @@ def test_all_rows_come_back_once_and_in_order(parts: list[list[int]], in_memory:
     assert [key for key, _ in found] == sorted(keys)
     assert sorted(number for _, number in found) == list(range(len(keys)))
     assert all(keys[number] == key for key, number in found)
+    if in_memory == 1 << 30:
+        assert [number for _, number in found] == sorted(range(len(keys)), key=keys.__getitem__)
 
 
 @pytest.mark.parametrize("key", [0, 7])

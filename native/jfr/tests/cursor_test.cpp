@@ -1,5 +1,6 @@
 // Integers of a JFR file, against a decoder that takes a byte at a time; none may reach beyond its event.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -60,10 +61,39 @@ void passing_over_integers_leaves_off_where_reading_them_does() {
   }
 }
 
+// What the bytes of several integers are told by is those bytes: no more, no fewer, and nothing of what follows.
+void the_bytes_of_integers_are_those_that_reading_them_takes() {
+  std::mt19937_64 random(3);
+  int taken = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<uint8_t> bytes(random() % 30);
+    const uint64_t more = random() % 4;  // bytes in four that say that more come
+    for (uint8_t& each : bytes) each = static_cast<uint8_t>(random() % 4 < more ? random() | 0x80 : random() & 0x7f);
+    const size_t count = 1 + random() % 6;
+    Cursor read(bytes.data(), bytes.data() + bytes.size(), true);
+    Cursor raw = read;
+    for (size_t i = 0; i < count; ++i) read.varint();
+    const size_t used = bytes.size() - read.left();
+    std::array<uint64_t, 2> found{};
+    if (!raw.raw_varints(count, &found)) {
+      CHECK_EQUAL(raw.left(), bytes.size());
+      continue;
+    }
+    ++taken;
+    CHECK_EQUAL(read.ok(), true);
+    CHECK_EQUAL(raw.left(), read.left());
+    std::array<uint64_t, 2> expected{};
+    for (size_t i = 0; i < used; ++i) expected[i / 8] |= static_cast<uint64_t>(bytes[i]) << (8 * (i % 8));
+    CHECK_EQUAL(found == expected, true);
+  }
+  CHECK_EQUAL(taken > 2000, true);
+}
+
 }  // namespace
 }  // namespace headway::jfr
 
 int main() {
+  headway::jfr::the_bytes_of_integers_are_those_that_reading_them_takes();
   headway::jfr::passing_over_integers_leaves_off_where_reading_them_does();
   headway::jfr::an_integer_is_what_its_bytes_say_and_never_reaches_beyond_the_end();
   return 0;

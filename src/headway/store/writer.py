@@ -31,31 +31,35 @@ ROW_GROUP = 1 << 18
 """Rows that are buffered and written together: bounds the writer's memory."""
 
 
-def arrow_schema(table: Table, *, indexed: bool = False) -> pa.Schema:
-    """Return the Arrow schema that a table's rows have when handed to the writer, text as dictionaries if `indexed`."""
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the Arrow schema that a table's rows have when handed to the writer."""
     import pyarrow as pa
 
     types = {name: pa.type_for_alias(alias) for name, alias in _ARROW.items()}
-    if indexed:
-        types["VARCHAR"] = pa.dictionary(pa.int32(), pa.string())
     return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in table.columns])
 
 
-def conform(table: Table, data: pa.Table, *, indexed: bool = False) -> pa.Table:
+def conform(table: Table, data: pa.Table) -> pa.Table:
     """Return `data` with exactly the table's columns, in order and type; absent nullable columns become null.
 
     Raises ValueError for an unknown column, a missing one that may not be null, or a value that does not fit its type.
     """
     import pyarrow as pa
 
-    schema = arrow_schema(table, indexed=indexed)
+    schema = arrow_schema(table)
     unknown = set(data.column_names) - set(schema.names)
     missing = {c.name for c in table.columns if not c.nullable} - set(data.column_names)
     if unknown or missing:
         raise ValueError(f"table {table.name}: unknown columns {sorted(unknown)}, missing columns {sorted(missing)}")
     have = set(data.column_names)
-    arrays = [data.column(f.name).cast(f.type) if f.name in have else pa.nulls(data.num_rows, f.type) for f in schema]
+    arrays = [_cast(data.column(f.name), f.type) if f.name in have else pa.nulls(data.num_rows, f.type) for f in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    return (
+        column if column.type == wanted else column.cast(wanted)
+    )  # to ask for a cast loads all that Arrow can compute
 
 
 class TableWriter:
@@ -64,27 +68,22 @@ class TableWriter:
     Use as a context manager. `info` holds rows and bytes once closed. A failed write raises OSError.
     """
 
-    def __init__(self, directory: Path | str, table: Table, *, indexed: bool = False, few: bool = False) -> None:
-        """Create DIRECTORY/TABLE.parquet, replacing what is there.
-
-        `indexed`: an import's: text comes as dictionary arrays, as the file has it, and is never spelled out on the way;
-        times are not compressed. `few`: there will be few rows, and none of them are compressed.
-        """
+    def __init__(self, directory: Path | str, table: Table) -> None:
+        """Create DIRECTORY/TABLE.parquet, replacing what is there."""
         import pyarrow.parquet as pq
 
         self.table = table
-        self._indexed = indexed
         self.path = Path(directory) / f"{table.name}.parquet"
         self._rows = 0
         packed = table.unpack is not None
-        schema = packing.schema() if packed else arrow_schema(table, indexed=indexed)
-        options = packing.parquet_options() if packed else _options(table, indexed=indexed, few=few)
-        self._file = pq.ParquetWriter(self.path, schema, store_schema=not indexed, **options)  # whoever reads sees text
+        schema = packing.schema() if packed else arrow_schema(table)
+        options = packing.parquet_options() if packed else _options(table)
+        self._file = pq.ParquetWriter(self.path, schema, **options)
 
     def write(self, data: pa.Table) -> None:
         """Append rows (see `conform` for what is accepted)."""
         if data.num_rows:
-            rows = conform(self.table, data, indexed=self._indexed)
+            rows = conform(self.table, data)
             self.write_stored(rows if self.table.unpack is None else packing.pack(rows))
 
     def write_stored(self, data: pa.Table) -> None:
@@ -111,26 +110,19 @@ class TableWriter:
             self.path.unlink(missing_ok=True)
 
 
-def _options(table: Table, *, indexed: bool, few: bool) -> dict[str, Any]:
+def _options(table: Table) -> dict[str, Any]:
     """Return Parquet settings: times grow slowly, so they are delta-encoded; text repeats, so it gets a dictionary.
 
     Row groups are passed over by the least and most of their times and ids. Those of text would cost more than writing it.
-    The state that zstd sets up for each column costs more than a few rows do.
     """
     delta = {c.name: "DELTA_BINARY_PACKED" for c in table.columns if c.type in ("BIGINT", "INTEGER")}
     text = [c.name for c in table.columns if c.type == "VARCHAR"]
-    compression = {c.name: "none" if few or (indexed and _is_time(c.name)) else "zstd" for c in table.columns}
     return {
-        "compression": compression,
+        "compression": "zstd",
         "use_dictionary": text,
         "column_encoding": delta,
         "write_statistics": list(delta),
     }
-
-
-def _is_time(column: str) -> bool:
-    """Return whether a column has times of single events: of their differences compression leaves 95 % and more."""
-    return column == "ns" or column.endswith("_ns")
 
 
 def write_recording(

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
-from headway.record.draft import amend
 from headway.record.jfr.collapsed import import_collapsed
 from headway.record.jfr.counters_csv import import_counters
 from headway.record.jfr.importing import JfrImport
@@ -90,5 +89,7 @@ def _import_jfr(source: Path, directory: Path, progress: Progress) -> None:
     finally:
         scratch.unlink(missing_ok=True)
     if notice is not None:
+        from headway.record.draft import amend  # knows all of recording, which most imports do without
+
         amend(directory, notices=[notice])
         write_manifest(directory, {**read_manifest_json(directory), "state": "partial"})

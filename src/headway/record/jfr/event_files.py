@@ -9,23 +9,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from headway.record.jfr.columns import named, optional
 from headway.record.jfr.reader import NONE, EventBatch, EventColumn
 from headway.record.jfr.threads import ThreadIds
+from headway.store.column_writer import ColumnWriter, Numbers, Texts, Values
 from headway.store.manifest import TableInfo
 from headway.store.tables import Column, Table
-from headway.store.writer import TableWriter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PREFIX = "jfr_"
 MOST = 2000
 """Tables: a file that describes more events than this is not one that a JVM wrote."""
-FEW = 1000
-"""Rows: an event whose first batch has fewer is a rare one, because the reader first gives the event that it has most of."""
 _RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
 _TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
 
@@ -53,41 +46,36 @@ class EventFiles:
         """Name the recording's directory."""
         self._directory = directory
         self._threads = threads
-        self._writers: dict[str, TableWriter] = {}
+        self._writers: dict[str, ColumnWriter] = {}
         self._events: dict[str, str] = {}
         self.left_out = 0
 
     def write(self, batch: EventBatch) -> None:
         """Append the rows of a batch."""
-        import pyarrow as pa
-
         columns = self._columns(batch)
-        writer = self._writer(batch.event, columns, batch.rows)
+        writer = self._writer(batch.event, columns)
         if writer is None:
             self.left_out += batch.rows
             return
         wanted = [column.name for column in writer.table.columns]
-        writer.write(pa.table({name: columns[name][1] for name in wanted if name in columns}))
+        writer.write(batch.rows, {name: columns[name][1] for name in wanted if name in columns})
 
     def close(self) -> dict[str, TableInfo]:
         """Write the files' ends."""
         return {name: writer.close() for name, writer in self._writers.items()}
 
-    def _writer(self, event: str, columns: dict[str, tuple[str, Any]], batch_rows: int) -> TableWriter | None:
+    def _writer(self, event: str, columns: dict[str, tuple[str, Values]]) -> ColumnWriter | None:
         name = table_name(event)
         if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
         if name not in self._writers and len(self._writers) < MOST:
             table = Table(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
-            self._writers[name] = TableWriter(self._directory, table, indexed=True, few=batch_rows < FEW)
+            self._writers[name] = ColumnWriter(self._directory, table)
         return self._writers.get(name)
 
-    def _columns(self, batch: EventBatch) -> dict[str, tuple[str, pa.Array]]:
+    def _columns(self, batch: EventBatch) -> dict[str, tuple[str, Values]]:
         """Return name -> (type, values) of what the table holds."""
-        import pyarrow as pa
-
-        found: dict[str, tuple[str, pa.Array]] = {}
-        texts = pa.array(batch.texts, pa.string())
+        found: dict[str, tuple[str, Values]] = {}
         for column in batch.columns.values():
             name, values = column_name(column), column.values
             if column.kind == "thread":
@@ -95,13 +83,13 @@ class EventFiles:
                 found[name] = ("INTEGER", thread_id)
                 found[f"{name}_java_id"] = ("BIGINT", java_id)
             elif column.kind == "stack":
-                found[name] = ("INTEGER", optional(values))
+                found[name] = ("INTEGER", Numbers(values))
             elif column.kind == "text":
-                found[name] = ("VARCHAR", named(values, texts))
+                found[name] = ("VARCHAR", Texts(values, batch.texts))
             elif column.kind == "boolean":
-                found[name] = ("BOOLEAN", pa.array(values != 0))
+                found[name] = ("BOOLEAN", Numbers(values != 0, None))
             elif column.kind == "integer":
-                found[name] = ("BIGINT", optional(values, below=NONE + 1))
+                found[name] = ("BIGINT", Numbers(values, below=NONE + 1))
             else:
-                found[name] = (_TYPES[column.kind], pa.array(values))
+                found[name] = (_TYPES[column.kind], Numbers(values, None))
         return found

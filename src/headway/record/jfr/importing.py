@@ -123,8 +123,10 @@ class JfrImport:
         """A chunk that was cut off does not say how long it is: its events do."""
         import numpy as np
 
-        last = int(np.max(batch.ints("startTime", 0) + np.maximum(batch.ints("duration", 0), 0)))
-        self._last_ns = max(self._last_ns, last)
+        ends = batch.ints("startTime", 0)
+        if "duration" in batch.columns:
+            ends = ends + np.maximum(batch.ints("duration", 0), 0)
+        self._last_ns = max(self._last_ns, int(ends.max()))
 
     def _stacks(self) -> pa.Table:
         import pyarrow as pa

@@ -41,12 +41,12 @@ class StackWeights:
         `frames` is the table `frame`; of the directory the table `stack` is read if there is such a frame at all.
         """
         import numpy as np
-        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        is_handler = pc.and_(
-            pc.match_substring(frames["class_name"], _LIBRARY), pc.ends_with(frames["method"], pattern=_HANDLER)
-        ).to_numpy()
+        names = zip(frames["class_name"].to_pylist(), frames["method"].to_pylist(), strict=True)
+        is_handler = np.array(
+            [_LIBRARY in library and name.endswith(_HANDLER) for library, name in names], dtype=np.bool_
+        )
         whole = float(self._sums.sum())
         if whole <= 0 or not is_handler.any():
             return 0.0

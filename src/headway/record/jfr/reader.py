@@ -91,8 +91,8 @@ class EventBatch:
         column = self.columns.get(name)
         if column is None or column.kind != "text":
             return pa.nulls(self.rows, pa.string())
-        indices = pa.array(column.values, mask=column.values < 0)
-        return pa.array(self.texts, pa.string()).take(indices)
+        texts = [*self.texts, None]  # -1 is the last
+        return pa.array([texts[place] for place in column.values.tolist()], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +148,15 @@ class JfrFile:
         import pyarrow as pa
 
         rows = self._reader.frames()
-        texts = pa.array([text(each) for each in rows["texts"]], pa.string())
-        kinds = pa.array([FRAME_KINDS.get(each, "java") for each in texts.to_pylist()], pa.string())
+        texts = np.array([text(each) for each in rows["texts"]], dtype=object)
+        kinds = np.array([FRAME_KINDS.get(each, "java") for each in texts], dtype=object)
         return pa.table(
             {
                 "frame_id": np.arange(len(rows["line"]), dtype=np.int32),
-                "class_name": texts.take(pa.array(rows["class_name"])),
-                "method": texts.take(pa.array(rows["method"])),
+                "class_name": pa.array(texts.take(rows["class_name"]), pa.string()),
+                "method": pa.array(texts.take(rows["method"]), pa.string()),
                 "line": pa.array(rows["line"], mask=rows["line"] <= 0),
-                "kind": kinds.take(pa.array(rows["kind"])),
+                "kind": pa.array(kinds.take(rows["kind"]), pa.string()),
             }
         )
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.record.jfr.columns import named, optional
 from headway.record.jfr.samples import STATES, SampleBatch
 from headway.record.jfr.sorted_runs import SortedRuns
 from headway.record.jfr.threads import ThreadIds
+from headway.store.column_writer import ColumnWriter, Numbers, Texts, Values
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from headway.record.jfr.sorted_runs import Columns
 
 IN_MEMORY = 200_000_000
@@ -54,21 +51,17 @@ class SampleTable:
 
     def write(self, directory: Path) -> dict[str, TableInfo]:
         """Write the table."""
-        with TableWriter(directory, TABLES["sample"], indexed=True) as writer:
+        with ColumnWriter(directory, TABLES["sample"]) as writer:
             for rows in self._staged.sorted():
-                writer.write(self._table(rows))
+                writer.write(len(rows["ns"]), self._columns(rows))
         return {"sample": writer.info}
 
-    def _table(self, rows: Columns) -> pa.Table:
-        import pyarrow as pa
-
-        return pa.table(
-            {
-                "thread_id": optional(rows["thread_id"]),
-                "ns": rows["ns"],
-                "event": named(rows["event"], list(self._events)),
-                "weight": rows["weight"],
-                "stack_id": optional(rows["stack_id"]),
-                "state": named(rows["state"], STATES),
-            }
-        )
+    def _columns(self, rows: Columns) -> dict[str, Values]:
+        return {
+            "thread_id": Numbers(rows["thread_id"]),
+            "ns": Numbers(rows["ns"], None),
+            "event": Texts(rows["event"], list(self._events)),
+            "weight": Numbers(rows["weight"], None),
+            "stack_id": Numbers(rows["stack_id"]),
+            "state": Texts(rows["state"], STATES),
+        }

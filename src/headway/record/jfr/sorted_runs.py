@@ -66,14 +66,14 @@ class SortedRuns:
 
     def _in_order(self) -> Columns:
         """Return the rows in memory in order, and let go of them."""
-        import numpy as np
+        from headway import _native  # type: ignore[attr-defined]
 
         columns = joined(self._parts)
         self._parts, self._held_bytes = [], 0
         keys = columns[self._by]
         if bool((keys[1:] >= keys[:-1]).all()):
             return columns
-        order = np.argsort(keys, kind="stable")
+        order = _native.order_of(keys)
         values = dict(columns)
         del columns, keys
         return {name: values.pop(name).take(order) for name in list(values)}
@@ -135,7 +135,7 @@ class _Run:
 
 
 def _merged(runs: list[_Run], by: str) -> Iterator[Columns]:
-    import numpy as np
+    from headway import _native  # type: ignore[attr-defined]
 
     while True:
         block = max(_LEAST, min(BATCH, _BLOCKS // len(runs)))
@@ -148,5 +148,5 @@ def _merged(runs: list[_Run], by: str) -> Iterator[Columns]:
         if bool((columns[by][1:] >= columns[by][:-1]).all()):
             yield columns
         else:
-            order = np.argsort(columns[by], kind="stable")
+            order = _native.order_of(columns[by])
             yield {name: values.take(order) for name, values in columns.items()}

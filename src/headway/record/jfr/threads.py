@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
-from headway.record.jfr.columns import optional
 from headway.record.jfr.reader import EventBatch, JfrFile, JfrThread
 from headway.record.kinds_of_threads import kind_of_java, kind_of_native
+from headway.store.column_writer import Numbers
+from headway.store.tables import TABLES
+from headway.store.writer import arrow_schema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,10 +46,10 @@ class ThreadIds:
         found: NDArray[np.int32] = self._facts(places)[0].take(places)
         return found
 
-    def ids(self, places: NDArray[np.int32]) -> tuple[pa.Array, pa.Array]:
+    def ids(self, places: NDArray[np.int32]) -> tuple[Numbers, Numbers]:
         """Return thread_id and Java id as columns, null for none."""
         ids, java, _ = self._facts(places)
-        return optional(ids.take(places)), optional(java.take(places), below=1)
+        return Numbers(ids.take(places)), Numbers(java.take(places), below=1)
 
     def _facts(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return what `numbers` does, for every place; place -1 is the last one: none."""
@@ -77,8 +79,8 @@ class ThreadIds:
         self._follow()
         rows = [self._row(n, each, pid, window) for n, each in zip(self._ids, self._known, strict=True) if n >= 0]
         columns = list(self._row(0, JfrThread(0, 0, "", "", "", False), pid, window))
-        types = {"java_id": pa.int64(), "end_ns": pa.int64(), "group": pa.string()}
-        return pa.table({name: pa.array([row[name] for row in rows], types.get(name)) for name in columns})
+        schema = arrow_schema(TABLES["thread"])
+        return pa.table({name: pa.array([row[name] for row in rows], schema.field(name).type) for name in columns})
 
     def _row(self, number: int, thread: JfrThread, pid: int, window: tuple[int, int]) -> dict[str, Any]:
         start, end = self._lives.get(number, [None, None])

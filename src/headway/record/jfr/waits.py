@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headway.record.jfr.columns import named, optional
 from headway.record.jfr.reader import NONE, EventBatch
 from headway.record.jfr.sorted_runs import SortedRuns
+from headway.store.column_writer import ColumnWriter, Numbers, Texts, Values
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +47,7 @@ IN_MEMORY = 200_000_000
 """Bytes of rows that are sorted in memory; runs of this size go to disk."""
 
 
-class Numbers(Protocol):
+class ThreadNumbers(Protocol):
     """What is asked of `ThreadIds`."""
 
     def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
@@ -58,7 +57,7 @@ class Numbers(Protocol):
 class WaitTables:
     """Takes the batches of `WAITS`, then writes both tables."""
 
-    def __init__(self, folder: Path, threads: Numbers, in_memory: int = IN_MEMORY, **most: int) -> None:
+    def __init__(self, folder: Path, threads: ThreadNumbers, in_memory: int = IN_MEMORY, **most: int) -> None:
         """Begin with no waits; `folder` is for rows that memory does not hold.
 
         `most_open` waits at a time are followed, `most_objects` are told apart (wait_objects.h).
@@ -133,80 +132,74 @@ class WaitTables:
         order = np.lexsort((objects["address"], by_name[objects["class_name"]], objects["kind"], objects["first_ns"]))
         blocker_ids = np.empty(len(order), dtype=np.int32)
         blocker_ids[order] = np.arange(len(order), dtype=np.int32)
-        with TableWriter(directory, TABLES["block"], indexed=True) as blocks:
+        with ColumnWriter(directory, TABLES["block"]) as blocks:
             for rows in self._staged.sorted():
                 number = rows["object"]
-                blocks.write(_block(pid, rows, blocker_ids[number], objects["kind"][number], self._threads))
+                ids, kinds = blocker_ids.take(number), objects["kind"].take(number)
+                blocks.write(len(number), _block(pid, rows, ids, kinds, self._threads))
                 self._objects.levels(number, rows["start_ns"], rows["dur_ns"])
         self._objects.end_levels()
-        with TableWriter(directory, TABLES["blocker"], indexed=True) as blockers:
+        with ColumnWriter(directory, TABLES["blocker"]) as blockers:
             sums = {name: values[order] for name, values in self._objects.objects().items()}
             sums["first_thread"], _, _ = self._threads.numbers(sums["first_thread"])
-            blockers.write(_blocker(pid, sums, list(self._classes), threads))
+            blockers.write(len(order), _blocker(pid, sums, list(self._classes), threads))
         return {"blocker": blockers.info, "block": blocks.info}
 
 
 def _block(
-    pid: int, rows: Columns, blocker_id: NDArray[np.int32], kind: NDArray[np.int32], threads: Numbers
-) -> pa.Table:
-    import numpy as np
-    import pyarrow as pa
-
-    count = len(blocker_id)
-    no = pa.array(np.zeros(count, dtype=bool))
+    pid: int, rows: Columns, blocker_id: NDArray[np.int32], kind: NDArray[np.int32], threads: ThreadNumbers
+) -> dict[str, Values]:
     thread_id, java_id, is_virtual = threads.numbers(rows["thread"])
-    return pa.table(
-        {
-            "pid": np.full(count, pid, dtype=np.int32),
-            "thread_id": optional(thread_id),
-            "java_id": java_id,
-            "is_virtual": is_virtual,
-            "blocker_id": blocker_id,
-            "kind": named(kind, KINDS),
-            "stack_id": optional(rows["stack_id"]),
-            "weight": np.ones(count, dtype=np.int32),
-            **{name: rows[name] for name in ("is_timed", "start_ns", "dur_ns")},
-            **_others(rows["other"], kind, threads),
-            **dict.fromkeys(("is_pinned", "is_open", "is_attached", "is_end_guessed"), no),
-        }
-    )
+    return {
+        "pid": pid,
+        "thread_id": Numbers(thread_id),
+        "java_id": Numbers(java_id, None),
+        "is_virtual": Numbers(is_virtual, None),
+        "blocker_id": Numbers(blocker_id, None),
+        "kind": Texts(kind, KINDS),
+        "stack_id": Numbers(rows["stack_id"]),
+        "weight": 1,
+        **{name: Numbers(rows[name], None) for name in ("is_timed", "start_ns", "dur_ns")},
+        **_others(rows["other"], kind, threads),
+        **dict.fromkeys(("is_pinned", "is_open", "is_attached", "is_end_guessed"), False),
+    }
 
 
-def _others(other: NDArray[np.int32], kind: NDArray[np.int32], threads: Numbers) -> dict[str, pa.Array]:
+def _others(other: NDArray[np.int32], kind: NDArray[np.int32], threads: ThreadNumbers) -> dict[str, Values]:
     """Return the columns of who had the object and of who ended the wait; each kind of wait has one of them at most."""
-    import pyarrow as pa
+    import numpy as np
 
-    thread_id, java_id, _ = threads.numbers(other)
-    found = {}
+    found: dict[str, Values] = {}
     for role, code in _ROLES.items():
-        is_other = kind != code
-        found[f"{role}_thread_id"] = pa.array(thread_id, mask=is_other | (thread_id < 0))
-        found[f"{role}_java_id"] = pa.array(java_id, mask=is_other | (java_id <= 0))
+        is_this = kind == code
+        if not is_this.any():  # as parks have neither: null in every row
+            continue
+        thread_id, java_id, _ = threads.numbers(np.where(is_this, other, -1))
+        found[f"{role}_thread_id"] = Numbers(thread_id)
+        found[f"{role}_java_id"] = Numbers(java_id, below=1)
     return found
 
 
-def _blocker(pid: int, rows: Columns, classes: Sequence[str], threads: pa.Table) -> pa.Table:
+def _blocker(pid: int, rows: Columns, classes: Sequence[str], threads: pa.Table) -> dict[str, Values]:
     import numpy as np
-    import pyarrow as pa
 
     address = rows["address"]
     count = len(address)
     called = dict(zip(threads["thread_id"].to_pylist(), threads["name"].to_pylist(), strict=True))
     names = {name: number for number, name in enumerate(dict.fromkeys(["", *called.values()]))}
     name_of = np.array([names[called.get(n, "")] for n in range(-1, max(called, default=-1) + 1)])
-    none = np.zeros(count, dtype=np.int64)
-    return pa.table(
-        {
-            "pid": np.full(count, pid, dtype=np.int32),
-            "blocker_id": np.arange(count, dtype=np.int32),
-            "kind": named(rows["kind"], KINDS),
-            "class_name": named(rows["class_name"], classes),
-            "identity_hash": np.where(address == 0, 0, np.maximum((address >> 3) & 0x7FFFFFFF, 1)),
-            "first_thread": named(name_of[rows["first_thread"] + 1], list(names)),
-            "first_stack_id": optional(rows["first_stack"]),
-            **{name: rows[name] for name in ("first_ns", "last_ns", "thread_time_ns", "real_time_ns")},
-            **dict.fromkeys(("times_parked", "times_measured"), rows["times"]),
-            **dict.fromkeys(("parked_now", "holds", "hold_ns"), none),
-            "peak_parked": np.maximum(rows["peak"], 1),
-        }
-    )
+    identity_hash = np.where(address == 0, 0, np.maximum((address >> 3) & 0x7FFFFFFF, 1))
+    times = ("first_ns", "last_ns", "thread_time_ns", "real_time_ns")
+    return {
+        "pid": pid,
+        "blocker_id": Numbers(np.arange(count, dtype=np.int32), None),
+        "kind": Texts(rows["kind"], KINDS),
+        "class_name": Texts(rows["class_name"], classes),
+        "identity_hash": Numbers(identity_hash.astype(np.int32), None),
+        "first_thread": Texts(name_of[rows["first_thread"] + 1], list(names)),
+        "first_stack_id": Numbers(rows["first_stack"]),
+        **{name: Numbers(rows[name], None) for name in times},
+        **dict.fromkeys(("times_parked", "times_measured"), Numbers(rows["times"], None)),
+        **dict.fromkeys(("parked_now", "holds", "hold_ns"), 0),
+        "peak_parked": Numbers(np.maximum(rows["peak"], 1).astype(np.int32), None),
+    }

@@ -1,0 +1,110 @@
+"""Writes tables whose columns a reader of files has as arrays of numbers: they become Parquet as they are (native/parquet).
+
+The writer of `writer.py` takes Arrow tables, which have to be made first, and turns each column into its own forms before it
+encodes it: for long files that is the most of what an import costs. What is written reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from headway.store.manifest import TableInfo
+from headway.store.tables import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers in which those below `below` mean none; None: each is a value."""
+
+    values: NDArray[Any]
+    below: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A column of text: places in `names`, negative for none."""
+
+    places: NDArray[Any]
+    names: Sequence[str]
+
+
+Values = Numbers | Texts | int | bool | None
+"""What a column has: numbers, texts, or the same in every row; None is nothing."""
+
+
+class ColumnWriter:
+    """Appends rows to one table of a recording; memory is bounded by one batch.
+
+    Use as a context manager, or `close` it. `info` holds rows and bytes once closed. A failed write raises OSError.
+    """
+
+    def __init__(self, directory: Path | str, table: Table) -> None:
+        """Create DIRECTORY/TABLE.parquet, replacing what is there."""
+        from headway import _native  # type: ignore[attr-defined]
+
+        self.table = table
+        self.path = Path(directory) / f"{table.name}.parquet"
+        self._rows = 0
+        columns = [(c.name, c.type, c.nullable, c.type == "BIGINT" and not is_time(c.name)) for c in table.columns]
+        self._file = _native.ParquetFile(str(self.path), columns, _zstd)
+
+    def write(self, rows: int, columns: Mapping[str, Values]) -> None:
+        """Append so many rows. Columns that are not named are null.
+
+        Raises ValueError for a column that the table does not have, or values that a column can't have.
+        """
+        unknown = set(columns) - {column.name for column in self.table.columns}
+        if unknown:
+            raise ValueError(f"table {self.table.name}: unknown columns {sorted(unknown)}")
+        self._file.write(rows, [_given(columns.get(column.name), column.type) for column in self.table.columns])
+        self._rows += rows
+
+    def close(self) -> TableInfo:
+        """Write the footer; without it the file is not readable."""
+        self._file.close()
+        self.info = TableInfo(self._rows, self.path.stat().st_size)
+        return self.info
+
+    def __enter__(self) -> ColumnWriter:
+        """Return self."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file; remove it when the block failed."""
+        if kind:
+            self.path.unlink(missing_ok=True)
+        else:
+            self.close()
+
+
+def is_time(column: str) -> bool:
+    """Return whether a column has times of single events: of their differences compression leaves 95 % and more."""
+    return column == "ns" or column.endswith("_ns")
+
+
+def _given(values: Values, kind: str) -> tuple[Any, int | None, Sequence[str] | None]:
+    import numpy as np
+
+    if isinstance(values, Numbers):
+        rows = values.values
+        wide = rows.astype(np.int64) if kind == "BIGINT" and rows.dtype == np.int32 else rows
+        return np.ascontiguousarray(wide), values.below, None
+    if isinstance(values, Texts):
+        return np.ascontiguousarray(values.places, dtype=np.int32), 0, values.names
+    return values, None, None
+
+
+def _zstd(plain: bytes) -> bytes:
+    import pyarrow as pa
+
+    packed: bytes = pa.compress(plain, codec="zstd", asbytes=True)
+    return packed
