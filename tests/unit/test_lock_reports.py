@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from headway.report.export import export_perfetto
 from headway.report.html import build_payload
 from headway.report.html.locks import BINS, MAX_LOCKS
 from headway.report.lock_json import locks_json
+from headway.report.lock_text import lock_texts
 from headway.store import Recording, open_recording
 from made_locks import LOCK_FRAMES, Held, Made, Wait
 from synthetic import ORIGIN, FakeThread
@@ -79,6 +81,29 @@ def test_the_page_holds_the_rows_of_the_command_in_its_order(contended: Recordin
     assert [holder["thread"] for holder in view["rows"][0]["holders"]] == [
         holder["thread"] for holder in rows[0]["holders"]
     ]
+
+
+@pytest.mark.parametrize("by", ["lock", "class", "site"])
+def test_the_text_of_each_row_is_what_python_writes_of_its_values(contended: Recording, by: str) -> None:
+    found = locks(contended, by=by)
+    texts = list(lock_texts(found))
+    assert len(texts) == len(found.rows) > 0
+    for text, row in zip(texts, found.rows, strict=True):
+        plain = json.loads(text)
+        assert text == json.dumps(plain, indent=1).replace("\n", "\n ")
+        assert (plain["name"], plain["site"], plain["blocker_id"]) == (row.name, row.site, row.blocker_id)
+        assert (plain["first_ns"], plain["last_ns"], plain["dead"]) == (row.first_ns, row.last_ns, row.dead)
+        for key in ("times_parked", "times_measured", "parked_now", "peak_parked"):
+            assert plain[key] == getattr(row.sums, key)
+        assert plain["parking_real_time_ns"] == row.sums.real_time_ns
+        for key in ("real_time_util_pct", "thread_time_util_pct", "real_life_time_util_pct"):
+            assert plain[key] == getattr(row.metrics, key)
+        assert plain["rule"] == {"id": row.rule.id, "text": row.rule.text, "share": row.rule_share}
+        assert plain["first_stack"] == (None if row.first_stack is None else list(row.first_stack))
+        for key in ("share", "times", "stacks_taken"):
+            assert [site[key] for site in plain["sites"]] == [getattr(site, key) for site in row.sites]
+        assert [each["wait_ns"] for each in plain["holders"]] == [each.wait_ns for each in row.holders]
+        assert (plain["lost_core_ns"], plain["more_sites"]) == (row.lost_core_ns, row.more_sites)
 
 
 def test_more_locks_than_rows_fill_a_bounded_part_of_the_page(tmp_path: Path) -> None:

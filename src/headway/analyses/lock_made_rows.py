@@ -12,6 +12,7 @@ from headway.analyses.lock_types import Lock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.analyses.lock_row_figures import Figures
     from headway.analyses.lock_rows import Rows
 
     Ints = NDArray[np.int64]
@@ -24,7 +25,7 @@ class MadeRows(Sequence[Lock]):
 
     def __init__(self, rows: Rows, groups: Ints) -> None:
         """Take where rows come from, and the groups in their order."""
-        self._rows = rows
+        self.maker = rows
         self._groups = groups
         self._made: dict[int, Lock] = {}
 
@@ -34,7 +35,11 @@ class MadeRows(Sequence[Lock]):
 
     def __iter__(self) -> Iterator[Lock]:
         """Give all of them."""
-        return self._rows.made(self._groups)
+        return self.maker.made(self._groups)
+
+    def figures(self) -> Iterator[Figures]:
+        """Give what all of them are made of."""
+        return self.maker.figures(self._groups)
 
     @overload
     def __getitem__(self, index: int) -> Lock: ...
@@ -49,7 +54,7 @@ class MadeRows(Sequence[Lock]):
         place = range(len(self))[index]
         made = self._made.get(place)
         if made is None:
-            made = self._rows.row(int(self._groups[place]))
+            made = self.maker.row(int(self._groups[place]))
             if place < self._KEPT:
                 self._made[place] = made
         return made

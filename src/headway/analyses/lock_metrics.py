@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.model.lock_sums import LockSums
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from headway.analyses.lock_row_figures import Figures
+    from headway.model.lock_sums import LockSums
 
     Ints = NDArray[np.int64]
 
@@ -40,7 +41,7 @@ class Metrics:
     thread_life_time_util_pct: float | None
 
 
-def metrics(sums: LockSums, total_ns: int) -> Metrics:
+def metrics(sums: LockSums | Figures, total_ns: int) -> Metrics:
     """Derive the metrics of a blocker in a program (or a window of it) that took total_ns."""
     life_ns = (sums.end_ns if sums.parked_now else sums.last_ns) - sums.first_ns
     return Metrics(

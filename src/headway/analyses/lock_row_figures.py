@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from headway.analyses.lock_metrics import nearest_rank
-from headway.analyses.lock_types import Distribution
+from headway.analyses.lock_row_parts import Held
+from headway.analyses.lock_types import Distribution, Site
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +28,8 @@ AT_ONCE = 512
 class Figures(NamedTuple):
     """Of one group. `one` is the place of an object of it; what is said of one object is said of that.
 
-    first_block to end_block are places among the blocks sorted by group, first_doing to end_doing among what holders did.
-    `rule` is a place in RULES.
+    first_block to end_block are places among the blocks sorted by group. `rule` is a place in RULES, `main_holder` the thread
+    that the object's waiters waited for most, -1 where none is known. `sites`: those that are told, and how many more.
     """
 
     group: int
@@ -50,14 +51,16 @@ class Figures(NamedTuple):
     real_time_ns: int
     first_ns: int
     last_ns: int
+    end_ns: int
     rule: int
     rule_share: float
     wait: Distribution | None
     true_hold: Distribution | None
     first_block: int
     end_block: int
-    first_doing: int
-    end_doing: int
+    sites: tuple[tuple[Site, ...], int]
+    held: Held
+    main_holder: int
     lost_core_ns: float
 
 

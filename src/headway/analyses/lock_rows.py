@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses.lock_arrays import numbered
 from headway.analyses.lock_chains import Steps, chain, steps_of
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_groups import SUMS
-from headway.analyses.lock_holders import SEEN_BY
-from headway.analyses.lock_metrics import metrics
-from headway.analyses.lock_patterns import patterns
+from headway.analyses.lock_metrics import Metrics, metrics
+from headway.analyses.lock_patterns import LEAST_WAITS, patterns
 from headway.analyses.lock_row_figures import AT_ONCE, Distributions, Figures, figures_of
+from headway.analyses.lock_row_parts import Held, held_of_groups, parts_of, sites_of_groups
 from headway.analyses.lock_rules import RULES, TOGETHER, Rule, display
 from headway.analyses.lock_sites import judge, line_of, stack_text
-from headway.analyses.lock_states import BLOCKED
-from headway.analyses.lock_types import DOING, Holder, Lock, OtherLock, Pattern, Site
+from headway.analyses.lock_types import Link, Lock, Pattern, Site
 from headway.analyses.why_bounds import Presence, bound
 from headway.analyses.why_types import CONDITION
 from headway.analyses.why_waits_causes import CAUSE_OF_RULE
@@ -38,10 +36,6 @@ if TYPE_CHECKING:
     from headway.analyses.lock_sites import Sites
 
     Ints = NDArray[np.int64]
-
-MOST_SITES = 100
-MOST_HOLDERS = 100
-"""Per lock; what is left out is counted."""
 
 _MONITOR_OR_LOCK = {"monitor", "lock", "semaphore"}
 
@@ -64,23 +58,24 @@ class Rows:
 
     def made(self, groups: Ints) -> Iterator[Lock]:
         """Give the rows of some groups, in their order."""
+        return map(self._row, self.figures(groups))
+
+    def figures(self, groups: Ints) -> Iterator[Figures]:
+        """Give what the rows of some groups are made of, in their order."""
         for low in range(0, len(groups), AT_ONCE):
-            for figures in self._figures(groups[low : low + AT_ONCE]):
-                yield self._row(figures)
+            yield from self._figures(groups[low : low + AT_ONCE])
 
     def _row(self, of: Figures) -> Lock:
-        data, rule = self.data, RULES[of.rule]
-        by = self.groups.by
+        rule, by = RULES[of.rule], self.groups.by
         is_one = by == "lock"
-        sites, more_sites = self._sites(of)
-        holders, more_holders, holding = self._holders(of)
-        links, is_cycle = chain(data, self._steps, of.one) if is_one and rule.contention else ((), False)
+        sites, more_sites = of.sites
+        links, is_cycle = self.chain(of)
         sums = LockSums(
             of.times_parked, of.times_measured, of.parked_now, of.peak_parked,
             of.thread_time_ns, of.real_time_ns, of.first_ns, of.last_ns, self.groups.end_ns,
         )  # fmt: skip
         return Lock(
-            name=self._name(of),
+            name=self.name(of),
             blocker_id=of.blocker_id if is_one else None,
             objects=of.objects,
             class_name=of.class_name if of.objects == 1 or by == "class" else "",
@@ -92,31 +87,31 @@ class Rows:
             rule_share=of.rule_share,
             contention=rule.contention,
             first_thread=of.first_thread if is_one else None,
-            first_stack=self._stack_texts(of.first_stack)[1] if is_one else None,
+            first_stack=self.stack(of) if is_one else None,
             first_ns=sums.first_ns,
             last_ns=sums.last_ns,
             dead=of.is_dead,
             sums=sums,
-            metrics=metrics(sums, data.window[1] - data.window[0]),
+            metrics=self.metrics(of),
             wait=of.wait,
             true_hold=of.true_hold,
             lost_core_ns=None if self.cost is None else round(of.lost_core_ns),
-            speedup_bound=self._bound(of, rule),
+            speedup_bound=self.bound(of),
             sites=sites,
             more_sites=more_sites,
-            holders=holders,
-            more_holders=more_holders,
-            holding=holding,
+            holders=of.held.holders,
+            more_holders=of.held.more,
+            holding=of.held.holding,
             chain=links,
             chain_is_cycle=is_cycle,
-            patterns=self._patterns(of, rule),
+            patterns=self.patterns(of),
         )
 
     def _figures(self, groups: Ints) -> Iterator[Figures]:
         """Give the figures of some groups, taken out of the arrays together."""
         of, table = self.groups, self.data.blockers.table
         one = of.one_object[groups]
-        begins, doings = self._order[1], self._doing[1]
+        begins = self._order[1]
         columns: dict[str, Iterable[Any]] = {
             "group": groups,
             "one": one,
@@ -130,21 +125,24 @@ class Rows:
             "first_thread": map(str, table["first_thread"][one]),
             "class_name": map(str, table["class_name"][one]),
             **{name: of.columns[name][groups] for name in SUMS},
+            "end_ns": [of.end_ns] * len(groups),
             "rule": self.known_rules[groups],
             "rule_share": self._rule_share[groups],
             "wait": self._waits.of(groups),
             "true_hold": self._holds.of(groups) if of.by != "site" else [None] * len(groups),
             "first_block": begins[groups],
             "end_block": begins[groups + 1],
-            "first_doing": doings[groups],
-            "end_doing": doings[groups + 1],
+            "sites": self._sites(groups),
+            "held": self._held(groups),
+            "main_holder": self._steps.holder[one] if of.by == "lock" else np.full(len(groups), -1),
             "lost_core_ns": np.zeros(len(groups)) if self.cost is None else self.cost.lost_core_ns[groups],
         }
         return figures_of(columns)
 
     # --- what it is ----------------------------------------------------------------------------------------------------
 
-    def _name(self, of: Figures) -> str:
+    def name(self, of: Figures) -> str:
+        """Return what people see."""
         if self.groups.by == "lock":
             return display(of.class_name, of.identity_hash)
         label = self.groups.label[of.group]
@@ -231,8 +229,13 @@ class Rows:
         by_owner = np.bincount(of_group[keep & holds.from_owner], minlength=groups.count)
         return Distributions.made(of_group[keep], (holds.end - holds.start)[keep], groups.count, by_owner)
 
-    def _bound(self, of: Figures, rule: Rule) -> float | None:
+    def metrics(self, of: Figures) -> Metrics:
+        """Return the metrics of a group."""
+        return metrics(of, self.data.window[1] - self.data.window[0])
+
+    def bound(self, of: Figures) -> float | None:
         """Return the bound that `why` gives such a wait; infinite if it was there (nearly) all the time."""
+        rule = RULES[of.rule]
         if self.cost is None or not rule.contention:
             return None
         cause, ground, sums = CAUSE_OF_RULE.get(rule.id, CONDITION), self.cost.ground, self.groups.blocks
@@ -265,41 +268,14 @@ class Rows:
         order = np.argsort(self.groups.group, kind="stable")
         return order, np.searchsorted(self.groups.group[order], np.arange(self.groups.count + 1))
 
-    def _sites(self, of: Figures) -> tuple[tuple[Site, ...], int]:
-        mine = self._order[0][of.first_block : of.end_block]
-        if not len(mine):
-            return (), 0
-        blocks, sites = self.data.blocks, self.sites
-        if len(mine) == 1:  # most objects of a program that makes one for each request
-            return (self._only_site(int(mine[0])),), 0
-        stacks, at = numbered(sites.stack[mine])
-        waited = np.zeros(len(stacks), dtype=np.int64)
-        np.add.at(waited, at, (blocks.end - blocks.start)[mine])
-        times = np.bincount(at, minlength=len(stacks))
-        taken = np.bincount(at[sites.taken[mine]], minlength=len(stacks))
-        rule = np.zeros(len(stacks), dtype=np.int64)
-        rule[at] = sites.rule[mine]
-        total = int(waited.sum())
-        order = np.lexsort((-times, -waited))[:MOST_SITES].tolist()
-        found = tuple(
-            Site(
-                *self._stack_texts(int(stacks[i])),
-                share=float(waited[i] / total) if total else float(times[i] / len(mine)),
-                thread_time_ns=int(waited[i]),
-                times=int(times[i]),
-                stacks_taken=int(taken[i]),
-                rule=RULES[int(rule[i])],
-            )
-            for i in order
-        )
-        return found, len(stacks) - len(found)
+    def _sites(self, groups: Ints) -> list[tuple[tuple[Site, ...], int]]:
+        order, begins = self._order
+        rows, place = parts_of(begins, groups)
+        return sites_of_groups(self.data, self.sites, order[rows], place, len(groups), self._stack_texts)
 
-    def _only_site(self, block: int) -> Site:
-        data, sites = self.data, self.sites
-        stack = int(sites.stack[block])
-        waited = int(data.blocks.end[block] - data.blocks.start[block])
-        line, frames, is_cut = self._stack_texts(stack)
-        return Site(line, frames, is_cut, 1.0, waited, 1, int(sites.taken[block]), RULES[int(sites.rule[block])])
+    def stack(self, of: Figures) -> tuple[str, ...]:
+        """Return the stack of the first wait."""
+        return self._stack_texts(of.first_stack)[1]
 
     @cached_property
     def _stack_texts(self) -> Callable[[int], tuple[str, tuple[str, ...], bool]]:
@@ -310,6 +286,12 @@ class Rows:
         )
 
     # --- who holds it --------------------------------------------------------------------------------------------------
+
+    def chain(self, of: Figures) -> tuple[tuple[Link, ...], bool]:
+        """Return the chain from an object on, and whether it is a cycle; none of idle waiting, and of several objects."""
+        if of.main_holder < 0 or not RULES[of.rule].contention:
+            return (), False
+        return chain(self.data, self._steps, of.one)
 
     @cached_property
     def _steps(self) -> Steps:
@@ -322,52 +304,17 @@ class Rows:
         order = np.argsort(group, kind="stable")
         return order, np.searchsorted(group[order], np.arange(self.groups.count + 1))
 
-    def _holders(self, of: Figures) -> tuple[tuple[Holder, ...], int, dict[str, int] | None]:
-        if of.first_doing == of.end_doing:
-            return (), 0, None
-        rows = self._doing[0][of.first_doing : of.end_doing]
-        found = self.found
-        total = int(found.ns[rows].sum())
-        holding = dict.fromkeys(DOING, 0)
-        by_holder: dict[int, list[int]] = {}
-        for row in rows.tolist():
-            holding[DOING[int(found.state[row])]] += int(found.ns[row])
-            if found.holder[row] >= 0:
-                by_holder.setdefault(int(found.holder[row]), []).append(row)
-        most = sorted(by_holder, key=lambda thread: -int(found.ns[by_holder[thread]].sum()))
-        shown = tuple(self._holder(thread, by_holder[thread], total) for thread in most[:MOST_HOLDERS])
-        return shown, len(most) - len(shown), holding
+    def _held(self, groups: Ints) -> list[Held]:
+        order, begins = self._doing
+        rows, place = parts_of(begins, groups)
+        return held_of_groups(self.data, self.found, order[rows], place, len(groups))
 
-    def _holder(self, thread: int, rows: list[int], total: int) -> Holder:
-        data, found = self.data, self.found
-        doing = dict.fromkeys(DOING, 0)
-        others: dict[int, int] = {}
-        for row in rows:
-            ns = int(found.ns[row])
-            doing[DOING[int(found.state[row])]] += ns
-            if found.state[row] == BLOCKED:
-                others[int(found.lock[row])] = others.get(int(found.lock[row]), 0) + ns
-        waited = sum(doing.values())
-        seen = sorted({int(found.seen_by[row]) for row in rows})
-        return Holder(
-            thread=data.names[thread],
-            tid=data.tids[thread],
-            java_id=data.java_ids[thread],
-            seen_by=tuple(SEEN_BY[each] for each in seen if each >= 0),
-            share=waited / total,
-            wait_ns=waited,
-            doing=doing,
-            blocked_on=tuple(
-                OtherLock(data.blockers.blocker_id(lock), data.blockers.name(lock), ns)
-                for lock, ns in sorted(others.items(), key=lambda item: -item[1])
-            ),
-        )
-
-    def _patterns(self, of: Figures, rule: Rule) -> tuple[Pattern, ...]:
-        if self.groups.by != "lock" or rule.id not in _MONITOR_OR_LOCK:
+    def patterns(self, of: Figures) -> tuple[Pattern, ...]:
+        """Name the patterns of a lock."""
+        if self.groups.by != "lock" or RULES[of.rule].id not in _MONITOR_OR_LOCK:
             return ()
         wait, hold = of.wait, of.true_hold
-        if wait is None or hold is None:
+        if wait is None or hold is None or wait.count < LEAST_WAITS:
             return ()
         blocks, mine = self.data.blocks, self._order[0][of.first_block : of.end_block]
         woken = mine[(blocks.waking[mine] >= 0) & ~blocks.is_open[mine]]

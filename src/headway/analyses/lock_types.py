@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headway.analyses.lock_metrics import Metrics
 from headway.analyses.lock_rules import Rule
 from headway.errors import Notice
 from headway.model.lock_sums import LockSums
+
+if TYPE_CHECKING:
+    from headway.analyses.lock_made_rows import MadeRows
 
 DOING = ("running", "runnable", "blocked", "gc_pause", "sleeping", "handoff", "unknown")
 """What a holder does while others wait, exclusive: on a CPU; waiting for one; blocked on another lock; stopped by a GC pause;
@@ -155,7 +159,7 @@ class Locks:
     wall_ns: int
     window_ns: tuple[int, int]
     mode: str
-    rows: Sequence[Lock]
+    rows: MadeRows
     contended: Sequence[Lock]
     idle: Sequence[Lock]
     waited_for: int

@@ -98,9 +98,9 @@ def _recorded(
     span = options.resolve_window(*window, activity.wall_ns(recording))
     result = locks.locks(recording, span, by=by, sort=sort, min_parks=min_parks)
     if as_json:
-        from headway.report.lock_json import locks_json
+        from headway.report.lock_text import lock_texts
 
-        options.print_json_list(locks_json(result))
+        options.print_json_list(lock_texts(result))
         for notice in result.notices:
             click.echo(f"{notice.id}: {notice.message}", err=True)
         return

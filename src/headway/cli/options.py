@@ -125,14 +125,12 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
-def print_json_list(values: Iterable[Any]) -> None:
-    """Write a list as `print_json` does, some hundred items at a time: there may be a million."""
-    from headway.report.json_text import json_text
-
-    items = iter(values)
+def print_json_list(texts: Iterable[str]) -> None:
+    """Write a list as `print_json` does, of items' texts in it, some hundred at a time: there may be a million."""
+    items = iter(texts)
     begin = "["
     while some := list(itertools.islice(items, _ITEMS_AT_ONCE)):
-        click.echo(begin + ",".join("\n " + json_text(item, 1) for item in some), nl=False)
+        click.echo(begin + "\n " + ",\n ".join(some), nl=False)
         begin = ","
     click.echo("[]" if begin == "[" else "\n]")
 

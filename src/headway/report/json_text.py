@@ -1,19 +1,19 @@
 """JSON as `json.dumps(value, indent=1, allow_nan=False)` writes it, to the byte, in a fraction of the time.
 
-Python's own writer is fast only without indentation: here it writes what has no parts, many at once, with a separator that is
-the begin of a line. And a list of a million locks has the same few stacks again and again: a tuple of strings, which is what a
-stack is, is written once and kept.
+Python's own writer is slow with indentation. A list of a million locks is the same few shapes again and again: what
+surrounds the values of an object is made once for its keys, and kept. So is a tuple of strings, which is what a stack is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 _KEPT = 1024
-_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def json_text(value: Any, depth: int = 0) -> str:
@@ -21,15 +21,39 @@ def json_text(value: Any, depth: int = 0) -> str:
 
     Raises ValueError for infinities and NaN, TypeError for what JSON has no word for.
     """
-    line = "\n" + " " * depth
-    return _flat(line)(value) if type(value) in _PLAIN else _nested(value, line)
+    return _text(value, "\n" + " " * depth)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise ValueError(f"Out of range float values are not JSON compliant: {value!r}")
+    return float.__repr__(value)
+
+
+_PLAIN: dict[type, Callable[[Any], str]] = {
+    str: encode_basestring_ascii,
+    int: int.__repr__,
+    float: _number,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): lambda _: "null",
+}
+_plain = _PLAIN.get
+
+
+def _text(value: Any, line: str) -> str:
+    """Return the text of a value. `line`: what begins a line at its depth."""
+    plain = _plain(type(value))
+    return _nested(value, line) if plain is None else plain(value)
 
 
 def _nested(value: Any, line: str) -> str:
-    """Return the text of what may have parts. `line`: what begins a line at its depth."""
+    """Return the text of what may have parts."""
     inner = line + " "
     if isinstance(value, dict):
-        return f"{{{inner}{f',{inner}'.join(_members(value, inner))}{line}}}" if value else "{}"
+        texts = [
+            _nested(each, inner) if (plain := _plain(type(each))) is None else plain(each) for each in value.values()
+        ]
+        return _around(tuple(value), line) % tuple(texts)
     if not isinstance(value, list | tuple):
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
     if isinstance(value, tuple) and set(map(type, value)) == {str}:
@@ -37,41 +61,17 @@ def _nested(value: Any, line: str) -> str:
     return _items(value, line)
 
 
-def _members(value: dict[str, Any], inner: str) -> Iterator[str]:
-    """Give the members of an object: those without parts that follow each other as one text."""
-    plain: dict[str, Any] = {}
-    for key, each in value.items():
-        if type(each) in _PLAIN:
-            plain[key] = each
-            continue
-        if plain:
-            yield _flat(inner)(plain)[1:-1]
-            plain = {}
-        yield _key(key) + _nested(each, inner)
-    if plain:
-        yield _flat(inner)(plain)[1:-1]
-
-
 def _items(values: list[Any] | tuple[Any, ...], line: str) -> str:
     inner = line + " "
-    if not values:
-        return "[]"
-    if _PLAIN.issuperset(map(type, values)):
-        return f"[{inner}{_flat(inner)(values)[1:-1]}{line}]"
-    flat = _flat(inner)
-    texts = (flat(each) if type(each) in _PLAIN else _nested(each, inner) for each in values)
-    return f"[{inner}{f',{inner}'.join(texts)}{line}]"
+    return f"[{inner}{f',{inner}'.join([_text(each, inner) for each in values])}{line}]" if values else "[]"
 
 
 _strings = lru_cache(maxsize=_KEPT)(_items)
 
 
 @lru_cache(maxsize=_KEPT)
-def _key(key: str) -> str:
-    return json.dumps(key) + ": "
-
-
-@lru_cache(maxsize=_KEPT)
-def _flat(line: str) -> Callable[[Any], str]:
-    """Return what writes values without parts, and lists and objects of them, each part of which begins a line."""
-    return json.JSONEncoder(separators=("," + line, ": "), allow_nan=False, check_circular=False).encode
+def _around(keys: tuple[str, ...], line: str) -> str:
+    """Return what is around the values of an object with these keys, each value as %s."""
+    inner = line + " "
+    members = [json.dumps(key).replace("%", "%%") + ": %s" for key in keys]
+    return f"{{{inner}{f',{inner}'.join(members)}{line}}}" if members else "{}"
