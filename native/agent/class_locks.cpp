@@ -2,21 +2,26 @@
 // while it initialises it. Nobody tells of which class such an object is; what the thread that meets it is about to use
 // says as much as can be said: that class, or one that it extends, which is linked and initialised first.
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <new>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "agent/agent.h"
 #include "agent/class_use.h"
+#include "agent/lock_records.h"
 #include "agent/locks.h"
 #include "agent/text.h"
 
 namespace headway::agent {
 namespace {
 
-constexpr std::string_view kNamed = "class initialisation for ";
-constexpr std::string_view kUnnamed = "class initialisation";
+constexpr std::string_view kFor = " for ";
+constexpr int kLastWithObjects = 23;  // JDKs after it lock no objects for classes
+
+std::atomic<bool> is_on{false};
 
 // What the JVM allocated for its caller.
 class Bytes {
@@ -56,15 +61,17 @@ size_t class_in_use_of(JNIEnv* jni, const jvmtiFrameInfo& frame, std::span<const
   jni->DeleteLocalRef(type);
   if (error != JVMTI_ERROR_NONE || count <= 0 || count > UINT16_MAX) return 0;
   // As the begin of a class file, which is what can be read here.
-  std::vector<uint8_t> file = {0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 0};
-  file.push_back(static_cast<uint8_t>(count >> 8));
-  file.push_back(static_cast<uint8_t>(count));
-  file.insert(file.end(), pool.get().begin(), pool.get().end());
-  ClassFile constants(file);
+  const uint8_t head[] = {
+      0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 0, static_cast<uint8_t>(count >> 8), static_cast<uint8_t>(count)};
+  const size_t bytes = sizeof(head) + pool.get().size();
+  const std::unique_ptr<uint8_t[]> file(new (std::nothrow) uint8_t[bytes]);
+  if (file == nullptr) return 0;
+  std::copy(pool.get().begin(), pool.get().end(), std::copy(std::begin(head), std::end(head), file.get()));
+  ClassFile constants({file.get(), bytes});
   if (!constants.read_constants()) return 0;
-  const size_t bytes = to_utf8(class_in_use(constants, code, static_cast<size_t>(frame.location)), out, capacity);
-  std::replace(out, out + bytes, '/', '.');
-  return bytes;
+  const size_t length = to_utf8(class_in_use(constants, code, static_cast<size_t>(frame.location)), out, capacity);
+  std::replace(out, out + length, '/', '.');
+  return length;
 }
 
 size_t write(std::string_view text, char* out, size_t capacity) {
@@ -78,24 +85,27 @@ size_t write(std::string_view text, char* out, size_t capacity) {
 size_t class_lock_name(JNIEnv* jni, jobject int_array, char* out, size_t capacity) noexcept {
   jvmtiFrameInfo frame{};
   jint count = 0;
+  if (!is_on.load(std::memory_order_relaxed)) return 0;
   if (jni->GetArrayLength(static_cast<jarray>(int_array)) != 0) return 0;
   if (agent().jvmti->GetStackTrace(nullptr, 0, 1, &frame, &count) != JVMTI_ERROR_NONE) return 0;
-  if (count == 0) return write(kUnnamed, out, capacity);  // a thread that the JVM is about to start
-  if (frame.location < 0) return is_in_wait(frame.method) ? 0 : write(kUnnamed, out, capacity);
+  if (count == 0) return write(kClassLock, out, capacity);  // a thread that the JVM is about to start
+  if (frame.location < 0) return is_in_wait(frame.method) ? 0 : write(kClassLock, out, capacity);
   Bytes code;
   const bool is_known = agent().jvmti->GetBytecodes(frame.method, code.size(), code.out()) == JVMTI_ERROR_NONE &&
                         static_cast<size_t>(frame.location) < code.get().size();
   if (!is_known || may_enter_monitor(code.get(), static_cast<size_t>(frame.location))) return 0;
-  const size_t prefix = write(kNamed, out, capacity);
+  const size_t unnamed = write(kClassLock, out, capacity);
+  const size_t prefix = unnamed + write(kFor, out + unnamed, capacity - unnamed);
   const size_t name = class_in_use_of(jni, frame, code.get(), out + prefix, capacity - prefix);
-  return name != 0 ? prefix + name : std::min(kUnnamed.size(), capacity);
+  return name != 0 ? prefix + name : unnamed;
 }
 
 void start_class_locks() noexcept {
   jvmtiCapabilities wanted{};
   wanted.can_get_bytecodes = 1;  // neither costs anything until it is used
   wanted.can_get_constant_pool = 1;
-  agent().jvmti->AddCapabilities(&wanted);
+  is_on.store(agent().jdk_major <= kLastWithObjects && agent().jvmti->AddCapabilities(&wanted) == JVMTI_ERROR_NONE,
+              std::memory_order_relaxed);
 }
 
 }  // namespace headway::agent

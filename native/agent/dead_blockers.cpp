@@ -108,10 +108,16 @@ void LockRecords::forget_some(LockThread& thread) noexcept {
   }
 }
 
+// The JVM's locks of classes have a name each: with a row for each of these, forgetting one would give no room.
+uint32_t LockRecords::class_of_rest(uint32_t class_index) noexcept {
+  const bool is_class_lock = table_.class_name_of(class_index).starts_with(kClassLock);
+  return is_class_lock ? table_.class_index(kClassLock) : class_index;
+}
+
 // False while a thread still seems to block on it.
 bool LockRecords::forget(LockThread& thread, uint32_t slot) noexcept {
   const hw_lock_slot dead = table_.slot_now(slot);
-  const Found into = rest_of(thread, dead.class_index, dead.kind);
+  const Found into = rest_of(thread, class_of_rest(dead.class_index), dead.kind);
   if (into.slot == 0 || !table_.fold(slot, into.slot)) return false;
   write_dead(thread, dead.blocker_id, into.blocker_id);
   return true;

@@ -23,6 +23,9 @@ namespace headway::agent {
 
 using Object = void*;  // whatever JavaSide makes of it; nullptr: a park without a blocker
 
+// How the JVM's own locks of classes are named; which class it is may follow.
+inline constexpr std::string_view kClassLock = "class initialisation";
+
 // Asked on the calling thread, with nothing locked.
 class JavaSide {
  public:
@@ -33,7 +36,7 @@ class JavaSide {
   virtual void let_go(Identity::Ref ref) noexcept = 0;
   virtual size_t class_name(Object object, char* out, size_t capacity) noexcept = 0;  // UTF-8, as Java writes it
   // Of an int[] whose monitor the thread is about to enter: what it is called where it is a lock of the JVM's own
-  // (class_locks.cpp). 0: it is the program's.
+  // (class_locks.cpp), beginning with kClassLock. 0: it is the program's.
   virtual size_t class_lock_name(Object int_array, char* out, size_t capacity) noexcept = 0;
   // A reference to the class of an object, and whether an object is of exactly that class.
   virtual Identity::Ref keep_class_weakly(Object object) noexcept = 0;  // 0: no memory
@@ -141,6 +144,7 @@ class LockRecords {
   // The blocker that stands for all of a class and kind that have no slot of their own: dead ones whose slot is used
   // again, and live ones that found none.
   Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
+  uint32_t class_of_rest(uint32_t class_index) noexcept;
   // The number of an object's class in the table, and its name, for which there is room in `text`.
   uint32_t class_of(JavaSide& java, const Beginning& it, char (&text)[kClassBytes], std::string_view& name) noexcept;
   // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.

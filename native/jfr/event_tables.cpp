@@ -103,11 +103,13 @@ EventTables::Fill EventTables::fill_of(const Step& step, Kind kind) {
   return step.bytes == 8 ? Fill::wide : Fill::small;
 }
 
-// Chunks of one program lay an event out alike; where one does not, its rows are a table of their own.
+// Chunks of one program lay an event out alike; where one does not, its rows are a table of their own. Names are
+// whatever the file has for them, so their lengths keep them apart.
 EventTable* EventTables::table_for(const std::string& event, const Steps& steps) {
-  std::string layout = event;
+  std::string layout = std::to_string(event.size()) + ':' + event;
   for (const Step& step : steps) {
-    layout += '\n' + step.name + static_cast<char>('a' + static_cast<int>(kind_of(step, layouts_->types())));
+    layout += std::to_string(step.name.size()) + ':' + step.name;
+    layout += static_cast<char>('a' + static_cast<int>(kind_of(step, layouts_->types())));
   }
   EventTable*& table = by_layout_[layout];
   if (table == nullptr) {

@@ -138,6 +138,7 @@ int32_t Meanings::stack(int64_t type, Constant* constant) {
 
 void Meanings::learn(const Steps& frame) {
   frame_ = &frame;
+  raw_frame_ids_ = {};  // the same bytes mean something else where frames are laid out otherwise
   methods_of_ = method_type_ == kNoType ? nullptr : constants_.pool(method_type_);
   kinds_of_ = kind_type_ == kNoType ? nullptr : constants_.pool(kind_type_);
   parts_.clear();

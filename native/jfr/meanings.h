@@ -33,7 +33,7 @@ class FrameIds {
   };
   [[gnu::always_inline]] Slot* find(const Key& key) {
     const size_t mask = slots_.size() - 1;
-    size_t at = static_cast<size_t>(seeded_hash(key[0] ^ (key[1] * 0x9e3779b97f4a7c15ULL))) & mask;
+    size_t at = static_cast<size_t>(seeded_hash(key[0] ^ seeded_hash(key[1]))) & mask;
     while (slots_[at].is_used && (slots_[at].key[0] != key[0] || slots_[at].key[1] != key[1])) at = (at + 1) & mask;
     return &slots_[at];
   }

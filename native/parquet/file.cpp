@@ -41,7 +41,9 @@ void File::write_bytes(const Bytes& bytes) {
 }
 
 void File::write(size_t rows, const std::vector<Values>& values) {
+  if (file_ == nullptr || is_broken_) throw std::invalid_argument("the file is closed, or an earlier write failed");
   if (values.size() != columns_.size()) throw std::invalid_argument("not one list of values for each column");
+  is_broken_ = true;  // until all of it is written
   for (size_t begin = 0; begin < rows; begin += kGroupRows) {
     const size_t count = std::min(kGroupRows, rows - begin);
     Group& group = groups_.emplace_back();
@@ -50,6 +52,7 @@ void File::write(size_t rows, const std::vector<Values>& values) {
       group.chunks.push_back(write_chunk(columns_[i], count, pages_of(columns_[i], values[i], begin, count)));
     }
   }
+  is_broken_ = false;
 }
 
 File::Chunk File::write_chunk(const ColumnSpec& column, size_t rows, Pages pages) {
@@ -169,6 +172,7 @@ Bytes File::foot() const {
 
 void File::close() {
   if (file_ == nullptr) return;
+  if (is_broken_) throw std::invalid_argument("an earlier write failed");
   Bytes end = foot();
   const size_t length = end.size();
   put_little_endian(length, 4, &end);

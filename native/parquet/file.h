@@ -25,7 +25,7 @@ class File {
   // Each throws std::system_error when the file can't be written.
   File(const std::string& path, std::vector<ColumnSpec> columns, Compress compress);
   // Appends rows: Values for each column. Throws std::invalid_argument for values that a column can't have; the file is
-  // then of no use.
+  // then of no use, and whatever follows throws as well.
   void write(size_t rows, const std::vector<Values>& values);
   // Writes the foot, without which the file can't be read.
   void close();
@@ -60,6 +60,7 @@ class File {
   Compress compress_;
   std::vector<Group> groups_;
   uint64_t at_ = 0;
+  bool is_broken_ = false;
 };
 
 }  // namespace headway::parquet

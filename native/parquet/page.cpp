@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 namespace headway::parquet {
 namespace {
@@ -65,25 +67,33 @@ void integers(const ColumnSpec& column, std::span<const T> rows, int64_t below, 
   out->least_and_most.emplace(least, most);
 }
 
+void put_text(std::string_view text, Bytes* out) {
+  put_little_endian(text.size(), 4, out);
+  out->insert(out->end(), text.begin(), text.end());
+}
+
+// The texts that rows have, in the order in which they first do, become the dictionary: a pool is shared by the columns
+// of a table, and may be far greater than what one of them has.
 void texts(const ColumnSpec& column, std::span<const int32_t> rows, const Values& values, Pages* out) {
   const Present<int32_t> present(rows, values.below);
   out->nulls = present.nulls;
   put_levels(column, present.levels, rows.size(), present.nulls, &out->data);
   if (present.values().empty()) return;  // no value needs no encoding
-  const auto known = static_cast<int64_t>(values.texts.size());
+  constexpr uint32_t kUnused = UINT32_MAX;
+  std::vector<uint32_t> place_of(values.texts == nullptr ? 0 : values.texts->size(), kUnused);
   std::vector<uint32_t> places;
   places.reserve(present.values().size());
   for (const int32_t each : present.values()) {
-    if (each < 0 || each >= known) throw std::invalid_argument("column " + column.name + ": no such text");
-    places.push_back(static_cast<uint32_t>(each));
+    const auto text = static_cast<size_t>(each);
+    if (each < 0 || text >= place_of.size()) throw std::invalid_argument("column " + column.name + ": no such text");
+    if (place_of[text] == kUnused) {
+      place_of[text] = static_cast<uint32_t>(out->dictionary_values++);
+      put_text((*values.texts)[text], &out->dictionary);
+    }
+    places.push_back(place_of[text]);
   }
-  for (const std::string& text : values.texts) {
-    put_little_endian(text.size(), 4, &out->dictionary);
-    out->dictionary.insert(out->dictionary.end(), text.begin(), text.end());
-  }
-  out->dictionary_values = values.texts.size();
   out->encoding = Encoding::dictionary;
-  const auto width = std::max(1U, static_cast<unsigned>(std::bit_width(values.texts.size() - 1)));
+  const auto width = std::max(1U, static_cast<unsigned>(std::bit_width(out->dictionary_values - 1)));
   out->data.push_back(static_cast<uint8_t>(width));
   put_hybrid(places, width, &out->data);
 }
@@ -113,6 +123,9 @@ void same(const ColumnSpec& column, int64_t value, size_t count, Pages* out) {
     put_little_endian(body.size(), 4, &out->data);
     out->data.insert(out->data.end(), body.begin(), body.end());
     return;
+  }
+  if (column.type == Type::int32 && !std::in_range<int32_t>(value)) {
+    throw std::invalid_argument("column " + column.name + ": a number of more than 32 bits");
   }
   out->encoding = Encoding::delta;
   put_same(value, count, &out->data);

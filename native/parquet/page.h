@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,7 +36,7 @@ struct Values {
       rows;
   // Numbers, and places, below it are null; nothing is below the default.
   int64_t below = INT64_MIN;
-  std::vector<std::string> texts;
+  std::shared_ptr<const std::vector<std::string>> texts;  // columns of one table have many in common
 };
 
 struct Pages {

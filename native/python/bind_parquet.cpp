@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,13 +53,22 @@ bool take(nb::handle rows, size_t count, Values* out) {
   return true;
 }
 
+// The lists of texts of one write: columns share them.
+using Texts = std::map<PyObject*, std::shared_ptr<const std::vector<std::string>>>;
+
 // (rows, below, texts): rows are an array, or the one value that all have; below is None where nothing is null.
-Values values_of(nb::handle given, size_t count) {
+Values values_of(nb::handle given, size_t count, Texts* texts) {
   const auto column = nb::cast<nb::tuple>(given);
   const nb::handle rows = column[0];
   Values out;
   if (!column[1].is_none()) out.below = nb::cast<int64_t>(column[1]);
-  if (!column[2].is_none()) out.texts = nb::cast<std::vector<std::string>>(column[2]);
+  if (!column[2].is_none()) {
+    auto& known = (*texts)[nb::handle(column[2]).ptr()];
+    if (known == nullptr) {
+      known = std::make_shared<const std::vector<std::string>>(nb::cast<std::vector<std::string>>(column[2]));
+    }
+    out.texts = known;
+  }
   if (rows.is_none()) {
     out.rows = parquet::Null{};
   } else if (nb::isinstance<nb::int_>(rows)) {  // True and False are
@@ -90,7 +100,8 @@ class PythonFile {
   void write(size_t rows, const nb::list& columns) {
     std::vector<Values> values;
     values.reserve(columns.size());
-    for (const nb::handle each : columns) values.push_back(values_of(each, rows));
+    Texts texts;
+    for (const nb::handle each : columns) values.push_back(values_of(each, rows, &texts));
     guarded([&] { file_->write(rows, values); });
   }
   void close() {

@@ -108,6 +108,18 @@ def test_many_rows_become_several_groups_that_say_what_is_in_them(tmp_path: Path
     assert found == (int(weight.sum()), rows - (1 << 19))
 
 
+def test_a_dictionary_holds_the_texts_that_rows_have_and_no_others(tmp_path: Path) -> None:
+    names = [f"text {n}" for n in range(100_000)]
+    table = Table("t", "", (Column("a", "VARCHAR", ""), Column("b", "VARCHAR", "", True)))
+    with ColumnWriter(tmp_path, table) as writer:
+        writer.write(3, {"a": Texts(np.array([99_999, 5, 99_999]), names), "b": Texts(np.array([-1, 7, -1]), names)})
+    assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {
+        "a": ["text 99999", "text 5", "text 99999"],
+        "b": [None, "text 7", None],
+    }
+    assert (tmp_path / "t.parquet").stat().st_size < 1000
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
@@ -117,6 +129,7 @@ def test_many_rows_become_several_groups_that_say_what_is_in_them(tmp_path: Path
         ({"a": Numbers(np.array([1, 2], np.int64))}, "another type"),
         ({"a": Numbers(np.array([1, 2, 3], np.int32))}, "different length"),
         ({"a": 1, "text": Texts(np.array([0, 1]), ["only one"])}, "no such text"),
+        ({"a": 1 << 31}, "more than 32 bits"),
     ],
 )
 def test_values_that_a_column_can_not_have_are_refused(tmp_path: Path, values: dict[str, Values], reason: str) -> None:
@@ -124,6 +137,20 @@ def test_values_that_a_column_can_not_have_are_refused(tmp_path: Path, values: d
     with pytest.raises(ValueError, match=reason), ColumnWriter(tmp_path, table) as writer:
         writer.write(2, values)
     assert not (tmp_path / "t.parquet").exists()
+
+
+def test_a_file_of_which_a_write_failed_or_that_is_closed_takes_no_more(tmp_path: Path) -> None:
+    table = Table("t", "", (Column("a", "INTEGER", ""), Column("b", "INTEGER", "")))
+    writer = ColumnWriter(tmp_path, table)
+    with pytest.raises(ValueError, match="more than 32 bits"):
+        writer.write(2, {"a": 1, "b": 1 << 31})
+    for goes_on in (lambda: writer.write(2, {"a": 1, "b": 1}), writer.close):
+        with pytest.raises(ValueError, match="earlier write failed"):
+            goes_on()
+    closed = ColumnWriter(tmp_path, table)
+    closed.close()
+    with pytest.raises(ValueError, match="closed"):
+        closed.write(2, {"a": 1, "b": 1})
 
 
 def test_a_full_disk_is_an_os_error(tmp_path: Path) -> None:

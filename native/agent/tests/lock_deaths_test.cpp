@@ -81,6 +81,31 @@ void forgotten_blockers_leave_their_sums_to_their_class() {
   }
 }
 
+// Each has a name of its own, which would take a row each.
+void forgotten_locks_of_classes_share_one_row() {
+  LockRecords::Options options;
+  options.forget_dead = true;
+  Recording recording(options);
+  Thread thread;
+  constexpr uint32_t kLocks = 50;
+  std::vector<std::unique_ptr<Thing>> things;
+  for (uint32_t i = 0; i < kLocks; ++i) {
+    things.push_back(std::make_unique<Thing>(i + 1, Things::kIntArray));
+    LockRecords::Beginning it = park(things.back().get(), 1);
+    it.kind = HW_BK_MONITOR;
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, it), 0);
+  }
+  for (auto& thing : things) thing->collected = true;
+  recording.collect();
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.dead.size(), size_t{kLocks});
+  for (const hw_blocker_dead& dead : all.dead) CHECK_EQUAL(dead.folded_into, all.dead[0].folded_into);
+  const Table table = recording.table();
+  CHECK_EQUAL(table.of(all.dead[0].folded_into).times_parked, uint64_t{kLocks});
+  CHECK(all.class_names.back() == kClassLock);
+}
+
 void a_full_table_forgets_the_dead_and_sums_up_by_class_what_found_no_room() {
   LockRecords::Options options;
   options.max_slots = 1000;
@@ -170,6 +195,7 @@ int main() {
   using namespace headway::agent;
   dead_blockers_are_told_once_and_their_references_given_back();
   forgotten_blockers_leave_their_sums_to_their_class();
+  forgotten_locks_of_classes_share_one_row();
   a_full_table_forgets_the_dead_and_sums_up_by_class_what_found_no_room();
   blockers_die_and_are_forgotten_while_64_threads_go_on();
 }

@@ -78,7 +78,8 @@ class Things final : public JavaSide {
   size_t class_lock_name(Object object, char* out, size_t capacity) noexcept override {
     const auto* thing = static_cast<const Thing*>(object);
     CHECK_EQUAL(thing->type, kIntArray);
-    const std::string name = thing->hash == kOfProgram ? "" : "lock of class " + std::to_string(thing->hash);
+    const std::string known = std::string(kClassLock) + " for C" + std::to_string(thing->hash);
+    const std::string name = thing->hash == kOfProgram ? "" : known;
     return name.copy(out, capacity);
   }
   size_t thread_name(char* out, size_t) noexcept override {

@@ -223,7 +223,8 @@ void entered_int_arrays_are_named_by_the_class_they_are_the_lock_of() {
   recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&first, 1)), 0);
   recording.end();
   const Recorded all = recording.spool();
-  const std::vector<std::string> expected = {"lock of class 1", "lock of class 2", "int[]", "int[]"};
+  const std::vector<std::string> expected = {"class initialisation for C1", "class initialisation for C2", "int[]",
+                                             "int[]"};
   CHECK(all.class_names == expected);
   const Table table = recording.table();
   CHECK_EQUAL(table.of(all.blockers[0].blocker_id).times_parked, 2u);

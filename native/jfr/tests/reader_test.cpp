@@ -168,6 +168,20 @@ void types_without_end_or_without_bytes_are_left_out() {
   CHECK(told(found, "does not lay out"));
 }
 
+// Names that run into each other: one column of the first event has the name of both of the other's.
+void events_of_one_name_with_fields_that_look_alike_are_kept_apart() {
+  TestChunk chunk;
+  chunk.metadata = metadata({{3, "long", {}},
+                             {50, "test.Event", {{"xb\ny", 3}}},
+                             {51, "test.Event", {{"x", 3}, {"y", 3}}},
+                             {52, "test.Event", {{"xa\ny", 3}}}});
+  chunk.checkpoint = checkpoint(0, {});
+  chunk.events = event(50, varints(1)) + event(52, varints(1)) + event(51, varints(2, 3));
+  const Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, 3U);
+  CHECK_EQUAL(found.problems, 0U);
+}
+
 void bytes_between_chunks_are_passed_over() {
   const Found found = found_in(usual_chunk().bytes() + "these are no chunk, FLR" + usual_chunk(5).bytes());
   CHECK_EQUAL(found.rows, 15U);
@@ -190,5 +204,6 @@ int main() {
   a_chunk_that_was_never_finished_is_read_by_its_own_types();
   hostile_lengths_end_in_a_problem();
   types_without_end_or_without_bytes_are_left_out();
+  events_of_one_name_with_fields_that_look_alike_are_kept_apart();
   bytes_between_chunks_are_passed_over();
 }

@@ -40,7 +40,11 @@ def _word(name: str) -> str:
 
 
 class EventFiles:
-    """Writes them while batches come. Rows of an event that is laid out otherwise later keep the columns of the first."""
+    """Writes them while batches come.
+
+    Rows of an event that is laid out otherwise later keep the columns of the first. Where a field is of another type then (files
+    of several programs, one behind the other), they are a table of their own: jfr_Order_2.
+    """
 
     def __init__(self, directory: Path, threads: ThreadIds) -> None:
         """Name the recording's directory."""
@@ -68,10 +72,24 @@ class EventFiles:
         name = table_name(event)
         if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
+        name = self._fitting(name, event, columns)
         if name not in self._writers and len(self._writers) < MOST:
             table = Table(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
             self._writers[name] = ColumnWriter(self._directory, table)
         return self._writers.get(name)
+
+    def _fitting(self, name: str, event: str, columns: dict[str, tuple[str, Values]]) -> str:
+        """Return the first of NAME, NAME_2, ... that is this event's and has these types, or that is not there yet."""
+        fitting, number = name, 1
+        while not (self._events.setdefault(fitting, event) == event and self._has_types(fitting, columns)):
+            number += 1
+            fitting = f"{name}_{number}"
+        return fitting
+
+    def _has_types(self, name: str, columns: dict[str, tuple[str, Values]]) -> bool:
+        writer = self._writers.get(name)
+        known = () if writer is None else writer.table.columns
+        return all(columns[column.name][0] == column.type for column in known if column.name in columns)
 
     def _columns(self, batch: EventBatch) -> dict[str, tuple[str, Values]]:
         """Return name -> (type, values) of what the table holds."""
