@@ -31,7 +31,8 @@ def test_every_stack_finds_the_rule_that_was_decided_by_hand(name: str) -> None:
 def test_the_stacks_try_nearly_every_rule(name: str) -> None:
     tried = {rule for rule, _ in stacks(name)}
     untried = {rule.id for rule in RULES} - tried
-    assert untried <= {"sleep", "library-worker", "jdk-thread"}
+    # The lock of a class is told by what the agent calls it, not by a stack (tests/e2e/test_class_locks.py).
+    assert untried <= {"sleep", "library-worker", "jdk-thread", "class-initialisation"}
 
 
 def test_a_worker_that_waits_for_its_queue_s_lock_is_contention_and_no_idle_worker() -> None:
