@@ -53,7 +53,7 @@ def _nested(value: Any, line: str) -> str:
         texts = [
             _nested(each, inner) if (plain := _plain(type(each))) is None else plain(each) for each in value.values()
         ]
-        return _around(tuple(value), line) % tuple(texts)
+        return around(tuple(value), line) % tuple(texts)
     if not isinstance(value, list | tuple):
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
     if isinstance(value, tuple) and set(map(type, value)) == {str}:
@@ -70,8 +70,12 @@ _strings = lru_cache(maxsize=_KEPT)(_items)
 
 
 @lru_cache(maxsize=_KEPT)
-def _around(keys: tuple[str, ...], line: str) -> str:
-    """Return what is around the values of an object with these keys, each value as %s."""
+def around(keys: tuple[str, ...], line: str, forms: tuple[str, ...] = ()) -> str:
+    """Return what is around the values of an object with these keys; each value is %s, or as `forms` have it.
+
+    `line`: what begins a line at the object's depth.
+    """
     inner = line + " "
-    members = [json.dumps(key).replace("%", "%%") + ": %s" for key in keys]
+    pairs = zip(keys, forms or ("%s",) * len(keys), strict=True)
+    members = [f"{json.dumps(key).replace('%', '%%')}: {form}" for key, form in pairs]
     return f"{{{inner}{f',{inner}'.join(members)}{line}}}" if members else "{}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.analyses.lock_data import KINDS
 from headway.analyses.lock_rules import RULES
-from headway.report.json_text import json_text
+from headway.report.json_text import around, json_text
 
 if TYPE_CHECKING:
     from headway.analyses.lock_row_figures import Figures
@@ -30,10 +30,9 @@ _FALSE_TRUE = ("false", "true")
 
 def _around(keys: str, depth: int) -> str:
     """Return an object with these keys as %-format; what is behind a key's colon is its format, %s by itself."""
-    line = "\n" + " " * (depth + 1)
-    pairs = (key.partition(":") for key in keys.split())
-    members = f",{line}".join(f'"{name}": {form or "%s"}' for name, _, form in pairs)
-    return f"{{{line}{members}{line[:-1]}}}"
+    pairs = [key.partition(":") for key in keys.split()]
+    names, forms = tuple(name for name, _, _ in pairs), tuple(form or "%s" for _, _, form in pairs)
+    return around(names, "\n" + " " * depth, forms)
 
 
 _ROW = _around(
