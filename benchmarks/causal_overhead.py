@@ -2,19 +2,21 @@
 
 One experiment at 0 %: all is done as always, and nobody is ever delayed. Each piece of work is a visit of a progress point
 (in pmd and sunflow there are none). The agent is given to the JVM directly; the recorder, which reads a line a second, is
-left out. Two launches of a JVM differ by a quarter by what its compilers do, more than by what is measured here. So it is
-taken in two parts:
+left out. Two launches of a JVM differ by a quarter by what its compilers do, and two attaches to one JVM by several percent,
+more than what is measured here. So it is taken in parts, in one warm JVM that does the same work again and again:
 
-- what it costs as long as it lasts, on which the verdict is: one warm JVM does the same work again and again, the agent
-  attached or not in turn. Each time the JVM throws code out, and runs are left out until their CPU times have settled; where
-  a time limit ends that the table says so. What the compilers make of classes anew differs from attach to attach;
-- what attaching takes, once: its CPU time and that of those runs, compilers included, beyond that of as many settled ones.
+- sampling, stacks and bookkeeping at locks, on which the verdict is: run by run switched off and on within one attach, with the
+  code as it is (causal_switch.py). What threads do that begin while it is off is missed (`late timers`), and so are the
+  signals to threads that sleep;
+- attached to not attached, all in all: what is compiled anew, with call sites and a counter in it, is in here;
+- what attaching takes, once: its CPU time and that of the runs after it until their CPU times have settled, compilers included,
+  beyond that of as many settled ones. Where a time limit ended that the table says so.
 
 With --launches instead whole launches in turn, with the agent from the start and without: start-up and compilers included.
 
-Compared is the CPU time of the whole JVM (but for its compilers in the first part, which have then nothing to do), and its wall
-time without stolen time. Every comparison comes with that of blocks without the agent among themselves (A/A), and with the
-blocks without against the one before the agent was ever there: what it leaves behind is in neither.
+Compared is the CPU time of the whole JVM (but for its compilers once it is warm, which have then nothing to do), and its wall
+time without stolen time. Every comparison comes with that of runs without among themselves (A/A), and the blocks without are
+compared with the one before the agent was ever there: what it leaves behind is in no comparison.
 Target: CPU time at most 5 % more in the mean over the programs.
 """
 
@@ -30,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+import causal_switch
 import driven
 import harness
 import in_pairs
@@ -74,11 +77,11 @@ def profiled(program: driven.Driven, spool: Path) -> Iterator[int]:
         agent.close()
 
 
-def samples_of(spool: Path) -> tuple[int, int]:
-    """Return (samples, CPU ns that they stand for) of a recording that is one experiment. Raises ValueError without one."""
+def samples_of(spool: Path) -> int:
+    """Return the samples of a recording that is one experiment. Raises ValueError without one."""
     notes = [json.loads(line) for path in spool.glob("causal-*.jsonl") for line in path.read_text().splitlines()]
     (experiment,) = [note for note in notes if note["t"] == "experiment"]
-    return int(experiment["samples"]), int(experiment["sampled_ns"])
+    return int(experiment["samples"])
 
 
 def settled(program: driven.Driven, limit_s: float) -> driven.Block:
@@ -89,23 +92,28 @@ def settled(program: driven.Driven, limit_s: float) -> driven.Block:
 
 
 def warm(name: str, options: Any) -> results.Session:
-    """Warm one program up; return its blocks without the agent and with it in turn, and the runs left out after each attach."""
-    with harness.recording_folder() as folder, driven.Driven(programs.driven(name, PERCENT)) as program:
-        runs = program.warm_up(options.warm_up)
+    """Warm one program up; return its blocks before, between and after attaches, and for each of these its runs on and off."""
+    words = programs.switchable(programs.driven(name, PERCENT))
+    session: results.Session = {"off": [], "on": [], "attaching": [], "samples": [], "switched": []}
+    with harness.recording_folder() as folder, driven.Driven(words) as program:
+        session["warm_up_runs"] = program.warm_up(options.warm_up)
 
-        def block(recorded: bool) -> driven.Block:
-            return driven.block([program.run() for _ in range(options.runs)], recorded)
+        def plain() -> None:
+            session["off"].append(driven.block([program.run() for _ in range(options.runs)], False))
 
-        off, on, attaching, samples = [block(False)], [], [], []
-        for number in range(options.pairs):
+        plain()
+        for number in range(options.attaches):
             spool = folder / str(number)
             with profiled(program, spool) as attach_cpu_ns:
-                attaching.append({"cpu_ns": attach_cpu_ns, **settled(program, options.settle)})
-                on.append(block(True))
-            samples.append(samples_of(spool))
+                session["attaching"].append({"cpu_ns": attach_cpu_ns, **settled(program, options.settle)})
+                switch, off, on = causal_switch.switched(program, options.pairs)
+                session["on"].append({"recorded": True, "runs": on})
+            session["switched"].append({"off": off, "on": on, "late_timers": switch.late_timers})
+            settling_ns = sum(run["cpu_ns"] for run in session["attaching"][-1]["runs"])
+            session["samples"].append((samples_of(spool), settling_ns + switch.on_cpu_ns))
             settled(program, options.settle)
-            off.append(block(False))
-    return {"warm_up_runs": runs, "off": off, "on": on, "attaching": attaching, "samples": samples}
+            plain()
+    return session
 
 
 # ---- from the launch on ---------------------------------------------------------------------------------------------
@@ -142,6 +150,22 @@ def pairs_of(sessions: list[results.Session], figure: str) -> tuple[list[float],
     return [ratio for ratios, _ in both for ratio in ratios], [ratio for _, same in both for ratio in same]
 
 
+def switched_pairs(sessions: list[results.Session], figure: str) -> tuple[list[float], list[float]]:
+    """Return the ratios of runs with it on to those around them with it off, and of runs off to each other, of a program."""
+    of = FIGURES[figure]
+    both = [
+        harness.pair_ratios([of(run) for run in each["off"]], [of(run) for run in each["on"]])
+        for session in sessions
+        for each in session["switched"]
+    ]
+    return [ratio for ratios, _ in both for ratio in ratios], [ratio for _, same in both for ratio in same]
+
+
+def late_timers(sessions: list[results.Session]) -> int:
+    """Return how many threads began, at most, while it was off, and were sampled all the same."""
+    return max(int(each["late_timers"]) for session in sessions for each in session["switched"])
+
+
 def left_behind(sessions: list[results.Session]) -> float:
     """Return the CPU time of blocks without the agent, as a multiple of that of the block before it was ever there (median)."""
     every = [values(each["off"], "cpu") for each in sessions]
@@ -165,7 +189,7 @@ def unsettled(sessions: list[results.Session]) -> str:
 
 
 def period_ms(sessions: list[results.Session]) -> float:
-    """Return the CPU time between two samples."""
+    """Return the JVM's CPU time with it on between two samples."""
     counts = [pair for each in sessions for pair in each["samples"]]
     return float(sum(ns for _, ns in counts) / max(sum(count for count, _ in counts), 1) / 1e6)
 
@@ -175,8 +199,9 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
     cold = [bool(each.get("launches")) for every in sessions.values() for each in every]
     if any(cold) and not all(cold):
         raise SystemExit("causal_overhead: launches and warm programs need a file each")
+    pairs = pairs_of if any(cold) else switched_pairs
     figures: dict[str, Any] = {
-        name: {figure: harness.ratio_of(*pairs_of(every, figure)) for figure in FIGURES}
+        name: {figure: harness.ratio_of(*pairs(every, figure)) for figure in FIGURES}
         for name, every in sorted(sessions.items())
     }
     head = ["program", "CPU", "A/A noise", "wall, steal-corrected"]
@@ -184,27 +209,38 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
         [name, each["cpu"].percent(), each["cpu"].noise(), each["wall"].percent()] for name, each in figures.items()
     ]
     if not any(cold):
-        head += ["attach, once", "not settled", "left behind", "a sample each"]
+        head += ["late timers", "a sample each", "attached to not", "left behind", "attach, once", "not settled"]
         for row in rows:
-            once, rest, period = (of(sessions[row[0]]) for of in (attach_ns, left_behind, period_ms))
-            figures[row[0]] |= {"attach_ns": once, "left_behind": rest, "period_ms": period}
-            row += [
-                f"{once / 1e9:.2f} s",
-                unsettled(sessions[row[0]]),
-                f"{100 * rest - 100:+.1f} %",
-                f"{period:.2f} ms",
-            ]
+            row += beside(figures[row[0]], sessions[row[0]])
     print(harness.table(head, rows))
-    mean, low, high = harness.mean_over_programs({name: pairs_of(sessions[name], "cpu")[0] for name in figures})
-    same, same_low, same_high = harness.mean_over_programs(
-        {name: pairs_of(sessions[name], "cpu")[1] for name in figures}
-    )
-    print(f"A/A: {100 * same - 100:+.1f} % [{100 * same_low - 100:+.1f}, {100 * same_high - 100:+.1f}] in the mean")
-    interval = f"[{100 * low - 100:+.1f}, {100 * high - 100:+.1f}]"
+    mean, low, high = harness.mean_over_programs({name: pairs(sessions[name], "cpu")[0] for name in figures})
+    whole = {"mean": mean, "low": low, "high": high}
+    same = {name: pairs(sessions[name], "cpu")[1] for name in figures}
+    if all(same.values()):
+        whole |= dict(zip(("aa", "aa_low", "aa_high"), harness.mean_over_programs(same), strict=True))
+        print(f"A/A: {interval(whole['aa'], whole['aa_low'], whole['aa_high'])} in the mean")
+    if not any(cold):
+        attached = harness.mean_over_programs({name: pairs_of(sessions[name], "cpu")[0] for name in figures})
+        whole |= dict(zip(("attached", "attached_low", "attached_high"), attached, strict=True))
+        print(f"attached to not attached: {interval(*attached)} in the mean")
     what = "launches" if any(cold) else "programs"
-    text = f"mean {100 * mean - 100:+.1f} % {interval} more CPU time, {len(figures)} {what}, target +5 %"
-    whole = {"mean": mean, "low": low, "high": high, "aa": same, "aa_low": same_low, "aa_high": same_high}
+    text = f"mean {interval(mean, low, high)} more CPU time, {len(figures)} {what}, target +5 %"
     return {"programs": figures, "mean": whole}, [harness.against(text, mean, high, TARGET)]
+
+
+def interval(value: float, low: float, high: float) -> str:
+    """Return ratios for example as '+1.2 % [+0.5, +1.9]'."""
+    return f"{100 * value - 100:+.1f} % [{100 * low - 100:+.1f}, {100 * high - 100:+.1f}]"
+
+
+def beside(figures: dict[str, Any], sessions: list[results.Session]) -> list[str]:
+    """Return a warm program's other columns, and add what is in them to its figures."""
+    once, rest, period = (of(sessions) for of in (attach_ns, left_behind, period_ms))
+    attached = float(np.median(pairs_of(sessions, "cpu")[0]))
+    late = late_timers(sessions)
+    figures |= {"attach_ns": once, "left_behind": rest, "period_ms": period, "attached": attached, "late_timers": late}
+    percents = [f"{100 * each - 100:+.1f} %" for each in (attached, rest)]
+    return [str(late), f"{period:.2f} ms", *percents, f"{once / 1e9:.2f} s", unsettled(sessions)]
 
 
 def measure(name: str, options: Any) -> results.Session:
@@ -214,13 +250,15 @@ def measure(name: str, options: Any) -> results.Session:
 
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
-    parser = in_pairs.arguments(__doc__, "profiled")
+    parser = in_pairs.arguments(__doc__, "runs with it on, of each attach (30); launches with --launches (12)")
     parser.add_argument(
         "--settle", type=float, metavar="S", default=20.0, help="after an attach or its end, at most (20)"
     )
+    parser.add_argument("--attaches", type=int, help="to each program, each with its --pairs (3; 1 with --quick)")
     parser.add_argument("--launches", action="store_true", help="whole launches, start-up and compilers included")
     options = parser.parse_args()
-    options.pairs = options.pairs or (4 if options.quick else 12)
+    options.pairs = options.pairs or (12 if options.launches else 30)
+    options.attaches = options.attaches or (1 if options.quick else 3)
     return in_pairs.carry_out("causal_overhead", options, measure, summarise)
 
 

@@ -14,11 +14,11 @@ Sessions = dict[str, list[results.Session]]
 Verdicts = list[tuple[str, bool]]
 
 
-def arguments(description: str | None, blocks: str) -> argparse.ArgumentParser:
-    """Return a parser with the common options; `blocks` says what is paired."""
+def arguments(description: str | None, pairs: str) -> argparse.ArgumentParser:
+    """Return a parser with the common options; `pairs` says of what there are so many."""
     parser = harness.arguments(description)
     results.arguments(parser)
-    parser.add_argument("--pairs", type=int, help=f"{blocks} blocks per program (12; 5 with --quick)")
+    parser.add_argument("--pairs", type=int, help=pairs)
     parser.add_argument("--runs", type=int, default=4, help="in a block (4)")
     parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (20; 10 with --quick)")
     return parser

@@ -10,7 +10,7 @@ JVM's compilers. Wall time, without what the host stole, holds the pauses of the
 - recorded without locks against plain: blocks of runs in turn, attached and not. No class of the JDK changes, so no code is
   compiled anew;
 - locks recorded against not, within one recording with locks: run by run in turn, by the switch that headway's call sites
-  look at (LockSwitch). For what an attach with locks changes in classes has the JVM throw compiled code out, and what
+  look at (HookSwitch). For what an attach with locks changes in classes has the JVM throw compiled code out, and what
   it compiles instead is up to 15 % faster or slower for as long as the attach lasts: no number of attaches that takes minutes
   gets that below 1 %. Left out is thereby what a call site costs that is in but switched off, a look at a static field
   (decision 0005: below a nanosecond), and what attaching itself takes, once (startup.py). Contended monitors are
@@ -24,7 +24,6 @@ Target: not distinguishable from 0 with an interval narrower than +-1 %, else at
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -43,7 +42,6 @@ TARGET = 1.01
 NARROW = 0.01
 CLIENTS, WORKERS = 32, 8
 NAMES = ("orders", "queue")
-OPTIONS = ("-XX:-UseDynamicNumberOfCompilerThreads", "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED")
 PERCENT = 20
 """Of the programs' work: a run takes about half a second."""
 REQUESTS_PER_ITEM = 50
@@ -63,10 +61,7 @@ def command(name: str) -> list[str]:
         java, *rest = programs.command(name, percent=PERCENT)
     else:
         java, *rest = programs.workload("QueueServer", CLIENTS, WORKERS, 22 * PERCENT, 20_000, "array")
-    at = next(place for place, word in enumerate(rest) if word.startswith("headway."))
-    class_path = rest.index("-cp") + 1
-    rest[class_path] = os.pathsep.join([rest[class_path], str(programs.TARGET / "benchmarks.jar")])
-    return [java, *OPTIONS, *rest[:at], "headway.bench.LockSwitch", *rest[at:]]
+    return programs.switchable([java, "-XX:-UseDynamicNumberOfCompilerThreads", *rest])
 
 
 # ---- taking the runs ------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
 
 def main() -> int:
     """Measure and print; return 0 if the targets are reached."""
-    parser = in_pairs.arguments(__doc__, "recorded")
+    parser = in_pairs.arguments(__doc__, "recorded blocks per program (12; 5 with --quick)")
     parser.add_argument("--c1", action="store_true", help="only the JVM's first compiler")
     options = parser.parse_args()
     return in_pairs.carry_out("overhead --c1" if options.c1 else "overhead", options, measure, summarise)

@@ -36,6 +36,16 @@ def driven(name: str, percent: int, options: Sequence[str] = ()) -> list[str]:
     return [java, "-XX:-UseDynamicNumberOfCompilerThreads", *options, *rest]
 
 
+def switchable(command: Sequence[str]) -> list[str]:
+    """Return the command of a driven program in which what headway's call sites do can be switched (HookSwitch)."""
+    java, *rest = command
+    at = next(place for place, word in enumerate(rest) if word.startswith("headway."))
+    class_path = rest.index("-cp") + 1
+    rest[class_path] = os.pathsep.join([rest[class_path], str(TARGET / "benchmarks.jar")])
+    opened = "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED"
+    return [java, opened, *rest[:at], "headway.bench.HookSwitch", *rest[at:]]
+
+
 def workload(name: str, *arguments: object) -> list[str]:
     """Return the command that runs a program of java/workloads, by the name of its class."""
     return [

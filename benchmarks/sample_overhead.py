@@ -103,7 +103,7 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
 
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
-    parser = in_pairs.arguments(__doc__, "sampled")
+    parser = in_pairs.arguments(__doc__, "sampled blocks per program (12; 5 with --quick)")
     parser.add_argument(
         "--events", default=AMPLIFIED, help=f"what to sample, as --sample takes it ({AMPLIFIED}; cpu: 100 Hz)"
     )

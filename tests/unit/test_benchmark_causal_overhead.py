@@ -44,8 +44,16 @@ def test_attaches_that_did_not_settle_are_counted() -> None:
 def test_samples_are_read_from_the_notes_of_the_one_experiment(tmp_path: Path) -> None:
     notes = [{"t": "begin"}, {"t": "experiment", "samples": 40, "sampled_ns": 80_000_000}]
     (tmp_path / "causal-1.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
-    assert causal_overhead.samples_of(tmp_path) == (40, 80_000_000)
+    assert causal_overhead.samples_of(tmp_path) == 40
     assert causal_overhead.period_ms([{"samples": [(40, 80_000_000), (0, 0)]}]) == 2
+
+
+def test_runs_with_it_on_are_compared_with_those_around_them_and_none_across_attaches() -> None:
+    attach = {"off": block(2, 2, 4)["runs"], "on": block(3, 3)["runs"], "late_timers": 0}
+    ratios, same = causal_overhead.switched_pairs([{"switched": [attach, {**attach, "late_timers": 2}]}], "cpu")
+    assert ratios == [1.5, 1, 1.5, 1]
+    assert same == [pytest.approx(2 / 3)] * 2
+    assert causal_overhead.late_timers([{"switched": [attach, {**attach, "late_timers": 2}]}]) == 2
 
 
 def test_each_piece_of_work_is_a_visit() -> None:
@@ -56,6 +64,6 @@ def test_each_piece_of_work_is_a_visit() -> None:
 
 
 def test_launches_and_warm_programs_are_not_mixed() -> None:
-    warm = {"off": [block(2), block(2)], "on": [block(2)], "attaching": [], "samples": []}
+    warm = {"off": [block(2), block(2)], "on": [block(2)], "attaching": [], "samples": [], "switched": []}
     with pytest.raises(SystemExit, match="a file each"):
         causal_overhead.summarise({"xalan": [warm, {"launches": True, "off": warm["off"], "on": warm["on"]}]})

@@ -9,14 +9,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Runs a driven program whose locks' recording can be switched: {@code java --add-opens java.base/jdk.internal.misc=ALL-UNNAMED
- * -cp ... headway.bench.LockSwitch CLASS [ARGUMENT...]}. A line "locks on" or "locks off" on standard input sets the switch that
- * headway's call sites look at, and is answered by "{}"; all others are the program's.
+ * Runs a driven program in which what headway's call sites do can be switched: {@code java --add-opens
+ * java.base/jdk.internal.misc=ALL-UNNAMED -cp ... headway.bench.HookSwitch CLASS [ARGUMENT...]}. A line "locks on" or "locks off"
+ * on standard input sets the switch that they look at before they record a park, "causal on" or "causal off" the one before they tell
+ * the causal profiler; it is answered by "{}". All other lines are the program's.
  *
  * <p>The call sites stay in, and the code that is compiled stays the same: what is compared differs in the recording alone.
  */
-public final class LockSwitch {
-  private LockSwitch() {}
+public final class HookSwitch {
+  private HookSwitch() {}
 
   public static void main(String[] args) throws Exception {
     System.setIn(new Others(System.in));
@@ -24,13 +25,13 @@ public final class LockSwitch {
     program.getMethod("main", String[].class).invoke(null, (Object) Arrays.copyOfRange(args, 1, args.length));
   }
 
-  private static void set(boolean on) {
+  private static void set(String name, boolean on) {
     try {
-      Field field = Class.forName("jdk.internal.misc.HeadwayHook0", true, null).getDeclaredField("on");
+      Field field = Class.forName("jdk.internal.misc.HeadwayHook0", true, null).getDeclaredField(name);
       field.setAccessible(true);
       field.setBoolean(null, on);
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("no locks are recorded here", e);
+      throw new IllegalStateException("headway's call sites are not in here", e);
     }
     System.out.println("{}");
     System.out.flush();
@@ -60,7 +61,9 @@ public final class LockSwitch {
           return -1;
         }
         if (word.startsWith("locks ")) {
-          set(word.equals("locks on"));
+          set("on", word.equals("locks on"));
+        } else if (word.startsWith("causal ")) {
+          set("causal", word.equals("causal on"));
         } else {
           line = (word + "\n").getBytes(StandardCharsets.US_ASCII);
           next = 0;
