@@ -6,8 +6,8 @@ left out. Two launches of a JVM differ by a quarter by what its compilers do, an
 more than what is measured here. So it is taken in parts, in one warm JVM that does the same work again and again:
 
 - sampling, stacks and bookkeeping at locks, on which the verdict is: run by run switched off and on within one attach, with the
-  code as it is (causal_switch.py). What threads do that begin while it is off is missed (`late timers`), and so are the
-  signals to threads that sleep;
+  code as it is (causal_switch.py). Missed is what it does in the first milliseconds of threads that begin
+  while it is off, and its signals to threads that sleep: one sample in a hundred in luindex and xalan, one in seven in sunflow;
 - attached to not attached, all in all: what is compiled anew, with call sites and a counter in it, is in here;
 - what attaching takes, once: its CPU time and that of the runs after it until their CPU times have settled, compilers included,
   beyond that of as many settled ones. Where a time limit ended that the table says so.
@@ -108,7 +108,7 @@ def warm(name: str, options: Any) -> results.Session:
                 session["attaching"].append({"cpu_ns": attach_cpu_ns, **settled(program, options.settle)})
                 switch, off, on = causal_switch.switched(program, options.pairs)
                 session["on"].append({"recorded": True, "runs": on})
-            session["switched"].append({"off": off, "on": on, "late_timers": switch.late_timers})
+            session["switched"].append({"off": off, "on": on})
             settling_ns = sum(run["cpu_ns"] for run in session["attaching"][-1]["runs"])
             session["samples"].append((samples_of(spool), settling_ns + switch.on_cpu_ns))
             settled(program, options.settle)
@@ -161,11 +161,6 @@ def switched_pairs(sessions: list[results.Session], figure: str) -> tuple[list[f
     return [ratio for ratios, _ in both for ratio in ratios], [ratio for _, same in both for ratio in same]
 
 
-def late_timers(sessions: list[results.Session]) -> int:
-    """Return how many threads began, at most, while it was off, and were sampled all the same."""
-    return max(int(each["late_timers"]) for session in sessions for each in session["switched"])
-
-
 def left_behind(sessions: list[results.Session]) -> float:
     """Return the CPU time of blocks without the agent, as a multiple of that of the block before it was ever there (median)."""
     every = [values(each["off"], "cpu") for each in sessions]
@@ -209,7 +204,7 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
         [name, each["cpu"].percent(), each["cpu"].noise(), each["wall"].percent()] for name, each in figures.items()
     ]
     if not any(cold):
-        head += ["late timers", "a sample each", "attached to not", "left behind", "attach, once", "not settled"]
+        head += ["a sample each", "attached to not", "left behind", "attach, once", "not settled"]
         for row in rows:
             row += beside(figures[row[0]], sessions[row[0]])
     print(harness.table(head, rows))
@@ -237,10 +232,9 @@ def beside(figures: dict[str, Any], sessions: list[results.Session]) -> list[str
     """Return a warm program's other columns, and add what is in them to its figures."""
     once, rest, period = (of(sessions) for of in (attach_ns, left_behind, period_ms))
     attached = float(np.median(pairs_of(sessions, "cpu")[0]))
-    late = late_timers(sessions)
-    figures |= {"attach_ns": once, "left_behind": rest, "period_ms": period, "attached": attached, "late_timers": late}
+    figures |= {"attach_ns": once, "left_behind": rest, "period_ms": period, "attached": attached}
     percents = [f"{100 * each - 100:+.1f} %" for each in (attached, rest)]
-    return [str(late), f"{period:.2f} ms", *percents, f"{once / 1e9:.2f} s", unsettled(sessions)]
+    return [f"{period:.2f} ms", *percents, f"{once / 1e9:.2f} s", unsettled(sessions)]
 
 
 def measure(name: str, options: Any) -> results.Session:

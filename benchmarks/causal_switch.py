@@ -3,7 +3,8 @@
 An attach has the JVM throw compiled code out, and what it compiles instead is some percent faster or slower for as long as the
 attach lasts: more than what is to be measured. So within one attach the timers that make samples are stopped and started
 from outside (root can have their descriptors handed out: pidfd_getfd(2)), and the call sites at locks are switched by the
-field that they look at (HookSwitch). The agent's own threads go on; they are known by name, so their CPU time can be told.
+field that they look at (HookSwitch). Threads that begin while it is off have timers that run: they are looked for all the time,
+and stopped within milliseconds. The agent's own threads go on; they are known by name, so their CPU time can be told.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import driven
@@ -20,6 +24,8 @@ PIDFD_GETFD = 438
 ENABLE, DISABLE = 0x2400, 0x2401
 """PERF_EVENT_IOC_ENABLE and _DISABLE of linux/perf_event.h."""
 TIMERS = "anon_inode:[perf_event]"
+LOOK_FIRST_S, LOOK_S = 0.003, 0.03
+"""Between two looks for new timers: at the begin of a run, when a program starts its threads, and later."""
 AGENT = "headway"
 """What the names of the agent's threads begin with."""
 
@@ -57,37 +63,36 @@ class Switch:
         """Take it as it is: on."""
         self._program = program
         self._pidfd = os.pidfd_open(program.pid)
-        self._on_since_ns: int | None = driven.process_cpu_ns(program.pid)
+        self._is_on = True
+        self._on_since_ns = driven.process_cpu_ns(program.pid)
         self._stopped: set[int] = set()
         self.on_cpu_ns = 0
-        self.late_timers = 0
-        """Of threads that began while it was off, which were sampled all the same: the most at a time."""
 
     def close(self) -> None:
         """Leave the program with it on."""
         self.turn(True)
-        self.on_cpu_ns += driven.process_cpu_ns(self._program.pid) - (self._on_since_ns or 0)
+        self.on_cpu_ns += driven.process_cpu_ns(self._program.pid) - self._on_since_ns
         os.close(self._pidfd)
 
     def turn(self, on: bool) -> None:
-        """Switch it. Raises RuntimeError if there is no timer to be stopped, OSError if the kernel refuses."""
-        if on == (self._on_since_ns is not None):
+        """Switch it, between runs. Raises OSError if the kernel refuses."""
+        if on == self._is_on:
             return
         now_ns = driven.process_cpu_ns(self._program.pid)
         self._program.tell("causal on" if on else "causal off")
         if on:
-            self.late_timers = max(self.late_timers, len(timers_of(self._program.pid) - self._stopped))
             self._all(self._stopped, ENABLE)
+            self._stopped = set()
             self._on_since_ns = now_ns
-            return
-        self._stopped = timers_of(self._program.pid)
-        if not self._stopped:
-            raise RuntimeError(
-                "the program has no timers of perf: is causal profiling on, and may it use perf_event_open?"
-            )
-        self._all(self._stopped, DISABLE)
-        self.on_cpu_ns += now_ns - (self._on_since_ns or 0)
-        self._on_since_ns = None
+        else:
+            self._stop_new()
+            self.on_cpu_ns += now_ns - self._on_since_ns
+        self._is_on = on
+
+    def _stop_new(self) -> None:
+        timers = timers_of(self._program.pid)
+        self._all(timers - self._stopped, DISABLE)
+        self._stopped = timers  # a number of a thread that ended may come again
 
     def _all(self, timers: set[int], request: int) -> None:
         for number in timers & timers_of(self._program.pid):
@@ -95,15 +100,36 @@ class Switch:
             if fd < 0:
                 continue  # its thread has ended
             try:
-                fcntl.ioctl(fd, request, 0)
+                if os.readlink(f"/proc/self/fd/{fd}") == TIMERS:
+                    fcntl.ioctl(fd, request, 0)
             finally:
                 os.close(fd)
+
+    @contextmanager
+    def _new_ones_stopped(self) -> Iterator[None]:
+        """Stop timers that begin while the body runs."""
+        ended = threading.Event()
+
+        def look() -> None:
+            wait_s = LOOK_FIRST_S
+            while not ended.wait(wait_s):
+                self._stop_new()
+                wait_s = min(LOOK_S, wait_s * 1.2)
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            looking.join()
 
     def run(self, on: bool) -> dict[str, int]:
         """Return a run with it on or off: wall, CPU and JIT ns as `driven.block` has them, without the agent's threads if off."""
         self.turn(on)
         before_ns = agent_cpu_ns(self._program.pid)
-        run = self._program.run()
+        with nullcontext() if on else self._new_ones_stopped():
+            run = self._program.run()
         (kept,) = driven.block([run], recorded=on)["runs"]
         own_ns = agent_cpu_ns(self._program.pid) - before_ns
         return {**kept, "cpu_ns": kept["cpu_ns"] - (0 if on else own_ns), "agent_ns": own_ns}
