@@ -7,7 +7,8 @@ more than what is measured here. So it is taken in parts, in one warm JVM that d
 
 - sampling, stacks and bookkeeping at locks, on which the verdict is: run by run switched off and on within one attach, with the
   code as it is (causal_switch.py). Missed is what it does in the first milliseconds of threads that begin
-  while it is off, and its signals to threads that sleep: one sample in a hundred in luindex and xalan, one in seven in sunflow;
+  while it is off, and its signals to threads that sleep: one or two samples in a hundred in luindex, xalan and
+  sunflow;
 - attached to not attached, all in all: what is compiled anew, with call sites and a counter in it, is in here;
 - what attaching takes, once: its CPU time and that of the runs after it until their CPU times have settled, compilers included,
   beyond that of as many settled ones. Where a time limit ended that the table says so.

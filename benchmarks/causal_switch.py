@@ -10,6 +10,7 @@ and stopped within milliseconds. The agent's own threads go on; they are known b
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import threading
@@ -65,7 +66,6 @@ class Switch:
         self._pidfd = os.pidfd_open(program.pid)
         self._is_on = True
         self._on_since_ns = driven.process_cpu_ns(program.pid)
-        self._stopped: set[int] = set()
         self.on_cpu_ns = 0
 
     def close(self) -> None:
@@ -81,24 +81,20 @@ class Switch:
         now_ns = driven.process_cpu_ns(self._program.pid)
         self._program.tell("causal on" if on else "causal off")
         if on:
-            self._all(self._stopped, ENABLE)
-            self._stopped = set()
+            self._all(ENABLE)
             self._on_since_ns = now_ns
         else:
-            self._stop_new()
+            self._all(DISABLE)
             self.on_cpu_ns += now_ns - self._on_since_ns
         self._is_on = on
 
-    def _stop_new(self) -> None:
-        timers = timers_of(self._program.pid)
-        self._all(timers - self._stopped, DISABLE)
-        self._stopped = timers  # a number of a thread that ended may come again
-
-    def _all(self, timers: set[int], request: int) -> None:
-        for number in timers & timers_of(self._program.pid):
+    def _all(self, request: int) -> None:
+        for number in timers_of(self._program.pid):
             fd = _libc.syscall(PIDFD_GETFD, self._pidfd, number, 0)
             if fd < 0:
-                continue  # its thread has ended
+                if ctypes.get_errno() in (errno.EBADF, errno.ESRCH):
+                    continue  # its thread has ended
+                raise OSError(ctypes.get_errno(), f"pidfd_getfd: {os.strerror(ctypes.get_errno())}")
             try:
                 if os.readlink(f"/proc/self/fd/{fd}") == TIMERS:
                     fcntl.ioctl(fd, request, 0)
@@ -113,7 +109,7 @@ class Switch:
         def look() -> None:
             wait_s = LOOK_FIRST_S
             while not ended.wait(wait_s):
-                self._stop_new()
+                self._all(DISABLE)  # also what is stopped: a new timer may have the number of one that ended since
                 wait_s = min(LOOK_S, wait_s * 1.2)
 
         looking = threading.Thread(target=look)
