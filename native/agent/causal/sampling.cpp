@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
 constexpr int64_t kDelivery = 2'000;  // ns that a signal costs the kernel: no clock of ours sees that
-constexpr int64_t kCostShare = 40;    // a period is at least so many times what a sample costs
+constexpr int64_t kCostShare = 50;    // a period is at least so many times what a sample costs
 constexpr int64_t kLongestNs = 4'000'000;
 constexpr int64_t kLeastRunNs = 100'000;  // between payments; half a period where that is less
 constexpr jint kFewFrames = 16;
