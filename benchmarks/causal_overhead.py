@@ -5,11 +5,12 @@ One experiment at 0 %: all is done as always, and nobody is ever delayed. Each p
 left out. Two launches of a JVM differ by a quarter by what its compilers do, and two attaches to one JVM by several percent,
 more than what is measured here. So it is taken in parts, in one warm JVM that does the same work again and again:
 
-- sampling, stacks and bookkeeping at locks, on which the verdict is: run by run switched off and on within one attach, with the
-  code as it is (causal_switch.py). Missed is what it does in the first milliseconds of threads that begin
-  while it is off, and its signals to threads that sleep: one or two samples in a hundred in luindex, xalan and
-  sunflow;
-- attached to not attached, all in all: what is compiled anew, with call sites and a counter in it, is in here;
+- samples with all that is done for them, and telling of parks and wakings, on which the verdict is: runs with it off and on in
+  turn (off, on, on, off) within one attach, with the code as it is (causal_switch.py). In both are the counting of visits (one a
+  piece of work), what is told of sleeps, of monitors that are waited for and of `synchronized` methods' ends, a timer
+  opened for each new thread, and one or two samples in a hundred, of threads that sleep or that began just now;
+- attached to not attached, all in all: what is compiled anew, with call sites and a counter in it, is in here. It differs from
+  attach to attach by more than all the rest: no interval is given for it;
 - what attaching takes, once: its CPU time and that of the runs after it until their CPU times have settled, compilers included,
   beyond that of as many settled ones. Where a time limit ended that the table says so.
 
@@ -23,6 +24,7 @@ Target: CPU time at most 5 % more in the mean over the programs.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import tempfile
@@ -95,7 +97,7 @@ def settled(program: driven.Driven, limit_s: float) -> driven.Block:
 def warm(name: str, options: Any) -> results.Session:
     """Warm one program up; return its blocks before, between and after attaches, and for each of these its runs on and off."""
     words = programs.switchable(programs.driven(name, PERCENT))
-    session: results.Session = {"off": [], "on": [], "attaching": [], "samples": [], "switched": []}
+    session: results.Session = {"off": [], "on": [], "attaching": [], "quads": []}
     with harness.recording_folder() as folder, driven.Driven(words) as program:
         session["warm_up_runs"] = program.warm_up(options.warm_up)
 
@@ -107,11 +109,9 @@ def warm(name: str, options: Any) -> results.Session:
             spool = folder / str(number)
             with profiled(program, spool) as attach_cpu_ns:
                 session["attaching"].append({"cpu_ns": attach_cpu_ns, **settled(program, options.settle)})
-                switch, off, on = causal_switch.switched(program, options.pairs)
-                session["on"].append({"recorded": True, "runs": on})
-            session["switched"].append({"off": off, "on": on})
-            settling_ns = sum(run["cpu_ns"] for run in session["attaching"][-1]["runs"])
-            session["samples"].append((samples_of(spool), settling_ns + switch.on_cpu_ns))
+                quads = causal_switch.switched(program, options.pairs)
+            session["on"].append({"recorded": True, "runs": [run for each in quads for run in each["on"]]})
+            session["quads"].append(quads)
             settled(program, options.settle)
             plain()
     return session
@@ -152,14 +152,13 @@ def pairs_of(sessions: list[results.Session], figure: str) -> tuple[list[float],
 
 
 def switched_pairs(sessions: list[results.Session], figure: str) -> tuple[list[float], list[float]]:
-    """Return the ratios of runs with it on to those around them with it off, and of runs off to each other, of a program."""
-    of = FIGURES[figure]
-    both = [
-        harness.pair_ratios([of(run) for run in each["off"]], [of(run) for run in each["on"]])
-        for session in sessions
-        for each in session["switched"]
-    ]
-    return [ratio for ratios, _ in both for ratio in ratios], [ratio for _, same in both for ratio in same]
+    """Return the ratios on to off of each four runs, and those of the runs with it off where two fours meet, of a program."""
+    of, ratios, same = FIGURES[figure], [], []
+    for quads in (each for session in sessions for each in session["quads"]):
+        off, on = ([[of(run) for run in each[state]] for each in quads] for state in ("off", "on"))
+        ratios += [float(np.sqrt(np.prod(after) / np.prod(before))) for before, after in zip(off, on, strict=True)]
+        same += [begin[0] / end[1] for end, begin in itertools.pairwise(off)]
+    return ratios, same
 
 
 def left_behind(sessions: list[results.Session]) -> float:
@@ -184,17 +183,15 @@ def unsettled(sessions: list[results.Session]) -> str:
     return f"{ends.count(False)} of {len(ends)}"
 
 
-def period_ms(sessions: list[results.Session]) -> float:
-    """Return the JVM's CPU time with it on between two samples."""
-    counts = [pair for each in sessions for pair in each["samples"]]
-    return float(sum(ns for _, ns in counts) / max(sum(count for count, _ in counts), 1) / 1e6)
-
-
 def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
     """Print the table; return the figures and the verdict. Raises SystemExit where the file holds both parts."""
     cold = [bool(each.get("launches")) for every in sessions.values() for each in every]
     if any(cold) and not all(cold):
         raise SystemExit("causal_overhead: launches and warm programs need a file each")
+    if not any(cold) and not all("quads" in each for every in sessions.values() for each in every):
+        raise SystemExit(
+            "causal_overhead: the file holds sessions of before it was switched within an attach: begin a new one"
+        )
     pairs = pairs_of if any(cold) else switched_pairs
     figures: dict[str, Any] = {
         name: {figure: harness.ratio_of(*pairs(every, figure)) for figure in FIGURES}
@@ -205,7 +202,7 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
         [name, each["cpu"].percent(), each["cpu"].noise(), each["wall"].percent()] for name, each in figures.items()
     ]
     if not any(cold):
-        head += ["a sample each", "attached to not", "left behind", "attach, once", "not settled"]
+        head += ["attached to not", "left behind", "attach, once", "not settled"]
         for row in rows:
             row += beside(figures[row[0]], sessions[row[0]])
     print(harness.table(head, rows))
@@ -215,10 +212,6 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
     if all(same.values()):
         whole |= dict(zip(("aa", "aa_low", "aa_high"), harness.mean_over_programs(same), strict=True))
         print(f"A/A: {interval(whole['aa'], whole['aa_low'], whole['aa_high'])} in the mean")
-    if not any(cold):
-        attached = harness.mean_over_programs({name: pairs_of(sessions[name], "cpu")[0] for name in figures})
-        whole |= dict(zip(("attached", "attached_low", "attached_high"), attached, strict=True))
-        print(f"attached to not attached: {interval(*attached)} in the mean")
     what = "launches" if any(cold) else "programs"
     text = f"mean {interval(mean, low, high)} more CPU time, {len(figures)} {what}, target +5 %"
     return {"programs": figures, "mean": whole}, [harness.against(text, mean, high, TARGET)]
@@ -231,11 +224,11 @@ def interval(value: float, low: float, high: float) -> str:
 
 def beside(figures: dict[str, Any], sessions: list[results.Session]) -> list[str]:
     """Return a warm program's other columns, and add what is in them to its figures."""
-    once, rest, period = (of(sessions) for of in (attach_ns, left_behind, period_ms))
+    once, rest = attach_ns(sessions), left_behind(sessions)
     attached = float(np.median(pairs_of(sessions, "cpu")[0]))
-    figures |= {"attach_ns": once, "left_behind": rest, "period_ms": period, "attached": attached}
+    figures |= {"attach_ns": once, "left_behind": rest, "attached": attached}
     percents = [f"{100 * each - 100:+.1f} %" for each in (attached, rest)]
-    return [f"{period:.2f} ms", *percents, f"{once / 1e9:.2f} s", unsettled(sessions)]
+    return [*percents, f"{once / 1e9:.2f} s", unsettled(sessions)]
 
 
 def measure(name: str, options: Any) -> results.Session:
@@ -245,14 +238,16 @@ def measure(name: str, options: Any) -> results.Session:
 
 def main() -> int:
     """Measure and print; return 0 if the target is reached."""
-    parser = in_pairs.arguments(__doc__, "runs with it on, of each attach (30); launches with --launches (12)")
+    parser = in_pairs.arguments(
+        __doc__, "fours of runs of each attach (12; 8 with --quick), or launches (12; 4 with --quick)"
+    )
     parser.add_argument(
         "--settle", type=float, metavar="S", default=20.0, help="after an attach or its end, at most (20)"
     )
     parser.add_argument("--attaches", type=int, help="to each program, each with its --pairs (3; 1 with --quick)")
     parser.add_argument("--launches", action="store_true", help="whole launches, start-up and compilers included")
     options = parser.parse_args()
-    options.pairs = options.pairs or (12 if options.launches else 30)
+    options.pairs = options.pairs or ((4 if options.launches else 8) if options.quick else 12)
     options.attaches = options.attaches or (1 if options.quick else 3)
     return in_pairs.carry_out("causal_overhead", options, measure, summarise)
 

@@ -2,9 +2,10 @@
 
 An attach has the JVM throw compiled code out, and what it compiles instead is some percent faster or slower for as long as the
 attach lasts: more than what is to be measured. So within one attach the timers that make samples are stopped and started
-from outside (root can have their descriptors handed out: pidfd_getfd(2)), and the call sites at locks are switched by the
+from outside (root can have their descriptors handed out: pidfd_getfd(2)), and the call sites at parks are switched by the
 field that they look at (HookSwitch). Threads that begin while it is off have timers that run: they are looked for all the time,
-and stopped within milliseconds. The agent's own threads go on; they are known by name, so their CPU time can be told.
+with it on as well, so that who looks disturbs both alike. The agent's own threads go on; they are known by name, so their CPU
+time can be told.
 """
 
 from __future__ import annotations
@@ -15,20 +16,24 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import driven
 import harness
 
 PIDFD_GETFD = 438
 ENABLE, DISABLE = 0x2400, 0x2401
-"""PERF_EVENT_IOC_ENABLE and _DISABLE of linux/perf_event.h."""
+"""PERF_EVENT_IOC_ENABLE and _DISABLE of linux/perf_event.h; what is so already stays as it is."""
 TIMERS = "anon_inode:[perf_event]"
-LOOK_FIRST_S, LOOK_S = 0.003, 0.03
-"""Between two looks for new timers: at the begin of a run, when a program starts its threads, and later."""
 AGENT = "headway"
 """What the names of the agent's threads begin with."""
+LOOK_S = 0.008
+"""Between two looks for new timers."""
+ORDER = (False, True, True, False)
+"""Off and on in four runs: what drifts, drifts alike in both."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -45,50 +50,53 @@ def timers_of(pid: int) -> set[int]:
     return found
 
 
-def agent_cpu_ns(pid: int) -> int:
-    """Return the CPU time of the agent's own threads in a JVM, ns."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            if (task / "comm").read_text().startswith(AGENT):
-                total += int((task / "schedstat").read_text().split()[0])
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # a thread that ended meanwhile
-    return total
+@dataclass(frozen=True, slots=True)
+class AgentThreads:
+    """The agent's own threads in a JVM."""
+
+    pid: int
+
+    def cpu_ns(self) -> int:
+        """Return their CPU time, ns."""
+        total = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            try:
+                if (task / "comm").read_text().startswith(AGENT):
+                    total += int((task / "schedstat").read_text().split()[0])
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # a thread that ended meanwhile
+        return total
 
 
 class Switch:
-    """Stops and starts what the agent does in a program's threads. `on_cpu_ns`: the JVM's CPU time with it on."""
+    """Stops and starts what the agent does in a program's threads; it is on before and after."""
 
     def __init__(self, program: driven.Driven) -> None:
         """Take it as it is: on."""
         self._program = program
+        self._own = AgentThreads(program.pid)
         self._pidfd = os.pidfd_open(program.pid)
         self._is_on = True
-        self._on_since_ns = driven.process_cpu_ns(program.pid)
-        self.on_cpu_ns = 0
 
-    def close(self) -> None:
-        """Leave the program with it on."""
-        self.turn(True)
-        self.on_cpu_ns += driven.process_cpu_ns(self._program.pid) - self._on_since_ns
-        os.close(self._pidfd)
+    def __enter__(self) -> Self:
+        return self
 
-    def turn(self, on: bool) -> None:
-        """Switch it, between runs. Raises OSError if the kernel refuses."""
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._turn(True)
+        finally:
+            os.close(self._pidfd)
+
+    def _turn(self, on: bool) -> None:
         if on == self._is_on:
             return
-        now_ns = driven.process_cpu_ns(self._program.pid)
         self._program.tell("causal on" if on else "causal off")
-        if on:
-            self._all(ENABLE)
-            self._on_since_ns = now_ns
-        else:
-            self._all(DISABLE)
-            self.on_cpu_ns += now_ns - self._on_since_ns
+        self._all(ENABLE if on else DISABLE)
         self._is_on = on
 
-    def _all(self, request: int) -> None:
+    def _all(self, request: int) -> int:
+        """Return how many timers there are, now stopped or started. Raises OSError if the kernel refuses."""
+        count = 0
         for number in timers_of(self._program.pid):
             fd = _libc.syscall(PIDFD_GETFD, self._pidfd, number, 0)
             if fd < 0:
@@ -98,19 +106,23 @@ class Switch:
             try:
                 if os.readlink(f"/proc/self/fd/{fd}") == TIMERS:
                     fcntl.ioctl(fd, request, 0)
+                    count += 1
             finally:
                 os.close(fd)
+        return count
 
     @contextmanager
-    def _new_ones_stopped(self) -> Iterator[None]:
-        """Stop timers that begin while the body runs."""
-        ended = threading.Event()
+    def _held(self) -> Iterator[None]:
+        """Keep all timers as they are to be while the body runs. Raises RuntimeError if there never was one, OSError."""
+        ended, request = threading.Event(), ENABLE if self._is_on else DISABLE
+        most, problems = [0], []
 
         def look() -> None:
-            wait_s = LOOK_FIRST_S
-            while not ended.wait(wait_s):
-                self._all(DISABLE)  # also what is stopped: a new timer may have the number of one that ended since
-                wait_s = min(LOOK_S, wait_s * 1.2)
+            try:
+                while not ended.wait(LOOK_S):
+                    most[0] = max(most[0], self._all(request))
+            except OSError as error:
+                problems.append(error)
 
         looking = threading.Thread(target=look)
         looking.start()
@@ -119,28 +131,35 @@ class Switch:
         finally:
             ended.set()
             looking.join()
+        if problems:
+            raise problems[0]
+        if most[0] == 0:
+            raise RuntimeError("no thread has a timer of perf: others can't be stopped from outside")
 
     def run(self, on: bool) -> dict[str, int]:
         """Return a run with it on or off: wall, CPU and JIT ns as `driven.block` has them, without the agent's threads if off."""
-        self.turn(on)
-        before_ns = agent_cpu_ns(self._program.pid)
-        with nullcontext() if on else self._new_ones_stopped():
-            run = self._program.run()
+        self._turn(on)
+        with self._held():
+            run = self._program.run(self._own)
         (kept,) = driven.block([run], recorded=on)["runs"]
-        own_ns = agent_cpu_ns(self._program.pid) - before_ns
+        own_ns = kept.pop("recorder_ns")
         return {**kept, "cpu_ns": kept["cpu_ns"] - (0 if on else own_ns), "agent_ns": own_ns}
 
 
-def switched(program: driven.Driven, count: int) -> tuple[Switch, list[dict[str, int]], list[dict[str, int]]]:
-    """Return `count` runs with it on and those around each with it off, and the switch, left on."""
-    switch = Switch(program)
-    for on in (False, True):  # what the compilers thought would never come is compiled again
-        switch.run(on)
-    off, on_runs = [switch.run(False)], []
-    for number in range(count):
-        on_runs.append(switch.run(True))
-        off.append(switch.run(False))
-        if number % 10 == 9:
-            harness.progress(f"  {number + 1} of {count}")
-    switch.close()
-    return switch, off, on_runs
+Quad = dict[str, list[dict[str, int]]]
+
+
+def switched(program: driven.Driven, count: int) -> list[Quad]:
+    """Return `count` times two runs with it off and two with it on, in the order off, on, on, off."""
+    quads: list[Quad] = []
+    with Switch(program) as switch:
+        for on in ORDER:  # what the compilers thought would never come is compiled again
+            switch.run(on)
+        for number in range(count):
+            quad: Quad = {"off": [], "on": []}
+            for on in ORDER:
+                quad["on" if on else "off"].append(switch.run(on))
+            quads.append(quad)
+            if number % 5 == 4:
+                harness.progress(f"  {number + 1} of {count}")
+    return quads

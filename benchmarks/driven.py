@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import harness
 
@@ -98,6 +98,13 @@ class Recorder:
         self.manifest = json.loads((self.target / "manifest.json").read_text())
 
 
+class Beside(Protocol):
+    """Something whose CPU time is told of a run as well."""
+
+    def cpu_ns(self) -> int:
+        """Return the CPU time that it used so far."""
+
+
 class Driven:
     """A running program of java/benchmarks, or another that does its work once per line of input and says what it took."""
 
@@ -134,7 +141,7 @@ class Driven:
             self._process.wait()
         self._folder.cleanup()
 
-    def run(self, recorder: Recorder | None = None) -> harness.Run:
+    def run(self, recorder: Beside | None = None) -> harness.Run:
         """Have it do its work once. Raises RuntimeError with its output if it ends instead."""
         cpus = sorted(os.sched_getaffinity(self.pid))
         if self._collects:

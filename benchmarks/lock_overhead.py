@@ -14,8 +14,8 @@ JVM's compilers. Wall time, without what the host stole, holds the pauses of the
   it compiles instead is up to 15 % faster or slower for as long as the attach lasts: no number of attaches that takes minutes
   gets that below 1 %. Left out is thereby what a call site costs that is in but switched off, a look at a static field
   (decision 0005: below a nanosecond), and what attaching itself takes, once (startup.py). Contended monitors are
-  recorded all the time; these programs have none. While locks are switched off their allowance of stacks grows, by ten at
-  most; a run with them has some fifty: the figure is a little too high.
+  recorded all the time; these programs have none. While locks are switched off their allowances of stacks grow, by ten each
+  at most; a run with them takes some thirty besides: the figure is too high by about 0.05 % of the CPU time.
 
 Each is compared with the mean of its two neighbours, so that a machine that slows down for a minute slows down all; the
 neighbours among each other (A/A) tell the noise. The product of the two is what a recording with locks costs.

@@ -20,7 +20,7 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
   return memory;
 }
 void* operator new[](size_t bytes) { return operator new(bytes); }
-// Of std::stable_sort, which does without where there is none.
+// For who does without where there is none: std::stable_sort, and us.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return malloc(bytes == 0 ? 1 : bytes); }
 void* operator new[](size_t bytes, const std::nothrow_t& none) noexcept { return operator new(bytes, none); }
 void operator delete[](void* memory) noexcept { free(memory); }

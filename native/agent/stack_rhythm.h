@@ -6,8 +6,9 @@
 // the last one, is an unbiased estimate of its site's share. A thread's first block on a blocker has a stack besides,
 // of weight 1. All this within a budget: so many at once, and one in a millisecond.
 //
-// All threads together have a budget, too: a stack takes two microseconds, and a server has hundreds of threads that
-// block thousands of times a second. A thread that finds it used up takes its next stacks at longer distances.
+// All threads together have a budget, too: a stack takes two to thirty microseconds, and a server has hundreds of
+// threads that block thousands of times a second. A thread that finds it used up takes its next stacks at longer
+// distances.
 #pragma once
 
 #include <algorithm>

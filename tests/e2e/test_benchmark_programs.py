@@ -69,19 +69,19 @@ def test_a_driven_program_runs_where_it_is_placed() -> None:
             assert placed == [cpus] * len(placed) != []
 
 
-def test_causal_profiling_that_is_switched_off_takes_hardly_a_sample(tmp_path: Path) -> None:
+@pytest.mark.root  # takes over the timers of another process
+@pytest.mark.parametrize("name", ["luindex", "xalan"])
+def test_causal_profiling_that_is_switched_off_takes_hardly_a_sample(name: str, tmp_path: Path) -> None:
     samples_per_s = {}
-    with driven.Driven(programs.switchable(programs.driven("luindex", percent=5))) as program:
-        program.run()
+    with driven.Driven(programs.switchable(programs.driven(name, percent=5))) as program:
+        program.warm_up(5)
         for on in (False, True):
-            with causal_overhead.profiled(program, tmp_path / str(on)):
-                switch = causal_switch.Switch(program)
+            with causal_overhead.profiled(program, tmp_path / str(on)), causal_switch.Switch(program) as switch:
                 runs = [switch.run(on) for _ in range(4)]
-                switch.close()
             cpu_s = sum(run["cpu_ns"] - run["jit_ns"] for run in runs) / 1e9
             samples_per_s[on] = causal_overhead.samples_of(tmp_path / str(on)) / cpu_s
     assert samples_per_s[True] > 100  # a period is 1 ms, longer where a sample is dear
-    assert samples_per_s[False] < samples_per_s[True] / 8
+    assert samples_per_s[False] < samples_per_s[True] / 20
 
 
 def test_a_driven_program_that_ends_is_an_error_with_its_output() -> None:

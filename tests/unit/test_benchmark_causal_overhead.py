@@ -45,14 +45,24 @@ def test_samples_are_read_from_the_notes_of_the_one_experiment(tmp_path: Path) -
     notes = [{"t": "begin"}, {"t": "experiment", "samples": 40, "sampled_ns": 80_000_000}]
     (tmp_path / "causal-1.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     assert causal_overhead.samples_of(tmp_path) == 40
-    assert causal_overhead.period_ms([{"samples": [(40, 80_000_000), (0, 0)]}]) == 2
 
 
-def test_runs_with_it_on_are_compared_with_those_around_them_and_none_across_attaches() -> None:
-    attach = {"off": block(2, 2, 4)["runs"], "on": block(3, 3)["runs"]}
-    ratios, same = causal_overhead.switched_pairs([{"switched": [attach, attach]}], "cpu")
-    assert ratios == [1.5, 1, 1.5, 1]
-    assert same == [pytest.approx(2 / 3)] * 2
+def four(*cpu_s: float) -> dict[str, Any]:
+    """Return four runs in the order off, on, on, off."""
+    first, *on, last = block(*cpu_s)["runs"]
+    return {"off": [first, last], "on": on}
+
+
+def test_of_four_runs_what_drifts_is_in_both_and_fours_of_two_attaches_are_not_compared() -> None:
+    drifting = [four(1, 1.1 * 1.05, 1.2 * 1.05, 1.3), four(1.3, 1.4 * 1.05, 1.5 * 1.05, 1.6)]
+    ratios, same = causal_overhead.switched_pairs([{"quads": [drifting, drifting]}], "cpu")
+    assert ratios == pytest.approx([1.05] * 4, abs=0.01)
+    assert same == [pytest.approx(1)] * 2
+
+
+def test_a_file_of_the_benchmark_before_is_told_from_one_of_today() -> None:
+    with pytest.raises(SystemExit, match="begin a new one"):
+        causal_overhead.summarise({"xalan": [{"off": [block(2)], "on": [block(2)], "attaching": []}]})
 
 
 def test_each_piece_of_work_is_a_visit() -> None:
@@ -63,6 +73,6 @@ def test_each_piece_of_work_is_a_visit() -> None:
 
 
 def test_launches_and_warm_programs_are_not_mixed() -> None:
-    warm = {"off": [block(2), block(2)], "on": [block(2)], "attaching": [], "samples": [], "switched": []}
+    warm = {"off": [block(2), block(2)], "on": [block(2)], "attaching": [], "quads": []}
     with pytest.raises(SystemExit, match="a file each"):
         causal_overhead.summarise({"xalan": [warm, {"launches": True, "off": warm["off"], "on": warm["on"]}]})

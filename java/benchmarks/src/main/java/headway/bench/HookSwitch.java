@@ -11,8 +11,8 @@ import java.util.Arrays;
 /**
  * Runs a driven program in which what headway's call sites do can be switched: {@code java --add-opens
  * java.base/jdk.internal.misc=ALL-UNNAMED -cp ... headway.bench.HookSwitch CLASS [ARGUMENT...]}. A line "locks on" or "locks off"
- * on standard input sets the switch that they look at before they record a park, "causal on" or "causal off" the one before they tell
- * the causal profiler; it is answered by "{}". All other lines are the program's.
+ * on standard input sets the switch that they look at before they record a park, "causal on" or "causal off" the one before
+ * they tell the causal profiler; it is answered by "{}". All other lines are the program's.
  *
  * <p>The call sites stay in, and the code that is compiled stays the same: what is compared differs in the recording alone.
  */
