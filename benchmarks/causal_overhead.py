@@ -156,7 +156,10 @@ def switched_pairs(sessions: list[results.Session], figure: str) -> tuple[list[f
     of, ratios, same = FIGURES[figure], [], []
     for quads in (each for session in sessions for each in session["quads"]):
         off, on = ([[of(run) for run in each[state]] for each in quads] for state in ("off", "on"))
-        ratios += [float(np.sqrt(np.prod(after) / np.prod(before))) for before, after in zip(off, on, strict=True)]
+        ratios += [
+            float(np.exp(np.mean(np.log(after)) - np.mean(np.log(before))))
+            for before, after in zip(off, on, strict=True)
+        ]
         same += [begin[0] / end[1] for end, begin in itertools.pairwise(off)]
     return ratios, same
 

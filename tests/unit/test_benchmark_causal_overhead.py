@@ -54,7 +54,7 @@ def four(*cpu_s: float) -> dict[str, Any]:
 
 
 def test_of_four_runs_what_drifts_is_in_both_and_fours_of_two_attaches_are_not_compared() -> None:
-    drifting = [four(1, 1.1 * 1.05, 1.2 * 1.05, 1.3), four(1.3, 1.4 * 1.05, 1.5 * 1.05, 1.6)]
+    drifting = [four(10, 11 * 1.05, 12 * 1.05, 13), four(13, 14 * 1.05, 15 * 1.05, 16)]
     ratios, same = causal_overhead.switched_pairs([{"quads": [drifting, drifting]}], "cpu")
     assert ratios == pytest.approx([1.05] * 4, abs=0.01)
     assert same == [pytest.approx(1)] * 2
