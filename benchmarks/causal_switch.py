@@ -58,14 +58,7 @@ class AgentThreads:
 
     def cpu_ns(self) -> int:
         """Return their CPU time, ns."""
-        total = 0
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            try:
-                if (task / "comm").read_text().startswith(AGENT):
-                    total += int((task / "schedstat").read_text().split()[0])
-            except (FileNotFoundError, ProcessLookupError):
-                pass  # a thread that ended meanwhile
-        return total
+        return driven.threads_cpu_ns(self.pid, AGENT)
 
 
 class Switch:

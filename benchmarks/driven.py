@@ -34,10 +34,15 @@ def process_cpu_ns(pid: int) -> int:
 
 def compilers_cpu_ns(pid: int) -> int:
     """Return the CPU time of a JVM's compiler threads, which must not come and go (-XX:-UseDynamicNumberOfCompilerThreads)."""
+    return threads_cpu_ns(pid, "C1 Compiler", "C2 Compiler")
+
+
+def threads_cpu_ns(pid: int, *names: str) -> int:
+    """Return the CPU time, ns, of a process's threads whose names begin so."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            if (task / "comm").read_text().startswith(("C1 Compiler", "C2 Compiler")):
+            if (task / "comm").read_text().startswith(names):
                 total += int((task / "schedstat").read_text().split()[0])
         except (FileNotFoundError, ProcessLookupError):
             pass  # a thread that ended meanwhile
