@@ -98,7 +98,8 @@ def sightings(made: Made, lock: int) -> list[tuple[int, int, int]]:
     holds = [held for held in made.holds if held.lock == lock]
     points = [(held.start, ACQUIRED, held.thread) for held in holds] + [(h.end, RELEASED, h.thread) for h in holds]
     seen = []
-    for wait in made.waits:
+    # Of what is seen at one moment, that counts first which tells of the wait that began first.
+    for wait in sorted(made.waits, key=lambda each: each.start):
         if wait.lock == lock and wait.owner is not None:
             seen.append((wait.start, OWNED, wait.owner))
         if wait.lock == lock and wait.waker is not None and wait.waking is not None:
