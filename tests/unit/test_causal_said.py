@@ -56,8 +56,8 @@ def test_few_visits_are_said() -> None:
     assert "HW633" in notice_ids(analyse(data_of(Made(EFFECTS, visit_ns=1e8)), "a.headway"))
 
 
-@pytest.mark.parametrize(("period_ns", "is_said"), [(95_000, False), (105_000, True), (1_000_000, True)])
-def test_visits_of_less_than_ten_sampling_periods_are_said(period_ns: int, is_said: bool) -> None:
+@pytest.mark.parametrize(("period_ns", "is_said"), [(140_000, False), (145_000, True), (1_000_000, True)])
+def test_visits_of_less_than_seven_sampling_periods_are_said(period_ns: int, is_said: bool) -> None:
     made = Made(EFFECTS, visit_ns=1e6, period_ns=period_ns)
     assert ("HW642" in notice_ids(analyse(data_of(made), "a.headway"))) is is_said
 

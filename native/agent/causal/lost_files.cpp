@@ -20,7 +20,7 @@ bool mend(Sampled& thread, void* context) {
   if (!is_lost(thread.timer) || thread.is_inside.exchange(true)) return true;
   stop_timer(thread.timer);
   thread.timer = start_timer(thread.tid.load(std::memory_order_relaxed));
-  thread.asked_period_ns = thread.timer.period_ns;
+  thread.first_period_ns = thread.timer.period_ns;
   thread.is_inside.store(false);
   ++static_cast<Round*>(context)->mended;
   return true;

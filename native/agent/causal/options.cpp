@@ -100,7 +100,9 @@ bool read(Spec& spec, std::string_view key, std::string_view value) {
   if (key == "latency") return read_latency(spec, value);
   if (key == "target") return read_target(spec, value);
   if (key == "speedup") return read_number(spec.speedup_pct, value, 0, 100);
-  if (key == "period_us") return read_number(spec.period_ns, value, kLeastPeriodUs, kMostPeriodUs, kMicrosecond);
+  if (key == "period_us") {
+    return spec.period_is_asked = read_number(spec.period_ns, value, kLeastPeriodUs, kMostPeriodUs, kMicrosecond);
+  }
   if (key == "warmup_ms") return read_number(spec.warmup_ns, value, 0, kMostMilliseconds, kMillisecond);
   if (key == "experiment_ms") return read_number(spec.experiment_ns, value, 1, kMostMilliseconds, kMillisecond);
   if (key == "min_visits") return read_number(spec.min_visits, value, 1, INT32_MAX);

@@ -46,6 +46,7 @@ struct Spec {
   int speedup_pct = kNoSpeedup;    // with a target: one experiment from start to end; alone: all experiments have it
   bool suggest = false;            // no experiments: how often would which method be a progress point?
   int64_t period_ns = 1'000'000;   // of samples, CPU time
+  bool period_is_asked = false;    // for that length: what samples cost is then the user's affair
   int64_t warmup_ns = 0;           // before the first experiment
   int64_t experiment_ns = 0;       // length of each; 0: adapts
   int min_visits = 20;             // of a progress point within an experiment, for a length that adapts

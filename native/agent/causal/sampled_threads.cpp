@@ -124,7 +124,7 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
   Sampled* const thread = take_place(self);
   prepare_place(*thread, account, tid);
   thread->timer = timer;
-  thread->asked_period_ns = timer.period_ns;
+  thread->first_period_ns = timer.period_ns;
   std::atomic<Sampled*>& first = buckets[tid % kBuckets];
   thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
   thread->tid.store(tid, std::memory_order_release);

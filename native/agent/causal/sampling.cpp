@@ -30,15 +30,20 @@ namespace {
 constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
 // What the interrupt and the signal cost the kernel, ns: no clock of ours sees that. On a virtual machine it was 25 us.
 constexpr int64_t kDelivery = 20'000;
-constexpr int64_t kCostShare = 35;  // a period is at least so many times what a sample costs, all in all
+// A period is so many times what a sample costs by that, or as long as it was asked to be, if that is longer. What a
+// sample pushes out of the caches is in no clock either, and costs as much again, or twice that: about a twentieth.
+constexpr int64_t kCostShare = 50;
+constexpr int64_t kAskedCostShare = 5;  // for a period that the user asked for: that the program gets on at all
 constexpr int64_t kLongestNs = 4'000'000;
 constexpr int64_t kLeastRunNs = 100'000;  // between payments; half a period where that is less
 constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
 struct Sampling {
-  jvmtiEnv* jvmti = nullptr;         // an environment of its own, for an event that nobody else is to see
-  ptrdiff_t jni_offset = 0;          // of the JNIEnv within its JavaThread; 0: unknown
+  jvmtiEnv* jvmti = nullptr;  // an environment of its own, for an event that nobody else is to see
+  ptrdiff_t jni_offset = 0;   // of the JNIEnv within its JavaThread; 0: unknown
+  int64_t period_ns = 0;      // the shortest; threads differ from it by up to a fifth
+  int64_t cost_share = kCostShare;
   std::array<jmethodID, 2> waits{};  // native methods in which a thread waits for another one, or for time
   std::atomic<bool> is_on{false};
   std::atomic<int> signal{0};
@@ -84,16 +89,17 @@ Sample sample_of(const StackPlace& place, int64_t weight_ns) {
   return sample;
 }
 
-// Deep stacks take long to read: then samples are taken less often.
-void keep_cost_low(Sampled& thread, int64_t cost_ns) {
-  thread.cost_ns += (cost_ns - thread.cost_ns) / 16;
+// Deep stacks take long to read: then samples are taken less often, with periods as different as they were. A thread
+// that lost its core meanwhile took longer by the clock, which says nothing of what the next sample will cost.
+void keep_cost_low(const Sampling& self, Sampled& thread, int64_t cost_ns) {
+  constexpr int64_t kLeastLimit = 10'000;
+  thread.cost_ns += (std::min(cost_ns, 2 * thread.cost_ns + kLeastLimit) - thread.cost_ns) / 16;
   if (thread.until_look-- != 0) return;
   thread.until_look = kSamplesBetweenLooks;
-  const int64_t wanted_ns = std::min(kCostShare * (thread.cost_ns + kDelivery), kLongestNs);
-  const int64_t least_ns = thread.asked_period_ns;
-  const int64_t period_ns = std::max(wanted_ns, least_ns);
+  const int64_t wanted_ns = std::min(self.cost_share * (thread.cost_ns + kDelivery), kLongestNs);
+  const int64_t period_ns = thread.first_period_ns * std::max(wanted_ns, self.period_ns) / self.period_ns;
   const int64_t now_ns = thread.timer.period_ns;
-  if (period_ns > now_ns + now_ns / 4 || period_ns < now_ns - now_ns / 4) change_period(thread.timer, period_ns);
+  if (period_ns > now_ns + now_ns / 8 || period_ns < now_ns - now_ns / 8) change_period(thread.timer, period_ns);
 }
 
 // A thread that pays at a hook stands in the hook's line, running or asleep, and no line takes that time. What it ran
@@ -109,7 +115,7 @@ void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64
   const int64_t begin_ns = monotonic_ns();
   const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
   count_sample(thread, sample_of(place, std::max<int64_t>(weight_ns, 0)));
-  keep_cost_low(thread, monotonic_ns() - begin_ns);
+  keep_cost_low(self, thread, monotonic_ns() - begin_ns);
   // While it paid, its timer went on. Were that signal's payment to follow at once, the thread would not get on at all
   // where the debt grows as fast as it is paid (a line that sleeps all the time, made free), and never see that the JVM
   // wants it to stop at a safepoint.
@@ -285,7 +291,9 @@ bool start_sampling(JNIEnv* jni) noexcept {
   self.jni_offset = find_jni_offset(jni);
   self.waits = {native_wait(jni, "java/lang/Object", "wait", "wait0", "(J)V"),
                 native_wait(jni, "jdk/internal/misc/Unsafe", "park", "park", "(ZJ)V")};
-  prepare_timers(number, causal_spec().period_ns);
+  self.period_ns = causal_spec().period_ns;
+  self.cost_share = causal_spec().period_is_asked ? kAskedCostShare : kCostShare;
+  prepare_timers(number, self.period_ns);
   if (const char* reason = prepare_reader(find_reader)) refuse("stacks can't be read", reason);
   note_loaded_classes(self.jvmti, jni);
   self.samples = 0;

@@ -40,7 +40,7 @@ struct Sampled {
   std::atomic<const char*> java_thread{nullptr};  // likewise
   int64_t counted_cpu_ns = 0;                     // up to here its CPU clock has been in a sample
   int64_t counted_spun_ns = 0;
-  int64_t asked_period_ns = 0;
+  int64_t first_period_ns = 0;
   int64_t cost_ns = 0;                       // of a sample, averaged over some
   uint32_t until_look = 0;                   // samples, at whether its period is long enough for that
   std::atomic<bool> is_out_of_scope{false};  // its last sample

@@ -25,6 +25,7 @@ void every_key_is_read() {
   CHECK_EQUAL(spec.target.place.line, 7);
   CHECK_EQUAL(spec.speedup_pct, 35);
   CHECK(spec.suggest);
+  CHECK(spec.period_is_asked);
   CHECK_EQUAL(spec.period_ns, 500'000);
   CHECK_EQUAL(spec.warmup_ns, 20'000'000);
   CHECK_EQUAL(spec.min_visits, 9);
@@ -37,6 +38,7 @@ void what_is_not_given_has_its_default() {
   CHECK(spec.progress.empty() && spec.scope.empty() && spec.problems.empty() && !spec.suggest);
   CHECK(spec.target.kind == TargetKind::kNone);
   CHECK_EQUAL(spec.speedup_pct, kNoSpeedup);
+  CHECK(!spec.period_is_asked);
   CHECK_EQUAL(spec.min_visits, 20);
 }
 
