@@ -7,7 +7,11 @@ and real speedup is measured in two parts, whose product it is:
     computed / real = (computed / own speedup of the recorded runs) x (speedup recorded / speedup plain)
 
 The first is what headway makes of the runs that it recorded, by the programs' own clocks; the second is what recording does to
-the programs, measured here. A sweep records from the launch on, this by --pid; with the same locks and samples.
+the programs, measured here with the samples of a sweep. A sweep records from the launch on, this by --pid. An attach with locks
+has the JVM throw out the code with locks in it, and what it compiles instead makes two attaches differ by a tenth. So recording
+without locks is attached again and again, and locks are switched on and off within one recording of the parallel program
+(HookSwitch); the product of the two is what counts. Left out is thereby what a call site costs that is in but switched off, and,
+as of each block the fastest run is taken, what disturbs a program only now and then, be it the recorder or the machine.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +27,69 @@ import numpy as np
 
 import driven
 import harness
+import programs
 
-RUNS = 2
-"""Of a block, after one that is not counted."""
+RUNS, UNCOUNTED = 5, 1
+"""Of a block. Of those that are counted the fastest is taken: with a thread on every core whatever else runs holds all up."""
+FEWEST = 6
+"""Values that are drawn anew for an interval of 95 %."""
 WARM_UP_S = 8.0
-OPTIONS = ("--locks", "--sample", "cpu:2ms")
+SAMPLES = ("--sample", "cpu:2ms")
 """Of `headway record`, as a sweep has them."""
 
 
-def recorded_over_plain(command: Sequence[str], pairs: int, folder: Path) -> tuple[list[float], list[float]]:
-    """Return what recording multiplies a run's wall time by, per pair of blocks, and the same of two plain blocks (A/A).
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What recording multiplies a program's wall time by, pair by pair: recording without locks, and locks to that."""
 
-    Raises RuntimeError if the program or headway fails.
-    """
-    with driven.Driven(command, collects=False) as program:
+    recorded: Sequence[float]
+    locks: Sequence[float] = (1.0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Computed over own speedup of recorded runs; what recording does to the sequential and the parallel program."""
+
+    own: Sequence[float]
+    alone: Change
+    beside: Change
+
+
+def change(command: Sequence[str], pairs: int, folder: Path, *, with_locks: bool) -> Change:
+    """Measure it in one JVM. A program of one thread has no locks to wait for. Raises RuntimeError if it or headway fails."""
+    with driven.Driven(programs.switchable(command), collects=False) as program:
         program.warm_up(WARM_UP_S)
         blocks = [_block(program, None)]
         for number in range(pairs):
-            with program.recorded(folder / f"{number}.headway", *OPTIONS) as recorder:
+            with program.recorded(folder / f"{number}.headway", "--no-locks", *SAMPLES) as recorder:
                 blocks.append(_block(program, recorder))
             shutil.rmtree(recorder.target)
             blocks.append(_block(program, None))
-    return driven.pairs_of([{"blocks": blocks}], lambda run: run["wall_ns"])
+        recorded = _ratios(blocks)
+        return Change(recorded, _of_locks(program, pairs, folder)) if with_locks else Change(recorded)
+
+
+def _of_locks(program: driven.Driven, pairs: int, folder: Path) -> list[float]:
+    """Return what recording the locks, too, multiplies the wall time by, pair by pair, within one recording."""
+    with program.recorded(folder / "locks.headway", "--locks", *SAMPLES) as recorder:
+        program.warm_up(WARM_UP_S)
+        blocks = []
+        for number in range(2 * pairs + 1):
+            is_on = number % 2 == 1
+            program.tell("locks on" if is_on else "locks off")
+            blocks.append({**_block(program, recorder), "recorded": is_on})
+        program.tell("locks on")
+    shutil.rmtree(recorder.target)
+    return _ratios(blocks)
+
+
+def _ratios(blocks: list[driven.Block]) -> list[float]:
+    return driven.pairs_of([{"blocks": blocks}], lambda run: run["wall_ns"])[0]
 
 
 def _block(program: driven.Driven, recorder: driven.Recorder | None) -> driven.Block:
-    program.run(recorder)
-    return driven.block([program.run(recorder) for _ in range(RUNS)], recorder is not None)
+    runs = [program.run(recorder) for _ in range(UNCOUNTED + RUNS)]
+    return driven.block(runs[UNCOUNTED:], recorder is not None)
 
 
 def own_ratios(output: Path, computed: dict[int, dict[int, float]]) -> dict[int, list[float]]:
@@ -76,19 +117,23 @@ def over_real(
     }
 
 
-def product(own: Sequence[float], alone: Sequence[float], beside: Sequence[float]) -> tuple[float, float, float]:
-    """Return computed over real speedup less 1, with its 95 % interval: each part's values are drawn anew.
-
-    `own`: computed over own speedup of recorded runs; `alone`, `beside`: what recording multiplies the wall times of the
-    sequential and the parallel program by.
-    """
+def product(parts: Parts) -> tuple[float, float, float]:
+    """Return computed over real speedup less 1, with its 95 % interval: each part's values are drawn anew."""
     generator = np.random.default_rng(20260101)
 
     def middles(values: Sequence[float]) -> Any:
-        logs = np.log(np.asarray(values, dtype=float))
-        drawn = generator.choice(logs, size=(harness.RESAMPLES, len(logs)))
-        return np.append(np.median(drawn, axis=1), np.median(logs))
+        """Return draws of the logarithm of the typical value, and that of the values themselves behind them."""
+        data = np.asarray(values, dtype=float)
+        found = np.log(harness.typical(data))
+        if len(data) >= FEWEST or np.ptp(data) == 0:
+            return np.append(
+                np.log(harness.typical(generator.choice(data, size=(harness.RESAMPLES, len(data))))), found
+            )
+        # Few values have no tails to draw: Student's, which are wide then. One has no interval at all.
+        spread = np.std(np.log(data), ddof=1) / np.sqrt(len(data))
+        return np.append(found + spread * generator.standard_t(len(data) - 1, size=harness.RESAMPLES), found)
 
-    whole = np.exp(middles(own) + middles(alone) - middles(beside)) - 1
+    slower = [sum(middles(part) for part in (each.recorded, each.locks)) for each in (parts.alone, parts.beside)]
+    whole = np.exp(middles(parts.own) + slower[0] - slower[1]) - 1
     low, high = np.percentile(whole[:-1], [2.5, 97.5])
     return float(whole[-1]), float(low), float(high)

@@ -10,7 +10,7 @@ compared that were made soon after each other: a block of a sweep has both progr
 computed and a real speedup. The error is the typical value over the blocks (the median of the means of all pairs) of computed
 over real, less 1, with its interval (95 %, blocks drawn anew); over all cases, with the most threads, the mean of these. Free
 of what runs differ by is the error against the speedup of the recorded runs themselves as these programs timed it: what
-headway makes of a run. With that as one part, and what recording does to either program in one warm JVM as the other, the
+headway makes of a run. With that as one part, and what recording does to either program in one warm JVM as others, the
 error is measured again (`recorded_speedup`): the same figure with a far narrower interval.
 
 Targets: computed against real speedup within 5 % at every number of threads; lock time within 3 %. A verdict needs the whole
@@ -30,7 +30,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -166,20 +165,9 @@ def _plain_ns(output: Path) -> dict[tuple[int, int], int]:
     }
 
 
-def typical(ratios: Any, axis: int = -1) -> Any:
-    """Return the Hodges-Lehmann estimate along the last axis: the median of the (geometric) means of all pairs.
-
-    A pause of the machine in one run moves it as little as a median, and it takes as few runs as a mean.
-    """
-    assert axis in (-1, 1)
-    logs = np.log(np.asarray(ratios, dtype=float))
-    first, second = np.triu_indices(logs.shape[-1])
-    return np.exp(np.median((logs[..., first] + logs[..., second]) / 2, axis=-1))
-
-
 def speedup_error(ratios: Sequence[float]) -> Error:
     """Return the typical error of the blocks of one case; NaN bounds below six blocks, whose range is no interval of 95 %."""
-    found, low, high = (value - 1 for value in harness.bootstrap(ratios, typical))
+    found, low, high = (value - 1 for value in harness.bootstrap(ratios, harness.typical))
     nan = float("nan")
     return Error(found, low, high) if len(ratios) >= FEWEST_BLOCKS else Error(found, nan, nan)
 
@@ -188,28 +176,31 @@ def overall_error(of_all: Mapping[str, Sequence[float]]) -> Error:
     """Return the mean over the cases of their typical errors; blocks are drawn anew within each case."""
     generator = np.random.default_rng(20260101)
     draws = [
-        typical(generator.choice(np.asarray(ratios), size=(harness.RESAMPLES, len(ratios))))
+        harness.typical(generator.choice(np.asarray(ratios), size=(harness.RESAMPLES, len(ratios))))
         for ratios in of_all.values()
     ]
-    found = float(np.mean([typical(each) for each in of_all.values()])) - 1
+    found = float(np.mean([harness.typical(each) for each in of_all.values()])) - 1
     if min(map(len, of_all.values())) < FEWEST_BLOCKS:
         return Error(found, float("nan"), float("nan"))
     low, high = np.percentile(np.mean(draws, axis=0), [2.5, 97.5])
     return Error(found, float(low) - 1, float(high) - 1)
 
 
-def errors_in_parts(
+def in_parts(
     case: Case, output: Path, computed: dict[int, dict[int, float]], pairs: int, folder: Path
-) -> dict[int, Error]:
-    """Return computed over real speedup less 1 by number of threads, as `recorded_speedup` measures it."""
+) -> dict[int, recorded_speedup.Parts]:
+    """Return computed over real speedup by number of threads, in the parts that `recorded_speedup` measures."""
 
-    def changed(words: str) -> list[float]:
-        ratios, _ = recorded_speedup.recorded_over_plain(command(case, words, case.turn), pairs, folder)
-        return ratios
+    def change(words: str, threads: int, with_locks: bool) -> recorded_speedup.Change:
+        # The more threads, the more often one is held up by something else, and with it all that wait for it.
+        shown = command(case, words, case.turn)
+        return recorded_speedup.change(shown, pairs * threads, folder, with_locks=with_locks)
 
-    own, alone = recorded_speedup.own_ratios(output, computed), changed(case.sequential)
+    own, alone = recorded_speedup.own_ratios(output, computed), change(case.sequential, 1, False)
     return {
-        threads: Error(*recorded_speedup.product(own[threads], alone, changed(case.parallel.format(threads=threads))))
+        threads: recorded_speedup.Parts(
+            own[threads], alone, change(case.parallel.format(threads=threads), threads, True)
+        )
         for threads in computed
     }
 
@@ -259,7 +250,9 @@ def main() -> int:
     """Measure and print; return 0 if every target is reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--repeat", type=int, help="recorded and plain runs of each (12; 3 with --quick)")
-    parser.add_argument("--pairs", type=int, default=8, help="of recorded and plain turns in one JVM (8; 0: none)")
+    parser.add_argument(
+        "--pairs", type=int, default=8, help="of recorded and plain turns in one JVM, for each thread (8; 0: none)"
+    )
     parser.add_argument(
         "--only", default="", metavar="NAMES", help=f"only these cases, with commas: {', '.join(CASES)}"
     )
@@ -283,7 +276,8 @@ def main() -> int:
             said, own = harness.headway("speedups", output), own_speedups(output)
             of_blocks = computed_speedups(output)
             ratios = block_ratios(output, of_blocks)
-            parts = errors_in_parts(CASES[name], output, of_blocks, options.pairs, scratch) if options.pairs else {}
+            parts = in_parts(CASES[name], output, of_blocks, options.pairs, scratch) if options.pairs else {}
+            errors = {threads: Error(*recorded_speedup.product(each)) for threads, each in parts.items()}
             for row in said["threads"]:
                 error = speedup_error(ratios[row["threads"]])
                 at = f"{name}, {row['threads']} threads"
@@ -293,11 +287,16 @@ def main() -> int:
                 rows.append([at, real, computed, str(error), f"{100 * off:+.2f} %", said["verdict"]["limit"] or "-"])
                 verdicts.append(judged(f"computed speedup, {at}", error, SPEEDUP_TARGET))
                 if options.pairs:
-                    of_parts = parts[row["threads"]]
-                    verdicts.append(judged(f"computed speedup, {at}, in two parts", of_parts, SPEEDUP_TARGET))
+                    verdicts.append(judged(f"computed speedup, {at}, in parts", errors[row["threads"]], SPEEDUP_TARGET))
                 of_these = f"computed speedup, {at}, against that of the same runs"
                 verdicts.append(judged(of_these, Error(off, off, off), SPEEDUP_TARGET))
-            figures[name] = {"speedups": said, "own": own, "computed_over_real": ratios, "in_parts": parts}
+            figures[name] = {
+                "speedups": said,
+                "own": own,
+                "computed_over_real": ratios,
+                "in_parts": parts,
+                "errors": errors,
+            }
             if max(row["threads"] for row in said["threads"]) > 1 and (name in ("k-means 3", "locked")):
                 locks = lock_error(output)
                 figures[name]["lock_time_error"] = locks

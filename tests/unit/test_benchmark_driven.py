@@ -172,12 +172,19 @@ def test_only_programs_that_there_are_can_be_chosen() -> None:
 
 
 def test_a_speedup_s_error_is_that_of_the_recorded_runs_times_what_recording_does_to_both_programs() -> None:
-    exact = [1.02] * 8
-    found, low, high = recorded_speedup.product(exact, [1.1] * 8, [1.1] * 8)
-    assert (found, low, high) == pytest.approx((0.02, 0.02, 0.02))
+    def error(alone: list[float], beside: list[float], locks: tuple[float, ...] = (1.0,)) -> tuple[float, float, float]:
+        changes = recorded_speedup.Change(alone), recorded_speedup.Change(beside, locks)
+        return recorded_speedup.product(recorded_speedup.Parts([1.02] * 8, *changes))
+
+    assert error([1.1] * 8, [1.1] * 8) == pytest.approx((0.02, 0.02, 0.02))
     # Recording slows the sequential program alone: its speedup is too large.
-    assert recorded_speedup.product(exact, [1.1] * 8, [1.0] * 8)[0] == pytest.approx(1.02 * 1.1 - 1)
-    found, low, high = recorded_speedup.product(exact, [1.0, 1.2] * 4, [1.1] * 8)
+    assert error([1.1] * 8, [1.0] * 8)[0] == pytest.approx(1.02 * 1.1 - 1)
+    # Its locks besides slow the parallel one: too small.
+    assert error([1.1] * 8, [1.1] * 8, (1.05,) * 8)[0] == pytest.approx(1.02 / 1.05 - 1)
+    # Few values that differ are worth little.
+    _, low, high = error([1.1, 1.11, 1.12], [1.1] * 8)
+    assert high - low > 0.04
+    found, low, high = error([1.0, 1.2] * 4, [1.1] * 8)
     assert low < found < high
     assert high - low > 0.1
 
