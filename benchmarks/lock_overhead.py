@@ -1,7 +1,9 @@
 """What recording its locks costs a server whose threads park all the time.
 
-`orders`: requests come by a queue to worker threads, each of which carries out one transaction in H2, in memory; the client waits
-for the answer. `queue`: the same with 40 microseconds of computing in place of the database: far more parks than a server has.
+Requests come by a queue to worker threads, and the client waits for the answer. `tpcc`: each is a transaction of TPC-C in H2, in
+memory; `orders`: one of two small transactions in H2; `queue`: 40 microseconds of computing in place of the database: far more
+parks than a server has. The published overhead is that of SPECjbb2013 at 15,213 requests a second on 16 cores: at least a
+millisecond of CPU time a request, more than any of these.
 
 One warm JVM per program does the same work again and again. All cores are busy, so throughput is cores over CPU time per
 request: the figure is the CPU time of the JVM (kernel probes and agent run on it) and of the recorder beside it, without the
@@ -14,12 +16,13 @@ JVM's compilers. Wall time, without what the host stole, holds the pauses of the
   it compiles instead is up to 15 % faster or slower for as long as the attach lasts: no number of attaches that takes minutes
   gets that below 1 %. Left out is thereby what a call site costs that is in but switched off, a look at a static field
   (decision 0005: below a nanosecond), and what attaching itself takes, once (startup.py). Contended monitors are
-  recorded all the time; these programs have none. While locks are switched off their allowances of stacks grow, by ten each
-  at most; a run with them takes some thirty besides: the figure is too high by about 0.05 % of the CPU time.
+  recorded all the time; these programs have none. While locks are switched off their allowances of stacks grow, by two each
+  at most; a run with them takes some thirty besides: the figure is too high by about 0.02 % of the CPU time.
 
 Each is compared with the mean of its two neighbours, so that a machine that slows down for a minute slows down all; the
 neighbours among each other (A/A) tell the noise. The product of the two is what a recording with locks costs.
-Target: not distinguishable from 0 with an interval narrower than +-1 %, else at most 1 %; either of `orders` and `queue`.
+Target: not distinguishable from 0 with an interval narrower than +-1 %, else at most 1 %. Each of the three has a verdict for its
+locks, and one for all that is recorded with them; what recording costs by itself has a target of its own, too (overhead.py).
 """
 
 from __future__ import annotations
@@ -41,11 +44,11 @@ import results
 TARGET = 1.01
 NARROW = 0.01
 CLIENTS, WORKERS = 32, 8
-NAMES = ("orders", "queue")
+NAMES = ("tpcc", "orders", "queue")
 PERCENT = 20
 """Of the programs' work: a run takes about half a second."""
 REQUESTS_PER_ITEM = 50
-"""Of the program `orders`."""
+"""Of the programs on H2."""
 
 Figure = Callable[[dict[str, int]], float]
 FIGURES: dict[str, Figure] = {
@@ -57,7 +60,7 @@ FIGURES: dict[str, Figure] = {
 
 def command(name: str) -> list[str]:
     """Return the command of a program that can be driven, and its locks' recording switched."""
-    if name == "orders":
+    if name != "queue":
         java, *rest = programs.command(name, percent=PERCENT)
     else:
         java, *rest = programs.workload("QueueServer", CLIENTS, WORKERS, 22 * PERCENT, 20_000, "array")
@@ -195,13 +198,17 @@ def of_a_request(session: results.Session) -> str:
     return f"a request takes {cpu_ns / 1e3:.1f} us of CPU time, with {told}"
 
 
-def verdict(name: str, of: dict[str, dict[str, harness.Ratio]]) -> tuple[str, bool]:
-    """Return the verdict on a program: its throughput with locks against plain."""
-    cost = of["cpu_with_recorder"]["locks"]
-    text = f"{name}: {cost.percent()} CPU time per request, recorder included; target +1 %"
-    if cost.low <= 1 <= cost.high and (cost.high - cost.low) / 2 <= NARROW:
-        return f"{text} or not distinguishable from 0", True
-    return harness.against(text, cost.median, cost.high, TARGET)
+def verdicts_on(name: str, of: dict[str, dict[str, harness.Ratio]]) -> list[tuple[str, bool]]:
+    """Return the verdicts on a program: what its locks cost it, and all that is recorded with them."""
+    found = []
+    for key, what in (("locks_to_recorded", "locks"), ("locks", "the recording with locks")):
+        cost = of["cpu_with_recorder"][key]
+        text = f"{name}: {what} {cost.percent()} CPU time per request, recorder included; target +1 %"
+        if cost.low <= 1 <= cost.high and (cost.high - cost.low) / 2 <= NARROW:
+            found.append((f"{text} or not distinguishable from 0", True))
+        else:
+            found.append(harness.against(text, cost.median, cost.high, TARGET))
+    return found
 
 
 def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any], list[tuple[str, bool]]]:
@@ -216,7 +223,7 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
     print(harness.table(["program", "CPU + recorder", "CPU", "wall, steal-corrected", "A/A noise", "pairs"], rows))
     for name in figures:
         print(f"{name}: {of_a_request(sessions[name][-1])}")
-    verdicts = [verdict(name, each) for name, each in figures.items()]
+    verdicts = [each for name, of in figures.items() for each in verdicts_on(name, of)]
     return {"programs": figures}, verdicts
 
 

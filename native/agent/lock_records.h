@@ -208,7 +208,7 @@ class LockRecords {
   // and tell it within 3 points once a minute has passed, within 6 in ten seconds (95 %). New blockers, and a thread's
   // first block on one, have as many of their own.
   static constexpr int64_t kFirstStacks = 4096;
-  static constexpr int64_t kStacksKept = 10;
+  static constexpr int64_t kStacksKept = 2;
   static constexpr int64_t kStackEvery = 40'000'000;
   static constexpr int64_t kNewStackEvery = 40'000'000;
   SharedAllowance stacks_{kFirstStacks, kStacksKept, kStackEvery};

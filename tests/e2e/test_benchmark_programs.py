@@ -42,7 +42,7 @@ def test_a_program_of_others_does_its_work_and_measures_itself(name: str) -> Non
     assert 0 < run.cpu_ns <= used_s * 1e9
 
 
-@pytest.mark.parametrize("name", [*programs.NAMES, "orders"])
+@pytest.mark.parametrize("name", [*programs.NAMES, "orders", "tpcc"])
 def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
     if name == "sunflow" and not programs.SUNFLOW[0].is_file():
         pytest.skip("sunflow is Debian's package")

@@ -57,7 +57,8 @@ def test_the_recorder_counts_and_the_compilers_do_not() -> None:
 
 
 def ratio(median: float, low: float, high: float) -> dict[str, dict[str, harness.Ratio]]:
-    return {"cpu_with_recorder": {"locks": harness.Ratio(median, low, high, 1, 1, 1, 16)}}
+    dear = harness.Ratio(1.5, 1.4, 1.6, 1, 1, 1, 16)
+    return {"cpu_with_recorder": {"locks_to_recorded": harness.Ratio(median, low, high, 1, 1, 1, 16), "locks": dear}}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,8 @@ def ratio(median: float, low: float, high: float) -> dict[str, dict[str, harness
 def test_a_cost_counts_as_none_only_where_the_interval_is_narrow(
     low: float, median: float, high: float, reached: bool, says: str
 ) -> None:
-    text, is_reached = lock_overhead.verdict("queue", ratio(median, low, high))
+    (text, is_reached), (whole, is_whole_reached) = lock_overhead.verdicts_on("queue", ratio(median, low, high))
     assert is_reached is reached
     assert says in text
+    assert "the recording with locks +50.00 %" in whole
+    assert not is_whole_reached

@@ -30,10 +30,11 @@ public final class Main {
               Map.entry("jython", new Entry(Jython::new, 140)),
               Map.entry("luindex", new Entry(Luindex::new, 20000)),
               Map.entry("lusearch", new Entry(Lusearch::new, 5500)),
-              Map.entry("orders", new Entry(OrderServer::new, 400)),
+              Map.entry("orders", new Entry(OrderServer::small, 400)),
               Map.entry("pmd", new Entry(Pmd::new, 22)),
               Map.entry("rhino", new Entry(Rhino::new, 140)),
               Map.entry("sunflow", new Entry(Sunflow::new, 190)),
+              Map.entry("tpcc", new Entry(OrderServer::tpcc, 160)),
               Map.entry("xalan", new Entry(Xalan::new, 750))));
 
   private Main() {}

@@ -14,7 +14,7 @@ import java.util.SplittableRandom;
  * times for keying and thinking. A row that another transaction has is not waited for: the transaction fails, and {@link Backoff}
  * tries it again after a while.
  *
- * <p>Unlike there, a new order deletes one of long ago, so that the database does not grow while it is measured.
+ * <p>Unlike there, a new order deletes one of long ago, so that of the tables history alone grows while it is measured.
  */
 final class Tpcc implements AutoCloseable {
   private static final int KEPT = 2 * TpccTables.ORDERS; // orders of a district
@@ -76,6 +76,7 @@ final class Tpcc implements AutoCloseable {
       throw new IllegalStateException("an order of nothing");
     }
     update("DELETE FROM order_line WHERE w = ? AND d = ? AND o = ?", home, district, order - KEPT);
+    update("DELETE FROM new_order WHERE w = ? AND d = ? AND o = ?", home, district, order - KEPT);
     update("DELETE FROM orders WHERE w = ? AND d = ? AND o = ?", home, district, order - KEPT);
   }
 
