@@ -3,7 +3,8 @@
 Each line is really made 25, 50, 75 and 100 % faster in one warm program, in slices between unchanged ones; and `headway causal`
 records the program as it is, with its experiments on that line, and predicts the same. A point is right if the two are within 5
 points of each other. Target: nine of ten points. Of the others it says in which direction they are off, and whether their
-intervals overlap: then it may be the noise of this measurement; they count as wrong all the same.
+intervals overlap: then it may be the noise of this measurement; they count as wrong all the same. What was really measured is
+itself held against arithmetic, for the programs that have an exact answer (causal_arithmetic.py).
 
 Rounds of these programs take about a millisecond, as long as the profiler's sampling period; --longer 4 makes all that is
 done in them four times longer. Both are told apart in the result; and it says how many points headway itself says to be in doubt,
@@ -18,6 +19,7 @@ import sys
 import time
 from typing import Any
 
+import causal_arithmetic
 import causal_programs
 import harness
 import results
@@ -46,7 +48,10 @@ def measure(name: str, options: Any) -> results.Session:
             for percent in case.speedups:
                 true = real.gains[line, percent]
                 at = real.real_pct.get((line, percent), float(percent))
-                points.append({**compared(line, percent, true, interpolated(curve, at)), "warned": warned})
+                expected = causal_arithmetic.expected_pct(name, line, percent, len(os.sched_getaffinity(0)))
+                points.append(
+                    {**compared(line, percent, true, interpolated(curve, at)), "warned": warned, "arithmetic": expected}
+                )
     return {
         "points": points,
         "seconds": options.seconds,
@@ -127,9 +132,22 @@ def summarise(sessions: dict[str, list[results.Session]]) -> tuple[dict[str, Any
             if session.get("longer", 1) == longer
             for point in session["points"]
         ]
-        figures[f"longer {longer}"], verdict = judged(points, longer)
-        verdicts.append(verdict)
+        counts, verdict = judged(points, longer)
+        exact, sound = against_arithmetic([point for _, point in points], longer)
+        figures[f"longer {longer}"] = {**counts, **exact}
+        verdicts += [verdict, sound] if exact["exact"] else [verdict]
     return figures, verdicts
+
+
+def against_arithmetic(points: list[dict[str, Any]], longer: int) -> tuple[dict[str, int], tuple[str, bool]]:
+    """Return how many of the measured gains are what arithmetic says, of those that have an exact answer, and the verdict."""
+    exact = [point for point in points if point.get("arithmetic") is not None]
+    right = sum(abs(point["real"][0] - point["arithmetic"]) <= WITHIN for point in exact)
+    text = (
+        f"rounds of {longer} ms or so: {right} of {len(exact)} measured gains within {WITHIN:.0f} of arithmetic; "
+        "target nine of ten"
+    )
+    return {"exact": len(exact), "as_by_arithmetic": right}, (text, right >= TARGET * len(exact))
 
 
 def judged(points: list[tuple[str, dict[str, Any]]], longer: int) -> tuple[dict[str, int], tuple[str, bool]]:
@@ -139,8 +157,11 @@ def judged(points: list[tuple[str, dict[str, Any]]], longer: int) -> tuple[dict[
         word = verdict(point)
         said.append(word)
         predicted = "-" if point["predicted"] is None else str(Gain(*point["predicted"]))
-        rows.append([f"{name}: {point['line']}", str(point["percent"]), str(Gain(*point["real"])), predicted, word])
-    print(harness.table(["program: line", "faster by %", "real, %", "predicted, %", ""], rows))
+        exact = "-" if point.get("arithmetic") is None else f"{point['arithmetic']:+.1f}"
+        rows.append(
+            [f"{name}: {point['line']}", str(point["percent"]), exact, str(Gain(*point["real"])), predicted, word]
+        )
+    print(harness.table(["program: line", "faster by %", "by arithmetic, %", "real, %", "predicted, %", ""], rows))
     right = said.count("within")
     above, below = (sum(word.startswith(side) for word in said) for side in ("above", "below"))
     text = (

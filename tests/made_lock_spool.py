@@ -101,19 +101,19 @@ class Slot:
 
 @dataclass
 class LockTable:
-    """locks-<pid>.table; `dropped` and `capped_ns` are of its header."""
+    """locks-<pid>.table; `dropped`, `capped_ns` and `below_threshold` are of its header."""
 
     pid: int
     classes: list[bytes] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     dropped: int = 0
     capped_ns: int = 0
+    below_threshold: int = 0
 
     def write(self, directory: Path) -> Path:
         counts = (SLOT_BYTES, len(self.slots) + 1, len(self.classes), 0)
-        head = struct.pack(
-            "<8sIIqIIIIQQqqQ", b"HWLOCKS\0", 2, self.pid, 0, *counts, self.dropped, 0, self.capped_ns, 0, 0
-        )
+        totals = (self.dropped, 0, self.capped_ns, 0, self.below_threshold)
+        head = struct.pack("<8sIIqIIIIQQqqQ", b"HWLOCKS\0", 2, self.pid, 0, *counts, *totals)
         names = b"".join(each.ljust(CLASS_BYTES, b"\0") for each in self.classes).ljust(CLASSES * CLASS_BYTES, b"\0")
         slots = b"".join(each.packed() for each in [Slot(0, 0), *self.slots])
         path = directory / f"locks-{self.pid}.table"

@@ -37,6 +37,7 @@ class Wait:
     stack: int | None = None
     is_open: bool = False
     is_timed: bool = False
+    waker_stack: int | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Made:
             "stack_id": wait.stack,
             "weight": 1,
             **self._thread("waker_", wait.waker),
-            "waker_stack_id": None,
+            "waker_stack_id": wait.waker_stack,
             "waking_ns": None if wait.waking is None else ORIGIN + wait.waking,
             **self._thread("owner_", wait.owner),
             "is_open": wait.is_open,

@@ -52,7 +52,8 @@ class Agent:
         for each in reversed(self.records):
             head = struct.pack("<qHHIII", 0, 32, 0, 1, 24 + len(each), 0)
             chunks.append((head + each).ljust(512, b"\0"))
-        content = header(3, 0, 0, self.pid, 512, self.created_ns, self.lost) + b"".join(chunks)
+        begin = header(3, 0, 0, self.pid, 512, self.created_ns, self.lost, next_chunk=4096 + 512 * len(chunks))
+        content = begin + b"".join(chunks)
         (directory / f"agent-{self.pid}.spool").write_bytes(content)
 
 
@@ -128,10 +129,17 @@ class Spool:
 
 
 def header(
-    source: int, producer: int, cpu: int, pid: int = 0, chunk_bytes: int = 0, created_ns: int = 0, lost: int = 0
+    source: int,
+    producer: int,
+    cpu: int,
+    pid: int = 0,
+    chunk_bytes: int = 0,
+    created_ns: int = 0,
+    lost: int = 0,
+    next_chunk: int = 0,
 ) -> bytes:
     who = struct.pack("<8sIIIIII", b"HWSPOOL\0", 1, source, producer, cpu, pid, 0)
-    return (who + struct.pack("<qqIIQQQ", created_ns, 0, 0, chunk_bytes, 0, 0, lost)).ljust(4096, b"\0")
+    return (who + struct.pack("<qqIIQQQ", created_ns, 0, 0, chunk_bytes, next_chunk, 0, lost)).ljust(4096, b"\0")
 
 
 def record(ns: int, kind: int, tid: int, body: bytes) -> bytes:

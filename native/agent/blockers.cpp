@@ -216,8 +216,9 @@ void end_lock_records() noexcept {
                      vm->GetEnv(&env, JNI_VERSION_1_8) == JNI_OK;
   Jvm java(static_cast<JNIEnv*>(env));
   jvmtiCapabilities capabilities{};
-  capabilities.can_get_monitor_info = 1;  // only now: it is not for everyday use
-  const bool added = lives && agent().jvmti->AddCapabilities(&capabilities) == JVMTI_ERROR_NONE;
+  capabilities.can_get_monitor_info = 1;  // only now: it is not for everyday use; without it no question is answered
+  const bool asks = lives && !agent().options.no_owners;
+  const bool added = asks && agent().jvmti->AddCapabilities(&capabilities) == JVMTI_ERROR_NONE;
   locks->end(lives ? &java : nullptr, this_lock_thread());
   if (added) agent().jvmti->RelinquishCapabilities(&capabilities);
 }

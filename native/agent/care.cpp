@@ -86,6 +86,29 @@ bool start_thread(JNIEnv* jni, uint32_t generation) {
 
 // --- on and off ------------------------------------------------------------------------------------------------------
 
+// Who has an exclusive synchroniser: what the hook class asks when a wait begins.
+class Owners {
+ public:
+  explicit Owners(JNIEnv* jni)
+      : jni_(jni), type_(boot_class(jni, "java/util/concurrent/locks/AbstractOwnableSynchronizer")) {
+    if (type_ != nullptr) field_ = jni->GetFieldID(type_, "exclusiveOwnerThread", "Ljava/lang/Thread;");
+    if (!no_exception(jni)) field_ = nullptr;
+  }
+  // 0: nobody, or the object is no such thing.
+  uint32_t of(jobject object) const {
+    if (object == nullptr || field_ == nullptr || jni_->IsInstanceOf(object, type_) == JNI_FALSE) return 0;
+    jobject owner = jni_->GetObjectField(object, field_);
+    const uint64_t java_id = java_thread_id(jni_, owner);
+    jni_->DeleteLocalRef(owner);
+    return static_cast<uint32_t>(java_id);
+  }
+
+ private:
+  JNIEnv* jni_;
+  jclass type_;
+  jfieldID field_ = nullptr;
+};
+
 // Threads that were parked before we came: each gets a wait in progress that began when it was seen.
 void note_parked_threads(JNIEnv* jni) {
   jclass type = jni->FindClass("java/lang/Thread");
@@ -98,13 +121,14 @@ void note_parked_threads(JNIEnv* jni) {
     agent().jvmti->GetThreadState(thread, &state);
     return (state & JVMTI_THREAD_STATE_PARKED) == 0 ? 0 : state;
   };
+  const Owners owners(jni);
   for (jint i = 0; i < count; ++i) {
     if (const jint state = parked(threads[i])) {
       jobject blocker = jni->GetObjectField(threads[i], blocker_field);
       const uint32_t timed = (state & JVMTI_THREAD_STATE_WAITING_WITH_TIMEOUT) != 0 ? HW_BL_TIMED : 0;
-      Waiting* const waiting =
-          wait_begins(jni, HW_BK_PARK, {blocker, identity_hash(blocker), 0},
-                      static_cast<uint32_t>(java_thread_id(jni, threads[i])), 0, HW_BL_ATTACHED | timed);
+      Waiting* const waiting = wait_begins(jni, HW_BK_PARK, {blocker, identity_hash(blocker), 0},
+                                           static_cast<uint32_t>(java_thread_id(jni, threads[i])), owners.of(blocker),
+                                           HW_BL_ATTACHED | timed);
       // It may have gone on meanwhile, unseen.
       if (waiting != nullptr && parked(threads[i]) == 0) wait_ends(jni, waiting, 0);
       jni->DeleteLocalRef(blocker);

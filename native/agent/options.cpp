@@ -60,6 +60,7 @@ std::string lock_options(const Options& options) {
   text = ",locks=1";
   if (options.park_threshold > 0) text += ",park_threshold=" + std::to_string(options.park_threshold);
   if (options.forget_dead) text += ",forget_dead=1";
+  if (options.no_owners) text += ",no_owners=1";
   return text;
 }
 
@@ -91,6 +92,7 @@ Options parse_options(std::string_view text) {
     if (key == "locks") options.locks = on;
     if (key == "park_threshold") options.park_threshold = to_int(value);
     if (key == "forget_dead") options.forget_dead = on;
+    if (key == "no_owners") options.no_owners = on;
     if (key == "sampler") options.sampler = percent_decode(value);
     if (key == "causal") options.causal = percent_decode(value);
     if (key == "sample") options.sample = percent_decode(value);

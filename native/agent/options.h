@@ -19,6 +19,7 @@ struct Options {
   std::string sampler;       // library of async-profiler; empty: no stack samples
   std::string sample;        // its arguments, e.g. "event=ctimer,interval=10000000,and,wall=50000000"
   std::string causal;        // what a causal recording is to do (causal/options.h); empty: none
+  bool no_owners = false;    // with `locks`: at the end nobody is asked who owns a monitor (that stops the program)
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 

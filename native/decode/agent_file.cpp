@@ -19,11 +19,9 @@ constexpr uint32_t kMaxChunk = 1 << 20;
 constexpr size_t kReadBytes = 1 << 20;
 constexpr int64_t kLatest = int64_t{1} << 61;
 
-// The text behind a record's fixed part; what would reach beyond the record is cut.
+// The text behind a record's fixed part.
 std::string text_at(const hw_record* record, size_t offset, size_t bytes) {
-  const size_t size = record->size;
-  if (offset >= size) return {};
-  return {reinterpret_cast<const char*>(record) + offset, std::min(bytes, size - offset)};
+  return std::string(text_in(record, offset, bytes));
 }
 
 class AgentBuilder {

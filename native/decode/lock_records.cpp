@@ -10,13 +10,6 @@ namespace {
 
 constexpr uint64_t kFarthest = uint64_t{UINT32_MAX} * 8;
 
-// `bytes` bytes of text at `offset` of the record, or fewer where it ends.
-std::string_view text_in(const hw_record* record, size_t offset, size_t bytes) {
-  const size_t size = record->size;
-  if (offset >= size) return {};
-  return {reinterpret_cast<const char*>(record) + offset, std::min(bytes, size - offset)};
-}
-
 // Names an object of those that are recorded together.
 uint64_t object_of(const hw_block& block) { return uint64_t{block.blocker_id} << 32 | block.owner_java_id; }
 

@@ -2,10 +2,12 @@
 // have been cut off by the death of its writer, and a damaged one must end in a message, never in a crash.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/records.h"
@@ -49,6 +51,13 @@ bool read_as(const hw_record* record, T* out) {
   if (record->size < sizeof(T)) return false;
   std::memcpy(out, record, sizeof(T));
   return true;
+}
+
+// `bytes` bytes of text at `offset` of a record, or fewer where it ends.
+inline std::string_view text_in(const hw_record* record, size_t offset, size_t bytes) {
+  const size_t size = record->size;
+  if (offset >= size) return {};
+  return {reinterpret_cast<const char*>(record) + offset, std::min(bytes, size - offset)};
 }
 
 }  // namespace headway

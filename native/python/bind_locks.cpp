@@ -1,4 +1,4 @@
-// The tables of locks for Python, as columns. record/lock_tables.py is the only user.
+// The tables of locks for Python, as columns, for record/lock_tables.py; names and stacks for record/live_locks.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "columns.h"
+#include "decode/live_records.h"
 #include "decode/lock_rows.h"
 
 namespace nb = nanobind;
@@ -167,9 +169,43 @@ nb::dict blockers(Locks& locks) {
   return out;
 }
 
+bool read_live(LiveRecords& records, int fd, uint32_t pid) {
+  nb::gil_scoped_release unlocked;
+  return records.read(fd, pid);
+}
+
+nb::object live_thread(const LiveRecords& records, uint32_t blocker_id, uint32_t java_id) {
+  std::string_view name;
+  if (!records.first_thread(blocker_id, java_id, &name)) return nb::none();
+  return nb::bytes(name.data(), name.size());
+}
+
+nb::bytes live_java_version(const LiveRecords& records) {
+  const std::string_view version = records.java_version();
+  return nb::bytes(version.data(), version.size());
+}
+
+nb::list live_frames(const LiveRecords& records, uint32_t stack_id) {
+  nb::list out;
+  for (const LiveRecords::Frame& frame : records.frames(stack_id)) {
+    out.append(nb::make_tuple(nb::bytes(frame.class_name.data(), frame.class_name.size()),
+                              nb::bytes(frame.method.data(), frame.method.size()), frame.line));
+  }
+  return out;
+}
+
 }  // namespace
 
 void bind_locks(nb::module_& m) {
+  nb::class_<LiveRecords>(m, "LiveRecords",
+                          "What an agent's file says of the rows of its live table; native/decode/live_records.h.")
+      .def(nb::init<>())
+      .def("read", &read_live, nb::arg("fd"), nb::arg("pid"), "Read on; False: not the file of JVM `pid`.")
+      .def("knows", &LiveRecords::knows, nb::arg("blocker_id"), nb::arg("stack_id"), "Whether both have been read.")
+      .def("knows_stack", &LiveRecords::knows_stack, nb::arg("stack_id"), "Whether it was read, with its methods.")
+      .def("java_version", &live_java_version, "The JVM's java.version as bytes, b'' while it is not known.")
+      .def("first_thread", &live_thread, nb::arg("blocker_id"), nb::arg("java_id"), "The name as bytes, or None.")
+      .def("frames", &live_frames, nb::arg("stack_id"), "(class, method, line), innermost first, names as bytes.");
   nb::class_<Locks>(m, "Locks",
                     "The tables of locks of a spool; see native/decode/lock_rows.h. Made by Decoder.locks().")
       .def("files", &files, "What is known of each agent's records and table, in the order of Decoder.agents().")

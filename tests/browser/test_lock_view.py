@@ -36,7 +36,7 @@ POOL = (
 @pytest.fixture(scope="module")
 def recording_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     waits = [
-        Wait(0, 0, 100, 400, owner=3, waker=3, stack=0),
+        Wait(0, 0, 100, 400, owner=3, waker=3, stack=0, waker_stack=0),
         Wait(1, 0, 150, 500, owner=3, waker=0, stack=0),
         Wait(2, 1, 600, 700, owner=1, waker=1, stack=0),
         Wait(2, 2, 0, 550, stack=1),
@@ -87,6 +87,15 @@ def test_a_lock_chosen_by_keyboard_shows_its_holders_and_places(opened: Opened, 
     assert detail.locator("tbody th").all_inner_texts() == [holder["thread"] for holder in second["holders"]]
     detail.locator("summary").first.click()
     expect(detail.locator(".stack li").first).to_contain_text("Unsafe.park")
+
+
+def test_who_woke_the_waiters_is_shown_and_where(opened: Opened, recording_path: Path) -> None:
+    row = command(recording_path)[0]
+    assert [waker["line"] is None for waker in row["wakers"]] == [True, False]
+    shown = opened.page.locator(".lock-detail .wakers li").all_inner_texts()
+    for text, waker in zip(shown, row["wakers"], strict=True):
+        place = f" at {waker['line']}" if waker["line"] else ""
+        assert text == f"50% {waker['thread']}{place} in 1 waits"
 
 
 def test_markup_in_a_methods_name_is_text(opened: Opened) -> None:

@@ -96,6 +96,33 @@ def test_the_speedups_shown_are_those_of_the_command(opened: Opened, expected: A
     assert shown["computed, to"] == [row["high"] for row in rows]
     assert shown["without sequential fraction"] == [row["possible"]["parallel_fraction"] for row in rows]
     assert shown["without all of these"] == [row["possible"]["all"] for row in rows]
+    for limit, name in (("parallel_fraction", "sequential fraction"), ("all", "all of these")):
+        bounds = [row["possible_intervals"][limit] for row in rows]
+        assert shown[f"without {name}, from"] == [low for low, _ in bounds]
+        assert shown[f"without {name}, to"] == [high for _, high in bounds]
+
+
+def test_pairs_of_limits_are_those_of_the_command(opened: Opened, expected: Any) -> None:
+    labels = {
+        "parallel_fraction": "sequential fraction",
+        "load_balance": "load imbalance",
+        "work_inflation": "work inflation",
+    }
+    rows = expected["threads"]
+    shown = table(opened.page, "pairs")
+    last = rows[-1]
+    worth = [
+        pair
+        for pair in sorted(last["pairs"], key=lambda pair: -pair["speedup"])
+        if pair["speedup"] > max(last["possible"][limit] for limit in pair["limits"]) + 0.005
+    ]
+    assert worth
+    assert list(shown) == [" and ".join(labels[limit] for limit in pair["limits"]) for pair in worth[:6]]
+    for pair, cells in zip(worth, shown.values(), strict=False):
+        of_rows = [{tuple(each["limits"]): each["speedup"] for each in row["pairs"]} for row in rows]
+        assert cells == [row.get(tuple(pair["limits"])) for row in of_rows]
+    opened.page.locator("#speedup select").select_option("work")
+    expect(opened.page.locator("table[data-table='pairs']")).to_have_count(0)
 
 
 def test_a_region_has_speedups_of_its_own(opened: Opened, expected: Any) -> None:
@@ -177,6 +204,9 @@ def test_charts_are_drawn_and_read_with_the_keyboard(opened: Opened, expected: A
     expect(page.locator("#speedup .at")).to_have_text("2 threads")
     real = expected["threads"][1]["real_speedup"]
     expect(page.locator("#speedup .legend .key", has_text="real")).to_contain_text(f"{real:.2f}")
+    low, high = expected["threads"][1]["possible_intervals"]["parallel_fraction"]
+    key = page.locator("#speedup .legend .key", has_text="without sequential fraction")
+    expect(key).to_contain_text(f"({low:.2f} to {high:.2f})")
     page.locator("#stack .mark[tabindex='0']").focus()
     page.keyboard.press("End")
     label = page.evaluate("document.activeElement.getAttribute('aria-label')")

@@ -93,11 +93,16 @@ def test_critical_path_prints_the_documented_keys(recording: Path) -> None:
 
 def test_locks_prints_the_documented_keys(tmp_path: Path) -> None:
     stacks = [LOCK_FRAMES]
-    made = Made([FakeThread(states=[("R", 100)]), FakeThread()], [Wait(0, 0, 10, 90, owner=1, stack=0)], stacks=stacks)
+    made = Made(
+        [FakeThread(states=[("R", 100)]), FakeThread()],
+        [Wait(0, 0, 10, 90, owner=1, waker=1, waking=90, stack=0)],
+        stacks=stacks,
+    )
     (row,) = ask("locks", made.write(tmp_path / "a.headway"))
     assert set(row) == documented("locks")
     assert set(row["sites"][0]) == documented("locks", 1)
     assert set(row["holders"][0]) == documented("locks", 2)
+    assert set(row["wakers"][0]) == documented("locks", 3)
 
 
 def test_top_prints_the_documented_keys(recording: Path) -> None:
@@ -120,7 +125,7 @@ def test_speedups_prints_the_documented_keys(tmp_path: Path) -> None:
 
 def test_the_live_table_has_the_documented_keys() -> None:
     sums = LockSums(1, 1, 0, 1, 1, 1, 1, 2, 3)
-    lock = LiveLock(1, "park", "a.B", 1, 1, False, 0, sums, 0, 0, False)
+    lock = LiveLock(1, "park", "a.B", 1, 1, "t", (), False, 0, sums, 0, 0, False)
     table = LiveTable(1, 0, 3, (lock,), 0, 0, 0, 0)
     said = live_json(table, live_rows(table))
     assert set(said) == documented("dump")

@@ -26,6 +26,7 @@ BESIDE_OTHERS = frozenset(
             "doctor",
             "finalised_recordings",
             "jfr_converter",
+            "jfr_import",
             "jfr_reader",
             "locks_faults",
             "locks_harm",

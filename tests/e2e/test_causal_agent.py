@@ -22,6 +22,7 @@ POINT = "progress:" + quote("Visits=Rounds.visited", safe="")
 LONG_PART = "target:" + quote("method=Rounds.longPart", safe="")
 PATIENCE_S = 120
 ROUNDS_RUN = 2500
+COOL_DOWN_NS = 10_000_000
 
 
 class Run:
@@ -100,7 +101,8 @@ def test_experiments_follow_each_other_in_pairs_and_count_what_the_program_count
     experiments = run.of("experiment")
     assert len(experiments) >= 2
     for first, second in itertools.pairwise(experiments):
-        assert first["start_ns"] + first["dur_ns"] <= second["start_ns"]
+        # Whoever pays at the end of one has stopped by then, and been sampled without owing anything.
+        assert second["start_ns"] - first["start_ns"] - first["dur_ns"] >= COOL_DOWN_NS
     for baseline, faster in zip(experiments[::2], experiments[1::2], strict=False):
         assert baseline["speedup_pct"] == 0
         assert baseline["delay_ns"] == 0
@@ -127,6 +129,13 @@ def test_what_an_experiment_inserts_is_what_its_samples_say(run: Run) -> None:
             assert note["dur_ns"] - note["delay_ns"] > 0
             assert note["complete"] == 1 or note is run.of("experiment")[-1]
     assert run.of("health")[-1]["samples"] > 0
+
+
+def test_only_threads_of_the_program_are_held_up_and_none_of_the_jvms(java: list[str], tmp_path: Path) -> None:
+    run = finished(java, tmp_path, f"{POINT};experiment_ms:100", 500, 3)
+    assert run.code == 3
+    health = run.of("health")[-1]
+    assert (health["threads"], health["unprofiled_threads"]) == (2, 0)  # main and "short"
 
 
 def test_a_run_from_start_to_end_is_one_experiment(java: list[str], tmp_path: Path) -> None:

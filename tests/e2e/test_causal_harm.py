@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ MILLIS = 300
 COMPUTES = ["deep", "overflow", "exceptions", "classes", "native", "garbage"]
 WAITS = ["sleeps", "sockets", "select", "processes", "locks", "queues"]
 COLLECTORS = ["Serial", "Z", "Shenandoah"]
+SMALL_HEAP = "-Xmx32m"
+"""Two threads make 12 MB of garbage each in a round, so that even one round has its collections."""
 
 
 class Run:
@@ -45,8 +48,8 @@ class Run:
         return [note["text"] for note in self.notes if note["t"] == "problem"]
 
 
-def stress(java: Path, spool: Path, kind: str, *jvm: str, **environment: str) -> Run:
-    option = f"-agentpath:{agent()}={agent_options(spool, causal=SPEC)}"
+def stress(java: Path, spool: Path, kind: str, *jvm: str, spec: str = SPEC, **environment: str) -> Run:
+    option = f"-agentpath:{agent()}={agent_options(spool, causal=spec)}"
     command = java_command(java, "harm.Stress", kind, MILLIS, jvm=(option, "-Xmx128m", *jvm))
     unset = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
@@ -75,7 +78,10 @@ def java(request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.parametrize("kind", COMPUTES)
 def test_what_computes_computes_the_same(java: Path, tmp_path: Path, kind: str) -> None:
-    unharmed(stress(java, tmp_path, kind), kind)
+    run = stress(java, tmp_path, kind)
+    unharmed(run, kind)
+    if kind == "native":  # where no thread is held up in a sample
+        assert run.last("health")["late_payments"] > 0
 
 
 @pytest.mark.parametrize("kind", WAITS)
@@ -88,7 +94,26 @@ def test_every_collector_goes_on_collecting(java: Path, tmp_path: Path, collecto
     option = f"-XX:+Use{collector}GC"
     if not has(java, option):
         pytest.skip(f"this JDK has no {option}")
-    unharmed(stress(java, tmp_path, "garbage", option), "garbage")
+    run = stress(java, tmp_path, "garbage", option, SMALL_HEAP)
+    unharmed(run, "garbage")
+    experiment = run.last("experiment")
+    assert experiment["gcs"] > 0
+    assert 0 < experiment["gc_ns"] < experiment["dur_ns"]
+
+
+def test_pauses_of_the_collector_made_half_as_long_take_half_of_them_off_the_program(
+    java: Path, tmp_path: Path
+) -> None:
+    spec = f"target:gc;speedup:50;scope:{quote('headway.workloads.*', safe='')}"
+    log = tmp_path / "gc.log"
+    run = stress(java, tmp_path, "garbage", "-XX:+UseSerialGC", SMALL_HEAP, f"-Xlog:gc:file={log}", spec=spec)
+    unharmed(run, "garbage")
+    experiment = run.last("experiment")
+    pauses_ms = [float(text) for text in re.findall(r" Pause .* ([\d.]+)ms$", log.read_text(), re.MULTILINE)]
+    assert experiment["gcs"] == experiment["hits"] == len(pauses_ms) > 1
+    assert experiment["gc_ns"] == pytest.approx(1e6 * sum(pauses_ms), rel=0.1)  # by the JVM's own clocks
+    # Each pause is halved by itself, and rounded down.
+    assert abs(experiment["delay_ns"] - experiment["gc_ns"] / 2) <= experiment["gcs"]
 
 
 def test_a_program_that_is_never_compiled_runs(java: Path, tmp_path: Path) -> None:

@@ -5,30 +5,43 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lock_oracle import OPEN_LOCKS
-from recording_cli import HEADWAY, JAVA_17, headway, wait_for
+from recording_cli import HEADWAY, JAVA_17, headway, javas, wait_for
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.root
 LOCK = "java.util.concurrent.locks.ReentrantLock"
+PAPER = (
+    *("first thread", "first stack", "class", "hash code", "times parked", "parked now", "peak parked"),
+    *("parking thread-time", "parking real-time", "average parking time", "average hold time", "real-time utilisation"),
+    *("thread-time utilisation", "real-life-time utilisation", "thread-life-time utilisation"),
+)
+"""The fifteen of Patros (2014), as a dump calls them."""
 SECONDS = 600  # far longer than a test takes: it is ended by a signal
-PROGRAM = [JAVA_17, OPEN_LOCKS, "-cp", str(workloads_jar()), "headway.workloads.LargeCriticalSection", "juc"]
-PROGRAM += [str(word) for word in (SECONDS, 1, 1, 1, 8)]
+
+
+@pytest.fixture(params=javas(), ids=["jdk17", "jdk25"])
+def java(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @contextlib.contextmanager
-def running(*before: str | Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def running(
+    java: str, *before: str | Path, kind: str = "juc", options: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Give a process that runs the program, and the pid of its JVM; the JVM is ended in the end, if it was not before."""
-    words = [*map(str, before), *PROGRAM]
+    jvm = [java, OPEN_LOCKS, *options, "-cp", workloads_jar(), "headway.workloads.LargeCriticalSection"]
+    words = [str(word) for word in (*before, *jvm, kind, SECONDS, 1, 1, 1, 8)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process, process.pid if not before else child_of(process.pid)
@@ -85,8 +98,8 @@ def contended(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in snapshot["locks"] if row["contention"]]
 
 
-def test_a_recorded_jvm_is_looked_at_without_being_asked(tmp_path: Path) -> None:
-    with running(*HEADWAY, "record", "--locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
+def test_a_recorded_jvm_is_looked_at_without_being_asked(tmp_path: Path, java: str) -> None:
+    with running(java, *HEADWAY, "record", "--locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
         first = look(pid)
         row = waited_for(first)[0]
         assert 1 <= row["parked_now"] <= row["peak_parked"] <= 8
@@ -108,9 +121,10 @@ def test_a_recorded_jvm_is_looked_at_without_being_asked(tmp_path: Path) -> None
     assert recorded_row["parking_thread_time_ns"] >= dumped_row["parking_thread_time_ns"]
 
 
-def test_a_jvm_that_nobody_records_is_attached_to_while_somebody_looks(tmp_path: Path) -> None:
-    with running() as (process, pid):
-        assert waited_for(look(pid, "--interval", "300ms"))
+def test_a_jvm_that_nobody_records_is_attached_to_while_somebody_looks(tmp_path: Path, java: str) -> None:
+    with running(java) as (process, pid):
+        seen = waited_for(look(pid, "--interval", "300ms"))
+        assert all(re.fullmatch(r"locker-\d", row["first_thread"]) for row in seen)
         assert "/locks-" not in Path(f"/proc/{pid}/maps").read_text(), "the agent has let go of its table"
         text = headway("dump", "--pid", pid, "--interval", "200ms", "-o", tmp_path / "d.txt")
         assert text.returncode == 0, text.stderr
@@ -119,8 +133,28 @@ def test_a_jvm_that_nobody_records_is_attached_to_while_somebody_looks(tmp_path:
     assert process.returncode == -signal.SIGTERM or process.returncode == 143
 
 
-def test_watching_ends_with_the_jvm_and_at_ctrl_c_and_works_in_a_pipe() -> None:
-    with running() as (process, pid):
+def test_a_dump_has_every_metric_of_the_paper_for_a_lock_of_the_program(tmp_path: Path, java: str) -> None:
+    with running(java, *HEADWAY, "record", "--locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
+        row = waited_for(look(pid))[0]
+        done = headway("dump", "--pid", pid, "-o", tmp_path / "d.txt")
+        assert done.returncode == 0, done.stderr
+        shown = headway("locks", "--pid", pid)
+        end(process, pid)
+    assert re.fullmatch(r"locker-\d", row["first_thread"])
+    assert any(frame.startswith("headway.workloads.") for frame in row["first_stack"])
+    assert re.search(r"\* ReentrantLock\S+\s+first\s+locker-\d\s+at\s+headway\.workloads\.", shown.stdout), shown.stdout
+    blocks = [block.splitlines() for block in (tmp_path / "d.txt").read_text().split("\n\n")[1:]]
+    (lines,) = (lines for lines in blocks if lines[0] == row["name"] and f"  {'class':<30}{row['class_name']}" in lines)
+    facts = {line[2:32].rstrip(): line[32:] for line in lines[1:] if line[2:3].strip()}
+    assert set(PAPER) <= set(facts)
+    assert not [name for name in PAPER if facts[name].startswith("-")]
+    assert facts["first thread"] == f"{row['first_thread']} (Java id {row['first_java_id']})"
+    at = lines.index(f"  {'first stack':<30}{facts['first stack']}")
+    assert [line[32:] for line in lines[at : at + len(row["first_stack"])]] == row["first_stack"]
+
+
+def test_watching_ends_with_the_jvm_and_at_ctrl_c_and_works_in_a_pipe(java: str) -> None:
+    with running(java) as (process, pid):
         look(pid, "--interval", "200ms")
         command = [*HEADWAY, "locks", "--pid", str(pid), "--watch", "--json", "--interval", "200ms"]
         interrupted = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -148,8 +182,8 @@ def test_watching_ends_with_the_jvm_and_at_ctrl_c_and_works_in_a_pipe() -> None:
     assert all(each["pid"] for each in snapshots(out))
 
 
-def test_a_jvm_that_is_recorded_without_its_locks_says_so(tmp_path: Path) -> None:
-    with running(*HEADWAY, "record", "--no-locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
+def test_a_jvm_that_is_recorded_without_its_locks_says_so(tmp_path: Path, java: str) -> None:
+    with running(java, *HEADWAY, "record", "--no-locks", "-o", tmp_path / "a.headway", "--") as (process, pid):
         deadline = time.monotonic() + 100
         while (done := headway("locks", "--pid", pid)).stderr[:5] != "HW064" and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -157,3 +191,17 @@ def test_a_jvm_that_is_recorded_without_its_locks_says_so(tmp_path: Path) -> Non
         assert "HW064" in done.stderr
         end(process, pid)
     assert process.returncode == 143
+
+
+def test_a_look_at_a_jvm_that_nobody_records_asks_for_no_owners_of_monitors(tmp_path: Path) -> None:
+    """The question stops a JDK 17; a recording asks it when it ends."""
+    log = tmp_path / "safepoints.log"
+    with running(JAVA_17, kind="monitor", options=(f"-Xlog:safepoint:file={log}",)) as (_, pid):
+        wait_for(lambda: log.read_text())
+        look_done = headway("locks", "--pid", pid, "--interval", "700ms")
+        assert look_done.returncode == 0, look_done.stderr
+        assert "RedefineClasses" in log.read_text()
+        assert "GetObjectMonitorUsage" not in log.read_text()
+        recorded = headway("record", "--locks", "--pid", pid, "--duration", "700ms", "-o", tmp_path / "r.headway")
+        assert recorded.returncode == 0, recorded.stderr
+        assert "GetObjectMonitorUsage" in log.read_text()

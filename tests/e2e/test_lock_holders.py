@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from headway.store.packing import TICK_NS
 from lock_oracle import OPEN_LOCKS, LockRun, Span, length_ns, locks_json, record_locks
-from recording_cli import JAVA_17, headway, javas
+from recording_cli import JAVA_17, headway, javas, wait_for
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.root
@@ -168,3 +169,32 @@ def test_a_deadlock_shows_both_threads_still_waiting_and_the_programs_exit_code_
     assert shown.returncode == 0
     assert "deadlocked-0" in shown.stdout
     assert "deadlocked-1" in shown.stdout
+
+
+@pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
+def test_an_attach_to_threads_in_a_deadlock_names_it(tmp_path: Path, java: str) -> None:
+    recording = tmp_path / "r.headway"
+    words = [java, OPEN_LOCKS, "-cp", str(workloads_jar()), "headway.workloads.Deadlock", "juc", "600000"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: "Found one Java-level deadlock" in threads_of(process.pid))
+        done = headway("record", "--locks", "-o", recording, "--pid", process.pid, "--duration", "1s")
+        assert done.returncode == 0, done.stderr
+        assert process.poll() is None
+    finally:
+        process.kill()
+        assert process.communicate()[0] == ""
+    rows = [row for row in locks_json(recording) if row["deadlocked"]]
+    waiters = ["deadlocked-0", "deadlocked-1"]
+    assert sorted(row["first_thread"] for row in rows) == waiters
+    for row in rows:
+        (holder,) = row["holders"]
+        assert [row["first_thread"], holder["thread"]] in (waiters, waiters[::-1])
+        assert (holder["seen_by"], row["chain_is_cycle"]) == (["owner"], True)
+    assert "Deadlock at the end: deadlocked-" in headway("locks", recording).stdout
+
+
+def threads_of(pid: int) -> str:
+    """Return what the JDK's own tool says of the threads of a JVM."""
+    tool = Path(JAVA_17).parent / "jcmd"
+    return subprocess.run([tool, str(pid), "Thread.print"], capture_output=True, text=True, timeout=100).stdout

@@ -11,6 +11,7 @@ import pytest
 
 from lock_oracle import LockRun, compare_with_jfr, length_ns, record_locks
 from recording_cli import JAVA_17, headway, javas
+from workloads import compile_java
 
 pytestmark = pytest.mark.root
 ROUNDS = 10
@@ -126,6 +127,22 @@ def test_the_stack_of_a_block_leads_into_the_program(zoo: Zoo) -> None:
         assert not any("Headway" in name for name in classes)
 
 
+def test_an_unpark_is_told_with_its_thread_and_its_place_in_the_program(zoo: Zoo) -> None:
+    driver = zoo.run.said["driver_java_id"]
+    rows = {row["identity_hash"]: row for row in zoo.run.locks if row["kind"] == "park"}
+    unparked = [each for each in zoo.stations if each["released"] and not each["name"].startswith("Object.wait")]
+    assert len(unparked) > 10
+    for station in unparked:
+        if (
+            station["name"] == "ForkJoinTask" or not station["blocker_class"]
+        ):  # the pool's worker; one row for all threads
+            continue
+        wakers = [waker for hash_ in station["identity_hashes"] for waker in rows[hash_]["wakers"]]
+        lines = {waker["line"] for waker in wakers if waker["java_id"] == driver} - {None}
+        assert lines, station["name"]
+        assert all(line.startswith("headway.workloads.") for line in lines), station["name"]
+
+
 def test_jfr_counts_the_same_and_as_much_time(zoo: Zoo) -> None:
     if not zoo.run.jfr:
         pytest.skip("this JDK has no JFR")
@@ -172,3 +189,23 @@ def test_ten_thousand_virtual_threads_wait_for_one_lock(tmp_path: Path) -> None:
     assert blocks == virtual == row["times_parked"]
     assert waiters == threads
     assert woken == blocks
+
+
+def test_parks_of_virtual_threads_are_known_as_timed_and_pinned_and_by_their_threads(tmp_path: Path) -> None:
+    compile_java(tmp_path, Path(__file__).parent.parent / "programs" / "VirtualParks.java")
+    recording = tmp_path / "r.headway"
+    done = headway("record", "--locks", "-o", recording, "--", javas()[1], "-cp", tmp_path, "VirtualParks")
+    assert done.returncode == 0, done.stderr
+    said = {way: (int(java_id), int(hash_)) for way, java_id, hash_ in map(str.split, done.stdout.splitlines())}
+    assert len(said) == 8
+    run = LockRun(recording, {}, {}, [])
+    columns = "kind, is_virtual, is_timed, is_pinned, is_open, coalesce(identity_hash, 0), coalesce(class_name, '')"
+    for way, (java_id, identity_hash) in said.items():
+        rows = run.rows(
+            f"SELECT block.{columns} FROM block LEFT JOIN blocker USING (blocker_id) WHERE java_id = $1", (java_id,)
+        )
+        kind = ("park", True, "parkNanos" in way or way == "parkUntil", way.startswith("pinned"), False)
+        assert rows == [(*kind, identity_hash, "VirtualParks$Place" if identity_hash else "")], way
+    told = {row["identity_hash"]: row["first_thread"] for row in run.locks if row["identity_hash"]}
+    names = {way: told[identity_hash] for way, (_, identity_hash) in said.items() if identity_hash}
+    assert names == {way: "a-name" if way == "named" else f"virtual thread #{said[way][0]}" for way in names}

@@ -11,7 +11,7 @@ import pytest
 
 from headway.store.packing import TICK_NS
 from lock_oracle import LockRun, record_locks
-from recording_cli import JAVA_17, headway
+from recording_cli import headway, javas
 from workloads import workloads_jar
 
 pytestmark = pytest.mark.root
@@ -32,10 +32,11 @@ SELECT waking_ns, woken_ns, waker_thread_id, waker_id FROM cycle WHERE place = 1
 """
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> LockRun:
+@pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LockRun:
     folder = tmp_path_factory.mktemp("wakers")
-    return record_locks(folder, "LargeCriticalSection", "monitor", 4, 1, 1, 1, 16, log=folder / "log.csv")
+    words = ("monitor", 4, 1, 1, 1, 16)
+    return record_locks(folder, "LargeCriticalSection", *words, java=request.param, log=folder / "log.csv")
 
 
 def test_who_let_a_waiter_go_on_is_who_woke_it_in_its_last_scheduling_cycle(run: LockRun) -> None:
@@ -68,9 +69,10 @@ def test_sums_of_a_monitor_have_its_holds(run: LockRun) -> None:
     assert wanted == run.rows("SELECT blocker_id, holds, hold_ns FROM blocker WHERE holds > 0 ORDER BY 1")
 
 
-def test_without_the_kernels_records_monitors_have_no_wakers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
+def test_without_the_kernels_records_monitors_have_no_wakers(tmp_path: Path, java: str) -> None:
     """Mode agent: no record of the kernel's at all."""
-    program = [JAVA_17, "-cp", workloads_jar(), "headway.workloads.LargeCriticalSection", "monitor", 1, 1, 1, 1, 8]
+    program = [java, "-cp", workloads_jar(), "headway.workloads.LargeCriticalSection", "monitor", 1, 1, 1, 1, 8]
     done = headway("record", "--locks", "--mode", "agent", "-o", tmp_path / "a.headway", "--", *program)
     assert done.returncode == 0, done.stderr
     got = LockRun(tmp_path / "a.headway", {}, {}, [])

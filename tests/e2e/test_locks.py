@@ -45,6 +45,7 @@ FREQUENT = ("frequent", "rare")
 PATTERNS = {
     "large-juc": Pattern("LargeCriticalSection", "juc", JAVA_17, 6, LARGE),
     "large-monitor": Pattern("LargeCriticalSection", "monitor", JAVA_17, 6, LARGE),
+    "large-monitor-jdk25": Pattern("LargeCriticalSection", "monitor", javas()[1], 6, LARGE),
     "large-juc-jdk25": Pattern("LargeCriticalSection", "juc", javas()[1], 6, LARGE),
     "frequent-juc": Pattern("FrequentLock", "juc", JAVA_17, 4, FREQUENT),
     "frequent-monitor": Pattern("FrequentLock", "monitor", JAVA_17, 4, FREQUENT),

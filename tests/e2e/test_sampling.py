@@ -17,10 +17,12 @@ import pytest
 from headway.store import open_recording
 from live_process import open_files
 from recording_cli import headway, javas, manifest, notice_ids, wait_for_file
+from workloads import compile_java
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 BOTH = pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
 JAVA_17, JAVA_25 = javas()
+KERNEL_TIME = Path(__file__).resolve().parents[1] / "programs" / "KernelTime.java"
 FAILURES = {"HW211", "HW212", "HW214", "HW215", "HW216"}
 
 
@@ -178,6 +180,41 @@ def test_the_manifest_says_how_it_was_sampled(sampled: Any) -> None:
     assert facts["lost"] < 0.1 * facts["samples"]
     assert ("HW213" in notice_ids(recording)) == (facts["lost"] > 0)
     assert not notice_ids(recording) & FAILURES
+
+
+@BOTH
+def test_a_timer_of_perf_events_samples_cpu_time_with_the_frames_of_the_kernel(tmp_path: Path, java: str) -> None:
+    compile_java(tmp_path, KERNEL_TIME)
+    recording = tmp_path / "r.headway"
+    done = headway("run", "--sample", "cpu-clock:2ms", "-o", recording, "--", java, "-cp", tmp_path, "KernelTime")
+    assert done.returncode == 0, done.stderr
+    assert not notice_ids(recording) & FAILURES
+    assert manifest(recording)["sampling"]["engine"] == "perf_events"
+    assert query(recording, "SELECT DISTINCT event FROM sample") == [("cpu",)]
+    kinds = query(
+        recording, "SELECT DISTINCT f.kind FROM sample JOIN stack USING (stack_id) JOIN frame f USING (frame_id)"
+    )
+    assert {("kernel",), ("native",), ("jvm",), ("java",)} <= set(kinds)
+    in_kernel = dict(
+        query(
+            recording,
+            "SELECT t.name, avg((f.kind = 'kernel')::INT) FROM sample JOIN thread t USING (thread_id) "
+            "JOIN stack USING (stack_id) JOIN frame f USING (frame_id) WHERE depth = 0 GROUP BY 1",
+        )
+    )
+    assert in_kernel["reader"] > 0.2 > in_kernel["computer"]
+    for name, exec_ns, weight in query(
+        recording,
+        "SELECT name, exec_ns, (SELECT sum(weight) FROM sample s WHERE s.thread_id = t.thread_id) FROM thread t "
+        "WHERE name IN ('reader', 'computer')",
+    ):
+        assert 0.9 * exec_ns <= weight <= exec_ns, name
+    for words in ([], ["--event", "cpu"], ["--event", "cpu-clock"]):
+        said = headway("top", recording, *words, "--json")
+        assert said.returncode == 0, said.stderr
+        found = json.loads(said.stdout)
+        assert (found["event"], found["unit"]) == ("cpu", "ns")
+        assert "HW447" not in {each["id"] for each in found["warnings"]}
 
 
 # --- into every JVM, and out again -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.speedup_next import next_command
+from headway.analyses.speedup_runs import read_runs
 from headway.store.sweep import Sweep, read_sweep
 from recording_cli import HEADWAY, JAVA_17, Terminal, headway, start_headway, wait_for
 from workloads import workloads_jar
@@ -273,6 +276,12 @@ def test_iterations_that_warm_up_are_found_left_out_and_told(tmp_path: Path) -> 
     said = headway("speedups", tmp_path / "a.sweep", "--json")
     assert json.loads(said.stdout)["warmup"] == found.warmup
     assert "HW091" in [warning["id"] for warning in json.loads(said.stdout)["warnings"]]
+    runs = read_runs(found)
+    for limit in ("parallel_fraction", "work_inflation", "lock_contention", "waiting"):
+        command = next_command(limit, "work", runs.sequential, runs.parallel[2])
+        assert " --from " in command
+        shown = headway(*shlex.split(command)[1:], cwd=tmp_path)
+        assert shown.returncode == 0, (command, shown.stderr)
 
 
 def test_nothing_is_left_out_where_that_is_asked_for(tmp_path: Path, program: Path) -> None:

@@ -191,8 +191,12 @@ def test_a_profile_with_exact_efficiencies_returns_them_and_equation_11(
         assert possible[limit] == equation_11((limit,)), limit
     for group, members in GROUPS.items():
         assert possible[group] == equation_11(members)
-    for first, second, speedup in model.pairs():
-        assert speedup == equation_11((first, second))
+    pairs = {(first, second): speedup for first, second, speedup in model.pairs()}
+    for pair, speedup in pairs.items():
+        assert speedup == equation_11(tuple(each for limit in pair for each in GROUPS.get(limit, (limit,))))
+    assert ("lock_contention", "cpi_overhead") in pairs
+    assert ("instruction_overhead", "cpi_overhead") in pairs
+    assert not any(first in GROUPS.get(second, ()) or second in GROUPS.get(first, ()) for first, second in pairs)
     assert possible["all"] == n
 
 

@@ -6,7 +6,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from headway.record import causal_messages
 from headway.record.causal_estimate import estimates
 from headway.record.causal_live import CausalCapture, Live
 from headway.record.causal_notes import Notes
-from headway.record.causal_spec import CausalOptions, Mode, Point
+from headway.record.causal_spec import CausalOptions, Latency, Mode, Point
 from made_causal_notes import Note, S
 
 WORK = made.profile(3, [[2, 2 * S, 0, 600]])
@@ -208,15 +208,15 @@ def experiments(gain: float, noise: float, count: int) -> list[Note]:
 
 
 def test_the_estimate_of_a_line_is_what_the_rates_were_made_with() -> None:
-    (found,) = estimates([taken(experiments(0.3, 0, 40))])
-    assert (found.name, found.experiments) == ("Work.java:42", 40)
+    (found,) = estimates([taken(experiments(0.3, 0, 40))], ["work"])
+    assert (found.name, found.point, found.experiments) == ("Work.java:42", "work", 40)
     assert found.gain == pytest.approx(0.3, abs=1e-4)
     assert found.half_width == pytest.approx(0, abs=1e-3)
 
 
 def test_the_interval_of_an_estimate_holds_the_truth_and_gets_narrower() -> None:
-    (few,) = estimates([taken(experiments(0.3, 0.05, 40))])
-    (many,) = estimates([taken(experiments(0.3, 0.05, 400))])
+    (few,) = estimates([taken(experiments(0.3, 0.05, 40))], ["work"])
+    (many,) = estimates([taken(experiments(0.3, 0.05, 400))], ["work"])
     assert few.half_width is not None
     assert many.half_width is not None
     assert abs(few.gain - 0.3) < few.half_width
@@ -225,12 +225,17 @@ def test_the_interval_of_an_estimate_holds_the_truth_and_gets_narrower() -> None
 
 
 def looked_at(
-    tmp_path: Path, notes: list[Note], after_s: float, mode: Mode = "experiments"
+    tmp_path: Path,
+    notes: list[Note],
+    after_s: float,
+    mode: Mode = "experiments",
+    progress: Sequence[Point] = (Point("work", "com.acme.Work.unit"),),
+    latency: Sequence[Latency] = (),
 ) -> tuple[CausalCapture, list[str]]:
     """Return a capture that has looked at notes, `after_s` from its begin, and what it showed."""
     (tmp_path / "causal-77.jsonl").write_text(made.text(notes))
     shown: list[str] = []
-    options = CausalOptions(mode=mode, progress=(Point("work", "com.acme.Work.unit"),))
+    options = CausalOptions(mode=mode, progress=tuple(progress), latency=tuple(latency))
     capture = CausalCapture(tmp_path, os.getpid(), options, lambda notice: None, shown.append)
     capture.start(is_running=False)
     capture.tick(time.monotonic_ns() + round(after_s * S))
@@ -259,7 +264,85 @@ def test_experiments_go_on_while_any_of_the_leading_lines_is_not_known_well(tmp_
     assert (capture.has_enough, shown) == (False, ["0 experiments; no line is known to give anything yet"])
 
 
+ORDERS = Point("orders", "com.acme.Order.done")
+REQUESTS = Latency("requests", "com.acme.Request.begin", "com.acme.Request.end")
+
+
+def with_orders(notes: list[Note], noise: float, number: int = 1) -> list[Note]:
+    """Return the notes with a second point, whose visits are a tenth of the others and vary by `noise`."""
+    chance = random.Random(11)
+    seconds = [made.point(number, "orders", ORDERS.where)]
+    for each in notes:
+        if each["t"] == "experiment":
+            ((point, count),) = each["visits"]
+            orders = round(count / 10 * chance.gauss(1, noise))
+            each = {**each, "visits": [[point, count], [number, orders]]}
+        seconds.append(each)
+    return [notes[0], *seconds]
+
+
+def with_requests(notes: list[Note], noise: float, before: int = 0) -> list[Note]:
+    """Return the notes with a pair instead of their visits: as many requests, each in flight for 1 ms less what the line gives.
+
+    `before`: requests in flight at the attach, of which the agent saw no begin.
+    """
+    chance = random.Random(13)
+    found = [made.point(1, "requests", REQUESTS.begin, kind="latency_begin", latency=0)]
+    found.append(made.point(2, "requests", REQUESTS.end, kind="latency_end", latency=0))
+    for each in notes:
+        if each["t"] == "experiment":
+            gain = 0.3 * each["speedup_pct"] / 100
+            effective_ns = each["dur_ns"] - each["delay_ns"]
+            in_flight_ns = round(1000 * 1e6 * (1 - gain) * chance.gauss(1, noise)) - before * effective_ns
+            each = {**each, "visits": [], "latency": [[0, 1000, 1000, -before, in_flight_ns]]}
+        found.append(each)
+    return [notes[0], *found]
+
+
+def test_experiments_go_on_until_every_point_that_was_asked_for_is_known_well(tmp_path: Path) -> None:
+    sharp = experiments(0.3, 0.02, 400)
+    both = [Point("work", "com.acme.Work.unit"), ORDERS]
+    assert looked_at(tmp_path, with_orders(sharp, 0.02), 40, progress=both)[0].has_enough
+    rough = with_orders(sharp, 0.5)
+    assert not looked_at(tmp_path, rough, 40, progress=both)[0].has_enough
+    assert looked_at(tmp_path, rough, 40, progress=both[:1])[0].has_enough  # nobody asked for the other one
+    assert not looked_at(tmp_path, rough, 40, progress=both[1:])[0].has_enough  # nor for the one visited most
+    assert not looked_at(tmp_path, sharp, 40, progress=both)[0].has_enough  # of the other one nothing is known
+    _, shown = looked_at(tmp_path, with_orders(sharp, 0.02), 40, progress=both)
+    assert re.search(r" % of (work|orders) if it took no time", shown[0])
+
+
+def test_experiments_end_when_latencies_are_known_well_and_not_before(tmp_path: Path) -> None:
+    plain = experiments(0.3, 0.02, 400)
+    sharp, rough = with_requests(plain, 0.02), with_requests(plain, 0.5)
+    assert looked_at(tmp_path, sharp, 40, progress=[], latency=[REQUESTS])[0].has_enough
+    assert not looked_at(tmp_path, rough, 40, progress=[], latency=[REQUESTS])[0].has_enough
+    beside = [*rough[:1], made.point(), *rough[1:]]
+    for each, first in zip([each for each in beside if each["t"] == "experiment"], plain[3:], strict=True):
+        each["visits"] = first["visits"]
+    work = [Point("work", "com.acme.Work.unit")]
+    assert looked_at(tmp_path, beside, 40, progress=work)[0].has_enough
+    assert not looked_at(tmp_path, beside, 40, progress=work, latency=[REQUESTS])[0].has_enough
+
+
+def test_the_estimate_of_a_latency_is_what_it_was_made_with_also_of_a_jvm_that_was_attached_to() -> None:
+    plain = experiments(0.0, 0, 60)
+    for before in (0, 7):
+        (found,) = estimates([taken(with_requests(plain, 0, before))], ["requests"])
+        assert (found.name, found.point) == ("Work.java:42", "requests")
+        assert found.gain == pytest.approx(0.3, abs=1e-4)
+
+
+def test_an_experiment_in_which_a_visit_was_read_half_has_no_part_in_a_latency() -> None:
+    notes = with_requests(experiments(0.0, 0, 60), 0)
+    odd = next(each for each in notes if each["t"] == "experiment" and each["speedup_pct"] > 0)
+    for impossible_ns in (-(10**17), 10**17):
+        odd["latency"] = [[0, 1000, 1000, 0, impossible_ns]]
+        (found,) = estimates([taken(notes)], ["requests"])
+        assert found.gain == pytest.approx(0.3, abs=1e-4)
+
+
 def test_without_a_baseline_or_visits_there_is_no_estimate() -> None:
-    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 50, visits=9)])]) == []
-    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 0, visits=0)])]) == []
-    assert estimates([taken([made.begin()])]) == []
+    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 50, visits=9)])], ["work"]) == []
+    assert estimates([taken([made.begin(), made.point(), made.experiment(0, 2, 0, visits=0)])], ["work"]) == []
+    assert estimates([taken([made.begin()])], ["work"]) == []

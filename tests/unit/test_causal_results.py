@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +237,19 @@ def test_a_line_is_found_by_any_of_its_names() -> None:
 # --- reports -----------------------------------------------------------------------------------------------------------
 
 
+def test_the_next_command_can_be_pasted_into_a_shell_whatever_the_names_are(run: Run, tmp_path: Path) -> None:
+    data = data_of(Made({"half": serial(0.5)}, pairs=100, dispersion=0.2))
+    data = replace(data, lines={0: {**data.lines[0], "kind": "lock", "class_name": "com.acme.Store", "line_number": 0}})
+    path = write(tmp_path / "two words.headway", data)
+    found = json.loads(run("causal", path, "--json")[1])
+    assert found["next"] == f"headway causal '{path}' --line 'lock Store'"
+    code, _, err = run(*shlex.split(found["next"])[1:])
+    assert (code, err) == (0, "")
+    assert analyse(replace(data, measures=(), points=()), "b c.headway").next.startswith(
+        "headway causal ... -o 'b c.headway'   "
+    )
+
+
 def test_the_json_has_the_keys_that_are_promised() -> None:
     answer = json.loads(json.dumps(causal_json(analyse(data_of(MADE), "a.headway"))))
     assert {"progress_points", "lines", "warnings"} <= set(answer)
@@ -248,6 +262,15 @@ def test_the_json_has_the_keys_that_are_promised() -> None:
     }
     assert [each["progress_point"] for each in line["curves"]] == ["done"]
     assert line["samples_pct"] == pytest.approx(25, abs=2)
+
+
+def test_a_line_that_nothing_was_tried_on_says_so_in_the_json_and_has_no_curve() -> None:
+    data = data_of(MADE)
+    data = replace(data, lines={**data.lines, 9: {**data.lines[0], "line_number": 99}})
+    (line,) = (each for each in causal_json(analyse(data, "a.headway"))["lines"] if each["line_number"] == 99)
+    said = {key: line[key] for key in ("shape", "significant", "slope", "points", "curves")}
+    assert said == {"shape": "untested", "significant": False, "slope": None, "points": [], "curves": []}
+    assert not {"progress_point", "measure", "p_value", "maximum_pct", "flat_from_pct", "needs_s"} & set(line)
 
 
 def test_the_terminal_shows_gains_beside_the_flat_profile_in_80_columns() -> None:
@@ -330,3 +353,30 @@ def test_coz_gets_the_same_curves_from_the_export(tmp_path: Path) -> None:
     assert (kinds[0], kinds.count("shutdown"), kinds.count("runtime")) == ("startup", 1, 1)
     counts = {record["location"]: int(record["count"]) for record in records if record["record"] == "samples"}
     assert counts == {f"com/acme/App.java:{10 + at}": facts["samples"] for at, facts in data.lines.items()}
+
+
+def test_coz_gets_a_name_of_its_own_for_every_target(run: Run, tmp_path: Path) -> None:
+    effects = {name: serial(0.1) for name in ("first", "second", "put", "take", "all", "other", "price", "pauses")}
+    data = data_of(Made(effects, pairs=100, is_fixed_visits=True))
+    lock = {"kind": "lock", "class_name": "com.acme.Store", "method": "", "file": ""}
+    changes: list[dict[str, Any]] = [
+        {"line_number": 0, "file": ""},  # of a class without line numbers
+        {"line_number": 0, "file": ""},
+        {**lock, "line_number": 42},
+        {**lock, "line_number": 50},
+        {**lock, "line_number": 0},
+        {**lock, "line_number": 42, "class_name": "org.other.Store"},
+        {"kind": "method", "line_number": 0},
+        {"kind": "gc", "class_name": "", "method": "", "file": "", "line_number": 0},
+    ]
+    data = replace(data, lines={at: {**data.lines[at], **change} for at, change in enumerate(changes)})
+    recording, target = write(tmp_path / "a.headway", data), tmp_path / "a.coz"
+    assert run("export", recording, "--format", "coz", "-o", target)[0] == 0
+    assert target.read_text().startswith("startup\ttime=")
+    records = _parsed(target.read_text())
+    names = [
+        *("com.acme.App.first", "com.acme.App.second", "lock com.acme.Store:42", "lock com.acme.Store:50"),
+        *("lock com.acme.Store", "lock org.other.Store:42", "com.acme.App.price", "GC pauses"),
+    ]
+    assert [record["location"] for record in records if record["record"] == "samples"] == names
+    assert {record["selected"] for record in records if record["record"] == "experiment"} == set(names)

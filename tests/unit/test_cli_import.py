@@ -266,6 +266,15 @@ def test_collapsed_stacks_become_a_profile(run: Run, tmp_path: Path) -> None:
     assert (code, "org.example.A" in out) == (0, True)
 
 
+@pytest.mark.parametrize("event", ["native", "execution"])
+def test_what_samplers_by_the_clock_tell_is_time(run: Run, tmp_path: Path, event: str) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    source.write_text("a;b 3\n")
+    assert run("import", source, "-o", target, "--event", event, "--interval", "20ms")[0] == 0
+    said = json.loads(run("top", target, "--json")[1])
+    assert (said["event"], said["total"], said["unit"]) == (event, 60_000_000, "ns")
+
+
 def test_threads_that_a_file_does_not_tell_are_called_so(run: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
     source.write_text("a;b 3\n")

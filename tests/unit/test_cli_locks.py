@@ -27,7 +27,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Made(
         [FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(3)] + [FakeThread("app", 0, [("B", 100)], EVIL)],
         [
-            Wait(0, 0, 10, 90, owner=3, waker=3, waking=90, stack=0),
+            Wait(0, 0, 10, 90, owner=3, waker=3, waking=90, stack=0, waker_stack=2),
             Wait(1, 0, 20, 60, owner=3, stack=2),
             Wait(2, 1, 0, 100, stack=1),
             Wait(3, 2, 5, 85, owner=1, waker=1, waking=85, stack=0),
@@ -52,6 +52,7 @@ def test_the_verdict_comes_first_then_tables_then_warnings(run: Run, recording: 
             "Chain: ReentrantLock@1000, held by",
             "Contention, by lock",
             "org.example.Store.put:4",
+            "woken by",
             "Idle waiting (no contention)",
             "pool-worker",
             "Warnings",
@@ -75,13 +76,14 @@ def test_json_is_a_list_with_the_promised_keys(run: Run, recording: Path) -> Non
         "blocker_id", "class_name", "identity_hash", "kind", "contention", "first_thread", "first_stack", "times_parked",
         "parked_now", "peak_parked", "parking_thread_time_ns", "parking_real_time_ns", "average_parking_time_ns",
         "average_hold_time_ns", "true_hold_time_ns", "real_time_util_pct", "thread_time_util_pct",
-        "real_life_time_util_pct", "thread_life_time_util_pct", "lost_core_ns", "sites", "holders", "dead",
+        "real_life_time_util_pct", "thread_life_time_util_pct", "lost_core_ns", "sites", "holders", "wakers", "dead",
     } <= set(rows[0])  # fmt: skip
     first = rows[0]
     assert (first["blocker_id"], first["times_parked"], first["parking_thread_time_ns"]) == (0, 2, 120)
     assert set(first["true_hold_time_ns"]) >= {"p50", "p99", "max"}
     assert sum(first["holders"][0]["doing"].values()) == first["holders"][0]["wait_ns"]
     assert sum(first["holding"].values()) == 120
+    assert [(each["thread"], each["line"], each["share"]) for each in first["wakers"]] == [(EVIL, f"{EVIL}.get:4", 1.0)]
     assert [row["contention"] for row in rows] == [True, True, False]
 
 

@@ -279,6 +279,23 @@ def test_samples_that_were_asked_for_and_are_gone_are_missed_aloud(run: Run, tmp
     assert (code, out, err.split(":")[0]) == (1, "", "HW447")
 
 
+@pytest.mark.parametrize("asked", ["cpu", "cpu-clock"])
+def test_cpu_time_is_there_by_whichever_clock_it_was_sampled(run: Run, tmp_path: Path, asked: str) -> None:
+    threads = [FakeThread("app", 0, [("R", 800)], "main")]
+    sampling = {"events": [asked], "interval": {asked: 10_000_000}}
+    rows = made_samples.tables({"cpu": CPU[:2]})
+    there = synthetic.write(tmp_path / "there.headway", threads, WALL, sampling=sampling, tables=rows)
+    for words in ([], ["--event", asked], ["--event", "cpu"]):
+        found = top(run, there, *words)
+        assert (found["event"], found["total"]) == ("cpu", 750)
+        assert "HW447" not in {each["id"] for each in found["warnings"]}
+    gone = synthetic.write(tmp_path / "gone.headway", threads, WALL, sampling=sampling)
+    for event in (asked, "cpu"):
+        code, _, err = run("top", gone, "--event", event)
+        assert (code, err.split(":")[0]) == (1, "HW447")
+        assert asked in err
+
+
 # --- flame and export --------------------------------------------------------------------------------------------------
 
 

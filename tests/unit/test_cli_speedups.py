@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import shutil
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import made_speedups
 import made_sweep
+from headway.analyses import speedups
 from headway.cli.main import cli
 from headway.errors import HeadwayError
+from headway.report.terminal import make_console
+from headway.report.terminal.speedups import render
 from headway.store.sweep import read_sweep, write_sweep
 
 
@@ -94,6 +99,34 @@ def test_the_text_names_the_limit_the_place_and_a_command(made: Path) -> None:
     assert "headway top" in result.stdout
     assert "\u202e" not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_the_text_has_the_intervals_of_possible_speedups_and_the_best_pairs(made: Path) -> None:
+    said, out = answer(made), ask(made).stdout
+    lines = [line.split() for line in out.splitlines()]
+    for limit, label in (("parallel_fraction", "sequential fraction"), ("all", "all of these")):
+        at = lines.index([*label.split(), *(f"{row['possible'][limit]:.2f}" for row in said["threads"])])
+        bounds = [row["possible_intervals"][limit] for row in said["threads"]]
+        assert lines[at + 1] == ["from-to", *(f"{low:.2f}-{high:.2f}" for low, high in bounds)]
+    begin = out.splitlines().index("Without two limits at once, 4 threads")
+    pair = max(said["threads"][-1]["pairs"], key=lambda pair: pair["speedup"])
+    assert sorted(pair["limits"]) == ["parallel_fraction", "work_inflation"]
+    assert lines[begin + 2] == [*["sequential", "fraction", "and", "work", "inflation"], f"{pair['speedup']:.2f}"]
+
+
+def test_intervals_that_a_narrow_terminal_has_no_room_for_are_left_out(tmp_path: Path) -> None:
+    counts = {n: [made_speedups.one_second_each(uneven=0.1)] * 3 for n in (2, 4, 8, 16, 24, 32)}
+    result = speedups.answer(made_speedups.sweep_runs([made_speedups.alone()] * 3, counts))
+    shown = {}
+    for width in (80, 140):
+        text = io.StringIO()
+        console = make_console(text)
+        console.width = width
+        render(result, console)
+        shown[width] = text.getvalue()
+        assert max(map(len, shown[width].splitlines())) <= width
+    assert "from-to" not in shown[80]
+    assert "from-to" in shown[140]
 
 
 def test_a_sweep_without_a_sequential_program_takes_one_thread_for_it(sweep: Path) -> None:

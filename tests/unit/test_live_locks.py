@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ import pytest
 from headway.analyses.live import live_rows
 from headway.errors import HeadwayError
 from headway.model.live_lock import LiveTable
-from headway.record.live_locks import open_file
+from headway.record.live_locks import TableFile, open_file
+from headway.report.lock_json import live_json
 from headway.report.terminal.lock_text import live_text
+from made_lock_spool import LockAgent
+from made_spool import record
 
 CLASSES = ["java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.lang.Object"]
 SLOT_BYTES = 128
@@ -100,12 +105,162 @@ def test_the_text_has_every_metric_of_the_paper(tmp_path: Path) -> None:
     found = read(table(tmp_path / "t", slot()))
     text = live_text(found, live_rows(found))
     names = (
-        "class", "hash code", "first thread", "times parked", "parked now", "peak parked", "parking thread-time",
+        "class", "hash code", "first thread", "first stack", "times parked", "parked now", "peak parked", "parking thread-time",
         "parking real-time", "average parking time", "average hold time", "real-time utilisation",
         "thread-time utilisation", "real-life-time utilisation", "thread-life-time utilisation",
     )  # fmt: skip
     for name in names:
         assert f"  {name} " in text
+
+
+def agent(directory: Path) -> LockAgent:
+    """Return an agent whose file is to stand beside the table `locks-42.table`."""
+    made = LockAgent(42)
+    made.fact(b"java.version", b"21.0.4")
+    made.thread(2, 11, 7, b"worker-7")
+    made.method(1, b"java.util.concurrent.locks.ReentrantLock", b"lock")
+    made.method(2, b"org.example.Store", b"put")
+    made.stack(5, [(1, -2), (2, 42)])
+    made.write(directory)
+    return made
+
+
+def test_names_and_stacks_of_first_waits_come_from_the_agents_records_beside_the_table(tmp_path: Path) -> None:
+    made = agent(tmp_path)
+    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+    made.blocker(4, 2, 1, CLASSES[0].encode(), 0x1235, 7, b"", 0)
+    made.blocker(5, 3, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
+    made.write(tmp_path)
+    unnamed = (slot(blocker_id=3, first_java_id=99), slot(blocker_id=4, first_java_id=0))
+    found = read(table(tmp_path / "locks-42.table", slot(first_stack=5), slot(blocker_id=2), *unnamed))
+    rows = {row.lock.blocker_id: row for row in live_rows(found)}
+    assert [rows[i].lock.first_thread for i in (1, 2, 3, 4)] == ["first-of-1", "worker-7", "virtual thread #99", None]
+    assert rows[1].first_stack == ("java.util.concurrent.locks.ReentrantLock.lock", "org.example.Store.put:42")
+    assert rows[1].first_line == "org.example.Store.put:42"
+    assert (rows[2].first_stack, rows[2].first_line) == ((), None)
+    text = live_text(found, list(rows.values()))
+    assert "first thread                  first-of-1 (Java id 7)\n" in text
+    assert "org.example.Store.put:42\n" in text
+    told = live_json(found, list(rows.values()))["locks"][0]
+    assert (told["first_thread"], told["first_stack"]) == ("first-of-1", rows[1].first_stack)
+
+
+def test_records_that_come_while_somebody_looks_are_read_on(tmp_path: Path) -> None:
+    made = agent(tmp_path)
+    path = table(tmp_path / "locks-42.table", slot(first_stack=5))
+    file = open_file(path)
+    try:
+        assert file.read().rows[0].first_thread == "worker-7"
+        made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+        chunks = made.records
+        made.records = [chunks[-1], *chunks[:-1]]  # the file has its last record first: what was there stays in place
+        made.write(tmp_path)
+        assert file.read().rows[0].first_thread == "first-of-1"
+    finally:
+        file.close()
+
+
+class Reads:
+    """The records of an open table; counts how often they are read, and calls `after` once the first time is over."""
+
+    def __init__(self, file: TableFile, after: Callable[[], None] = lambda: None) -> None:
+        firsts: Any = file._records
+        self.count, self._after, self._of = 0, after, firsts._records
+        firsts._records = self
+
+    def read(self, fd: int, pid: int) -> bool:
+        done: bool = self._of.read(fd, pid)
+        self.count += 1
+        if self.count == 1:
+            self._after()
+        return done
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+
+def test_records_that_never_come_are_looked_for_a_few_times_and_again_beside_another_row(tmp_path: Path) -> None:
+    made = agent(tmp_path)
+    path = table(tmp_path / "locks-42.table", slot(first_java_id=99, first_stack=6))
+    with contextlib.closing(open_file(path)) as file:
+        reads = Reads(file)
+        for _ in range(20):
+            assert file.read().rows[0].first_stack == ()
+        assert reads.count == 3
+        made.blocker(3, 2, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-2", 5)
+        made.records.insert(0, made.records.pop())
+        made.write(tmp_path)
+        table(path, slot(first_java_id=99, first_stack=6), slot(blocker_id=2, first_stack=5))
+        assert [row.first_thread for row in file.read().rows] == [None, "first-of-2"]
+        assert reads.count == 4
+
+
+def test_a_method_whose_name_comes_after_the_stack_is_named_once_it_is_there(tmp_path: Path) -> None:
+    made = agent(tmp_path)
+    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+    name = made.records.pop(2)
+    made.records.insert(2, record(1, 99, 1, b"\0" * 48))  # one that says nothing, in its place
+    made.write(tmp_path)
+    with contextlib.closing(open_file(table(tmp_path / "locks-42.table", slot(first_stack=5)))) as file:
+        assert file.read().rows[0].first_stack[0] == ("unknown", "unknown", None)
+        put_into_its_chunk(made, 2, name, tmp_path)
+        assert file.read().rows[0].first_stack[0] == ("java.util.concurrent.locks.ReentrantLock", "lock", None)
+
+
+def test_a_thread_announced_in_front_of_what_has_been_read_is_no_virtual_one(tmp_path: Path) -> None:
+    made = agent(tmp_path)
+    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"", 0)
+    announced = made.records.pop(1)
+    made.records.insert(1, record(1, 99, 1, b"\0" * 48))
+    made.write(tmp_path)
+    with contextlib.closing(open_file(table(tmp_path / "locks-42.table", slot()))) as file:
+        Reads(file, lambda: put_into_its_chunk(made, 1, announced, tmp_path))
+        assert file.read().rows[0].first_thread == "worker-7"
+
+
+def put_into_its_chunk(made: LockAgent, number: int, late: bytes, directory: Path) -> None:
+    """Write the file with a record behind that of this number, in its chunk."""
+    made.records[number] += late
+    made.write(directory)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("17.0.12", None),
+        ("1.8.0_392", None),
+        ("20.0.2", None),
+        ("21", "virtual thread #99"),
+        ("25-ea", "virtual thread #99"),
+    ],
+)
+def test_a_thread_without_a_name_is_virtual_only_where_the_jvm_can_have_such(
+    tmp_path: Path, version: str, name: str | None
+) -> None:
+    made = LockAgent(42)
+    made.fact(b"java.version", version.encode())
+    made.blocker(5, 1, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
+    made.write(tmp_path)
+    (row,) = read(table(tmp_path / "locks-42.table", slot(first_java_id=99))).rows
+    assert row.first_thread == name
+
+
+@pytest.mark.parametrize("damage", ["missing", "another", "cut off", "random"])
+def test_without_the_agents_records_nobody_is_named(tmp_path: Path, damage: str) -> None:
+    made = LockAgent(41 if damage == "another" else 42)
+    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1")
+    made.write(tmp_path)
+    spool = tmp_path / f"agent-{made.pid}.spool"
+    content = spool.read_bytes()
+    spool.unlink()
+    if damage == "another":
+        (tmp_path / "agent-42.spool").write_bytes(content)
+    if damage == "cut off":
+        spool.write_bytes(content[:4000])
+    if damage == "random":
+        spool.write_bytes(content[:4096] + bytes(range(256)) * 64)
+    (lock,) = read(table(tmp_path / "locks-42.table", slot())).rows
+    assert (lock.first_thread, lock.first_stack) == (None, ())
 
 
 @pytest.mark.parametrize(

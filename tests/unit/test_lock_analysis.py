@@ -190,6 +190,41 @@ def test_sites_show_their_shares_and_on_how_many_stacks_they_rest(tmp_path: Path
     ]
 
 
+def test_wakers_are_told_with_the_places_that_they_wake_from_and_how_often(tmp_path: Path) -> None:
+    stacks = [(*LOCK_FRAMES, ("org.example.A", "put")), (*LOCK_FRAMES, ("org.example.B", "get"))]
+    waits = [
+        Wait(0, 0, 0, 5, waker=1, waking=5, waker_stack=0),
+        Wait(0, 0, 10, 15, waker=1, waking=15),  # of this one no stack was taken: as the one before it
+        Wait(0, 0, 20, 25, waker=1, waking=25, waker_stack=1),
+        Wait(0, 0, 30, 35, waker=2, waking=35),  # nor of any of this thread
+        Wait(0, 0, 40, 45),  # by itself
+        Wait(0, 1, 50, 55, waker=1, waking=55),
+    ]
+    threads = [running("t"), running("one"), running("two")]
+    first, second = answer(tmp_path, Made(threads, waits, stacks=stacks)).rows
+    assert [(each.thread, each.line, each.share, each.times) for each in first.wakers] == [
+        ("one", "org.example.A.put:4", 0.5, 2),
+        ("one", "org.example.B.get:4", 0.25, 1),
+        ("two", None, 0.25, 1),
+    ]
+    assert [(each.thread, each.line) for each in second.wakers] == [("one", None)]
+    assert (first.more_wakers, second.more_wakers) == (0, 0)
+    by_class = only(answer(tmp_path, Made(threads, waits, stacks=stacks), by="class"))
+    assert [(each.line, each.times) for each in by_class.wakers] == [
+        ("org.example.A.put:4", 2),
+        (None, 1),
+        ("org.example.B.get:4", 1),
+        (None, 1),
+    ]
+
+
+def test_wakers_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    threads = [running(f"t{i}") for i in range(30)]
+    waits = [Wait(0, 0, 3 * i, 3 * i + 2, waker=i, waking=3 * i + 2) for i in range(1, 30)]
+    row = only(answer(tmp_path, Made(threads, waits)))
+    assert (len(row.wakers), row.more_wakers) == (20, 9)
+
+
 def test_true_hold_times_are_those_of_the_holds(tmp_path: Path) -> None:
     holds = [Held(0, 1, 0, 10), Held(0, 0, 20, 50), Held(0, 1, 60, 80)]
     row = only(answer(tmp_path, Made([running(), running()], [Wait(0, 0, 2, 20, owner=1, waker=1, waking=10)], holds)))

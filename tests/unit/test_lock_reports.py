@@ -103,6 +103,9 @@ def test_the_text_of_each_row_is_what_python_writes_of_its_values(contended: Rec
         for key in ("share", "times", "stacks_taken"):
             assert [site[key] for site in plain["sites"]] == [getattr(site, key) for site in row.sites]
         assert [each["wait_ns"] for each in plain["holders"]] == [each.wait_ns for each in row.holders]
+        for key in ("thread", "tid", "java_id", "line", "share", "times"):
+            assert [each[key] for each in plain["wakers"]] == [getattr(each, key) for each in row.wakers]
+        assert plain["more_wakers"] == row.more_wakers
         assert (plain["lost_core_ns"], plain["more_sites"]) == (row.lost_core_ns, row.more_sites)
 
 

@@ -457,6 +457,28 @@ def test_locks_on_and_nobody_waited_gives_empty_tables(agent: LockAgent, tmp_pat
     assert (got.manifest.extra["locks"]["on"], got.manifest.extra["locks"]["threshold"]) == (True, 3)
 
 
+@pytest.mark.parametrize(("threshold", "counted", "told"), [(3, 7, ["HW217"]), (3, 0, []), (None, 0, [])])
+def test_waits_that_were_only_counted_are_told(
+    agent: LockAgent, tmp_path: Path, threshold: int | None, counted: int, told: list[str]
+) -> None:
+    got = finished(tmp_path, agent, tables=LockTable(ROOT, below_threshold=counted), locks={"threshold": threshold})
+    assert [each.id for each in got.notices] == told
+    assert all("the first 3 waits were only counted, 7 in all" in each.message for each in got.notices)
+    assert got.manifest.extra["locks"]["below_threshold"] == counted
+
+
+@pytest.mark.parametrize(("version", "name"), [("21.0.4", "virtual thread #77"), ("17.0.12", ""), ("", "")])
+def test_a_first_thread_that_is_known_by_its_id_alone_is_virtual_where_the_jvm_can_have_such(
+    agent: LockAgent, tmp_path: Path, version: str, name: str
+) -> None:
+    if version:
+        agent.fact(b"java.version", version.encode())
+    for blocker_id, java_id in ((1, 21), (2, 77), (3, 0)):
+        agent.blocker(10 * MS, blocker_id, PARK, LOCK, blocker_id, java_id)
+    got = finished(tmp_path, agent)
+    assert rows(got, "blocker", "first_thread") == [("w1",), (name,), ("",)]
+
+
 def test_what_kept_locks_from_being_recorded_whole_is_told(agent: LockAgent, tmp_path: Path) -> None:
     other = LockAgent(50, created_ns=1 * MS)
     other.fact(b"locks_problem", b"the class could not be changed")

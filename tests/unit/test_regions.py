@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.region_search import with_checks, with_regions
-from headway.analyses.regions import PARALLEL, Regions, regions_of
-from headway.analyses.speedup_types import REST, RegionPrimitives
+from headway.analyses.regions import Regions, regions_of
+from headway.analyses.speedup_types import PARALLEL, REST, RegionPrimitives
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.sweep import Sweep, SweepRegion, SweepRun

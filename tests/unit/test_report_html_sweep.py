@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from headway.analyses.speedups import answer, speedups
 from headway.errors import Notice
 from headway.report.html.page import script_safe_json
 from headway.report.html.sweep import MAX_ROWS, PAGE_BYTES, build_sweep, sweep_payload
+from headway.report.html.sweep_flames import sweep_flames
 from headway.report.speedup_json import speedups_json
 from headway.store.sweep import Sweep
 
@@ -96,6 +98,28 @@ def test_flame_graphs_are_of_each_metric_and_number_of_threads_and_of_the_steps_
         nodes = unpacked(payload["flames"], graph["merged"])
         assert sum(node.self_weight for node in nodes) == wanted.total
         assert (graph["versus"] is None) == (" against " not in graph["label"])
+
+
+def test_what_was_sampled_never_displaces_the_graphs_of_locks(tmp_path: Path) -> None:
+    shape = made_sweep.Shape(locked=200, events=("cpu", "wall"))
+    sweep = made_sweep.make(tmp_path / "all.sweep", threads=(1, 4), repeat=1, shape=shape)
+    found = sweep_flames(sweep, PAGE_BYTES)
+    assert found is not None
+    whole = {graph["label"] for graph in found["graphs"] if graph["versus"] is None}
+    named = ("CPU time", "wall time", "blocked in contention", "off CPU")
+    assert {f"{name}, 4 threads" for name in named} <= whole
+    assert "allocation, the sequential program" in whole
+
+
+def test_events_that_get_no_graph_are_named(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headway.report.html.sweep_flames.MAX_EVENTS", 1)
+    found = sweep_flames(sweep, PAGE_BYTES)
+    assert found is not None
+    assert {graph["event"] for graph in found["graphs"]} == {"cpu"}
+    notes = {note for graph in found["graphs"] for note in graph["notes"]}
+    (said,) = notes
+    assert said.startswith("Not on this page: flame graphs of code that kept cores idle, ")
+    assert "allocation" in said
 
 
 def _called(program: str, threads: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_an_interval_is_a_time_or_bytes_or_a_number_of_events(text: str, name: s
 
 @pytest.mark.parametrize(
     "text", ["", "cpu,", "cpu,cpu", "cpu:", "cpu:10", "cpu:10 ms", "cpu:1us", "alloc:10ms", "wall:1k", "cycles:0", "lock",
-             "a.b", "cpu;x", "cpu:99999999999999999999s", "cpu,file=/etc/passwd"],
+             "task-clock", "a.b", "cpu;x", "cpu:99999999999999999999s", "cpu,file=/etc/passwd"],
 )  # fmt: skip
 def test_what_is_no_event_or_no_interval_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
@@ -76,6 +77,16 @@ def test_an_event_that_there_may_be_is_left_to_the_sampler(
     (tmp_path / "sched" / "sched_switch").mkdir(parents=True)
     monkeypatch.setattr(sampling, "_TRACING", (tmp_path,))
     assert parse(name).events[0].name == name
+
+
+@pytest.mark.parametrize("name", [name for name in sampling.KNOWN if name not in ("alloc", "wall")])
+def test_every_event_that_is_offered_is_one_of_async_profiler(name: str) -> None:
+    path = sampling.library()
+    if path is None or not path.exists():
+        pytest.skip("async-profiler is not built in for this processor")
+    option = re.search("event=([^,]+)", parse(name).arguments)
+    assert option is not None
+    assert option[1].encode() + b"\0" in path.read_bytes()  # a linker keeps "cycles" as the end of "ref-cycles"
 
 
 @given(st.text(max_size=30))

@@ -9,8 +9,9 @@ import click
 import pytest
 
 import made_speedups as made
-from headway.analyses.speedup_advice import NAMES, next_command
+from headway.analyses.speedup_advice import NAMES
 from headway.analyses.speedup_model import LIMITS
+from headway.analyses.speedup_next import next_command
 from headway.analyses.speedup_runs import Block
 from headway.analyses.speedup_types import REST, RegionPrimitives, Speedups
 from headway.analyses.speedup_uncertainty import ratio_interval, real_interval
@@ -30,7 +31,7 @@ CASES = {
     "gc": ({"gc_ns": 0.5}, "region work", "gc_pause"),
     "jit": ({"jit_ns": 0.5}, "region work", "headway threads"),
     "spinning": ({"spin_ns": 0.5}, "Barrier.spin:3 in region work", "--event cpu --region work -o"),
-    "waiting": ({"io_ns": 0.5}, "region work", "--event off-cpu"),
+    "waiting": ({"io_ns": 0.5}, "region work", "--event off-cpu -o"),
 }
 
 
@@ -124,7 +125,7 @@ def test_imbalance_that_changes_sides_is_named() -> None:
 def test_two_locks_and_a_memory_limit_name_both_and_what_both_would_give() -> None:
     result = of({"lock_wait_ns": 1.0, "cpu_ns": 0.5})
     assert result.verdict.limit == "lock_contention"
-    assert any("work_inflation" in sentence for sentence in result.verdict.evidence)
+    assert any(sentence.startswith("next largest: work inflation, ") for sentence in result.verdict.evidence)
     both = next(
         pair.speedup for pair in result.rows[0].pairs if set(pair.limits) == {"lock_contention", "work_inflation"}
     )

@@ -17,6 +17,7 @@ from headway.record.sweep_plan import Wishes, order, parse_regions, plan_sweep, 
 from headway.store.sweep import RUNS_FILE, Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 Run = Callable[..., tuple[int, str, str]]
+ONE_RUN = ("--parallel", "true {threads}", "--threads", "1", "-o", "a.sweep")
 
 
 def wishes(path: Path, **other: Any) -> Wishes:
@@ -86,6 +87,7 @@ def test_regions_have_a_name_and_a_pattern() -> None:
         (["a=(b"], "missing ), unterminated subpattern at character 1"),
         (["a=b", "a=c"], "given twice"),
         (["(rest)=b"], "in no region"),
+        (["(parallel)=b"], "take for a region"),
         ([""], "empty"),
     ],
 )
@@ -210,7 +212,10 @@ def test_runs_are_selected_by_program_threads_kind_and_state(tmp_path: Path) -> 
         (["--threads", "1", "-o", "a.sweep"], "--parallel: missing"),
         (["--parallel", "true {threads}", "--threads", "2", "-o", "a.sweep"], "--threads needs 1"),
         (["--resume", "a.sweep", "--repeat", "3"], "with --resume only"),
-        (["--parallel", "true {threads}", "--threads", "1", "--sample", "alloc", "-o", "a.sweep"], "add cpu"),
+        ([*ONE_RUN, "--sample", "alloc"], "add cpu"),
+        ([*ONE_RUN, "--sample", "cache-misses"], "no region is found by samples of cache-misses"),
+        ([*ONE_RUN, "--sample", "page-faults:100,alloc"], "no region is found by samples of page-faults"),
+        ([*ONE_RUN, "--sample", "branch-misses,cpu"], "no region is found by samples of branch-misses"),
         (["--resume", "a.sweep"], "HW320"),
     ],
 )
@@ -223,6 +228,19 @@ def test_wrong_usage_is_told_before_anything_happens(
     assert said in err
     assert not out
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "events", ["cpu:1ms", "cpu-clock:1ms", "cycles,alloc", "instructions:1m,wall", "cpu,page-faults"]
+)
+def test_events_by_which_regions_are_found_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, events: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--parallel", "no-such-program {threads}", "--threads", "1", "--sample", events, "-o", "a.sweep"]
+    _, _, err = run("sweep", *words)
+    assert "no-such-program" in err, "it is the next thing that is looked at"
+    assert "--sample" not in err
 
 
 # --- runs as they end ----------------------------------------------------------------------------------------------------

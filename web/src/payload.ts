@@ -160,6 +160,14 @@ export interface LockHolder {
   blocked_on: { name: string; wait_ns: number }[];
 }
 
+/** A thread that ended waits, and the line of its unpark; null: not known, as of monitors. */
+export interface LockWaker {
+  thread: string;
+  line: string | null;
+  share: number;
+  times: number;
+}
+
 export interface ChainLink {
   thread: string;
   lock: string;
@@ -198,6 +206,8 @@ export interface LockRow {
   more_sites: number;
   holders: LockHolder[];
   more_holders: number;
+  wakers: LockWaker[];
+  more_wakers: number;
   holding: Record<Doing, number> | null;
   chain: ChainLink[];
   chain_is_cycle: boolean;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ratio } from "../src/speedups/figures";
+import { pairsOf } from "../src/speedups/pairs";
 import type { SweepPage, SweepRow } from "../src/speedups/payload";
-import { byGain, rowsOf } from "../src/speedups/speedup";
+import { byGain, linesOf, rowsOf } from "../src/speedups/speedup";
 import { segments } from "../src/speedups/stack";
 
 const part = {
@@ -11,6 +12,12 @@ const part = {
 const row = {
   ...{ threads: 4, real_speedup: 2.1, computed_speedup: 2, low: 1.9, high: 2.1, regions: [part] },
   possible: { parallel_fraction: 2.2, gc: 2.001, lock_contention: 3, jit: null, all: 4 },
+  possible_intervals: { lock_contention: [2.5, 3.5] },
+  pairs: [
+    { limits: ["parallel_fraction", "gc"], speedup: 2.201 },
+    { limits: ["parallel_fraction", "lock_contention"], speedup: 3.4 },
+    { limits: ["gc", "lock_contention"], speedup: 3.5 },
+  ],
 } as unknown as SweepRow;
 
 describe("a speedup stack", () => {
@@ -38,6 +45,35 @@ describe("possible speedups", () => {
     const [found] = rowsOf(page, "assign");
     expect([found?.threads, found?.real_speedup, found?.computed_speedup]).toEqual([4, null, 3.5]);
     expect(rowsOf(page, "nothing")).toEqual([]);
+  });
+});
+
+describe("speedups without limits", () => {
+  it("are drawn with their intervals where these are known", () => {
+    const lines = linesOf([row], ["lock_contention", "gc"], { lock_contention: "locks", gc: "GC" });
+    const [locks, gc] = lines.slice(-2);
+    expect([locks?.label, locks?.values, locks?.low, locks?.high]).toEqual(["without locks", [3], [2.5], [3.5]]);
+    expect([gc?.label, gc?.values, gc?.low, gc?.high]).toEqual(["without GC", [2.001], [null], [null]]);
+  });
+
+  it("in pairs come the best first, without those where one limit gives as much", () => {
+    const fewer = { ...row, threads: 2, pairs: row.pairs.slice(0, 2) };
+    expect(pairsOf([fewer, row])).toEqual([
+      { limits: ["gc", "lock_contention"], values: [null, 3.5] },
+      { limits: ["parallel_fraction", "lock_contention"], values: [3.4, 3.4] },
+    ]);
+    expect(pairsOf([])).toEqual([]);
+  });
+
+  it("in pairs are those of groups, not of their parts", () => {
+    const limits = ["parallel_cpi_overhead", "cpi_overhead"].map((cpi) => ["gc", cpi]);
+    const possible = { gc: 2.1, cpi_overhead: 3, parallel_cpi_overhead: 2.9 };
+    const counted = { ...row, possible, pairs: limits.map((each) => ({ limits: each, speedup: 4 })) };
+    expect(pairsOf([counted as unknown as SweepRow]).map((pair) => pair.limits)).toEqual([["gc", "cpi_overhead"]]);
+  });
+
+  it("in pairs are the program's, not those of a region", () => {
+    expect(pairsOf(rowsOf({ rows: [row] } as unknown as SweepPage, "assign"))).toEqual([]);
   });
 });
 

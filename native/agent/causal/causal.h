@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/causal/visits.h"
+
 namespace headway::agent::causal {
 
 struct Account;  // of one platform thread of the program: ledger.h
@@ -182,18 +184,8 @@ void problem(std::string_view id, std::string_view text) noexcept;  // id: of sr
 // --- progress points (points.cpp) -----------------------------------------------------------------------------------
 bool arm_points(JNIEnv* jni) noexcept;                                            // those of the options
 void instrument_class(JNIEnv* jni, jclass type, std::string_view name) noexcept;  // JVMTI's ClassPrepare
-struct Visits {
-  uint64_t count = 0;
-  int64_t clock_ns = 0;  // latency points only: sum over visits of (time of the visit - delays inserted so far)
-};
 uint32_t point_count() noexcept;
-// Latency pairs: the points of one, `first` where it begins.
-struct LatencyPair {
-  uint32_t begin = 0;
-  uint32_t end = 0;
-};
-uint32_t latency_count() noexcept;
-LatencyPair latency_pair(uint32_t pair) noexcept;
+std::vector<LatencyPair> latency_pairs() noexcept;
 Visits visits(uint32_t point) noexcept;  // exact: all threads' counters summed. clock_ns wraps: subtract as uint64_t
 // About each second, on the agent's own thread: notes on points that nothing fits, the candidates of --suggest.
 void look_after_points(JNIEnv* jni) noexcept;

@@ -148,11 +148,7 @@ class Experiment {
       fields += std::string(point == 0 ? "[" : ",[") + std::to_string(point) + ',' +
                 std::to_string(between(begin_, end, point).count) + ']';
     }
-    fields += "],\"latency\":[";
-    for (uint32_t pair = 0; pair < latency_count(); ++pair) {
-      fields += (pair == 0 ? "" : ",") + latency_of(pair, begin_, end, begin_clock_ns_);
-    }
-    fields += ']';
+    fields += "],\"latency\":[" + latency_rows(latency_pairs(), begin_, end, begin_clock_ns_) + ']';
     add("complete", is_complete ? 1 : 0);
     note("experiment", fields);
   }

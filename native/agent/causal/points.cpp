@@ -56,7 +56,7 @@ Point* add_api_point(PointKind kind, std::string_view name, uint32_t cell, int32
 
 void add_api_pair(std::string_view name, uint32_t cell, const Visits& begun, const Visits& ended) {
   const std::lock_guard one_at_a_time(points().pair_mutex);  // or two pairs would get one number
-  const auto number = static_cast<int32_t>(latency_count());
+  const auto number = static_cast<int32_t>(latency_pairs().size());
   const Point* first = add_api_point(PointKind::kLatencyBegin, name, cell, number, begun);
   const Point* last = add_api_point(PointKind::kLatencyEnd, name, cell + 1, number, ended);
   const std::lock_guard locked(points().mutex);
@@ -295,14 +295,9 @@ void disarm_points(JNIEnv* jni) noexcept {
 
 uint32_t point_count() noexcept { return points().count.load(std::memory_order_acquire); }
 
-uint32_t latency_count() noexcept {
+std::vector<LatencyPair> latency_pairs() noexcept {
   const std::lock_guard locked(points().mutex);
-  return static_cast<uint32_t>(points().pairs.size());
-}
-
-LatencyPair latency_pair(uint32_t pair) noexcept {
-  const std::lock_guard locked(points().mutex);
-  return pair < points().pairs.size() ? points().pairs[pair] : LatencyPair{};
+  return points().pairs;
 }
 
 Visits visits(uint32_t point) noexcept {

@@ -31,8 +31,8 @@ constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
 // What the interrupt and the signal cost the kernel, ns: no clock of ours sees that. On a virtual machine it was 25 us.
 constexpr int64_t kDelivery = 20'000;
 // A period is so many times what a sample costs by that, or as long as it was asked to be, if that is longer. What a
-// sample pushes out of the caches is in no clock either, and costs as much again, or twice that: about a twentieth.
-constexpr int64_t kCostShare = 50;
+// sample pushes out of the caches is in no clock either, and costs once to three times as much again.
+constexpr int64_t kCostShare = 70;
 constexpr int64_t kAskedCostShare = 5;  // for a period that the user asked for: that the program gets on at all
 constexpr int64_t kLongestNs = 4'000'000;
 constexpr int64_t kLeastRunNs = 100'000;  // between payments; half a period where that is less

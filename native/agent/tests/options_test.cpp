@@ -14,10 +14,10 @@ void every_option_is_read() {
 }
 
 void options_of_locks_are_read_and_handed_on() {
-  const Options options = parse_options("spool=/a,locks=1,park_threshold=7,forget_dead=1");
-  CHECK(options.locks && options.forget_dead);
+  const Options options = parse_options("spool=/a,locks=1,park_threshold=7,forget_dead=1,no_owners=1");
+  CHECK(options.locks && options.forget_dead && options.no_owners);
   CHECK_EQUAL(options.park_threshold, 7);
-  CHECK_EQUAL(lock_options(options), ",locks=1,park_threshold=7,forget_dead=1");
+  CHECK_EQUAL(lock_options(options), ",locks=1,park_threshold=7,forget_dead=1,no_owners=1");
   CHECK_EQUAL(lock_options(parse_options("locks=1")), ",locks=1");
   CHECK_EQUAL(lock_options(parse_options("spool=/a,park_threshold=7")), "");
 }

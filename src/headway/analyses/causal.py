@@ -13,6 +13,7 @@ Wrong when the line's work can't be made faster without changing other lines, or
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +103,8 @@ def _next(lines: Sequence[Line], mode: str, path: str) -> str:
         return "headway causal --progress CLASS.METHOD -- CMD"
     best = next((each for each in lines if each.significant), None)
     if best is not None:
-        return f"headway causal {path} --line {best.line}"
-    return f"headway causal ... -o {path}   (runs of the same command add up)"
+        return f"headway causal {shlex.quote(path)} --line {shlex.quote(best.line)}"
+    return f"headway causal ... -o {shlex.quote(path)}   (runs of the same command add up)"
 
 
 def _chosen(lines: tuple[Line, ...], wanted: str, path: str) -> tuple[Line, ...]:

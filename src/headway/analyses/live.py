@@ -1,23 +1,29 @@
-"""What the live table of a running JVM says: the paper's metrics of the sums so far. No stacks, no single waits, no kernel.
+"""What the live table of a running JVM says: the paper's metrics of the sums so far. No single waits, no kernel.
 
-Contention is told by kind and class alone; where that takes a stack (conditions, Object.wait), it is left open (None).
+Contention is told by kind and class alone; where that takes the stacks of all waits (conditions, Object.wait), it is left
+open (None): there is only that of the first one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headway.analyses.lock_metrics import Metrics, metrics
 from headway.analyses.lock_rules import OTHER, Wait, classify, display
+from headway.analyses.lock_sites import frame_text, line_of_frames
 
 if TYPE_CHECKING:
-    from headway.model.live_lock import LiveLock, LiveTable
+    from headway.model.live_lock import LiveFrame, LiveLock, LiveTable
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRow:
-    """One object of a running JVM; `rates_per_s` are of the time since the snapshot before (None in the first)."""
+    """One object of a running JVM; `parks_per_s` and `waiters` are of the time since the snapshot before (None in the first).
+
+    `first_line` is the place of the first wait, `first_stack` its stack, innermost frame first (empty: not taken).
+    """
 
     name: str
     lock: LiveLock
@@ -27,6 +33,8 @@ class LiveRow:
     waiting: str | None
     parks_per_s: float | None
     waiters: float | None
+    first_line: str | None
+    first_stack: tuple[str, ...]
 
 
 SORT = ("thread-time", "now", "times", "real-time", "average", "peak")
@@ -60,7 +68,15 @@ def _row(table: LiveTable, lock: LiveLock, earlier: LiveLock | None, span_ns: in
         waiting=rule.waiting if is_known else None,
         parks_per_s=(sums.times_parked - (past.times_parked if past else 0)) * 1e9 / span_ns if span_ns else None,
         waiters=(sums.thread_time_ns - (past.thread_time_ns if past else 0)) / span_ns if span_ns else None,
+        first_line=_texts(lock.first_stack)[0] if lock.first_stack else None,
+        first_stack=_texts(lock.first_stack)[1],
     )
+
+
+@lru_cache(maxsize=4096)
+def _texts(stack: tuple[LiveFrame, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return a stack's place and its frames as people read them; thousands of locks share one."""
+    return line_of_frames(stack), tuple(map(frame_text, stack))
 
 
 def _value(row: LiveRow, sort: str) -> float:

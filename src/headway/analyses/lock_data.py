@@ -18,6 +18,7 @@ from headway.analyses.activity import wall_ns
 from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_rules import display
 from headway.errors import HeadwayError
+from headway.model.names import virtual_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Blocks:
     full: Ints
     stack: Ints
     waker: Ints
+    waker_stack: Ints
     waking: Ints
     owner: Ints
     is_timed: NDArray[np.bool_]
@@ -197,7 +199,7 @@ class _Threads:
     def _number(self, pid: int, java_id: int) -> int:
         number = self._virtual.setdefault((pid, java_id), len(self.names))
         if number == len(self.names):
-            self.names.append(f"virtual thread #{java_id}")
+            self.names.append(virtual_name(java_id))
             self.tids.append(None)
             self.java_ids.append(java_id)
         return number
@@ -236,8 +238,9 @@ def _blocks(recording: Recording, threads: _Threads, window: tuple[int, int] | N
     columns = dict(
         recording.columns(
             "block",
-            *("pid", "thread_id", "java_id", "blocker_id", "start_ns", "dur_ns", "stack_id", "waker_thread_id"),
-            *("waker_java_id", "waking_ns", "owner_thread_id", "owner_java_id", "is_timed", "is_open", "is_attached"),
+            *("pid", "thread_id", "java_id", "blocker_id", "start_ns", "dur_ns", "stack_id"),
+            *("waker_thread_id", "waker_java_id", "waker_stack_id", "waking_ns", "owner_thread_id", "owner_java_id"),
+            *("is_timed", "is_open", "is_attached"),
             where=condition,
         )
     )
@@ -260,6 +263,7 @@ def _blocks(recording: Recording, threads: _Threads, window: tuple[int, int] | N
         full=end,
         stack=known["stack_id"],
         waker=threads.keys(known["pid"], known["waker_thread_id"], known["waker_java_id"]),
+        waker_stack=known["waker_stack_id"],
         waking=np.where(known["waking_ns"] > 0, known["waking_ns"] - origin, -1),
         owner=threads.keys(known["pid"], known["owner_thread_id"], known["owner_java_id"]),
         **flags,

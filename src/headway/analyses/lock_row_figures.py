@@ -14,7 +14,7 @@ import numpy as np
 
 from headway.analyses.lock_metrics import nearest_rank
 from headway.analyses.lock_row_parts import Held
-from headway.analyses.lock_types import Distribution, Site
+from headway.analyses.lock_types import Distribution, Site, Waker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Figures(NamedTuple):
     """Of one group. `one` is the place of an object of it; what is said of one object is said of that.
 
     first_block to end_block are places among the blocks sorted by group. `rule` is a place in RULES, `main_holder` the thread
-    that the object's waiters waited for most, -1 where none is known. `sites`: those that are told, and how many more.
+    that the object's waiters waited for most, -1 where none is known. `sites`, `wakers`: those that are told, and how many more.
     """
 
     group: int
@@ -59,6 +59,7 @@ class Figures(NamedTuple):
     first_block: int
     end_block: int
     sites: tuple[tuple[Site, ...], int]
+    wakers: tuple[tuple[Waker, ...], int]
     held: Held
     main_holder: int
     lost_core_ns: float

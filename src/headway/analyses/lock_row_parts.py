@@ -15,7 +15,7 @@ import numpy as np
 from headway.analyses.lock_holders import SEEN_BY
 from headway.analyses.lock_rules import RULES
 from headway.analyses.lock_states import BLOCKED
-from headway.analyses.lock_types import DOING, Holder, OtherLock, Site
+from headway.analyses.lock_types import DOING, Holder, OtherLock, Site, Waker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_SITES = 100
 MOST_HOLDERS = 100
+MOST_WAKERS = 20
 """Per lock; what is left out is counted."""
 
 
@@ -93,6 +94,36 @@ def _shares(group: Ints, waited: Ints, times: Ints, groups: int) -> NDArray[np.f
     np.add.at(total, group, waited)
     np.add.at(count, group, times)
     return np.where(total[group] > 0, waited / np.maximum(total[group], 1), times / count[group])
+
+
+# --- who ends the waits ------------------------------------------------------------------------------------------------
+
+
+def wakers_of_groups(
+    data: LockData, stacks: Ints, blocks: Ints, place: Ints, groups: int, texts: StackTexts
+) -> list[tuple[tuple[Waker, ...], int]]:
+    """Return who ended each group's waits and where, by how often, and how many more; `stacks`: of each block's waker."""
+    woken = np.flatnonzero(data.blocks.waker[blocks] >= 0)
+    if not len(woken):
+        return [((), 0)] * groups
+    thread, stack, group = data.blocks.waker[blocks[woken]], stacks[blocks[woken]], place[woken]
+    order = np.lexsort((stack, thread, group))
+    starts = _starts(group[order], thread[order], stack[order])
+    times = np.diff(np.append(starts, len(order)))
+    first = order[starts]
+    by_times = np.lexsort((stack[first], thread[first], -times, group[first]))
+    share = times / np.bincount(group, minlength=groups)[group[first]]
+    columns = (thread[first], stack[first], share, times)
+    plain = zip(*(column[by_times].tolist() for column in columns), strict=True)
+    rows = [
+        Waker(data.names[who], data.tids[who], data.java_ids[who], texts(of)[0] if of >= 0 else None, part, many)
+        for who, of, part, many in plain
+    ]
+    bounds = np.searchsorted(group[first][by_times], np.arange(groups + 1)).tolist()
+    return [
+        (tuple(rows[low : min(high, low + MOST_WAKERS)]), max(0, high - low - MOST_WAKERS))
+        for low, high in itertools.pairwise(bounds)
+    ]
 
 
 # --- who holds it ------------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from headway.analyses.lock_groups import SUMS
 from headway.analyses.lock_metrics import Metrics, metrics
 from headway.analyses.lock_patterns import LEAST_WAITS, patterns
 from headway.analyses.lock_row_figures import AT_ONCE, Distributions, Figures, figures_of
-from headway.analyses.lock_row_parts import Held, held_of_groups, parts_of, sites_of_groups
+from headway.analyses.lock_row_parts import Held, held_of_groups, parts_of, sites_of_groups, wakers_of_groups
 from headway.analyses.lock_rules import RULES, TOGETHER, Rule, display
-from headway.analyses.lock_sites import judge, line_of, stack_text
-from headway.analyses.lock_types import Link, Lock, Pattern, Site
+from headway.analyses.lock_sites import fill_stacks, judge, line_of, stack_text
+from headway.analyses.lock_types import Link, Lock, Pattern, Site, Waker
 from headway.analyses.why_bounds import Presence, bound
 from headway.analyses.why_types import CONDITION
 from headway.analyses.why_waits_causes import CAUSE_OF_RULE
@@ -101,6 +101,8 @@ class Rows:
             more_sites=more_sites,
             holders=of.held.holders,
             more_holders=of.held.more,
+            wakers=of.wakers[0],
+            more_wakers=of.wakers[1],
             holding=of.held.holding,
             chain=links,
             chain_is_cycle=is_cycle,
@@ -133,6 +135,7 @@ class Rows:
             "first_block": begins[groups],
             "end_block": begins[groups + 1],
             "sites": self._sites(groups),
+            "wakers": self._wakers(groups),
             "held": self._held(groups),
             "main_holder": self._steps.holder[one] if of.by == "lock" else np.full(len(groups), -1),
             "lost_core_ns": np.zeros(len(groups)) if self.cost is None else self.cost.lost_core_ns[groups],
@@ -272,6 +275,21 @@ class Rows:
         order, begins = self._order
         rows, place = parts_of(begins, groups)
         return sites_of_groups(self.data, self.sites, order[rows], place, len(groups), self._stack_texts)
+
+    @cached_property
+    def _waker_stacks(self) -> Ints:
+        """Return where each block was ended; without a stack of its own, where the same thread ended others of the object.
+
+        Which wakings only the kernel saw (an interrupt of a parked thread) is not in the recording: they count for a place
+        of the same thread's unparks, too.
+        """
+        blocks = self.data.blocks
+        return fill_stacks(blocks.blocker, blocks.waker, blocks.waker_stack)
+
+    def _wakers(self, groups: Ints) -> list[tuple[tuple[Waker, ...], int]]:
+        order, begins = self._order
+        rows, place = parts_of(begins, groups)
+        return wakers_of_groups(self.data, self._waker_stacks, order[rows], place, len(groups), self._stack_texts)
 
     def stack(self, of: Figures) -> tuple[str, ...]:
         """Return the stack of the first wait."""

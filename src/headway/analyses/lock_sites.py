@@ -7,6 +7,7 @@ and only its split over sites is an estimate, which rests on the blocks whose st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,8 +107,12 @@ def judge(data: LockData, kind: str, class_name: str, stack: int, is_timed: bool
 
 
 def line_of(data: LockData, stack: int) -> str:
-    """Return the innermost frame of a stack that is no JDK code, else its innermost frame that asks to wait."""
-    frames = data.frames(stack)
+    """Return where a stack waits."""
+    return line_of_frames(data.frames(stack))
+
+
+def line_of_frames(frames: Sequence[tuple[str, str, int | None]]) -> str:
+    """Return the innermost frame that is no JDK code, else the innermost one that asks to wait."""
     own = [frame for frame in frames if not is_jdk(frame[0]) and not is_proxy(frame[0])]
     if own:
         return frame_text(own[0])

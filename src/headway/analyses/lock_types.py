@@ -50,6 +50,22 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Waker:
+    """A thread that ended waits, at a place (None: not known): `share` is of the waits whose end somebody is known for.
+
+    Stacks are not taken of every unpark: one without counts for the one before it of the same thread on the same object, so
+    the split over places is an estimate. Who lets a monitor go is known by the kernel alone, without a place.
+    """
+
+    thread: str
+    tid: int | None
+    java_id: int | None
+    line: str | None
+    share: float
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class OtherLock:
     """A lock that a holder was itself blocked on, for so long (in time of those who waited for the holder)."""
 
@@ -140,6 +156,8 @@ class Lock:
     more_sites: int
     holders: tuple[Holder, ...]
     more_holders: int
+    wakers: tuple[Waker, ...]
+    more_wakers: int
     holding: Mapping[str, int] | None
     chain: tuple[Link, ...]
     chain_is_cycle: bool

@@ -41,7 +41,7 @@ NOTES = (*_PLAIN_NOTES, *(f"({TITLES[cause]}: no code that ran)" for cause in CA
 """What stands where a stack would be. A stack number -1 - k means NOTES[k]."""
 UNWALKED, NOT_TAKEN, SLEEPING, UNINTERRUPTIBLE, STOPPED, LIGHTER = (-1 - k for k in range(len(_PLAIN_NOTES)))
 
-_UNITS = dict.fromkeys(("cpu", "wall", LOCK, OFF_CPU, BLAME), NANOSECONDS) | {"alloc": BYTES}
+_UNITS = dict.fromkeys(("cpu", "wall", "execution", "native", LOCK, OFF_CPU, BLAME), NANOSECONDS) | {"alloc": BYTES}
 _ORDER = ("cpu", "wall", "alloc", "cycles", "instructions", "cache-misses")
 
 

@@ -24,7 +24,7 @@ from headway.analyses.region_labels import Samples, Stacks, load_samples, load_s
 from headway.analyses.region_pace import hasty
 from headway.analyses.region_threads import ThreadTime, ThreadTimes, load_threads, lock_evidence
 from headway.analyses.spans import Measure, Spans, union
-from headway.analyses.speedup_types import REST, RegionPrimitives
+from headway.analyses.speedup_types import PARALLEL, REST, RegionPrimitives
 from headway.errors import HeadwayError, Notice
 from headway.store.sweep import SweepRegion
 
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
-
-PARALLEL = "(parallel)"
-"""The region that is made up where none is given: the times with more than one application thread active."""
 
 _SHOWN = 20
 _EVERYTHING = 0.995

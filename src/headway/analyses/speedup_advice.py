@@ -2,10 +2,11 @@
 
 Question   the largest limit, with its place, its evidence, and the next command.
 Method     Gomes 2021, section 3.2 and figure 19, as text: compare the possible speedups; the limit without which the program
-           would be fastest is the one to work on. Each limit has its view: sequential fraction, the flat profile of the busiest
-           thread (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache misses against
-           the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that headway adds
-           have theirs. Instructions of a busy-waiting barrier, which the paper finds by eye, are the limit `spinning`.
+           would be fastest is the one to work on. Each limit has its view: sequential fraction, the flat profile of the thread
+           that is busiest in it (then the flame graph of the sequential fraction); load imbalance, CPU by thread; memory, cache
+           misses against the sequential program; parallelism overhead, instructions against it; locks, the locks. Limits that
+           headway adds have theirs (`speedup_next`). Instructions of a busy-waiting barrier, which the paper finds by eye, are
+           the limit `spinning`.
 Disturbed  where threads waited for CPUs that others had (`speedup_choice`; HW475). What that cost is measured in both programs:
            the limits of the parallel one are then compared, and their gain told, without it, and scheduling is a limit only if
            there are more threads than cores.
@@ -18,12 +19,12 @@ Wrong when the place is in code that the regions do not cover.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.analyses.speedup_choice import NO_LIMIT, Choice, choose
 from headway.analyses.speedup_model import GROUPS, Model
+from headway.analyses.speedup_next import beyond, next_command
 from headway.analyses.speedup_types import REST, AtThreads, RegionPrimitives, RunPrimitives, Verdict
 from headway.analyses.speedup_uncertainty import half_width, repeats_for
 from headway.analyses.units import duration, percent
@@ -86,9 +87,10 @@ def advise(
         return _undecided(row, choice, model, sequential, parallel, commands)
     region = _region(model, best)
     place, where = _place(best, region, sequential, parallel)
-    evidence = [_gain_evidence(row, best), *where, *_others(row, choice.order), *_speed(row, choice)]
-    text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
     command = next_command(best, region, sequential, parallel)
+    shown = filter(None, [beyond(command, parallel)])
+    evidence = [_gain_evidence(row, best), *where, *_others(row, choice.order), *_speed(row, choice), *shown]
+    text = f"{NAMES[best][0].upper()}{NAMES[best][1:]} limits most {at}: without it +{percent(gain)}."
     return Verdict(row.threads, best, gain, place, tuple(evidence), command, None, text)
 
 
@@ -108,7 +110,7 @@ def _withheld(row: AtThreads, choice: Choice, spread: float, runs: int, commands
     repeats = repeats_for(spread, gain, runs)
     enough = f"{repeats} repeats would do" if repeats else TOO_MANY
     known = f"the computed speedup of {runs} runs is known to {percent(spread)}"
-    reason = f"{known}, the largest gain ({best}) is {percent(gain)}: {enough}"
+    reason = f"{known}, the largest gain ({_short(best)}) is {percent(gain)}: {enough}"
     command = commands.rerun(repeats) if repeats else "headway doctor"
     evidence = (_gain_evidence(row, best), _speedup_evidence(row))
     text = f"The verdict is withheld: {reason}."
@@ -161,7 +163,12 @@ def _gain_evidence(row: AtThreads, limit: str) -> str:
     possible = row.possible[limit] or 0.0
     efficiency = row.efficiencies.get(limit)
     known = "" if efficiency is None else f", efficiency {efficiency:.3f}"
-    return f"{limit}: {possible:.2f} without it{_range(row.possible_intervals.get(limit, (None, None)))}{known}"
+    return f"{_short(limit)}: speedup {possible:.2f} without it{_range(row.possible_intervals.get(limit, (None, None)))}{known}"
+
+
+def _short(limit: str) -> str:
+    """Return a limit's name without what explains it."""
+    return NAMES[limit].partition(":")[0]
 
 
 def _others(row: AtThreads, order: Sequence[tuple[str, float]]) -> Iterable[str]:
@@ -169,7 +176,7 @@ def _others(row: AtThreads, order: Sequence[tuple[str, float]]) -> Iterable[str]
     if len(order) < 2 or order[1][1] < NO_LIMIT:
         return
     (best, _), (other, gain) = order[:2]
-    yield f"next largest: {other}, +{percent(gain)}"
+    yield f"next largest: {_short(other)}, +{percent(gain)}"
     both = next((pair.speedup for pair in row.pairs if set(pair.limits) == {best, other}), None)
     if both is not None:
         yield f"without both: {both:.2f}"
@@ -253,32 +260,3 @@ def _changing_sides(runs: Sequence[RunPrimitives], region: str) -> Iterable[str]
 
 def _mean(found: Mapping[str, float]) -> float:
     return sum(found.values()) / len(found)
-
-
-def next_command(
-    limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]
-) -> str:
-    """Return the command that shows the limit's view: the leaves of figure 19."""
-    here, there = _path(parallel), _path(sequential)
-    is_found = region.startswith("(")  # REST, or one that nobody gave: no pattern that stacks could be looked for with
-    only = "" if is_found else f" --region {shlex.quote(region)}"
-    return {
-        "parallel_fraction": f"headway top {here} --busiest-thread",
-        "instruction_overhead": f"headway flame {here} --event instructions{only} --diff {there} -o instructions.html",
-        "cpi_overhead": f"headway flame {here} --event cache-misses{only} --diff {there} -o cache-misses.html",
-        "work_inflation": f"headway flame {here} --event cpu{only} --diff {there} -o cpu.html",
-        "load_balance": f"headway flame {here} --event cpu{only} -o cpu.html",
-        "lock_contention": f"headway locks {here}",
-        "scheduling": f"headway threads {here}",
-        "gc": f"headway query {here} \"SELECT cause, count(*), sum(dur_ns) FROM jvm_phase WHERE kind = 'gc_pause' GROUP BY 1\"",
-        "jit": f"headway threads {here}",
-        "spinning": f"headway flame {here} --event cpu{only} -o cpu.html",
-        "waiting": f"headway flame {here} --event off-cpu{only} -o off-cpu.html",
-        "frequency": "headway doctor",
-    }[limit]
-
-
-def _path(runs: Sequence[RunPrimitives]) -> str:
-    """Return the recording to look at: of the run whose wall time is the median."""
-    recorded = sorted((run for run in runs if run.recording), key=lambda run: run.wall_ns)
-    return shlex.quote(str(recorded[len(recorded) // 2].recording)) if recorded else "NAME.headway"

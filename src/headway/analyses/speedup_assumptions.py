@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from headway.analyses.speedup_choice import DISTURBED, others_share
 from headway.analyses.speedup_model import Model
 from headway.analyses.speedup_parts import ABSENT, BUSY, Part, known
-from headway.analyses.speedup_types import REST, AtThreads, RunPrimitives
+from headway.analyses.speedup_types import PARALLEL, REST, AtThreads, RunPrimitives
 from headway.analyses.speedup_uncertainty import half_width
 from headway.analyses.units import percent
 from headway.errors import Notice
@@ -32,7 +32,7 @@ def check_programs(models: Sequence[Model], runs: Sequence[RunPrimitives]) -> It
     ratio = _threads_in_sequential(first)
     if ratio > 1.1:
         yield Notice.of("HW463", ratio=ratio)
-    for part in first.regions:
+    for part in (part for part in first.regions if part.name != PARALLEL):
         if not _in_sequential(first, part):
             yield Notice.of("HW464", region=part.name, program="sequential")
         if not any(is_in_parallel(model, part.name) for model in models):
@@ -120,7 +120,7 @@ def _reasons(row: AtThreads, model: Model, cores: int | None, sequential_overhea
     if _threads_in_sequential(model) > 1.1:
         yield "the sequential program runs several threads"
     lost = [part.name for part in model.regions if bool(part.sequential_work) != bool(part.work)]
-    if lost:
+    if lost and model.is_compared:
         yield f"region {', '.join(lost)} is in one of the programs only"
     time, wall = model.time(), sum(known(sums["wall_ns"]) for sums in model.parallel.values())
     if time and wall and time > wall * (1 + NOTABLE):

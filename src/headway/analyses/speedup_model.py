@@ -35,7 +35,7 @@ from itertools import combinations
 
 from headway.analyses.speedup_equations import Number, ratio
 from headway.analyses.speedup_parts import ABSENT, WAITS, Part, Sums, has_counters, known, make_part, without_spinning
-from headway.analyses.speedup_types import REST
+from headway.analyses.speedup_types import PARALLEL, REST
 
 __all__ = ["GROUPS", "LIMITS", "Model", "make_model"]
 
@@ -88,6 +88,11 @@ class Model:
         """Return the parts that are parallel."""
         return tuple(part for part in self.parts if not part.is_rest)
 
+    @cached_property
+    def is_compared(self) -> bool:
+        """Return whether the parts are of both programs: not if they were told by the number of active threads."""
+        return all(part.name != PARALLEL for part in self.parts)
+
     def of_region(self, name: str) -> Model:
         """Return the model of one region."""
         parts = tuple(part for part in self.parts if part.name == name)
@@ -114,14 +119,11 @@ class Model:
         """Return every limit's efficiency over all parts; None where it can't be known.
 
         Load balance and lock contention are those of the parallel regions (equations 9 and 10), other waits those of all parts.
+        Without regions that are in both programs, no part's work is known against the sequential program's.
         """
         found: dict[str, Number | None] = dict.fromkeys(LIMITS)
-        total = sum(part.sequential_work for part in self.parts)
-        found["parallel_fraction"] = _ratio(sum(part.sequential_work for part in self.regions), total)
-        if self.counters:
-            found |= self._counted()
-        else:
-            found["work_inflation"] = _ratio(total, sum(part.work for part in self.parts))
+        if self.is_compared:
+            found |= self._against_sequential()
         reference = sum(part.threads * part.busiest for part in self.regions)
         found["load_balance"] = _ratio(sum(part.busy for part in self.regions), reference)
         for limit in (*WAITS, "waiting"):
@@ -131,6 +133,14 @@ class Model:
             if all(time is not None for time in waits):
                 found[limit] = _ratio(work, work + sum(known(time) for time in waits))
         return found
+
+    def _against_sequential(self) -> dict[str, Number | None]:
+        """Return the parallel fraction, and what the same work costs more."""
+        total = sum(part.sequential_work for part in self.parts)
+        fraction = _ratio(sum(part.sequential_work for part in self.regions), total)
+        if self.counters:
+            return {"parallel_fraction": fraction, **self._counted()}
+        return {"parallel_fraction": fraction, "work_inflation": _ratio(total, sum(part.work for part in self.parts))}
 
     def _counted(self) -> dict[str, Number | None]:
         """Return equations 4, 5, 7 and 8, and the frequency, from sums over the parts."""
@@ -180,8 +190,12 @@ class Model:
         return found
 
     def pairs(self) -> list[tuple[str, str, Number]]:
-        """Return the speedup without each pair of known limits."""
-        found = ((a, b, self.speedup((a, b))) for a, b in combinations(self.known_limits(), 2))
+        """Return the speedup without each pair of known limits or groups; no group is paired with what it is made of."""
+        limits = self.known_limits()
+        made_of: dict[str, tuple[str, ...]] = {limit: (limit,) for limit in limits}
+        made_of |= {group: members for group, members in GROUPS.items() if any(each in limits for each in members)}
+        apart = [(a, b) for a, b in combinations(made_of, 2) if not set(made_of[a]) & set(made_of[b])]
+        found = ((a, b, self.speedup((*made_of[a], *made_of[b]))) for a, b in apart)
         return [(a, b, speedup) for a, b, speedup in found if speedup is not None]
 
 

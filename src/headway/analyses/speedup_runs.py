@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from headway.analyses.profile_sources import recorded_events
 from headway.analyses.speedup_advice import Commands
 from headway.analyses.speedup_counters import read_counters, with_counters
 from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+from headway.analyses.units import duration
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
     said: dict[str, Notice] = {}
     read = {n: tuple(_run(sweep, run, window, reader, said) for run in group) for n, group in done.items() if group}
     alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
-    alone, read, of_counters = _with_counters(sweep, alone, read)
+    alone, read, of_counters = _with_counters(sweep, alone, read, is_part=window is not None)
     notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + list(said.values()) + of_counters
     notices += [Notice.of("HW471", threads=n, path=sweep.path) for n, group in done.items() if not group]
     if sweep.sequential is None:
@@ -130,16 +132,21 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
 
 
 def _with_counters(
-    sweep: Sweep, alone: tuple[RunPrimitives, ...], read: dict[int, tuple[RunPrimitives, ...]]
+    sweep: Sweep, alone: tuple[RunPrimitives, ...], read: dict[int, tuple[RunPrimitives, ...]], *, is_part: bool
 ) -> tuple[tuple[RunPrimitives, ...], dict[int, tuple[RunPrimitives, ...]], list[Notice]]:
-    """Put counters that were imported into the sweep in the place of those that its runs lack."""
+    """Put counters that were imported into the sweep in the place of those that its runs lack; they are of whole runs."""
     counters = read_counters(sweep.path)
     if counters is None:
         return alone, read, []
+    if is_part:
+        return alone, read, [Notice.of("HW478", path=sweep.path)]
     baseline = ("parallel", 1) if sweep.sequential is None else ("sequential", 1)
     filled, notices = with_counters(
         {baseline: alone, **{("parallel", n): group for n, group in read.items()}}, counters
     )
+    warmup = max((run.warmup_excluded_ns or 0 for run in sweep.runs if run.recorded), default=0)
+    if warmup and not notices:
+        notices.append(Notice.of("HW479", warmup=duration(warmup)))
     return filled[baseline], {n: filled["parallel", n] for n in read}, notices
 
 
@@ -180,6 +187,9 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
         cores=sweep.cores,
         others_share=_others_share(recording, part, parts.primitives),
         recording=str(recording.path),
+        events=recorded_events(recording),
+        window_ns=None if part == (0, length) else (part[0], None if part[1] == length else part[1]),
+        started_ns=recording.window_ns[0],
     )
 
 

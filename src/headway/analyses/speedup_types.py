@@ -22,6 +22,9 @@ from headway.errors import Notice
 
 REST = "(rest)"
 """The name of the region that holds what is in no other one: the sequential fraction."""
+PARALLEL = "(parallel)"
+"""The region that is made up where none is given or found: the times with more than one application thread active. The sequential
+program has none of it, so nothing of it can be compared with that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,12 @@ class RunPrimitives:
     """Of the time of those CPUs: used by other processes or taken by the host, in what is looked at."""
     recording: str | None = None
     """Path, for the commands that the verdict proposes."""
+    events: tuple[str, ...] | None = None
+    """What the recording has profiles of, for the same; None: not known."""
+    window_ns: tuple[int, int | None] | None = None
+    """What is looked at, from the recording's start (to None: until its end); None: all of it."""
+    started_ns: int = 0
+    """When the recording starts, by the clock of its tables."""
 
 
 @dataclass(frozen=True, slots=True)

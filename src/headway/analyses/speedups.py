@@ -3,7 +3,7 @@
 Question   efficiencies, computed and possible speedups of a sweep over the numbers of threads, and the verdict.
 Method     Gomes 2021, chapter 3: see `speedup_model` (equations 3 to 11 and beyond), `speedup_stack`, `speedup_pop`,
            `speedup_uncertainty` (intervals from the repeats), `speedup_choice` (which limit is the largest), `speedup_advice`
-           (figure 19) and `speedup_assumptions`.
+           and `speedup_next` (figure 19) and `speedup_assumptions`.
            Every figure is that of the primitives' means over the recorded runs; the real speedup is the ratio of the plain
            runs' mean wall times.
            The verdict is about the largest number of threads that has a core for each.
@@ -26,7 +26,7 @@ from headway.analyses.speedup_parts import Sums, has_counters, pool
 from headway.analyses.speedup_pop import pop
 from headway.analyses.speedup_runs import SweepRuns, Window, read_runs
 from headway.analyses.speedup_stack import stack
-from headway.analyses.speedup_types import AtThreads, Metrics, Pair, RunPrimitives, Speedups, Verdict
+from headway.analyses.speedup_types import PARALLEL, AtThreads, Metrics, Pair, RunPrimitives, Speedups, Verdict
 from headway.analyses.speedup_uncertainty import COMPUTED, intervals, ratio_interval, real_interval
 from headway.errors import HeadwayError, Notice
 
@@ -48,8 +48,9 @@ def speedups(sweep: Sweep, *, region: str | None = None, window: Window | None =
 
 def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
     """Return the figures and the verdict of runs that are read already. Raises HeadwayError HW470 (no such region)."""
-    if region is not None and region not in runs.regions:
-        known = ", ".join(runs.regions) or "none"
+    names = tuple(name for name in runs.regions if name != PARALLEL)
+    if region is not None and region not in names:
+        known = ", ".join(names) or "none"
         raise HeadwayError("HW470", path=runs.path, region=region, known=known)
     sequential = pool(runs.sequential)
     pooled = {n: pool(group) for n, group in sorted(runs.parallel.items())}
@@ -61,12 +62,13 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
     return Speedups(
         mode=runs.mode,
         counters=counters,
-        regions=runs.regions,
+        regions=names,
         region=region,
         cores=runs.cores,
         sequential=_metrics(sequential, runs.recorded_sequential_ns, runs.plain_sequential_ns),
         rows=tuple(rows.values()),
-        verdict=_nothing_matched(runs, model)
+        verdict=_without_regions(runs, model)
+        or _nothing_matched(runs, model)
         or advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, region),
         notices=tuple(_notices(runs, models, rows)),
         warmup=runs.warmup,
@@ -78,6 +80,13 @@ def _verdict_threads(threads: Sequence[int], cores: int | None) -> int:
     return max(fitting) if fitting else min(threads)
 
 
+def _without_regions(runs: SweepRuns, model: Model) -> Verdict | None:
+    """Return a withheld verdict where no region was given and none was found."""
+    if model.is_compared:
+        return None
+    return _withheld(runs, model, Notice.of("HW460", path=runs.path).message)
+
+
 def _nothing_matched(runs: SweepRuns, model: Model) -> Verdict | None:
     """Return a withheld verdict where no region is in the parallel program: all of it would pass for sequential."""
     if not model.regions or any(is_in_parallel(model, part.name) for part in model.regions):
@@ -85,6 +94,10 @@ def _nothing_matched(runs: SweepRuns, model: Model) -> Verdict | None:
     names = ", ".join(part.name for part in model.regions)
     one = "region" if len(model.regions) == 1 else "regions"
     reason = f"{one} {names} match{'es' if one == 'region' else ''} nothing in the parallel program"
+    return _withheld(runs, model, reason)
+
+
+def _withheld(runs: SweepRuns, model: Model, reason: str) -> Verdict:
     command = f"headway sweep --resume {shlex.quote(runs.path)} --region NAME=REGEX"
     return Verdict(model.threads, None, None, None, (), command, reason, f"The verdict is withheld: {reason}.")
 
@@ -93,7 +106,7 @@ def _whole(runs: SweepRuns, threads: int, model: Model, region: str | None) -> A
     """Return the row of the program (with its regions), or of one region."""
     if region is not None:
         return _row(runs, threads, model.of_region(region), region, {})
-    parts = {name: _row(runs, threads, model.of_region(name), name, {}) for name in runs.regions}
+    parts = {name: _row(runs, threads, model.of_region(name), name, {}) for name in runs.regions if name != PARALLEL}
     return _row(runs, threads, model, None, parts)
 
 
@@ -179,6 +192,8 @@ def _notices(runs: SweepRuns, models: Mapping[int, Model], rows: Mapping[int, At
     ]
     if not next(iter(models.values())).counters:
         found.append(Notice.of("HW466"))
+    if PARALLEL in runs.regions:
+        found.append(Notice.of("HW460", path=runs.path))
     overhead = None
     if runs.recorded_sequential_ns and runs.plain_sequential_ns:
         overhead = fmean(runs.recorded_sequential_ns) / fmean(runs.plain_sequential_ns) - 1

@@ -32,8 +32,9 @@ def command(
 ) -> int:
     """Write the table of locks of a running JVM to a file.
 
-    The JVM is not stopped, nor asked: its agent keeps the table in a file, which is read. When nothing records the JVM,
-    the agent is attached for a moment, and taken out again.
+    A JVM that is recorded with --locks is neither stopped nor asked: its agent keeps the table in a file, which is read.
+    Another one gets the agent for a moment: its threads stop two or three times, for some milliseconds, as that goes in
+    and out, and the JVM compiles code anew.
     """
     from headway.analyses.live import live_rows
     from headway.cli.live import ended_by_signals, looks

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from headway.cli import options
+from headway.cli.options import TimePoint, TimeType
 from headway.cli.profiles import Selection, selected, selection_options
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ Examples:
     help="Colour by what changed since this recording: the same event, threads and region of it.",
 )
 @click.option(
+    "--diff-from",
+    "other_start",
+    type=TimeType(),
+    metavar="T",
+    help="Begin of OTHER's window. Without --diff-from and --diff-to: as --from and --to.",
+)
+@click.option("--diff-to", "other_end", type=TimeType(), metavar="T", help="End of OTHER's window.")
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
@@ -43,7 +52,13 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(
-    recording_path: Path, other_path: Path | None, output: Path | None, force: bool, **chosen: Unpack[Selection]
+    recording_path: Path,
+    other_path: Path | None,
+    other_start: TimePoint | None,
+    other_end: TimePoint | None,
+    output: Path | None,
+    force: bool,
+    **chosen: Unpack[Selection],
 ) -> None:
     """Draw where an event happens as a flame graph: one HTML file that opens by double click.
 
@@ -54,6 +69,8 @@ def command(
     from headway.report.html.flame import render_flame
     from headway.store import open_recording
 
+    if other_path is None and (other_start or other_end):
+        raise click.UsageError("--diff-from and --diff-to are of the recording that --diff names")
     recording = open_recording(recording_path)
     other = open_recording(other_path) if other_path is not None else None
     found = selected(recording, chosen)
@@ -63,8 +80,13 @@ def command(
         by_thread = selected(recording, chosen, by_thread=True, paths=PATHS)
         written = render_flame(found, target, recording=recording, by_thread=by_thread, label=label, overwrite=force)
     else:
-        before = selected(other, {**chosen, "event": found.event})
+        theirs: Selection = {**chosen, "event": found.event}
+        if other_start or other_end:
+            theirs = {**theirs, "start": other_start, "end": other_end}
+        before = selected(other, theirs)
         versus = other.path.resolve().name
+        if other_start or other_end:
+            versus += f", {_window(before)}"
         written = render_flame(
             diff(before, found), target, recording=recording, label=label, versus=versus, overwrite=force
         )
@@ -79,5 +101,9 @@ def _label(found: Profile, chosen: Selection) -> str:
     if chosen["thread"] is not None:
         parts.append(f"threads {chosen['thread'].pattern}")
     if chosen["start"] is not None or chosen["end"] is not None:
-        parts.append(f"{found.window_ns[0] / 1e9:g} s to {found.window_ns[1] / 1e9:g} s")
+        parts.append(_window(found))
     return ", ".join(parts)
+
+
+def _window(found: Profile) -> str:
+    return f"{found.window_ns[0] / 1e9:g} s to {found.window_ns[1] / 1e9:g} s"

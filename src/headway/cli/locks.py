@@ -45,7 +45,7 @@ Examples:
 @click.option("--min-parks", type=click.IntRange(0), default=0, metavar="N", help="Leave out what was waited for less.")
 @click.option("--from", "start", type=TimeType(), metavar="T", help="Begin of the window: 1.5s, 200ms, 2m, 25% ...")
 @click.option("--to", "end", type=TimeType(), metavar="T", help="End of the window.")
-@click.option("--all", "show_all", is_flag=True, help="All rows, with their sites and holders.")
+@click.option("--all", "show_all", is_flag=True, help="All rows, each with its sites and holders, up to 100.")
 @options.json_option
 def command(
     recording_path: Path | None, pid: int | None, watch: bool, interval: TimePoint | None, by: str, sort: str | None,
@@ -137,11 +137,13 @@ def _show(
 
         click.echo(json.dumps(live_json(now, rows), indent=None if watch else 1, allow_nan=False))
     else:
-        from headway.report.terminal import make_console
-        from headway.report.terminal.locks import live_table
+        from headway.report.terminal import make_console, print_line
+        from headway.report.terminal.locks import first_waits, live_table
 
         console = make_console()
         if watch and console.is_terminal:
             click.echo("\x1b[H\x1b[2J", nl=False)
         console.print(live_table(now, rows, None if show_all else 20))
+        for line in first_waits(rows, show_all):
+            print_line(console, line, bullet="*")
     sys.stdout.flush()

@@ -104,13 +104,15 @@ def selected(recording: Recording, chosen: Selection, *, busiest: bool = False, 
     """Profile what was selected. Raises click.UsageError for a wrong window or pattern, and HeadwayError as `profile`."""
     from headway.analyses import activity
     from headway.analyses.profile import busiest_thread, profile, recorded_events
+    from headway.record.sampling import stored_as
 
     window = resolve_window(chosen["start"], chosen["end"], activity.wall_ns(recording))
     region = region_pattern(chosen["region"], recording.path)
     recorded = recorded_events(recording)
     missing = _missing(recording, recorded)
     event = chosen["event"] or next(iter(recorded), "cpu")
-    if missing is not None and event in missing["events"].split(","):
+    event = event if event in recorded else stored_as(event)
+    if missing is not None and event in map(stored_as, missing["events"].split(",")):
         raise HeadwayError("HW447", **missing)
     only = {busiest_thread(recording, window)} if busiest else None
     found = profile(recording, event, thread=chosen["thread"], region=region, window=window, only=only, **how)
@@ -124,10 +126,11 @@ _OF_SAMPLERS = ("HW205", "HW211", "HW212", "HW214", "HW215", "HW216")
 
 def _missing(recording: Recording, recorded: Collection[str]) -> dict[str, Any] | None:
     """Return what HW447 says of the events that were to be sampled and are not there; None when all are."""
+    from headway.record.sampling import stored_as
     from headway.store.manifest import read_manifest_json
 
     asked = (read_manifest_json(recording.path).get("sampling") or {}).get("events", [])
-    events = [event for event in asked if event not in recorded]
+    events = [event for event in asked if stored_as(event) not in recorded]
     if not events:
         return None
     told = [notice.message for notice in recording.notices if notice.id in _OF_SAMPLERS]

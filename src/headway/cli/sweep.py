@@ -69,7 +69,7 @@ Examples:
     "--sample",
     default="cpu:2ms",
     metavar="EVENT[:INTERVAL],...",
-    help="Stack samples of the recorded runs, as for record; they need cpu, or cycles. [cpu:2ms]",
+    help="Stack samples of the recorded runs, as for record; they need cpu, cycles or instructions. [cpu:2ms]",
 )
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
@@ -172,15 +172,20 @@ _OF_REGIONS = ("HW490", "HW491", "HW492", "HW493", "HW496")
 
 
 def _check_sample(text: str) -> None:
-    """Raise click.UsageError for what is no list of events, or has none that tells where the CPU time went."""
-    from headway.record.sampling import parse
+    """Raise click.UsageError for what is no list of events, or if the event of the CPU does not tell where its time went."""
+    from headway.analyses.region_labels import EVENTS
+    from headway.record.sampling import BY_TIME, parse
 
     try:
-        events = parse(text).events
+        of_cpu = parse(text).of_cpu
     except ValueError as error:
         raise click.UsageError(f"--sample {error}") from None
-    if not any(event.is_of_cpu for event in events):
+    if of_cpu is None:
         raise click.UsageError(f"--sample {text}: regions are found by samples of the CPU, add cpu")
+    if of_cpu.name not in (*EVENTS, *BY_TIME):  # of several the first is sampled: one event of the CPU at a time
+        raise click.UsageError(
+            f"--sample {text}: no region is found by samples of {of_cpu.name}, take {', '.join(EVENTS[:-1])} or {EVENTS[-1]}"
+        )
 
 
 class _Told:

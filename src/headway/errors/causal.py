@@ -54,7 +54,7 @@ ROWS: tuple[Message, ...] = (
         "HW605",
         "a progress point that is not one place",
         "{name}: {where} is ambiguous{near}",
-        "Several methods have that name, or several class loaders have a class of that name. All of them are counted together.",
+        "Several methods of the class have that name. All of them are counted together.",
         "name one of them with its parameters: --progress 'com.acme.Server.handle(Ljava/lang/String;)'",
     ),
     Message(

@@ -132,6 +132,14 @@ ROWS: tuple[Message, ...] = (
         "headway doctor",
     ),
     Message(
+        "HW217",
+        "waits that were only counted",
+        "--park-threshold {threshold}: of a lock the first {threshold} waits were only counted, {count} in all: no time has them",
+        "Times, sites and holders are of the waits that follow; averages are over these (times_measured). What was waited "
+        "for no more often than that has no row.",
+        "headway record --locks ...   (without --park-threshold every wait is measured)",
+    ),
+    Message(
         "HW220",
         "a file that was imported in part",
         "{path} could not be read whole: places damaged or missing: {count}, the first {first}",

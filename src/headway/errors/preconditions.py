@@ -226,7 +226,8 @@ ROWS: tuple[Message, ...] = (
         "HW434",
         "waits that began before the recording",
         "{count} waits had begun before headway came: they count from then on",
-        "The agent was attached to a running program whose threads waited already.",
+        "The agent was attached to a running program whose threads waited already. Platform threads that were parked are seen at "
+        "once; those blocked on a monitor or in Object.wait when that is over; virtual threads with their next wait only.",
         "start the program with headway record --locks -- CMD to see them from their begin",
     ),
     Message(

@@ -6,6 +6,15 @@ from headway.errors.message import Message
 
 ROWS: tuple[Message, ...] = (
     Message(
+        "HW460",
+        "no regions to compare",
+        "no region was given and none was found: which part of the sequential program is the parallel one's is not known",
+        "The times with more than one active thread then stand for the parallel part of the parallel program; the sequential"
+        " program has none. What compares the two part by part is null: the sequential fraction, and more work than in the"
+        " sequential program. Speedups, balance and waits are known.",
+        "headway sweep --resume {path} --region NAME=REGEX   (headway top NAME.headway shows the frames; no run is made again)",
+    ),
+    Message(
         "HW461",
         "computed and real speedup differ",
         "{threads} threads: the computed speedup {computed:.2f} and the real one {real:.2f} differ by {difference}: {reasons}",
@@ -48,9 +57,9 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW466",
-        "no hardware counters",
-        "instructions and cycles are not known: CPU time stands for cycles, more instructions and more cycles per instruction"
-        " are one limit, work_inflation",
+        "instructions and cycles are not both known",
+        "instructions and cycles are not both known: CPU time stands for cycles, more instructions and more cycles per"
+        " instruction are one limit, work_inflation",
         "A sweep samples one event of the CPU, so it has one of both counts at most, and most virtual machines hide both. They"
         " would tell parallelism overhead (more instructions) from memory (more cycles per instruction). Counted elsewhere, they"
         " are imported into the sweep.",
@@ -137,5 +146,20 @@ ROWS: tuple[Message, ...] = (
         "Every region that used CPU time needs them, in both programs and at every number of threads. The rest, (rest), is also"
         " known where the whole run (no region) and all its regions are.",
         "add these rows to the CSV file, and import it again",
+    ),
+    Message(
+        "HW478",
+        "counters of whole runs, and a window",
+        "imported counters are not used: they are of whole runs, and a window of each is looked at",
+        "What counters said of a run can't be divided by time. CPU time stands for cycles in a window.",
+        "headway speedups {path}   (without --from and --to)",
+    ),
+    Message(
+        "HW479",
+        "counters, and warm-up that is left out",
+        "the figures leave out up to {warmup} of warm-up at the begin of a run: imported counters are taken to leave it out, too",
+        "CPU time and waits are those after the warm-up. Counters that were counted from the start of the program on hold more"
+        " work than these: instruction and CPI overhead, and the frequency, would be those of other work.",
+        "count from the same moment on (perf stat --delay), or headway sweep --keep-warmup ... and count whole runs",
     ),
 )

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 from headway.model.lock_sums import LockSums
 
+LiveFrame = tuple[str, str, int | None]
+"""Class, method, line."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveLock:
     """`sums` reach up to the moment of the snapshot. `forgotten` > 0: the sums of so many dead objects of this class.
 
-    `is_torn`: the JVM was killed while it wrote this row; it is off by one event at most.
+    `first_thread` is None where the row stands for several objects or the agent's records don't name it, `first_stack`
+    (innermost frame first) is empty where none was taken. `is_torn`: the JVM was killed while it wrote this row; it is off
+    by one event at most.
     """
 
     blocker_id: int
@@ -19,6 +24,8 @@ class LiveLock:
     class_name: str
     identity_hash: int
     first_java_id: int
+    first_thread: str | None
+    first_stack: tuple[LiveFrame, ...]
     is_dead: bool
     forgotten: int
     sums: LockSums

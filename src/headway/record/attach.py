@@ -103,6 +103,11 @@ def table_of(spool: Path) -> Path:
     return spool.with_name(f"locks{spool.stem.removeprefix('agent')}.table")
 
 
+def spool_of(table: Path) -> Path:
+    """Return where the agent that keeps `table` writes its records."""
+    return table.with_name(f"agent{table.stem.removeprefix('locks')}.spool")
+
+
 def attach(
     pid: int,
     agent_path: Path,

@@ -163,26 +163,33 @@ class CausalCapture(Capture):
             self._say(Notice.of("HW619", ran=f"{ran_s:.0f} s"))
 
     def _tell_status(self, now_ns: int) -> None:
-        found = estimates(self.live.notes)
+        if self._options.mode != "experiments":
+            return
+        points, pairs = self._options.progress, self._options.latency
+        asked = dict.fromkeys([*(each.name for each in points), *(each.name for each in pairs)])
+        found = estimates(self.live.notes, asked)
         done = sum(each["complete"] for notes in self.live.notes for each in notes.experiments)
-        if self._options.mode == "experiments":
-            self._status(f"{done} experiments; {_best(found)}")
-            self.has_enough = now_ns - self._began_ns >= _LEAST_NS and _is_tight(found)
+        self._status(f"{done} experiments; {_best(found, len(asked))}")
+        of_each = [[each for each in found if each.point == name] for name in asked]
+        self.has_enough = now_ns - self._began_ns >= _LEAST_NS and bool(asked) and all(map(_is_tight, of_each))
 
 
-def _best(found: list[Estimate]) -> str:
+def _best(found: list[Estimate], points: int) -> str:
     """Return what is known of the line that gives most at least, as far as anything is."""
     known = [(each.gain - each.half_width, each) for each in found if each.half_width is not None]
     least, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
     if best is None or least <= 0 or best.half_width is None:
         return "no line is known to give anything yet"
-    return f"best so far {best.name}: {best.gain * 100:.0f} % if it took no time (+-{best.half_width * 100:.0f})"
+    of = f" of {best.point}" if points > 1 else ""
+    return f"best so far {best.name}: {best.gain * 100:.0f} %{of} if it took no time (+-{best.half_width * 100:.0f})"
 
 
 def _is_tight(found: list[Estimate]) -> bool:
-    """Tell whether the lines that matter are known so well that more experiments would not change them."""
-    leading = sorted(found, key=lambda each: -each.experiments)[:_LEADING]
-    return bool(leading) and all(
+    """Tell whether the lines that matter to a progress point are known so well that more experiments would not change them."""
+    ranked = dict.fromkeys(each.name for each in sorted(found, key=lambda each: -each.experiments))
+    leading = list(ranked)[:_LEADING]
+    return bool(found) and all(
         each.experiments >= _LEAST_EXPERIMENTS and each.half_width is not None and each.half_width <= _TIGHT
-        for each in leading
+        for each in found
+        if each.name in leading
     )

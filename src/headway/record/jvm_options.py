@@ -32,10 +32,14 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 @dataclass(frozen=True, slots=True)
 class LockOptions:
-    """How locks are recorded: times from a blocker's `park_threshold`-th park on; what is collected may be forgotten."""
+    """How locks are recorded: times from a blocker's `park_threshold`-th park on; what is collected may be forgotten.
+
+    `ask_owners`: at the end the JVM is asked who owns the monitors that are waited for, which stops it for moments.
+    """
 
     park_threshold: int = 0
     forget_dead: bool = False
+    ask_owners: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ def agent_options(
         parts.append("locks=1")
         parts += [f"park_threshold={locks.park_threshold}"] if locks.park_threshold else []
         parts += ["forget_dead=1"] if locks.forget_dead else []
+        parts += [] if locks.ask_owners else ["no_owners=1"]
     if sampler is not None:
         parts += [f"sampler={encode_value(str(sampler.library))}", f"sample={encode_value(sampler.options.arguments)}"]
     if causal is not None:

@@ -1,7 +1,9 @@
-"""The locks of a JVM while it runs: reads the agent's table from its file, so that the JVM is neither stopped nor asked.
+"""The locks of a JVM while it runs: reads the agent's table from its file; a recorded JVM is neither stopped nor asked.
 
 The agent keeps exact sums per blocker in `locks-<pid>.table` (native/wire/records.h). The table of a JVM is found by its
-memory map, whoever records it. Where nothing records it, the agent is attached for as long as somebody looks.
+memory map, whoever records it. Names and stacks of first events come from the records of `agent-<pid>.spool` beside it.
+Where nothing records the JVM, the agent is attached for as long as somebody looks: the JVM stops for moments as its hooks
+go in and out, and compiles code anew.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ import stat
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
-from headway.model.live_lock import LiveLock, LiveTable
+from headway.model.live_lock import LiveFrame, LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
+from headway.model.names import may_have_virtual_threads, virtual_name
 from headway.record import agent_file, processes
-from headway.record.attach import attach, denied
+from headway.record.attach import attach, denied, spool_of
 from headway.record.held import silence_left_behind
 from headway.record.jvm_options import LockOptions, agent_library
 from headway.record.plan import running_process
+from headway.record.thread_table import text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,22 +51,27 @@ _FIELDS: tuple[tuple[str, str], ...] = (
     *(("forgotten", "<u4"), ("holds", "<u8"), ("hold_ns", "<u8"), ("spare", "V24")),
 )
 """struct hw_lock_slot."""
-_KIND = [name for name, _ in _FIELDS].index("kind")
+_NAMES = [name for name, _ in _FIELDS]
+_KIND = _NAMES.index("kind")
+_FIRST = tuple(map(_NAMES.index, ("blocker_id", "first_java_id", "first_stack_id")))
 _MOST_SLOTS = 1 << 26
 
 
 class TableFile:
     """An open table. The file may grow, and be written to, while it is read; it stays readable when its JVM has ended."""
 
-    def __init__(self, fd: int, path: Path) -> None:
-        """Take over the descriptor. Raises HeadwayError HW065 when it is no table of ours."""
+    def __init__(self, fd: int, path: Path, records: _Firsts | None = None) -> None:
+        """Take over the descriptor, and the records beside it. Raises HeadwayError HW065 when it is no table of ours."""
         self._fd = fd
         self._path = path
+        self._records = records
         self._header()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the files."""
         os.close(self._fd)
+        if self._records is not None:
+            self._records.close()
 
     def read(self) -> LiveTable:
         """Return what the table holds now. Raises HeadwayError HW065 when it is no table (any more)."""
@@ -69,11 +79,10 @@ class TableFile:
         names = self._class_names(classes)
         rows, torn, there = self._slots(slots, slot_bytes)
         now_ns = time.monotonic_ns()
-        live = tuple(
-            _row(row, names, now_ns, is_torn)
-            for row, is_torn in zip(rows.tolist(), torn.tolist(), strict=True)
-            if 0 < row[_KIND] < len(_KINDS)
-        )
+        used = [pair for pair in zip(rows.tolist(), torn.tolist(), strict=True) if 0 < pair[0][_KIND] < len(_KINDS)]
+        if self._records is not None:
+            self._records.read_for((tuple(row[at] for at in _FIRST) for row, _ in used), pid)
+        live = tuple(_row(row, names, now_ns, is_torn, self._records) for row, is_torn in used)
         return LiveTable(pid, created, now_ns, live, dropped, below, capped, slots - there)
 
     def _header(self) -> tuple[Any, ...]:
@@ -146,10 +155,74 @@ def _pread(fd: int, size: int, offset: int) -> bytes:
     return b"".join(parts)
 
 
-def _row(row: tuple[Any, ...], names: list[str], now_ns: int, is_torn: bool) -> LiveLock:
-    slot = dict(zip((name for name, _ in _FIELDS), row, strict=True))
+_READS_AT_ONCE, _MOST_READS = 2, 3
+"""How often the records are read for what was not found: once more in the same look, once in a later one."""
+
+
+class _Firsts:
+    """The first events of the rows, out of the agent's records.
+
+    Threads write them side by side: a record may come to stand in front of what has been read, and a stack before the names
+    of its methods. Some never come: lost ones, those of blockers when the file is nearly full.
+    """
+
+    def __init__(self, fd: int) -> None:
+        from headway import _native  # type: ignore[attr-defined]
+
+        self._fd = fd
+        self._records: Any = _native.LiveRecords()
+        self._frames: dict[int, tuple[LiveFrame, ...]] = {0: ()}
+        self._known: set[tuple[int, ...]] = set()
+        self._reads: Counter[tuple[tuple[int, ...], bool]] = Counter()
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def read_for(self, rows: Iterable[tuple[int, ...]], pid: int) -> None:
+        """Read on, if it takes that to know the first events of these rows (blocker, Java id, stack)."""
+        new = (row for row in rows if row[1] and row not in self._known)
+        unknown = [row for row in new if self._reads[row, True] < _MOST_READS]
+        for _ in range(_READS_AT_ONCE):
+            self._known.update(row for row in unknown if self._is_known(*row))
+            unknown = [row for row in unknown if row not in self._known]
+            # A thread is announced before it waits. So one is without a name for certain only if nothing was found in a
+            # read that began after its blocker's record was known: these are counted by themselves.
+            wanted = [(row, self._records.knows(row[0], 0)) for row in unknown]
+            wanted = [each for each in wanted if self._reads[each] < _MOST_READS]
+            if not wanted:
+                return
+            self._records.read(self._fd, pid)
+            self._reads.update(wanted)
+
+    def _is_known(self, blocker: int, java_id: int, stack: int) -> bool:
+        known: bool = self._records.knows(blocker, stack)
+        return known and self._records.first_thread(blocker, java_id) is not None
+
+    def thread(self, row: tuple[int, ...]) -> str | None:
+        """Return the name; platform threads are announced, so one that is known by its id alone is virtual if it can be."""
+        blocker, java_id, _ = row
+        name = self._records.first_thread(blocker, java_id)
+        if name is not None:
+            return text(name)
+        is_virtual = self._reads[row, True] > 0 and may_have_virtual_threads(text(self._records.java_version()))
+        return virtual_name(java_id) if is_virtual else None
+
+    def frames(self, stack: int) -> tuple[LiveFrame, ...]:
+        """Return the frames, innermost first; methods whose names have not been read are unknown."""
+        if stack in self._frames:
+            return self._frames[stack]
+        found = self._records.frames(stack)
+        frames = tuple((text(name), text(method), line if line >= 0 else None) for name, method, line in found)
+        if self._records.knows_stack(stack):
+            self._frames[stack] = frames
+        return frames
+
+
+def _row(row: tuple[Any, ...], names: list[str], now_ns: int, is_torn: bool, firsts: _Firsts | None) -> LiveLock:
+    slot = dict(zip(_NAMES, row, strict=True))
     going_on = max(0, now_ns - slot["last_ns"]) if slot["parked_now"] else 0
-    class_index = slot["class_index"]
+    class_index, java_id = slot["class_index"], slot["first_java_id"]
+    first = (slot["blocker_id"], java_id, slot["first_stack_id"])
     sums = LockSums(
         **{name: slot[name] for name in ("times_parked", "times_measured", "parked_now", "peak_parked")},
         thread_time_ns=slot["thread_time_ns"] + slot["parked_now"] * going_on,
@@ -163,7 +236,9 @@ def _row(row: tuple[Any, ...], names: list[str], now_ns: int, is_torn: bool) -> 
         kind=_KINDS[slot["kind"]],
         class_name=names[class_index] if slot["blocker_id"] and class_index < len(names) else "",
         identity_hash=slot["identity_hash"],
-        first_java_id=slot["first_java_id"],
+        first_java_id=java_id,
+        first_thread=firsts.thread(first) if firsts is not None and java_id else None,
+        first_stack=firsts.frames(slot["first_stack_id"]) if firsts is not None else (),
         is_dead=bool(slot["is_dead"]),
         forgotten=slot["forgotten"],
         sums=sums,
@@ -174,22 +249,36 @@ def _row(row: tuple[Any, ...], names: list[str], now_ns: int, is_torn: bool) -> 
 
 
 def open_file(path: Path) -> TableFile:
-    """Open a table by its path. Raises HeadwayError HW065."""
+    """Open a table by its path, and the agent's records beside it. Raises HeadwayError HW065."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise HeadwayError("HW065", path=path, reason=error.strerror or str(error)) from error
-    return _table_of(fd, path)
+    return _table_of(fd, path, os.geteuid())
 
 
-def _table_of(fd: int, path: Path) -> TableFile:
+def _table_of(fd: int, path: Path, owner: int) -> TableFile:
+    firsts = None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise HeadwayError("HW065", path=path, reason="it is no ordinary file")
-        return TableFile(fd, path)
+        firsts = _firsts_beside(path, owner)
+        return TableFile(fd, path, firsts)
     except BaseException:
         os.close(fd)
+        if firsts is not None:
+            firsts.close()
         raise
+
+
+def _firsts_beside(table: Path, owner: int) -> _Firsts | None:
+    """Return the records of the agent that keeps `table`; None where there are none to be read."""
+    with (
+        contextlib.suppress(OSError),
+        agent_file.opened(spool_of(table), os.O_RDONLY, owner) as fd,
+    ):
+        return _Firsts(os.dup(fd))
+    return None
 
 
 # --- of a process ------------------------------------------------------------------------------------------------------
@@ -221,7 +310,7 @@ def _attached(pid: int) -> Iterator[TableFile]:
     folder = Path(tempfile.mkdtemp(prefix="headway-live-"))
     try:
         try:
-            result = attach(pid, agent_library(), folder, locks=LockOptions())
+            result = attach(pid, agent_library(), folder, locks=LockOptions(ask_owners=False))
         except HeadwayError as error:
             if error.notice.id == "HW027":
                 raise HeadwayError("HW064", pid=pid, reason="its recorder was not told --locks") from None
@@ -274,5 +363,5 @@ def _mapped_table(pid: int) -> TableFile | None:
             agent_file.opened(path, os.O_RDONLY, owner if owner is not None else -1) as fd,
         ):
             if os.fstat(fd).st_ino == int(words[4]):
-                return _table_of(os.dup(fd), path)
+                return _table_of(os.dup(fd), path, owner if owner is not None else -1)
     return None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
 from headway.model import Kind
+from headway.model.names import may_have_virtual_threads, virtual_name
 from headway.record.thread_table import Threads, text
 from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
@@ -138,8 +139,15 @@ class LockTables:
         )
 
     def _name_of(self, number: int, java_id: int) -> str:
+        """Return what a thread is called; one that is known by its id alone is virtual, or '' where there are none of these.
+
+        Where the agent finds no native threads behind Java's, those that ran when it was attached are not announced either.
+        """
         thread = self.threads.thread_of_java[number].get(java_id)
-        return "" if thread is None else self.threads.rows[thread].name
+        if thread is not None:
+            return self.threads.rows[thread].name
+        can_be = java_id and may_have_virtual_threads(_fact(self.agents[number], "java.version"))
+        return virtual_name(java_id) if can_be else ""
 
     # --- what the manifest says ---------------------------------------------------------------------------------------
 
@@ -154,6 +162,7 @@ class LockTables:
             "stacks": sum(each["stacks"] for each in self.files),
             "dropped": sum(each["dropped"] for each in self.files),
             "forgotten": sum(each["forgotten"] for each in self.files),
+            "below_threshold": sum(each["below_threshold"] for each in self.files),
             "problem": "; ".join(reason for _, reason in self._problems()) or None,
         }
 
@@ -167,6 +176,8 @@ class LockTables:
             found.append(Notice.of("HW206", after_s=max(0, facts["capped_ns"] - self.window[0]) / 1e9))
         if facts["dropped"]:
             found.append(Notice.of("HW208", count=facts["dropped"]))
+        if facts["threshold"] and facts["below_threshold"]:
+            found.append(Notice.of("HW217", threshold=facts["threshold"], count=facts["below_threshold"]))
         for number, agent in enumerate(self.agents):
             pid = self.threads.pid_of_agent[number]
             for key, id_ in (("locks_gap", "HW209"), ("locks_lost", "HW210")):

@@ -24,8 +24,8 @@ Unit = Literal["ns", "bytes", "events"]
 LIBRARY = "libheadway_async_profiler.so"
 _PLATFORMS = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _CPU_NS, _WALL_NS, _ALLOC_BYTES = 10_000_000, 50_000_000, 1 << 19
-BY_TIME = ("cpu", "cpu-clock", "task-clock")
-"""Events whose samples stand for CPU time."""
+BY_TIME = ("cpu", "cpu-clock")
+"""Events whose samples stand for CPU time: in the tables all of them are `cpu`."""
 _HARDWARE: Mapping[str, int] = {
     "cycles": 10_000_000,
     "instructions": 10_000_000,
@@ -41,7 +41,7 @@ _HARDWARE: Mapping[str, int] = {
 """Events that need a performance monitoring unit, and how many of them a sample stands for by default."""
 _SOFTWARE: Mapping[str, int] = {"page-faults": 100, "context-switches": 10}
 _OTHERS_INTERVAL = 1000
-_OF_PERF = ("ref-cycles", "cpu-clock", "task-clock")
+_OF_PERF = ("ref-cycles", "cpu-clock")
 _RAW = re.compile(r"r[0-9a-fA-F]+")
 _PROBES = ("mem", "trace", "kprobe", "uprobe")
 """What async-profiler takes before a colon that is no group of tracepoints."""
@@ -51,6 +51,7 @@ _NOT_HERE = {
     "nativelock": "native locks are not sampled",
     "itimer": "cpu is more exact",
     "ctimer": "it is what cpu means here",
+    "task-clock": "of a thread it counts what cpu-clock does, and async-profiler has only that",
 }
 _EVENT = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*(:[A-Za-z0-9_-]+)?")
 _INTERVAL = re.compile(r"(\d+)(ns|us|ms|s|k|m|g)?", re.IGNORECASE)
@@ -123,6 +124,11 @@ class Sampler:
 
     library: Path
     options: SampleOptions
+
+
+def stored_as(name: str) -> str:
+    """Return the event under which the samples of one that was asked for are in the table `sample`."""
+    return "cpu" if name in BY_TIME else name
 
 
 def _unit(name: str) -> Unit:

@@ -25,8 +25,8 @@ from headway.store.sweep import Program, Sweep, SweepRegion, SweepRun
 
 _PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{([A-Za-z_]\w*)\}")
 _NAMED = re.compile(r"([\w.@()-]+(?: [\w.@()-]+)*)=(.+)", re.DOTALL)
-REST = "(rest)"
-"""What results call all that lies in no region: no region may be called so."""
+REST, PARALLEL = "(rest)", "(parallel)"
+"""What results call all that lies in no region, and the region that stands for those that nobody gave: none may be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,9 @@ def parse_regions(texts: Sequence[str], option: str) -> tuple[SweepRegion, ...]:
         named = _NAMED.fullmatch(text)
         name, pattern = (named[1], named[2]) if named else (text, text)
         _compiled(f"{option} {name}", pattern)
-        if name in found or name == REST:
-            why = "this name is given twice" if name in found else "results call so what lies in no region"
+        if name in found or name in (REST, PARALLEL):
+            taken = f"results call so what {'lies in no' if name == REST else 'they take for a'} region"
+            why = "this name is given twice" if name in found else taken
             raise HeadwayError("HW082", option=f"{option} {name}", pattern=pattern, reason=why)
         found[name] = SweepRegion(name, pattern)
     return tuple(found.values())

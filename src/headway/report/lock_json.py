@@ -70,6 +70,8 @@ def _live(row: LiveRow, since_ns: int) -> dict[str, Any]:
         "contention": row.contention,
         "waiting": row.waiting,
         "first_java_id": lock.first_java_id,
+        "first_thread": lock.first_thread,
+        "first_stack": row.first_stack,
         "dead": lock.is_dead,
         "forgotten": lock.forgotten,
         **_sums(lock.sums),

@@ -20,7 +20,7 @@ from headway.report.json_text import around, json_text
 if TYPE_CHECKING:
     from headway.analyses.lock_row_figures import Figures
     from headway.analyses.lock_rows import Rows
-    from headway.analyses.lock_types import Distribution, Holder, Locks, Site
+    from headway.analyses.lock_types import Distribution, Holder, Locks, Site, Waker
 
 _DEPTH = 1
 """How deep a row stands in what is printed."""
@@ -40,11 +40,12 @@ _ROW = _around(
     " times_parked:%d times_measured:%d parked_now:%d peak_parked:%d parking_thread_time_ns:%d parking_real_time_ns:%d"
     " first_ns:%d last_ns:%d average_parking_time_ns average_hold_time_ns real_time_util_pct thread_time_util_pct"
     " real_life_time_util_pct thread_life_time_util_pct wait_time_ns true_hold_time_ns lost_core_ns speedup_bound"
-    " sites more_sites:%d holders more_holders:%d holding chain chain_is_cycle deadlocked patterns",
+    " sites more_sites:%d holders more_holders:%d wakers more_wakers:%d holding chain chain_is_cycle deadlocked patterns",
     _DEPTH,
 )
 _WAIT = _around("p50:%d p99:%d max:%d mean:%d count:%d", _DEPTH + 1)
 _HOLD = _around("p50:%d p99:%d max:%d mean:%d count:%d source", _DEPTH + 1)
+_WAKER = _around("thread tid java_id line share:%r times:%d", _DEPTH + 2)
 _SITE = _around("line stack is_cut share:%r wait_ns:%d times:%d stacks_taken:%d rule contention", _DEPTH + 2)
 
 
@@ -85,6 +86,8 @@ def _row(rows: Rows, of: Figures, deadlocked: set[int | None]) -> str:
         more_sites,
         _nested([_holder(each) for each in held.holders]),
         held.more,
+        _list([_waker(each) for each in of.wakers[0]]),
+        of.wakers[1],
         _nested(held.holding and _doing(held.holding)),
         _nested([asdict(link) for link in links]),
         _FALSE_TRUE[is_cycle],
@@ -148,6 +151,17 @@ def _site(site: Site) -> str:
         quoted(site.line), _stack(site.frames, _DEPTH + 3), _FALSE_TRUE[site.is_cut], site.share, site.thread_time_ns,
         site.times, site.stacks_taken, quoted(rule.id), _FALSE_TRUE[rule.contention],
     )  # fmt: skip
+
+
+def _waker(waker: Waker) -> str:
+    return _WAKER % (
+        quoted(waker.thread), _or_null(waker.tid), _or_null(waker.java_id),
+        "null" if waker.line is None else quoted(waker.line), waker.share, waker.times,
+    )  # fmt: skip
+
+
+def _or_null(number: int | None) -> int | str:
+    return "null" if number is None else number
 
 
 def _holder(holder: Holder) -> dict[str, Any]:

@@ -32,6 +32,7 @@ export function Detail({ row }: { row: LockRow }) {
         </p>
       )}
       {row.holders.length > 0 && <Holders row={row} />}
+      {row.wakers.length > 0 && <Wakers row={row} />}
       {row.sites.length > 0 && <Sites row={row} />}
     </div>
   );
@@ -81,8 +82,8 @@ function Holders({ row }: { row: LockRow }) {
       <table>
         <Head names={["holder while others wait", "share of their time", "what it does meanwhile"]} />
         <tbody>
-          {row.holders.map((holder) => (
-            <tr key={holder.thread + holder.wait_ns}>
+          {row.holders.map((holder, place) => (
+            <tr key={place}>
               <th scope="row">{holder.thread}</th>
               <td>{percent(holder.share)}</td>
               <td class="text">{doing(holder)}</td>
@@ -102,6 +103,23 @@ function doing(holder: LockHolder): string {
     .map((key) => `${DOING_NAMES[key]} ${percent(holder.doing[key] / holder.wait_ns)}`);
   const others = holder.blocked_on.map((each) => `${each.name} (${duration(each.wait_ns)})`);
   return parts.join(", ") + (others.length > 0 ? `; waits for ${others.join(", ")}` : "");
+}
+
+function Wakers({ row }: { row: LockRow }) {
+  return (
+    <div>
+      <h3>Who wakes the waiters</h3>
+      <ul class="wakers">
+        {row.wakers.map((waker, place) => (
+          <li key={place}>
+            {percent(waker.share)} {waker.thread}
+            {waker.line !== null && ` at ${waker.line}`} <span class="muted">in {integer(waker.times)} waits</span>
+          </li>
+        ))}
+      </ul>
+      {row.more_wakers > 0 && <p class="muted">{integer(row.more_wakers)} more.</p>}
+    </div>
+  );
 }
 
 function Sites({ row }: { row: LockRow }) {

@@ -101,7 +101,7 @@ export function GeneralMetrics({ page }: { page: SweepPage }) {
       lead={
         page.counters
           ? "The same work needs more than in the sequential program where the line rises."
-          : "CPU time stands for cycles: no hardware counters were recorded, which would tell more instructions from slower ones."
+          : "CPU time stands for cycles: cycles and instructions are not both known, which would tell more instructions from slower ones."
       }
     >
       {key ? (

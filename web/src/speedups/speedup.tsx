@@ -4,20 +4,21 @@ import { Section } from "../parts/section";
 import type { Theme } from "../theme";
 import { type Figure, FiguresBelow, Ratio, ratio } from "./figures";
 import { type Line, Lines } from "./lines";
+import { Pairs } from "./pairs";
 import type { RegionRow, SweepPage, SweepRow } from "./payload";
 
 const LEAD =
-  "Real: of runs that were not recorded. Computed: from the recorded runs, with its 95 % interval. Without a limit: what the speedup would be if nothing were lost to it.";
+  "Real: of runs that were not recorded. Computed: from the recorded runs, with its 95 % interval. Without a limit: what the speedup would be if nothing were lost to it, with the interval of that.";
 /** Colours of possible speedups, in order of gain. */
 const COLOURS: (keyof Theme)[] = ["gc", "jit", "runnable", "other", "vm"];
 const SHOWN = 3;
 
-/** The rows of the program, or of one of its regions by itself: which has no real speedup. */
+/** The rows of the program, or of one of its regions by itself: which has no real speedup, and no pairs of limits. */
 export function rowsOf(page: SweepPage, region: string): SweepRow[] {
   if (region === "") return page.rows;
   return page.rows.flatMap((row) => {
     const part: RegionRow | undefined = row.regions.find((each) => each.name === region);
-    return part ? [{ ...row, ...part, real_speedup: null, real_low: null, real_high: null }] : [];
+    return part ? [{ ...row, ...part, real_speedup: null, real_low: null, real_high: null, pairs: [] }] : [];
   });
 }
 
@@ -83,11 +84,17 @@ export function SpeedupChart({ page }: { page: SweepPage }) {
         name="speedups"
         label="real, computed and possible speedups"
       />
+      <Pairs rows={rows} labels={page.labels} />
     </Section>
   );
 }
 
-function linesOf(rows: SweepRow[], limits: string[], labels: Record<string, string>): Line[] {
+/** Where the speedup without a limit lies with 95 %: its low or its high end; null where that is not known. */
+export function bound(row: SweepRow, limit: string, end: 0 | 1): number | null {
+  return row.possible_intervals[limit]?.[end] ?? null;
+}
+
+export function linesOf(rows: SweepRow[], limits: string[], labels: Record<string, string>): Line[] {
   const of = (pick: (row: SweepRow) => number | null | undefined) => rows.map((row) => pick(row) ?? null);
   const real: Line = {
     ...{ label: "real", colour: "text", values: of((row) => row.real_speedup), width: 2.5 },
@@ -102,7 +109,10 @@ function linesOf(rows: SweepRow[], limits: string[], labels: Record<string, stri
     },
     ...limits.map((limit, i): Line => {
       const colour = COLOURS[i] ?? "vm";
-      return { label: `without ${labels[limit] ?? limit}`, colour, values: of((row) => row.possible[limit]) };
+      return {
+        ...{ label: `without ${labels[limit] ?? limit}`, colour, values: of((row) => row.possible[limit]) },
+        ...{ low: of((row) => bound(row, limit, 0)), high: of((row) => bound(row, limit, 1)) },
+      };
     }),
   ];
 }
@@ -120,6 +130,14 @@ function figuresOf(rows: SweepRow[], page: SweepPage): Figure[] {
     figure("computed", (row) => row.computed_speedup),
     figure("computed, from", (row) => row.low),
     figure("computed, to", (row) => row.high),
-    ...limits.map((limit) => figure(`without ${page.labels[limit]}`, (row) => row.possible[limit])),
+    ...limits.flatMap((limit) => {
+      const name = `without ${page.labels[limit]}`;
+      const known = rows.some((row) => bound(row, limit, 0) !== null);
+      return [
+        figure(name, (row) => row.possible[limit]),
+        ...(known ? [figure(`${name}, from`, (row) => bound(row, limit, 0))] : []),
+        ...(known ? [figure(`${name}, to`, (row) => bound(row, limit, 1))] : []),
+      ];
+    }),
   ];
 }

@@ -219,7 +219,8 @@ class JfrImport:
             found.append(Notice.of("HW222", path=self._shown, which=_which_waits(settings)))
         if self._handlers_share >= WORTH_SAYING:
             found.append(Notice.of("HW225", path=self._shown, percent=f"{100 * self._handlers_share:.0f}"))
-        if "jdk.ExecutionSample" in self._sources and writer != ASYNC_PROFILER:
+        is_estimate = "jdk.ExecutionSample" in self._sources and "jdk.CPUTimeSample" not in self._sources
+        if is_estimate and writer != ASYNC_PROFILER:
             period = f"{self._intervals.execution / 1e6:g} ms"
             found.append(Notice.of("HW223", path=self._shown, period=period))
         return found

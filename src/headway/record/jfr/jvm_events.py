@@ -28,7 +28,7 @@ class JvmEvents:
     """Gathers the rows of `EVENTS`: they are few."""
 
     pauses: list[tuple[int, int, int]] = field(default_factory=list)  # start, length, id of the collection
-    collections: dict[int, tuple[int, int, str | None]] = field(default_factory=dict)
+    collections: dict[int, tuple[int, int, str | None]] = field(default_factory=dict)  # id -> start, pauses, cause
     safepoints: list[tuple[int, int, str | None]] = field(default_factory=list)
     loads: list[tuple[int, str, int]] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,12 @@ class JvmEvents:
         self.pauses += zip(*(batch.ints(name, 0).tolist() for name in ("startTime", "duration", "gcId")), strict=True)
 
     def _collection(self, batch: EventBatch) -> None:
-        starts, lengths, numbers = (batch.ints(name, 0).tolist() for name in ("startTime", "duration", "gcId"))
+        """Of the length of a collection only its pauses: a concurrent one goes on beside the program."""
+        import numpy as np
+
+        starts, numbers = batch.ints("startTime", 0).tolist(), batch.ints("gcId", 0).tolist()
+        pauses = batch.ints("sumOfPauses")
+        lengths = np.where(pauses == NONE, batch.ints("duration", 0), pauses).tolist()
         causes = batch.text_array("cause").to_pylist()
         self.collections |= dict(zip(numbers, zip(starts, lengths, causes, strict=True), strict=True))
 
@@ -93,7 +98,10 @@ class JvmEvents:
     # --- what becomes of them ----------------------------------------------------------------------------------------
 
     def phases(self) -> pa.Table:
-        """Return the rows of `jvm_phase`: pauses, or whole collections where pauses are not told, and safepoints."""
+        """Return the rows of `jvm_phase`: pauses and safepoints.
+
+        Where single pauses are not told, those of a collection are one at its begin.
+        """
         import pyarrow as pa
 
         rows: list[tuple[int, int, str, str | None]] = []

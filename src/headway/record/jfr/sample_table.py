@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.record.jfr.samples import STATES, SampleBatch
+from headway.record.jfr.samples import STATES, SampleBatch, told_once
 from headway.record.jfr.sorted_runs import SortedRuns
 from headway.record.jfr.threads import ThreadIds
 from headway.store.column_writer import ColumnWriter, Numbers, Texts, Values
@@ -13,6 +13,9 @@ from headway.store.manifest import TableInfo
 from headway.store.tables import TABLES
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from headway.record.jfr.sorted_runs import Columns
 
 IN_MEMORY = 200_000_000
@@ -25,11 +28,11 @@ class SampleTable:
     def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
         """Begin with no samples; `folder` is for rows that memory does not hold."""
         self._staged = SortedRuns("ns", folder, in_memory)
-        self._events: dict[str, int] = {}
+        self._sources: dict[tuple[str, str], int] = {}  # (event, source) -> its number in the staged rows
 
     @property
     def rows(self) -> int:
-        """Return how many samples there are."""
+        """Return how many samples were taken in."""
         return self._staged.rows
 
     def add(self, batch: SampleBatch, threads: ThreadIds) -> None:
@@ -37,12 +40,12 @@ class SampleTable:
         import numpy as np
 
         thread_id = threads.thread_ids(batch.thread)
-        event = self._events.setdefault(batch.event, len(self._events))
+        number = self._sources.setdefault((batch.event, batch.source), len(self._sources))
         self._staged.add(
             {
                 "thread_id": thread_id,
                 "ns": batch.ns,
-                "event": np.full(len(batch.ns), event, dtype=np.int16),
+                "source": np.full(len(batch.ns), number, dtype=np.int16),
                 "weight": batch.weight,
                 "stack_id": batch.stack,
                 "state": batch.state,
@@ -50,18 +53,35 @@ class SampleTable:
         )
 
     def write(self, directory: Path) -> dict[str, TableInfo]:
-        """Write the table."""
+        """Write the table; what two events of the file tell is in it once."""
+        place, events = self._events()
         with ColumnWriter(directory, TABLES["sample"]) as writer:
             for rows in self._staged.sorted():
-                writer.write(len(rows["ns"]), self._columns(rows))
+                event = place.take(rows["source"])
+                kept = _where(rows, event >= 0) if (place < 0).any() else rows
+                event = event[event >= 0]
+                writer.write(len(event), {**_columns(kept), "event": Texts(event, events)})
         return {"sample": writer.info}
 
-    def _columns(self, rows: Columns) -> dict[str, Values]:
-        return {
-            "thread_id": Numbers(rows["thread_id"]),
-            "ns": Numbers(rows["ns"], None),
-            "event": Texts(rows["event"], list(self._events)),
-            "weight": Numbers(rows["weight"], None),
-            "stack_id": Numbers(rows["stack_id"]),
-            "state": Texts(rows["state"], STATES),
-        }
+    def _events(self) -> tuple[NDArray[np.int16], list[str]]:
+        """Return for each number of a source the place of its event among the events, -1 for what is told by others."""
+        import numpy as np
+
+        names = told_once(self._sources)
+        events = list(dict.fromkeys(name for name in names.values() if name is not None))
+        places = [-1 if names[source] is None else events.index(str(names[source])) for source in self._sources]
+        return np.array(places, dtype=np.int16), events
+
+
+def _where(rows: Columns, keep: NDArray[np.bool_]) -> Columns:
+    return {name: values[keep] for name, values in rows.items()}
+
+
+def _columns(rows: Columns) -> dict[str, Values]:
+    return {
+        "thread_id": Numbers(rows["thread_id"]),
+        "ns": Numbers(rows["ns"], None),
+        "weight": Numbers(rows["weight"], None),
+        "stack_id": Numbers(rows["stack_id"]),
+        "state": Texts(rows["state"], STATES),
+    }

@@ -7,7 +7,7 @@ threads that run Java code every period, so that its weights are estimates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,11 @@ _SLEEPING = {"STATE_SLEEPING", "STATE_PARKED", "STATE_IN_OBJECT_WAIT", "STATE_IN
 _RUNNING = {"STATE_RUNNABLE"}
 _CPU_EVENTS = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", ""}
 _SUFFIX_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+EXECUTION = "execution"
+"""The event of jdk.ExecutionSample where the file has CPU time by CPUTimeSample: together they would be more than was used."""
+_EXECUTION, _CPU_TIME = "jdk.ExecutionSample", "jdk.CPUTimeSample"
+_IN_TLAB, _OUTSIDE_TLAB = "jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"
+_SAMPLED = "jdk.ObjectAllocationSample"
 DEFAULT_NS = {"cpu": 10_000_000, "wall": 50_000_000, "period": 20_000_000}
 """Intervals where no setting tells: async-profiler's own of cpu and wall, the JDK's of its samplers."""
 
@@ -94,6 +99,24 @@ class SampleReader:
     def problems(self) -> list[str]:
         """Return what could not be read."""
         return self.file.problems
+
+
+def told_once(found: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str | None]:
+    """Return what the samples of each (event, source) count for, None for those that repeat what others tell.
+
+    A recording of the JDK may have the same twice: CPU time by two samplers; allocations by every buffer (InNewTLAB, and
+    OutsideTLAB for what is in none) and by samples of these, whose weights add up to the same bytes. One of the two events of
+    buffers alone is a part of what the samples tell.
+    """
+    pairs = list(found)
+    sources = {source for _, source in pairs}
+    buffers = {_IN_TLAB, _OUTSIDE_TLAB}
+    repeated = set() if _SAMPLED not in sources else {_SAMPLED} if buffers <= sources else buffers
+    names: dict[tuple[str, str], str | None] = {}
+    for event, source in pairs:
+        is_second = event == "cpu" and source == _EXECUTION and _CPU_TIME in sources
+        names[event, source] = None if source in repeated else EXECUTION if is_second else event
+    return names
 
 
 def is_sample(event: str) -> bool:
@@ -173,13 +196,13 @@ def _allocation(batch: EventBatch, intervals: Intervals) -> _Weighed:
 
 
 _SOURCES: Mapping[str, Callable[[EventBatch, Intervals], _Weighed]] = {
-    "jdk.ExecutionSample": _execution,
-    "jdk.CPUTimeSample": _cpu_time,
+    _EXECUTION: _execution,
+    _CPU_TIME: _cpu_time,
     "jdk.NativeMethodSample": _native,
     "profiler.WallClockSample": _wall,
-    "jdk.ObjectAllocationInNewTLAB": _in_tlab,
-    "jdk.ObjectAllocationOutsideTLAB": _outside_tlab,
-    "jdk.ObjectAllocationSample": _allocation,
+    _IN_TLAB: _in_tlab,
+    _OUTSIDE_TLAB: _outside_tlab,
+    _SAMPLED: _allocation,
 }
 
 
@@ -202,11 +225,10 @@ def read_intervals(path: Path | str) -> Intervals:
 
 def intervals_of(settings: Mapping[tuple[str, str], str]) -> Intervals:
     """Return the intervals of settings, (event, name) -> value. async-profiler's "event" names what it samples by."""
-    sampled = "jdk.ExecutionSample"
     event = next((value for (_, name), value in settings.items() if name == "event"), None)
-    period = parse_ns(settings.get((sampled, "period"), ""))
-    own = parse_ns(settings.get((sampled, "interval"), ""))
-    wall = parse_ns(settings.get((sampled, "wall"), ""))
+    period = parse_ns(settings.get((_EXECUTION, "period"), ""))
+    own = parse_ns(settings.get((_EXECUTION, "interval"), ""))
+    wall = parse_ns(settings.get((_EXECUTION, "wall"), ""))
     is_wall = event == "wall"
     cpu = own or DEFAULT_NS["cpu"]
     return Intervals(

@@ -66,14 +66,20 @@ def coz_lines(data: Data) -> Iterator[str]:
 
 
 def coz_name(facts: Mapping[str, Any]) -> str:
-    """Return a line as Coz names it: folder/File.java:42; other targets go by what they are."""
-    kind, class_name = facts["kind"], str(facts["class_name"])
-    package = class_name.rpartition(".")[0].replace(".", "/")
-    if kind == "line":
-        file = facts["file"] or class_name.rpartition(".")[2]
-        name = f"{package}/{file}:{facts['line_number']}" if package else f"{file}:{facts['line_number']}"
+    """Return a line as Coz names it: folder/File.java:42; other targets by what they are, with their package.
+
+    Coz adds up what has one name, so that different targets must have different ones.
+    """
+    kind, class_name, number = facts["kind"], str(facts["class_name"]), facts["line_number"] or 0
+    if kind == "line" and number > 0:
+        *outer, short = class_name.split(".")
+        name = "/".join([*outer, f"{facts['file'] or short.split('$')[0]}:{number}"])
+    elif kind in ("line", "method"):  # a class without line numbers goes by its methods
+        name = f"{class_name}.{facts['method']}"
+    elif kind == "lock":
+        name = f"lock {class_name}:{number}" if number > 0 else f"lock {class_name}"
     else:
-        name = {"method": f"{class_name}.{facts['method']}", "lock": f"lock {class_name}"}.get(kind, "GC pauses")
+        name = "GC pauses"
     return printable(name)
 
 

@@ -14,7 +14,7 @@ from headway.report.lock_json import locks_json
 if TYPE_CHECKING:
     from headway.store import Recording
 
-MAX_LOCKS, MAX_SITES, MAX_HOLDERS, MAX_FRAMES = 40, 6, 8, 12
+MAX_LOCKS, MAX_SITES, MAX_HOLDERS, MAX_WAKERS, MAX_FRAMES = 40, 6, 8, 6, 12
 BINS = 240
 _CHARS = 160
 _PLAIN = (
@@ -60,6 +60,8 @@ def _row(row: Lock, values: dict[str, Any], waiters: Any) -> dict[str, Any]:
         **{key: values[key] for key in _PLAIN},
         "sites": [_site(site) for site in values["sites"][:MAX_SITES]],
         "holders": [_holder(holder) for holder in values["holders"][:MAX_HOLDERS]],
+        "wakers": [_waker(waker) for waker in values["wakers"][:MAX_WAKERS]],
+        "more_wakers": values["more_wakers"] + len(values["wakers"][MAX_WAKERS:]),
         "chain": [_step(link.thread, link.name) for link in row.chain],
         "patterns": [{"name": each.name, "text": cut(each.text, _CHARS * 2)} for each in row.patterns],
         "waiters": None if mean is None else [round(float(value), 3) for value in mean],
@@ -75,6 +77,11 @@ def _site(site: dict[str, Any]) -> dict[str, Any]:
     frames = [cut(frame, _CHARS) for frame in site["stack"][:MAX_FRAMES]]
     is_cut = bool(site["is_cut"]) or len(site["stack"]) > MAX_FRAMES
     return {"line": cut(site["line"], _CHARS), **kept, "stack": frames, "is_cut": is_cut}
+
+
+def _waker(waker: dict[str, Any]) -> dict[str, Any]:
+    line = None if waker["line"] is None else cut(waker["line"], _CHARS)
+    return {"thread": cut(waker["thread"], _CHARS), "line": line, "share": waker["share"], "times": waker["times"]}
 
 
 def _holder(holder: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.analyses.profile import profile
 from headway.analyses.profile_diff import diff
+from headway.analyses.units import duration
 from headway.errors import HeadwayError
 from headway.report.html.flame_graphs import LABELS, events, flame_graph
 from headway.report.html.flame_pack import Graph, pack
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
     from headway.store.sweep import Sweep
 
 MAX_RUNS = 4
-MAX_EVENTS = 4
-"""So a page has at most 16 graphs of single runs and 12 of the steps between them."""
+MAX_EVENTS = 8
+"""So a page has at most 32 graphs of single runs and 24 of the steps between them. A sweep that samples CPU time, wall time and
+allocation and records locks has six; one that hides locks behind what was sampled would hide the limit itself."""
 
 
 @dataclass(frozen=True)
 class _Run:
     name: str
     recording: Recording
+    warmup_ns: int
+    """What the figures leave out of its begin; the graphs do, too."""
 
 
 def sweep_flames(sweep: Sweep, limit_bytes: int) -> dict[str, Any] | None:
@@ -36,20 +40,37 @@ def sweep_flames(sweep: Sweep, limit_bytes: int) -> dict[str, Any] | None:
     wanted: dict[str, None] = {}
     for run in reversed(runs):
         wanted |= dict.fromkeys(events(run.recording))
+    notes = _left_out(left_out, list(wanted)[MAX_EVENTS:])
     graphs: list[Graph] = []
     steps: list[Graph] = []
     for event in list(wanted)[:MAX_EVENTS]:
-        found = [(run, each) for run in runs if (each := _profile(run.recording, event)) is not None]
+        found = [(run, each) for run in runs if (each := _profile(run, event)) is not None]
         label = LABELS.get(event, event)
-        graphs += [_graph(each, f"{label}, {run.name}", left_out) for run, each in reversed(found)]
+        graphs += [_graph(each, f"{label}, {run.name}", (*notes, *_without(run))) for run, each in reversed(found)]
         for (before, old), (after, new) in itertools.pairwise(found):
             text = f"{label}, {after.name} against {before.name}"
-            steps.insert(0, flame_graph(diff(old, new), label=text, versus=before.name))
+            steps.insert(0, flame_graph(diff(old, new), label=text, versus=before.name, notes=_without(before, after)))
     return pack([*graphs, *steps], limit_bytes) if graphs else None
 
 
-def _graph(found: Profile, label: str, left_out: int) -> Graph:
-    notes = (f"{left_out} more numbers of threads have no flame graph on this page.",) if left_out else ()
+def _left_out(runs: int, events: Sequence[str]) -> tuple[str, ...]:
+    """Return what the page says of numbers of threads and events that have no graph on it."""
+    notes = []
+    if runs:
+        notes.append(f"{runs} more numbers of threads have no flame graph on this page.")
+    if events:
+        names = ", ".join(LABELS.get(event, event) for event in events)
+        notes.append(f"Not on this page: flame graphs of {names}. headway flame draws them.")
+    return tuple(notes)
+
+
+def _without(*runs: _Run) -> tuple[str, ...]:
+    """Return what the page says of warm-up that is not in a graph."""
+    left = [f"the first {duration(run.warmup_ns)} of {run.name}" for run in runs if run.warmup_ns]
+    return (f"Without the warm-up: {' and '.join(left)}.",) if left else ()
+
+
+def _graph(found: Profile, label: str, notes: tuple[str, ...]) -> Graph:
     return flame_graph(found, label=label, notes=notes)
 
 
@@ -70,14 +91,15 @@ def _runs(sweep: Sweep) -> tuple[list[_Run], int]:
 def _first(sweep: Sweep, name: str, runs: Sequence[Any]) -> list[_Run]:
     for run in runs:
         try:
-            return [_Run(name, sweep.open(run))]
+            return [_Run(name, sweep.open(run), run.warmup_excluded_ns or 0)]
         except HeadwayError:
             continue  # lost or damaged: `speedups` has said so
     return []
 
 
-def _profile(recording: Recording, event: str) -> Profile | None:
+def _profile(run: _Run, event: str) -> Profile | None:
+    window = (run.warmup_ns, run.recording.wall_ns) if run.warmup_ns else None
     try:
-        return profile(recording, event)
+        return profile(run.recording, event, window=window)
     except HeadwayError:
         return None  # recorded in another run, or nothing of it in this one

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headway.analyses.live import LiveRow
-    from headway.model.live_lock import LiveTable
+    from headway.model.live_lock import LiveLock, LiveTable
 
 
 def live_text(table: LiveTable, rows: Sequence[LiveRow]) -> str:
@@ -28,7 +28,8 @@ def _one(row: LiveRow) -> str:
         ("class", printable(lock.class_name) or "(parks without a blocker)"),
         ("hash code", f"{lock.identity_hash & 0xFFFFFFFF:x}"),
         ("kind", f"{lock.kind}{', dead' if lock.is_dead else ''}{f', {row.waiting}' if row.waiting else ''}"),
-        ("first thread", f"Java id {lock.first_java_id}"),
+        ("first thread", _first_thread(lock)),
+        ("first stack", f"\n  {'':<30}".join(map(printable, row.first_stack)) or "-"),
         ("times parked", str(sums.times_parked)),
         ("parked now", str(sums.parked_now)),
         ("peak parked", str(sums.peak_parked)),
@@ -43,6 +44,11 @@ def _one(row: LiveRow) -> str:
         ("thread-life-time utilisation", _share(found.thread_life_time_util_pct)),
     )
     return f"\n{printable(row.name)}\n" + "".join(f"  {name:<30}{value}\n" for name, value in facts)
+
+
+def _first_thread(lock: LiveLock) -> str:
+    name = "-" if lock.first_thread is None else printable(lock.first_thread)
+    return f"{name} (Java id {lock.first_java_id})" if lock.first_java_id else name
 
 
 def _time(ns: float | None) -> str:

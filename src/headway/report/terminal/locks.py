@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from headway.analyses.live import LiveRow
-from headway.analyses.lock_types import Holder, Link, Lock, Locks
+from headway.analyses.lock_types import Holder, Link, Lock, Locks, Waker
 from headway.analyses.units import duration, percent, significant
 from headway.report.terminal.tables import UNKNOWN, _table, _time
 from headway.report.terminal.text import printable
@@ -203,6 +203,8 @@ def _print_details(console: Console, row: Lock, show_all: bool) -> None:
         terminal.print_line(console, f"{percent(site.share)} at {site.line}", bullet="  at")
     for holder in row.holders[:most]:
         terminal.print_line(console, _one_holder(holder), bullet="  by")
+    for waker in row.wakers[:most]:
+        terminal.print_line(console, _one_waker(waker), bullet="  up")
 
 
 def _one_holder(holder: Holder) -> str:
@@ -210,6 +212,11 @@ def _one_holder(holder: Holder) -> str:
     if holder.blocked_on:
         text += f" ({holder.blocked_on[0].name})"
     return text
+
+
+def _one_waker(waker: Waker) -> str:
+    place = f" at {waker.line}" if waker.line else ""
+    return f"{percent(waker.share)} woken by {printable(waker.thread)}{place}"
 
 
 # --- live --------------------------------------------------------------------------------------------------------------
@@ -246,3 +253,12 @@ def live_table(table: LiveTable, rows: Sequence[LiveRow], limit: int | None = TO
             UNKNOWN if row.parks_per_s is None else significant(row.parks_per_s),
         )
     return found
+
+
+def first_waits(rows: Sequence[LiveRow], show_all: bool) -> list[str]:
+    """Return who waited first for each of the contended locks that come first, and where."""
+    known = [row for row in rows if row.contention and row.lock.first_thread is not None]
+    return [
+        f"{row.name}: first {row.lock.first_thread}" + (f" at {row.first_line}" if row.first_line else "")
+        for row in (known if show_all else known[:DETAILS])
+    ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from headway.analyses.speedup_types import AtThreads, Speedups
+from headway.analyses.speedup_types import AtThreads, Pair, Speedups
 from headway.analyses.units import percent
 from headway.report.terminal import print_line, print_notices
 from headway.report.terminal.tables import UNKNOWN
@@ -46,6 +46,9 @@ EFFICIENCY_LABELS = {
 IMBALANCE_LABELS = {"instructions": "in instructions", "cpi": "in CPI"}
 COLUMNS = 6
 """Numbers of threads in one table; more of them go into further tables."""
+LABEL_WIDTH = 24
+MOST_PAIRS, LEAST_MORE = 5, 0.005
+"""So many pairs of limits are shown, of those that give so much more speedup than the better one of the two alone."""
 
 
 def render(result: Speedups, console: Console) -> None:
@@ -60,12 +63,15 @@ def render(result: Speedups, console: Console) -> None:
     for first in range(0, len(result.rows), COLUMNS):
         rows = result.rows[first : first + COLUMNS]
         about = "" if result.region is None else f", region {result.region}"
-        _titled(console, f"Speedup by number of threads{about}", _speedups(rows))
+        _titled(console, f"Speedup by number of threads{about}", _speedups(rows, console.width))
         _titled(console, "Efficiencies", _by_limit(rows, lambda row: row.efficiencies, "{:.3f}".format, True))
         _titled(
             console, "Where the threads go (adds up to their number)", _by_limit(rows, lambda row: row.stack, _loss)
         )
         _titled(console, "POP efficiencies", _pop(rows))
+    at_verdict = next((row for row in result.rows if row.threads == verdict.threads), None)
+    if at_verdict is not None and (best := _best_pairs(at_verdict)):
+        _titled(console, f"Without two limits at once, {verdict.threads} threads", _pairs(best))
     if result.region is None and len(result.regions) > 1:
         _titled(console, f"Regions by themselves, {verdict.threads} threads", _regions(result))
     print_notices(console, result.notices)
@@ -80,7 +86,7 @@ def _titled(console: Console, title: str, table: Table) -> None:
 
 def _table(rows: Sequence[AtThreads]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("threads", no_wrap=True, overflow="ellipsis", max_width=24)
+    table.add_column("threads", no_wrap=True, overflow="ellipsis", max_width=LABEL_WIDTH)
     for row in rows:
         table.add_column(str(row.threads), justify="right", no_wrap=True)
     return table
@@ -95,16 +101,32 @@ def _loss(value: float) -> str:
     return "0.00" if text == "-0.00" else text
 
 
-def _speedups(rows: Sequence[AtThreads]) -> Table:
+def _speedups(rows: Sequence[AtThreads], width: int) -> Table:
+    """Return the speedups; intervals of possible ones in a line each where `width` characters hold them."""
     table = _table(rows)
     table.add_row("real (not recorded)", *(_figure(row.real_speedup) for row in rows))
+    _from_to(table, [row.real_low for row in rows], [row.real_high for row in rows])
     table.add_row("computed", *(_figure(row.computed_speedup) for row in rows))
-    table.add_row("  from", *(_figure(row.low) for row in rows))
-    table.add_row("  to", *(_figure(row.high) for row in rows))
+    _from_to(table, [row.low for row in rows], [row.high for row in rows])
     table.add_row("without")
-    for limit in _worth_showing(rows):
+    shown = list(_worth_showing(rows))
+    ranges = {limit: [_range(row.possible_intervals.get(limit)) for row in rows] for limit in shown}
+    widths = [max(len(cells[i]) for cells in ranges.values()) for i in range(len(rows))] if ranges else []
+    fit = LABEL_WIDTH + sum(2 + each for each in widths) <= width
+    for limit in shown:
         table.add_row(f"  {LABELS.get(limit, limit)}", *(_figure(row.possible.get(limit)) for row in rows))
+        if fit and any(ranges[limit]):
+            table.add_row("    from-to", *ranges[limit])
     return table
+
+
+def _from_to(table: Table, low: Sequence[float | None], high: Sequence[float | None]) -> None:
+    for name, values in (("from", low), ("to", high)):
+        table.add_row(f"  {name}", *map(_figure, values))
+
+
+def _range(bounds: tuple[float, float] | None) -> str:
+    return "" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
 
 
 def _worth_showing(rows: Sequence[AtThreads]) -> Iterator[str]:
@@ -159,6 +181,26 @@ def _pop(rows: Sequence[AtThreads]) -> Table:
             indent = "" if name == "overall" else "  " if name in ("parallel", "computation") else "    "
             shown = (UNKNOWN if cell is None else percent(cell) for cell in cells)
             table.add_row(f"{indent}{name.replace('_', ' ')}", *shown)
+    return table
+
+
+def _best_pairs(row: AtThreads) -> list[Pair]:
+    """Return the pairs of limits that give most, the best first; groups instead of their members."""
+    shown = set(_worth_showing([row]))
+
+    def more(pair: Pair) -> float:
+        return pair.speedup - max(row.possible.get(limit) or 0.0 for limit in pair.limits)
+
+    found = (pair for pair in row.pairs if shown.issuperset(pair.limits) and more(pair) > LEAST_MORE)
+    return sorted(found, key=lambda pair: -pair.speedup)[:MOST_PAIRS]
+
+
+def _pairs(pairs: Sequence[Pair]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("limits", no_wrap=True, overflow="ellipsis", max_width=60)
+    table.add_column("speedup", justify="right", no_wrap=True)
+    for pair in pairs:
+        table.add_row(" and ".join(LABELS.get(limit, limit) for limit in pair.limits), _figure(pair.speedup))
     return table
 
 

@@ -1,0 +1,141 @@
+"""Which command shows a limit's view?
+
+Question   what to run next, so that it runs: on the recordings of this sweep, with what they have.
+Method     the leaves of Gomes 2021, figure 19, and views of the limits that headway adds. Of each program the recorded run whose
+           wall time is the median is shown. An event is drawn only if it was sampled: counters of instructions and cycles are
+           mostly measured elsewhere, so CPU time (or what else of the CPU was sampled) stands for them. Warm-up that the figures
+           leave out, and what is outside of the window, is left out here as well (--from, --to).
+Wrong when the recordings are no longer where the sweep found them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from decimal import Decimal
+
+from headway.analyses.region_labels import EVENTS
+from headway.analyses.speedup_types import REST, RunPrimitives
+
+_CPU = EVENTS[0]
+
+
+def next_command(
+    limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]
+) -> str:
+    """Return the command that shows the limit's view, in one region."""
+    run, baseline = _median(parallel), _median(sequential)
+    here = _path(run)
+    if limit in _AGAINST_SEQUENTIAL:
+        return _diff(_AGAINST_SEQUENTIAL[limit], region, run, baseline)
+    return {
+        "parallel_fraction": _top(run),
+        "load_balance": _flame(_event((), run), region, run),
+        "lock_contention": f"headway locks {here}{_window(run)}",
+        "scheduling": f"headway threads {here}",
+        "gc": f'headway query {here} "{_causes(run)}"',
+        "jit": f"headway threads {here}",
+        "spinning": _flame(_event((), run), region, run),
+        "waiting": _flame("off-cpu", REST, run),  # of all regions: waiting for files, sockets and sleeps has no stack
+        "frequency": "headway doctor",
+    }[limit]
+
+
+def beyond(command: str, parallel: Sequence[RunPrimitives]) -> str | None:
+    """Return what the command shows beyond the figures: `threads` has no window. None: nothing."""
+    run = _median(parallel)
+    if not command.startswith("headway threads ") or run is None or run.window_ns is None:
+        return None
+    begin, end = run.window_ns
+    until = "its end" if end is None else _time(end)
+    return f"the command shows all of the run; the figures are those from {_time(begin)} to {until}"
+
+
+_AGAINST_SEQUENTIAL = {
+    "instruction_overhead": ("instructions",),
+    "cpi_overhead": ("cache-misses", "cycles"),
+    "work_inflation": (),
+}
+"""Limits that are more work than the sequential program's, and the events that show best what there is more of."""
+
+
+def _diff(wanted: Sequence[str], region: str, run: RunPrimitives | None, baseline: RunPrimitives | None) -> str:
+    event = _event(wanted, run, baseline)
+    if event is None or not _has(region, baseline):  # nothing of the CPU that both have samples of: nothing to compare
+        return _flame(_event(wanted, run), region, run)
+    drawn = f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} --diff {_path(baseline)}"
+    if any(each is not None and each.window_ns is not None for each in (run, baseline)):
+        drawn += _window(baseline, "--diff-") or " --diff-from 0s"  # else the parallel run's window would be its, too
+    return f"{drawn} -o {event}.html"
+
+
+def _flame(event: str | None, region: str, run: RunPrimitives | None) -> str:
+    if event is None:  # no sample of the CPU
+        return f"headway threads {_path(run)}"
+    return f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} -o {event}.html"
+
+
+def _top(run: RunPrimitives | None) -> str:
+    """Return the flat profile of the thread that computes most in the rest: over all of the run that may be a worker."""
+    event, here = _event((), run), _path(run)
+    if event is None:
+        return f"headway threads {here}"
+    rest = next((each for each in run.regions if each.name == REST), None) if run is not None else None
+    cpu_ns = rest.thread_cpu_ns if rest is not None else {}
+    if not cpu_ns:
+        return f"headway top {here} --event {event} --busiest-thread{_window(run)}"
+    name = max(cpu_ns, key=lambda each: cpu_ns[each])
+    return f"headway top {here} --event {event} --thread {shlex.quote(f'^{re.escape(name)}$')}{_window(run)}"
+
+
+def _event(wanted: Sequence[str], *runs: RunPrimitives | None) -> str | None:
+    """Return the best event that all of these runs sampled: one of those wanted, else one of the CPU; None: they have none."""
+    known = [run.events for run in runs if run is not None and run.events is not None]
+    if not known:
+        return _CPU
+    return next((each for each in (*wanted, *EVENTS) if all(each in events for events in known)), None)
+
+
+def _has(region: str, run: RunPrimitives | None) -> bool:
+    """Return whether a run has samples in a region that was given: the sequential program need not have all of them."""
+    found = () if run is None else run.regions
+    return run is None or region.startswith("(") or any(each.name == region and each.cpu_ns > 0 for each in found)
+
+
+def _only(region: str) -> str:
+    is_found = region.startswith("(")  # REST, or one that nobody gave: no pattern that stacks could be looked for with
+    return "" if is_found else f" --region {shlex.quote(region)}"
+
+
+def _window(run: RunPrimitives | None, option: str = "--") -> str:
+    """Return the options, --from and --to, that show what the figures of a run are of; '' for all of it."""
+    if run is None or run.window_ns is None:
+        return ""
+    begin, end = run.window_ns
+    return f" {option}from {_time(begin)}" + ("" if end is None else f" {option}to {_time(end)}")
+
+
+def _time(ns: int) -> str:
+    """Return a time as the command line takes it, to the ns."""
+    return f"{Decimal(ns) / 10**9:f}s"
+
+
+def _causes(run: RunPrimitives | None) -> str:
+    """Return the query that adds up the collector's pauses by cause."""
+    inside = ""
+    if run is not None and run.window_ns is not None:
+        begin, end = run.window_ns
+        inside = f" AND start_ns + dur_ns > {run.started_ns + begin}"
+        inside += "" if end is None else f" AND start_ns < {run.started_ns + end}"
+    return f"SELECT cause, count(*), sum(dur_ns) FROM jvm_phase WHERE kind = 'gc_pause'{inside} GROUP BY 1"
+
+
+def _median(runs: Sequence[RunPrimitives]) -> RunPrimitives | None:
+    """Return the recorded run to look at: the one whose wall time is the median."""
+    recorded = sorted((run for run in runs if run.recording), key=lambda run: run.wall_ns)
+    return recorded[len(recorded) // 2] if recorded else None
+
+
+def _path(run: RunPrimitives | None) -> str:
+    return shlex.quote(str(run.recording)) if run is not None else "NAME.headway"

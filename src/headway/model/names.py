@@ -1,0 +1,19 @@
+"""What threads are called that have no name."""
+
+from __future__ import annotations
+
+import re
+
+_FIRST_JDK = 21
+"""The first one whose virtual threads the agent sees as such; before, they are a preview."""
+
+
+def virtual_name(java_id: int) -> str:
+    """Return the name of a virtual thread without one, by its Thread.getId()."""
+    return f"virtual thread #{java_id}"
+
+
+def may_have_virtual_threads(java_version: str) -> bool:
+    """Return whether a JVM of this `java.version` (1.8.0_392, 17.0.9, 25-ea) can have any; not where it is not known."""
+    found = re.match(r"(?:1\.)?(\d+)", java_version)
+    return found is not None and int(found[1]) >= _FIRST_JDK

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { Detail } from "../src/locks/detail";
+import type { LockRow } from "../src/payload";
+
+const waker = { thread: "worker", line: null, share: 0.5, times: 1 };
+const holder = { thread: "worker", share: 0.5, wait_ns: 7, doing: { running_ns: 7 }, blocked_on: [] };
+const figures = Object.fromEntries(
+  ["times_parked", "parked_now", "peak_parked", "parking_thread_time_ns", "parking_real_time_ns", "first_ns", "last_ns"]
+    .concat(["average_parking_time_ns", "average_hold_time_ns", "real_time_util_pct", "thread_time_util_pct"])
+    .concat(["real_life_time_util_pct", "thread_life_time_util_pct", "lost_core_ns", "speedup_bound", "objects"])
+    .map((name) => [name, 1]),
+);
+const row = {
+  ...figures,
+  ...{ name: "lock", sites: [], more_sites: 0, patterns: [], chain: [], wait_time_ns: null, true_hold_time_ns: null },
+  ...{ wakers: [waker, { ...waker }], more_wakers: 0, holders: [holder, { ...holder }], more_holders: 0 },
+} as unknown as LockRow;
+
+interface Node {
+  type: unknown;
+  key: unknown;
+  props: { children?: unknown };
+}
+
+/** Every element below one, components replaced by what they return. */
+function elements(of: unknown): Node[] {
+  if (Array.isArray(of)) return of.flatMap(elements);
+  if (of === null || typeof of !== "object") return [];
+  const node = of as Node;
+  if (typeof node.type === "function") return elements(node.type(node.props));
+  return [node, ...elements(node.props.children)];
+}
+
+describe("the details of a lock", () => {
+  it.each(["li", "tr"])("tell threads of the same name apart by keys (%s)", (type) => {
+    const keys = elements(Detail({ row }))
+      .filter((node) => node.type === type && node.key !== undefined && node.key !== null)
+      .map((node) => node.key);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(2);
+  });
+});
