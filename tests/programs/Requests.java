@@ -6,13 +6,17 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Requests that begin on a client's thread and end on a server's, and how long they were in flight by their own clocks. Arguments:
- * clients, requests of each, and "busy" for a thread that computes from the first begin to the last end. Prints the number of
- * requests and the sum of their nanoseconds in flight.
+ * clients, requests of each, and "busy" for a thread that computes from the first begin to the last end, and "safepoints" for one
+ * that has the JVM stop all threads every few milliseconds. Prints the number of requests, the sum of their nanoseconds in flight,
+ * how long that of them took that took longest, and the nanoseconds from the first begin to the last end.
  */
 public final class Requests {
     private static final int SERVERS = 2;
     private static final AtomicLong IN_FLIGHT_NS = new AtomicLong();
     private static final AtomicLong COMPLETED = new AtomicLong();
+    private static final AtomicLong LONGEST_NS = new AtomicLong();
+    private static final AtomicLong FIRST_NS = new AtomicLong(Long.MAX_VALUE);
+    private static final AtomicLong LAST_NS = new AtomicLong(Long.MIN_VALUE);
     private static volatile boolean isOver;
     private static volatile double sink;
 
@@ -30,10 +34,14 @@ public final class Requests {
 
     static void begun(Request request) {
         request.begunNs = System.nanoTime();
+        FIRST_NS.accumulateAndGet(request.begunNs, Math::min);
     }
 
     static void ended(Request request) {
-        IN_FLIGHT_NS.addAndGet(System.nanoTime() - request.begunNs);
+        long now = System.nanoTime();
+        IN_FLIGHT_NS.addAndGet(now - request.begunNs);
+        LONGEST_NS.accumulateAndGet(now - request.begunNs, Math::max);
+        LAST_NS.accumulateAndGet(now, Math::max);
         COMPLETED.incrementAndGet();
     }
 
@@ -79,6 +87,17 @@ public final class Requests {
         }
     }
 
+    private static void stopAll() {
+        try {
+            while (!isOver) {
+                Thread.getAllStackTraces();
+                Thread.sleep(5);
+            }
+        } catch (InterruptedException unexpected) {
+            throw new AssertionError(unexpected);
+        }
+    }
+
     private static List<Thread> started(int threads, Runnable action) {
         List<Thread> all = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
@@ -92,19 +111,20 @@ public final class Requests {
     public static void main(String[] args) throws Exception {
         LinkedBlockingQueue<Request> queue = new LinkedBlockingQueue<>();
         List<Thread> servers = started(SERVERS, () -> serve(queue));
-        List<Thread> busy = started(args.length > 2 ? 1 : 0, Requests::beBusy);
+        List<Thread> besides = started(args.length > 2 ? 1 : 0, Requests::beBusy);
+        besides.addAll(started(args.length > 3 ? 1 : 0, Requests::stopAll));
         List<Thread> clients = started(Integer.parseInt(args[0]), () -> ask(queue, Integer.parseInt(args[1])));
         for (Thread client : clients) {
             client.join();
         }
         isOver = true;
-        for (Thread thread : busy) {
+        for (Thread thread : besides) {
             thread.join();
         }
         for (Thread server : servers) {
             server.interrupt();
             server.join();
         }
-        System.out.println(COMPLETED + " " + IN_FLIGHT_NS);
+        System.out.println(COMPLETED + " " + IN_FLIGHT_NS + " " + LONGEST_NS + " " + (LAST_NS.get() - FIRST_NS.get()));
     }
 }

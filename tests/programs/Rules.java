@@ -284,6 +284,13 @@ public final class Rules {
         }
     }
 
+    /** Else the other one would be awake for a part of the line, and pay at samples or be excused for want of a core. */
+    static void runLineBesideSleeper(Stage stage) throws InterruptedException {
+        sleepUntil(() -> stage.isAsleep);
+        Thread.sleep(2); // whoever says so is about to
+        stage.runLine();
+    }
+
     static void untilBegun(Wait wait) throws InterruptedException {
         while (!wait.hasBegun()) {
             Thread.sleep(1);
@@ -319,11 +326,7 @@ public final class Rules {
         if (bySleeper) {
             Thread runner = daemon(() -> {
                 untilBegun(wait);
-                while (!stage.isAsleep) {
-                    Thread.sleep(1);
-                }
-                Thread.sleep(2); // whoever says so is about to
-                stage.runLine();
+                runLineBesideSleeper(stage);
             });
             runner.start();
             runner.join();
@@ -380,7 +383,7 @@ public final class Rules {
     /** "Late": from the call of start() to the first of what the new thread does. */
     static Round begins() throws InterruptedException {
         Stage stage = new Stage();
-        Thread runner = daemon(stage::runLine);
+        Thread runner = daemon(() -> runLineBesideSleeper(stage));
         Thread child = daemon(() -> {
             stage.wentOnNs = System.nanoTime();
             stage.heldUpNs = payNs();
@@ -429,7 +432,7 @@ public final class Rules {
     /** It slept while the line ran, and then waits for a thread. */
     static Round settles(Wait wait) throws InterruptedException {
         Stage stage = new Stage();
-        Thread runner = daemon(stage::runLine);
+        Thread runner = daemon(() -> runLineBesideSleeper(stage));
         wait.waiter = daemon(() -> {
             payNs();
             runner.start();
@@ -461,7 +464,7 @@ public final class Rules {
     static Round releases() throws InterruptedException {
         Stage stage = new Stage();
         ReentrantLock lock = new ReentrantLock();
-        Thread runner = daemon(stage::runLine);
+        Thread runner = daemon(() -> runLineBesideSleeper(stage));
         Thread queuing = daemon(() -> {
             lock.lock();
             lock.unlock();

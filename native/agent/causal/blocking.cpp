@@ -160,6 +160,13 @@ int cores() {
 
 // --- waits ----------------------------------------------------------------------------------------------------------
 
+// Nothing but the way into the JVM and out again. That is where HotSpot stops a thread for as long as it must and takes
+// back the mark; this function may be called with an exception pending as well.
+void poll_for_safepoint() noexcept {
+  void* env = nullptr;
+  if (agent().vm->GetEnv(&env, JNI_VERSION_1_8) == JNI_OK) static_cast<JNIEnv*>(env)->DeleteLocalRef(nullptr);
+}
+
 // True where the calling OS thread itself will stand still.
 bool stays(JNIEnv* jni, jthread thread) {
   return agent().jdk_major < kUnmountsOnMonitors || !is_virtual_thread(jni, thread);
@@ -206,6 +213,7 @@ bool start_blocking(JNIEnv* jni) noexcept {
   close_ended();
   clear_payments();
   open_living(jni);
+  set_safepoint_poll(poll_for_safepoint);
   if (!install_hooks(jni, HookUse::kCausal)) return false;
   set_monitor_events(true, HookUse::kCausal);
   return true;

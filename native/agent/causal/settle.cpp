@@ -30,6 +30,7 @@ constexpr int64_t kStoppedLookNs = 200'000;
 constexpr int64_t kMostStoppedNs = 1'000'000'000;  // in a payment; a collection of that length is rare
 
 std::atomic<bool> is_spinning{false};
+std::atomic<void (*)()> safepoint_poll{nullptr};
 std::atomic<uint64_t> asked{0};
 std::atomic<uint64_t> unknown{0};
 
@@ -60,6 +61,13 @@ int64_t sleep_for(int64_t ns) noexcept {
   return monotonic_ns() - from_ns;
 }
 
+// The mark stays after the JVM goes on: of a thread in native code it is taken back by the thread itself, when that
+// next comes out of there. So looking at it alone would hold the thread up for nothing.
+void stand_still(const std::atomic<uintptr_t>* stop_word) noexcept {
+  if (auto* const poll = safepoint_poll.load(std::memory_order_relaxed)) poll();
+  if (StopWord::is_marked(stop_word)) sleep_for(kStoppedLookNs);
+}
+
 void add(std::atomic<int64_t>& sum, int64_t ns) noexcept { sum.fetch_add(ns, std::memory_order_relaxed); }
 
 struct Payment {
@@ -83,7 +91,9 @@ struct Payment {
     const int64_t from_ns = monotonic_ns();
     const int64_t from_cpu_ns = thread_cpu_ns();
     const int64_t until_ns = from_ns + kMostStoppedNs - stopped_ns;
-    while (is_called() && is_on() && monotonic_ns() < until_ns) sleep_for(kStoppedLookNs);
+    while (is_called() && is_on() && monotonic_ns() < until_ns) {
+      stand_still(account.stop_word.load(std::memory_order_relaxed));
+    }
     stopped_ns += monotonic_ns() - from_ns;
     stopped_cpu_ns += thread_cpu_ns() - from_cpu_ns;
     return is_on();
@@ -129,6 +139,7 @@ void wait(Payment& payment, int64_t owed_ns, const Clocks& from) noexcept {
 }  // namespace
 
 void set_spinning(bool spin) noexcept { is_spinning.store(spin, std::memory_order_relaxed); }
+void set_safepoint_poll(void (*poll)()) noexcept { safepoint_poll.store(poll, std::memory_order_relaxed); }
 RunDelays run_delays() noexcept {
   return {asked.load(std::memory_order_relaxed), unknown.load(std::memory_order_relaxed)};
 }

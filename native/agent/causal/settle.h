@@ -29,6 +29,10 @@ void settle(Account& account, Where where = Where::kNative) noexcept;
 // How to pay. Spinning: the thread burns CPU time, so that its core goes to nobody else meanwhile. Else it sleeps.
 void set_spinning(bool spin) noexcept;
 
+// What a thread in native code calls where the JVM wants it to stop: `poll` returns when it may go on. Null: it waits
+// for the JVM to take the mark back, which HotSpot does not.
+void set_safepoint_poll(void (*poll)()) noexcept;
+
 // The calling thread's clocks, now.
 Clocks read_clocks() noexcept;
 

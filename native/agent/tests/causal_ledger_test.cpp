@@ -246,6 +246,29 @@ void who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhi
   }
 }
 
+std::atomic<uintptr_t> polled_word;
+std::atomic<int> polls;
+
+// As HotSpot does: the mark is taken back by nobody else.
+void who_pays_takes_back_the_mark_of_a_safepoint_that_is_over() {
+  set_safepoint_poll([] {
+    ++polls;
+    polled_word = ~uintptr_t{1};
+  });
+  for (const bool spin : {true, false}) {
+    set_spinning(spin);
+    Account& account = indebted(20 * kMs);
+    polls = 0;
+    polled_word = 1;
+    account.stop_word = &polled_word;
+    settle(account);
+    CHECK_EQUAL(polls.load(), 1);
+    CHECK(ledger().owed_ns(account) <= 0);
+    account.stop_word = nullptr;
+  }
+  set_safepoint_poll(nullptr);
+}
+
 void nobody_pays_for_an_experiment_that_is_over() {
   for (const bool spin : {true, false}) {
     set_spinning(spin);
@@ -313,6 +336,7 @@ int main() {
   a_sample_pays_a_part_and_more_of_it_where_the_jvm_can_call_the_thread();
   who_is_in_java_pays_nothing_from_when_the_jvm_wants_it_to_stop();
   who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhile();
+  who_pays_takes_back_the_mark_of_a_safepoint_that_is_over();
   nobody_pays_for_an_experiment_that_is_over();
   a_signal_in_the_middle_of_paying_does_not_pay_again();
   the_kernel_counts_how_long_a_thread_waits_for_a_core();
