@@ -202,6 +202,21 @@ def test_a_run_without_the_marker_fails(tmp_path: Path, program: Path) -> None:
     assert {run.state for run in read_sweep(output).runs} == {"failed", "planned"}
 
 
+def test_an_event_that_this_machine_does_not_count_is_refused_before_the_first_run(
+    tmp_path: Path, program: Path
+) -> None:
+    from headway import _native  # type: ignore[attr-defined]
+
+    if not _native.probe_hardware_counter()["errno"]:
+        pytest.skip("this machine has a PMU")
+    words = ("--parallel", f"{program} {{threads}}", "--threads", "1", "--sample", "cycles", "-o", tmp_path / "a.sweep")
+    result = sweep(*words)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("HW093: --sample cycles: ")
+    assert not started(tmp_path / "started")
+    assert not (tmp_path / "a.sweep").exists()
+
+
 def test_what_is_there_is_replaced_only_if_it_is_a_sweep_and_on_request(tmp_path: Path, program: Path) -> None:
     output = tmp_path / "a.sweep"
     words = ("--parallel", f"{program} {{threads}}", "--threads", "1", "--repeat", 1, "-o", output)

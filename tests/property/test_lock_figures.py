@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def recordings(draw: st.DrawFn, locks: int = 3) -> Made:
         holds,
         WALL,
         [(start, min(start + length, WALL)) for start, length in pauses],
-        facts={"other_ns": {"0": draw(st.sampled_from([0, 30]))}},
+        facts={"other_ns": {"0": draw(st.sampled_from([0, 30]))}, "jvms": [{"pid": 100, "version": "25.0.1"}]},
     )
 
 
@@ -282,6 +283,21 @@ def test_what_holders_did_is_counted_for_each_moment_of_each_waiter(made: Made) 
         for holder in row.holders:
             blocked = {each.blocker_id: each.wait_ns for each in holder.blocked_on}
             assert blocked == {o: ns for (w, o), ns in others.items() if w == names[holder.thread] and ns}
+
+
+@SLOW
+@given(recordings())
+def test_the_jvm_changes_what_threads_known_by_their_ids_are_called_and_no_figure(made: Made) -> None:
+    made = replace(made, waits=[wait for wait in made.waits if wait.thread >= 0])  # virtual ones can't wait in a JDK 17
+    told = []
+    for version in ("17.0.12", "25.0.1"):
+        with opened(replace(made, facts=made.facts | {"jvms": [{"pid": 100, "version": version}]})) as recording:
+            told.append(list(locks(recording).rows))
+    for old, new in zip(*told, strict=True):
+        for name, row in (("thread #1002", old), ("virtual thread #1002", new)):
+            assert {who.thread for who in row.holders if who.tid is None} <= {name}
+            assert {who.thread for who in row.wakers if who.tid is None} <= {name}
+        assert repr(new).replace("virtual thread #", "thread #") == repr(old)
 
 
 # --- costs -------------------------------------------------------------------------------------------------------------

@@ -218,6 +218,33 @@ def test_wakers_are_told_with_the_places_that_they_wake_from_and_how_often(tmp_p
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("1.8.0_392", "thread #1005"),
+        ("17.0.12", "thread #1005"),
+        ("20.0.2", "thread #1005"),
+        ("21", "virtual thread #1005"),
+        ("25-ea", "virtual thread #1005"),
+        (None, "thread #1005"),
+    ],
+)
+def test_who_is_known_by_the_id_alone_is_virtual_only_where_its_jvm_can_have_such(
+    tmp_path: Path, version: str | None, name: str
+) -> None:
+    jvms = [{"pid": 100, "version": version}, {"pid": 101, "version": "25.0.1"}]
+    made = Made([running()], [Wait(0, 0, 5, 50, owner=-5, waker=-5, waking=40)], facts={"jvms": jvms})
+    row = only(answer(tmp_path, made))
+    told = [[(each.thread, each.java_id) for each in found] for found in (row.holders, row.wakers)]
+    assert told == [[(name, 1005)], [(name, 1005)]]
+
+
+def test_who_blocked_as_a_virtual_thread_is_one_also_where_nothing_is_known_of_its_jvm(tmp_path: Path) -> None:
+    waits = [Wait(-5, 0, 5, 30), Wait(0, 0, 5, 50, waker=-5, waking=40), Wait(0, 0, 60, 80, waker=-6, waking=80)]
+    row = only(answer(tmp_path, Made([running()], waits)))
+    assert {each.thread for each in row.wakers} == {"virtual thread #1005", "thread #1006"}
+
+
 def test_wakers_that_are_left_out_are_counted(tmp_path: Path) -> None:
     threads = [running(f"t{i}") for i in range(30)]
     waits = [Wait(0, 0, 3 * i, 3 * i + 2, waker=i, waking=3 * i + 2) for i in range(1, 30)]

@@ -243,6 +243,51 @@ def test_events_by_which_regions_are_found_are_taken(
     assert "--sample" not in err
 
 
+# --- what the machine counts ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_counters() -> None:
+    from headway import _native  # type: ignore[attr-defined]
+
+    if not _native.probe_hardware_counter()["errno"]:
+        pytest.skip("this machine has a PMU")
+
+
+@pytest.mark.usefixtures("without_counters")
+@pytest.mark.parametrize("events", ["cycles", "instructions:1m,alloc", "cycles,page-faults,cpu"])
+def test_an_event_that_this_machine_does_not_count_is_refused_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, events: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--parallel", "touch started {threads}", "--threads", "1", "-o", "a.sweep")
+    code, out, err = run("sweep", *words, "--sample", events)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"HW093: --sample {events.split(',')[0].split(':')[0]}: ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("without_counters")
+@pytest.mark.parametrize("events", ["cpu", "cpu-clock", "cycles,cpu:1ms", "instructions,cycles,cpu"])
+def test_an_event_that_needs_no_counters_may_stand_in_for_one_that_does(tmp_path: Path, events: str) -> None:
+    assert plan_sweep(wishes(tmp_path, sample=events)).sample == events
+
+
+@pytest.mark.usefixtures("without_counters")
+@pytest.mark.parametrize("left", ["recorded", "plain", "none"])
+def test_a_sweep_of_another_machine_is_resumed_only_where_what_is_left_needs_no_counters(
+    tmp_path: Path, run: Run, left: str
+) -> None:
+    sweep = replace(plan_sweep(wishes(tmp_path, threads=(1,), repeat=1, sequential=None)), sample="cycles")
+    (sweep.path / "runs").mkdir(parents=True)
+    runs = (each if left == ("recorded" if each.recorded else "plain") else ended(each) for each in sweep.runs)
+    write_sweep(replace(sweep, runs=tuple(runs)))
+    _, _, err = run("sweep", "--resume", sweep.path)
+    assert err.startswith("HW093: ") == (left == "recorded")
+    states = {each.recorded: each.state for each in read_sweep(sweep.path).runs}
+    assert states == {True: "planned" if left == "recorded" else "complete", False: "complete"}
+
+
 # --- runs as they end ----------------------------------------------------------------------------------------------------
 
 

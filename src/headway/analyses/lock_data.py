@@ -1,8 +1,9 @@
 """The tables of locks as columns: what the parts of the analysis `locks` share.
 
 Times are ns from the start of the recording. Threads have dense keys: thread.thread_id for those that have one, further
-keys for virtual threads (by JVM and Thread.getId()); -1 is nobody or unknown. Objects are rows of the table `blocker`, which
-has rows that are no object, too: all parks without a blocker, and what is left of forgotten objects of one class.
+keys for those that have none (by JVM and Thread.getId()): virtual ones, and some that nobody announced; -1 is nobody or unknown.
+Objects are rows of the table `blocker`, which has rows that are no object, too: all parks without a blocker, and what is left of
+forgotten objects of one class.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from headway.analyses.activity import wall_ns
 from headway.analyses.lock_arrays import numbered_pairs
 from headway.analyses.lock_rules import display
 from headway.errors import HeadwayError
-from headway.model.names import virtual_name
+from headway.model.names import may_have_virtual_threads, name_by_id, virtual_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,9 +175,10 @@ def has_locks(recording: Recording) -> bool:
 
 
 class _Threads:
-    """Keys for threads: thread_id, or a new one for each virtual thread."""
+    """Keys for threads: thread_id, or a new one for each thread without one."""
 
     def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         rows = recording.query("SELECT thread_id, name, tid, java_id FROM thread ORDER BY thread_id").fetchall()
         self.platform = max((row[0] for row in rows), default=-1) + 1
         self.names: list[str] = [""] * self.platform
@@ -184,22 +186,30 @@ class _Threads:
         self.java_ids: list[int | None] = [None] * self.platform
         for thread, name, tid, java_id in rows:
             self.names[thread], self.tids[thread], self.java_ids[thread] = name, tid, java_id
-        self._virtual: dict[tuple[int, int], int] = {}
+        self._others: dict[tuple[int, int], int] = {}
+        jvms = recording.manifest.jvms
+        self._with_virtual = {jvm.get("pid") for jvm in jvms if may_have_virtual_threads(str(jvm.get("version") or ""))}
+
+    @cached_property
+    def _seen_virtual(self) -> set[tuple[int, int]]:
+        """Return (pid, java_id) of the virtual threads that blocked: they are such whatever is known of their JVM."""
+        return set(self._recording.query("SELECT DISTINCT pid, java_id FROM block WHERE is_virtual").fetchall())
 
     def keys(self, pid: Ints, thread_id: Ints, java_id: Ints) -> Ints:
         """Return the keys of threads given by their columns; -1 in both: nobody."""
         keys = thread_id.copy()
-        virtual = np.flatnonzero((thread_id < 0) & (java_id > 0))
-        if len(virtual):
-            pids, ids, inverse = numbered_pairs(pid[virtual], java_id[virtual])
+        others = np.flatnonzero((thread_id < 0) & (java_id > 0))
+        if len(others):
+            pids, ids, inverse = numbered_pairs(pid[others], java_id[others])
             pairs = zip(pids.tolist(), ids.tolist(), strict=True)
-            keys[virtual] = np.array([self._number(*pair) for pair in pairs], dtype=np.int64)[inverse]
+            keys[others] = np.array([self._number(*pair) for pair in pairs], dtype=np.int64)[inverse]
         return keys
 
     def _number(self, pid: int, java_id: int) -> int:
-        number = self._virtual.setdefault((pid, java_id), len(self.names))
+        number = self._others.setdefault((pid, java_id), len(self.names))
         if number == len(self.names):
-            self.names.append(virtual_name(java_id))
+            is_virtual = pid in self._with_virtual or (pid, java_id) in self._seen_virtual
+            self.names.append(virtual_name(java_id) if is_virtual else name_by_id(java_id))
             self.tids.append(None)
             self.java_ids.append(java_id)
         return number

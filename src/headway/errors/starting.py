@@ -420,4 +420,12 @@ ROWS: tuple[Message, ...] = (
         "What is measured is then a program that warms up, and another length of the runs would give other speedups.",
         "longer runs, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
     ),
+    Message(
+        "HW093",
+        "a sweep's event is not counted here",
+        "--sample {event}: {event} can't be sampled on this machine: {reason}; nothing was run",
+        "Regions are found by samples of the CPU. Cycles and instructions are counted by the processor, which virtual machines "
+        "and containers often hide, or which is kept from ordinary users; cpu needs no counters.",
+        "headway sweep --sample cpu:2ms ...   (a sweep begun with {event} is resumed where it was begun)",
+    ),
 )

@@ -13,6 +13,11 @@ def virtual_name(java_id: int) -> str:
     return f"virtual thread #{java_id}"
 
 
+def name_by_id(java_id: int) -> str:
+    """Return the name of a thread of which nothing but its Thread.getId() is known."""
+    return f"thread #{java_id}"
+
+
 def may_have_virtual_threads(java_version: str) -> bool:
     """Return whether a JVM of this `java.version` (1.8.0_392, 17.0.9, 25-ea) can have any; not where it is not known."""
     found = re.match(r"(?:1\.)?(\d+)", java_version)

@@ -227,7 +227,7 @@ def usable(wanted: SampleOptions) -> tuple[Sampler | None, list[Notice]]:
     kept: list[SampledEvent] = []
     notices: list[Notice] = []
     for event in wanted.events:
-        reason = _why_not(event)
+        reason = why_not(event)
         if not reason and event.is_of_cpu and any(each.is_of_cpu for each in kept):
             reason = f"one event of the CPU at a time, and {kept[0].name} is it"
         if reason:
@@ -237,7 +237,7 @@ def usable(wanted: SampleOptions) -> tuple[Sampler | None, list[Notice]]:
     return (Sampler(path, SampleOptions(tuple(kept))) if kept else None), notices
 
 
-def _why_not(event: SampledEvent) -> str:
+def why_not(event: SampledEvent) -> str:
     """Return what is missing for an event, '' for nothing that can be told before a JVM tries."""
     if event.name not in _HARDWARE:
         return ""
