@@ -5,12 +5,15 @@ Method     backwards from the end of the span. Where the thread runs or is ready
            and another thread ended that, the path goes over to that thread at the waking, and comes back where the block
            began (Giraldeau and Dagenais, TPDS 2016, and Perfetto's critical paths: bounded by the blocking window). Where an
            interrupt ended the block (a timer, a disk, the network) the block itself is on the path. Who ended a block is the
-           kernel's word for it; where that is missing, what the JVM recorded of its waits: who unparked, who held the lock.
+           kernel's word for it; where that is missing, what the JVM recorded of its waits: who unparked, who held the lock. Some
+           kernels hide wakings from every tracer, but never those by a recorded thread: a wait with a time limit that nobody is
+           known to have ended was a sleep.
            Before a thread's birth comes the thread that made it. Running time goes to methods by the CPU samples that fall on it.
 Assumes    that a thread which wakes another was what the other waited for. The path ends in the program's first thread where
            the program ended with the span, else in the application thread that was active last.
 Wrong when threads spin instead of blocking (the path stays on who spins), and when a thread is woken by one that happened to be
-           there: a batch of wakings, a cascade of parked readers. Virtual threads are seen as their carriers. The path is one
+           there: a batch of wakings, a cascade of parked readers. A lost record of a waking makes a sleep of a wait with a time
+           limit, where the JVM recorded no wait. Virtual threads are seen as their carriers. The path is one
            chain of many: making it shorter may bring another to light, so its shares are upper bounds of what can be gained.
 Bounded    linear in slices, one row group and the waits in memory; the path's length is that of the span, exactly.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.critical_path_types import STATES
-from headway.analyses.critical_path_walk import INTERRUPTED, NO_RECORD, OUTSIDE, RUNNABLE, RUNNING, STARTING
+from headway.analyses.critical_path_walk import BLOCKED, INTERRUPTED, NO_RECORD, OUTSIDE, RUNNABLE, RUNNING, STARTING
 from headway.analyses.lock_rules import RULES
 from headway.analyses.spans import Measure, Spans
 
@@ -27,6 +27,9 @@ _ENDED_BY = {INTERRUPTED: "interrupt", OUTSIDE: "outside"}
 # slice.blocked_in: 3 nanosleep; 4 poll, 5 read or write, 6 sockets, 9 a page fault; 7 a wait for a child process.
 _CALLS = {3: "sleep", 4: "io", 5: "io", 6: "io", 7: "process", 9: "io"}
 _FUTEX_WITH_TIMEOUT = 2
+# Where nobody is known to have ended a wait with a time limit, the timer did: wakings that a kernel hides from its tracers are
+# those in the time of threads that are not recorded, and what comes in their time is an interrupt. `why` says so, too.
+_ENDED_BY_TIMER = (INTERRUPTED, BLOCKED)
 _UNINTERRUPTIBLE, _STOPPED = 2, 3
 
 
@@ -37,10 +40,10 @@ def _table_of_states() -> Ints:
         for blocked in range(64):
             state, call = blocked & 3, blocked >> 2
             name = _WITHOUT_WAIT.get(on_path) or _CALLS.get(call)
-            if name is None and call == _FUTEX_WITH_TIMEOUT and on_path == INTERRUPTED:
-                name = "sleep"
             if name is None and state in (_UNINTERRUPTIBLE, _STOPPED):
                 name = "io" if state == _UNINTERRUPTIBLE else "stopped"
+            if name is None and call == _FUTEX_WITH_TIMEOUT and on_path in _ENDED_BY_TIMER:
+                name = "sleep"
             table[on_path, blocked] = _CODE[name or _ENDED_BY.get(on_path, "unknown")]
     return table
 
