@@ -45,6 +45,7 @@ class Case:
     slices: list[Slice] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     background: list[int] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
     spans: list[tuple[int, int, int, float]] = field(default_factory=list)
     others: list[tuple[int, int, int, int]] = field(default_factory=list)
     probes: list[tuple[int, int]] = field(default_factory=list)
@@ -70,6 +71,7 @@ def native(case: Case, batch: int = 5) -> dict[str, Any]:
         cuts=case.cuts,
         kinds=ints(case.kinds, np.uint8),
         is_background=ints(case.background, np.uint8),
+        exit_ns=ints(case.exits),
         waits={
             "thread": ints([p.thread for p in pieces], np.int32),
             "start_ns": ints([p.start for p in pieces]),

@@ -71,6 +71,8 @@ class Sums:
 SAMPLER = 4
 """The kind of headway's own threads: the only signals that they send are their sampler's."""
 HANDLER_NS = 2_000_000
+EXIT = -3
+"""Instead of a waker: the thread was woken to die with its process."""
 
 
 class Oracle:
@@ -101,7 +103,9 @@ class Oracle:
             if 0 <= row.thread < len(self.case.kinds):
                 before = min(before, row.end)
                 lengths = {name: max(getattr(row, name), 0) for name in ("running", "runnable", "blocked", "stolen")}
-                waker = -1 if row.irq else row.waker
+                waker = -1 if row.irq else max(row.waker, -1)
+                if before - lengths["running"] - lengths["runnable"] >= self.exit_of(row.thread):
+                    waker = EXIT
                 begin, next_waker = following.get(row.thread, (None, -1))
                 is_signal = 0 <= waker < len(self.case.kinds) and self.case.kinds[waker] == SAMPLER
                 if is_signal and begin == before and lengths["running"] <= HANDLER_NS:
@@ -110,6 +114,10 @@ class Oracle:
                 following[row.thread] = (start if lengths["blocked"] else None, waker)
                 kept.append(Slice(row.thread, before, **lengths, waker=waker, blocked_in=row.blocked_in))
         return kept[::-1]
+
+    def exit_of(self, thread: int) -> int:
+        """Return from when on whoever wakes a thread wakes it to die."""
+        return self.case.exits[thread] if thread < len(self.case.exits) else (1 << 62)
 
     def _flattened(self) -> dict[int, list[Piece]]:
         by_thread: dict[int, list[Piece]] = defaultdict(list)
@@ -166,7 +174,8 @@ class Oracle:
         timer = cause in TIMERS
         if background and cause in PAUSES.values():
             cause = CODE["waiting_for_threads"]
-        waits = "directed" if not background else "background" if timer else "idle"
+        in_vain = row.waker == EXIT and cause == CODE["blocked"]
+        waits = "directed" if not (background or in_vain) else "background" if timer else "idle"
         return (cause, -1, whom), waits, -1
 
     def kernel(self, thread: int, row: Slice) -> tuple[int, int]:

@@ -78,6 +78,7 @@ Account::Account(AccountOptions options, AccountThreads threads, const WaitColum
         thread < threads.background.size() ? static_cast<Background>(threads.background[thread]) : Background::kNo;
     t.is_background = background != Background::kNo;
     t.is_watcher = background == Background::kWatcher;
+    if (thread < threads.exit_ns.size()) t.exit_ns = threads.exit_ns[thread];
     if (!t.is_virtual) continue;
     // No slices tell of it: it waits whenever its pieces say so.
     t.start_ns = t.woken_ns = options_.to_ns;
@@ -107,7 +108,8 @@ bool Account::batch(const SliceColumns& slices) {
     const int64_t runnable = (flags & kRunnableUnknown) != 0 ? 0 : ns(std::max<int64_t>(slices.runnable_ticks[i], 0));
     const int64_t blocked = ns(std::max<int64_t>(slices.blocked_ticks[i], 0));
     const int64_t woken = end - running - runnable;
-    const int32_t waker = ended_by(thread, (flags & kWakerIrq) != 0 ? -1 : slices.waker_id[i], end - running, end);
+    const int32_t woken_by = (flags & kWakerIrq) != 0 ? -1 : std::max(slices.waker_id[i], -1);
+    const int32_t waker = ended_by(thread, woken >= t.exit_ns ? kExit : woken_by, end - running, end);
     t.next_begin_ns = blocked > 0 ? woken - blocked : INT64_MAX;
     t.next_waker = waker;
     // Most of what lies behind the window is of no interest: not even the last slice of its thread, going backwards.

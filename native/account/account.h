@@ -23,6 +23,7 @@ namespace headway {
 
 constexpr uint8_t kAppKind = 0, kGcKind = 1, kJitKind = 2, kVmKind = 3, kHeadwayKind = 4;
 constexpr uint8_t kStrangerKind = 255;  // counts as another process
+constexpr int32_t kExit = -3;           // as a waker: the thread was woken to die with its process
 
 struct AccountOptions {
   int64_t from_ns = 0;
@@ -37,7 +38,8 @@ enum class Background : uint8_t { kNo, kYes, kWatcher };
 
 struct AccountThreads {
   std::vector<uint8_t> kind;
-  std::vector<uint8_t> background;  // Background, virtual threads' as well; kNo for those that are not there
+  std::vector<uint8_t> background;    // Background, virtual threads' as well; kNo for those that are not there
+  std::vector<int64_t> exit_ns = {};  // who is woken from then on is woken to die; no value: that is not known
 };
 
 // Stored columns of the table `slice` (src/headway/store/packing.py), all of `rows` values.
@@ -108,6 +110,7 @@ class Account {
     bool is_background = false;
     bool is_watcher = false;
     bool is_virtual = false;
+    int64_t exit_ns = INT64_MAX;
     bool is_waiting = false;
     Waits waits = Waits::kDirected;
     Role role = Role::kNone;

@@ -73,7 +73,9 @@ void Account::wait_in_kernel(uint32_t thread) {
   if (t.is_background && is_pause) row.cause = Cause::kOthersWait;
   if (t.known_row == UINT32_MAX || !(rows_[t.known_row] == row)) t.known_row = rows_.number(row);
   const Waits idle = is_timer ? Waits::kBackground : Waits::kIdle;
-  begin_wait(thread, t.known_row, t.is_background ? idle : Waits::kDirected, Role::kNone);
+  // Nothing that it waited for came before its process ended: who knows whether it would have run then.
+  const bool is_in_vain = t.waker == kExit && row.cause == Cause::kBlocked;
+  begin_wait(thread, t.known_row, t.is_background || is_in_vain ? idle : Waits::kDirected, Role::kNone);
 }
 
 LossRow Account::kernel_row(uint32_t thread) const {

@@ -83,12 +83,12 @@ class BoundAccount {
 };
 
 void make(BoundAccount* self, int64_t from_ns, int64_t to_ns, double cores, int64_t bin_ns, std::vector<int64_t> cuts,
-          Input<uint8_t> kinds, Input<uint8_t> is_background, nb::dict waits, nb::dict spans, nb::dict others,
-          Input<int64_t> probe_ns, Input<int32_t> probe_thread) {
+          Input<uint8_t> kinds, Input<uint8_t> is_background, Input<int64_t> exit_ns, nb::dict waits, nb::dict spans,
+          nb::dict others, Input<int64_t> probe_ns, Input<int32_t> probe_thread) {
   AccountOptions options{from_ns, to_ns, cores, bin_ns, std::move(cuts)};
   check(options);
-  new (self) BoundAccount(std::move(options), {vector_of(kinds), vector_of(is_background)}, waits, spans, others,
-                          probe_ns, probe_thread);
+  new (self) BoundAccount(std::move(options), {vector_of(kinds), vector_of(is_background), vector_of(exit_ns)}, waits,
+                          spans, others, probe_ns, probe_thread);
 }
 
 bool batch(BoundAccount& self, int64_t tick_ns, const Input<int64_t>& end, const Input<int64_t>& running,
@@ -189,8 +189,8 @@ nb::object replay(const Input<uint8_t>& what, const Input<int32_t>& thread, cons
 void bind_account(nb::module_& m) {
   nb::class_<BoundAccount>(m, "Account", "Gives each core that nothing ran on to a cause: see account/account.h.")
       .def("__init__", &make, nb::kw_only(), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("cores"), nb::arg("bin_ns"),
-           nb::arg("cuts"), nb::arg("kinds"), nb::arg("is_background"), nb::arg("waits"), nb::arg("spans"),
-           nb::arg("others"), nb::arg("probe_ns"), nb::arg("probe_thread"))
+           nb::arg("cuts"), nb::arg("kinds"), nb::arg("is_background"), nb::arg("exit_ns"), nb::arg("waits"),
+           nb::arg("spans"), nb::arg("others"), nb::arg("probe_ns"), nb::arg("probe_thread"))
       .def("batch", &batch, nb::kw_only(), nb::arg("tick_ns"), nb::arg("end_ticks"), nb::arg("running_ticks"),
            nb::arg("runnable_ticks"), nb::arg("blocked_ticks"), nb::arg("stolen_ticks"), nb::arg("thread_id"),
            nb::arg("waker_id"), nb::arg("flags"), nb::arg("blocked_in") = nb::none(),

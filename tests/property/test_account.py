@@ -67,6 +67,7 @@ def cases(draw: st.DrawFn, is_sorted: bool = True) -> Case:
         slices=slices,
         pieces=draw(st.lists(pieces(), max_size=16)),
         background=draw(st.lists(st.integers(0, 2), max_size=THREADS + 3)),
+        exits=draw(st.lists(st.one_of(ENDS, st.just((1 << 63) - 1)), max_size=THREADS)),
         spans=draw(st.lists(SPANS, max_size=3)),
         others=draw(st.lists(OTHERS, max_size=4)),
         probes=sorted(draw(st.lists(st.tuples(ENDS, WHO), max_size=8))),
@@ -113,6 +114,7 @@ def program(random: Random) -> Case:
         slices=slices,
         pieces=waits,
         background=[random.choice([0, 0, 0, 0, 1, 2]) for _ in range(platform + 2)],
+        exits=random.choice([[], [random.randint(END // 2, END)] * platform]),
         spans=spans,
         others=others,
         probes=[(ns, random.randrange(platform + 2)) for ns in range(END)],
@@ -260,3 +262,23 @@ def test_a_parked_virtual_thread_is_no_reason_while_somebody_works(cause: str) -
     parked = Piece(1, 0, 40, CODE[cause], -1, -1, True)
     assert mains_section(parked, background=[0, 1]) == {"serial_section": 30, cause: 20}
     assert mains_section(parked, background=[0, 0])[cause] == 50, "one that is needed is a reason"
+
+
+@pytest.mark.parametrize(
+    ("blocked_in", "to_die", "before"),
+    [
+        (1, {"serial_section": 31, "blocked": 17}, {"serial_section": 1, "safepoint": 47}),
+        (2, {"serial_section": 1, "sleep": 47}, {"serial_section": 1, "safepoint": 47}),
+        (5, {"serial_section": 1, "io": 47}, {"serial_section": 1, "io": 47}),
+    ],
+)
+def test_who_is_woken_to_die_did_not_wait_for_a_pause(
+    blocked_in: int, to_die: dict[str, int], before: dict[str, int]
+) -> None:
+    # Thread 0 works until 30; the VM's thread runs from 38 on and at 39 wakes thread 1, which then runs.
+    slices = [Slice(0, 30, 30), Slice(2, 39, 1, 0, 38), Slice(1, 40, 1, 0, 39, waker=2, blocked_in=blocked_in)]
+    for exit_ns, wanted in ((39, to_die), (40, before)):
+        case = Case(kinds=[0, 0, 3], slices=slices, exits=[exit_ns] * 3)
+        assert_same(case)
+        lost = native(case)["segments"][0]["lost"].round().astype(int).tolist()
+        assert {cause: core_ns for cause, core_ns in zip(CAUSES, lost, strict=True) if core_ns} == wanted

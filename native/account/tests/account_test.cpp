@@ -175,6 +175,23 @@ void a_watcher_is_asked_only_where_nobody_works() {
   }
 }
 
+// Threads 1 and 2 wait until thread 3, of the VM, ends the process at 90; before that it had ended a pause of thread 0.
+void who_was_woken_to_die_did_not_wait_for_a_pause() {
+  Slices slices;
+  slices.add(0, 90, 80, 0, 10, 3, 1);
+  slices.add(1, 100, 0, 10, 90, 3, 1);
+  slices.add(2, 100, 0, 10, 90, 3, 2);
+  const Found in_vain{{{Cause::kSafepoint, -1, 3}, 20}, {{Cause::kSleep, -1, 2}, 100}, {{Cause::kSerial, -1, 0}, 160}};
+  const Found ended{{{Cause::kSafepoint, -1, 3}, 200}, {{Cause::kSerial, -1, 0}, 80}};
+  for (const bool is_exit : {true, false}) {
+    const std::vector<int64_t> exit_ns(is_exit ? 4 : 0, 90);
+    Account account({0, 90, 4, 100, {}}, {{0, 0, 0, 3}, {}, exit_ns}, {}, {}, {}, {});
+    account.batch(slices.columns());
+    account.finish();
+    CHECK((losses(account) == (is_exit ? in_vain : ended)));
+  }
+}
+
 // Consumers of two producers that both work: 3 has waited for 1 longer than 2
 // for 0.
 void of_several_consumers_the_one_that_has_waited_longest_is_asked() {
@@ -248,8 +265,8 @@ void nonsense(unsigned seed) {
   }
   const double cores = static_cast<double>(draw(0, 12)) / 2;
   Account account({from, to, cores, draw(1, 300), {draw(0, 1500), draw(0, 1500), draw(0, 1500)}},
-                  {{0, 0, 0, 1, 2, 3, 4, 255}, {0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 9}}, waits.columns(),
-                  {begins.size(), begins.data(), ends.data(), codes.data(), weights.data()},
+                  {{0, 0, 0, 1, 2, 3, 4, 255}, {0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 9}, {draw(0, 1500), INT64_MAX}},
+                  waits.columns(), {begins.size(), begins.data(), ends.data(), codes.data(), weights.data()},
                   {begins.size(), begins.data(), ends.data(), amounts.data(), amounts.data()},
                   {at.size(), at.data(), who.data()});
   account.batch(slices.columns());
@@ -267,6 +284,7 @@ int main() {
   headway::others_and_the_recorder_take_what_the_program_leaves();
   headway::who_waits_in_the_background_is_no_reason_for_an_idle_core();
   headway::a_watcher_is_asked_only_where_nobody_works();
+  headway::who_was_woken_to_die_did_not_wait_for_a_pause();
   headway::of_several_consumers_the_one_that_has_waited_longest_is_asked();
   for (unsigned seed = 0; seed < 400; ++seed) headway::nonsense(seed);
   return 0;

@@ -16,6 +16,7 @@ import numpy as np
 from headway.analyses.lock_arrays import distinct
 from headway.analyses.lock_data import whole
 from headway.analyses.lock_rules import is_jdk, is_proxy
+from headway.analyses.why_exits import exits
 from headway.analyses.why_types import SLEEP
 
 if TYPE_CHECKING:
@@ -31,12 +32,19 @@ _RUNNING = "event IN ('cpu', 'cycles') OR (event = 'wall' AND state = 'running')
 _WALL = "event = 'wall' AND state IS DISTINCT FROM 'running'"
 _JAVA = ("java", "interpreted", "inlined", "c1")
 _SAMPLER = "SELECT thread_id FROM thread WHERE kind = 'headway'"
-IN_SLEEP = f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND (s.waker_id < 0 OR s.waker_id IN ({_SAMPLER}))))"
 IN_IO = "s.blocked_in IN (4, 5, 6, 7, 9)"
-"""What slice.blocked_in says of sleeps (Thread.sleep is a futex with a timeout that nobody wakes) and of I/O."""
+"""What slice.blocked_in says of I/O."""
 _MOST_SAMPLES = 50_000
 _NEAR_NS = 1_000_000
 """A wall sample is taken by a signal, for which a sleeping thread wakes up: it lies right beside the time asleep."""
+
+
+def in_sleep(recording: Recording) -> str:
+    """Return the condition for a sleep, of a slice s: Thread.sleep is a futex with a timeout that nobody wakes but to die."""
+    woken = "s.start_ns - COALESCE(s.runnable_ns, 0)"
+    nobody = ["s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})"]
+    nobody += [f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns})" for each in exits(recording)]
+    return f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND ({' OR '.join(nobody)})))"
 
 
 class Code:
@@ -77,7 +85,7 @@ class Code:
     ) -> list[tuple[int, Ints, Ints]]:
         """Return when threads (thread, starts, ends) slept or waited for I/O within a window, apart from waits in the JVM."""
         found = []
-        thread, start, end = self._in_calls(threads, IN_SLEEP if cause == SLEEP else IN_IO)
+        thread, start, end = self._in_calls(threads, self._in_sleep if cause == SLEEP else IN_IO)
         start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
         for one in distinct(thread).tolist():
             mine = np.flatnonzero((thread == one) & (end > start))
@@ -112,6 +120,10 @@ class Code:
             " ORDER BY ns"
         ).fetchnumpy()
         return whole(found["ns"]) - self.recording.window_ns[0], whole(found["stack_id"]), whole(found["weight"])
+
+    @cached_property
+    def _in_sleep(self) -> str:
+        return in_sleep(self.recording)
 
     @cached_property
     def _knows_calls(self) -> bool:

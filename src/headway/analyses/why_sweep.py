@@ -23,6 +23,7 @@ import numpy as np
 from headway.analyses import why_beside, why_halves
 from headway.analyses.activity import has_scheduling, no_scheduling, wall_ns
 from headway.analyses.why_cores import known_cpus
+from headway.analyses.why_exits import exit_ns
 from headway.analyses.why_types import CAUSES, USED
 from headway.errors import HeadwayError
 from headway.model import Kind
@@ -157,6 +158,7 @@ def _inputs(recording: Recording, waits: Waits, probes: tuple[Ints, NDArray[np.i
     return {
         "kinds": kinds_of(recording),
         "is_background": background(recording, waits),
+        "exit_ns": exit_ns(recording),
         "waits": _waits(waits, origin),
         "spans": why_beside.spans(recording, known_cpus(recording) or 1),
         "probe_ns": np.ascontiguousarray(instants, np.int64) + origin,

@@ -7,13 +7,14 @@ Wrong when what a thread did was recorded without its system calls: then it did 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headway.analyses.lock_data import whole
 from headway.analyses.spans import Spans
-from headway.analyses.why_code import IN_IO, IN_SLEEP, column_names
+from headway.analyses.why_code import IN_IO, column_names, in_sleep
 from headway.analyses.why_types import IO, SLEEP
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class Times:
         start, end = (np.concatenate([each[side] for each in found]) for side in (1, 2))
         return thread, start, end
 
+    @cached_property
+    def _in_sleep(self) -> str:
+        return in_sleep(self.recording)
+
     def _read_calls(self, threads: set[int]) -> None:
         self._read |= threads
         if not threads or not self.recording.has("slice"):
@@ -81,9 +86,10 @@ class Times:
         if "blocked_in" not in column_names(self.recording, "slice"):
             return
         woken = f"s.start_ns - COALESCE(s.runnable_ns, 0) - {self.recording.window_ns[0]}"
+        asleep = self._in_sleep
         found = self.recording.query(
-            f"SELECT CAST(s.thread_id AS BIGINT) * 2 + {IN_SLEEP}::INT AS who, {woken} AS until, s.blocked_ns FROM slice s"
-            f" WHERE s.thread_id IN ({_list(threads)}) AND ({IN_SLEEP} OR {IN_IO}) AND s.blocked_ns > 0"
+            f"SELECT CAST(s.thread_id AS BIGINT) * 2 + {asleep}::INT AS who, {woken} AS until, s.blocked_ns FROM slice s"
+            f" WHERE s.thread_id IN ({_list(threads)}) AND ({asleep} OR {IN_IO}) AND s.blocked_ns > 0"
             f" AND {woken} > {self.span[0]} AND {woken} - s.blocked_ns < {self.span[1]} ORDER BY who"
         ).fetchnumpy()
         who, until, blocked = (whole(found[name]) for name in ("who", "until", "blocked_ns"))

@@ -1,0 +1,144 @@
+"""From when on a process was ending, by the last wakings of its threads, and what of it reaches the account."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headway.analyses import why_waits
+from headway.analyses.why_exits import NEVER, Exit, exit_ns, exits
+from headway.analyses.why_sweep import sweep
+from headway.analyses.why_times import Times
+from headway.analyses.why_types import CAUSES, SLEEP
+from headway.store import Recording, open_recording
+from headway.store.tables import TABLES
+from headway.store.writer import arrow_schema, write_recording
+
+ORIGIN = 7_000_000_000
+MS = 1_000_000
+US = 1_000
+MAIN, VM, SERVER, HELPER = range(4)
+END = 100 * MS
+TIMED_FUTEX, FUTEX = 2, 1
+
+
+def slice_of(thread: int, end: int, running: int, blocked: int, waker: int, **more: Any) -> dict[str, Any]:
+    """Return a slice, its end from the recording's start, whose thread was on a core as soon as it was woken."""
+    return {
+        "thread_id": thread,
+        "start_ns": ORIGIN + end - running,
+        "blocked_ns": blocked,
+        "runnable_ns": 0,
+        "running_ns": running,
+        "stolen_ns": 0,
+        "cpu": 0,
+        "blocked_state": 1 if blocked else 0,
+        "blocked_in": FUTEX,
+        "waker_id": waker,
+        "waker_irq": False,
+        "is_open": False,
+        **more,
+    }
+
+
+def killed(by: int, **more: Any) -> list[dict[str, Any]]:
+    """Return last slices: from 90 us before the end on main, the server and a helper are woken, one every 2 us."""
+    return [
+        slice_of(thread, END - (2 - number) * US, (88 - number) * US, 60 * MS, by, **more)
+        for number, thread in enumerate((MAIN, SERVER, HELPER))
+    ]
+
+
+def recording(path: Path, rows: list[dict[str, Any]], *, vm: str = "vm", open_thread: bool = False) -> Recording:
+    """Write 100 ms of a process on two CPUs that ends with the recording."""
+    threads = [
+        {
+            "thread_id": number,
+            "pid": 1,
+            "tid": 1 + number,
+            "start_ns": ORIGIN,
+            "end_ns": ORIGIN + END,
+            "name": f"t{number}",
+        }
+        | {"comm": "t", "kind": vm if number in (VM, HELPER) else "app", "from_snapshot": False, "running_ns": 50 * MS}
+        for number in range(4)
+    ]
+    if open_thread:
+        threads[SERVER]["end_ns"] = None
+    counts = {name.name: 0 for name in TABLES["activity"].columns} | {"bin_start_ns": ORIGIN, "dur_ns": END}
+    made = {
+        name: pa.Table.from_pylist(each, schema=arrow_schema(TABLES[name]))
+        for name, each in {"thread": threads, "activity": [counts]}.items()
+    }
+    made["slice"] = pa.Table.from_pylist(sorted(rows, key=lambda row: row["start_ns"] + row["running_ns"]))
+    manifest = {
+        "mode": "ebpf",
+        "window": {"start_ns": ORIGIN, "end_ns": ORIGIN + END},
+        "recorded_cores": 2,
+        "affinity": [0, 1],
+        "ended_by": "exit",
+    }
+    return open_recording(write_recording(path / "made.headway", manifest, made))
+
+
+def first_woken(rows: list[dict[str, Any]]) -> int:
+    """Return when the first of some slices' threads was woken."""
+    return min(int(row["start_ns"]) for row in rows)
+
+
+BEFORE = [
+    slice_of(MAIN, 40 * MS - 80 * US, 10 * MS, 5 * MS, VM),
+    slice_of(VM, END - 50 * US, 2 * MS, 50 * MS, -2),
+]
+
+
+@pytest.mark.parametrize("by", [VM, MAIN, -2])
+def test_the_last_wakings_by_one_thread_end_the_process(tmp_path: Path, by: int) -> None:
+    rows = killed(by)
+    found = recording(tmp_path, [*BEFORE, *rows])
+    assert exits(found) == (Exit(1, by, first_woken(rows)),)
+    assert exit_ns(found).tolist() == [first_woken(rows)] * 4
+
+
+def test_what_the_same_thread_woke_before_is_no_part_of_it(tmp_path: Path) -> None:
+    rows = killed(VM)
+    earlier = slice_of(SERVER, 98 * MS, 1 * MS, 30 * MS, VM)
+    assert exits(recording(tmp_path, [*BEFORE, earlier, *rows])) == (Exit(1, VM, first_woken(rows)),)
+
+
+@pytest.mark.parametrize("waker", [{"waker_id": -1}, {"waker_irq": True}])
+def test_without_a_known_waker_it_is_not_known_whether_the_last_were_woken_to_die(
+    tmp_path: Path, waker: dict[str, Any]
+) -> None:
+    assert exits(recording(tmp_path, [*BEFORE, *killed(VM, **waker)])) == ()
+
+
+def test_a_process_that_goes_on_or_has_no_jvm_has_no_known_end(tmp_path: Path) -> None:
+    rows = [*BEFORE, *killed(VM)]
+    for name, options in (("goes on", {"open_thread": True}), ("no JVM", {"vm": "app"})):
+        (tmp_path / name).mkdir()
+        found = recording(tmp_path / name, rows, **options)
+        assert exits(found) == ()
+        assert exit_ns(found).tolist() == [NEVER] * 4
+
+
+def test_uninterruptible_waits_of_threads_that_die_are_no_part_of_it(tmp_path: Path) -> None:
+    rows = killed(VM)
+    dying = slice_of(MAIN, END, 1 * US, 1 * US, HELPER, blocked_state=2)
+    assert exits(recording(tmp_path, [*BEFORE, *rows, dying])) == (Exit(1, VM, first_woken(rows)),)
+
+
+@pytest.mark.parametrize(("blocked_in", "cause"), [(FUTEX, "blocked"), (TIMED_FUTEX, "sleep")])
+def test_what_a_killed_thread_was_in_is_what_cores_are_lost_to(tmp_path: Path, blocked_in: int, cause: str) -> None:
+    found = recording(tmp_path, [*BEFORE, *killed(VM, blocked_in=blocked_in)])
+    by_cause = sweep(found, why_waits.load(found), window=(41 * MS, 97 * MS)).segments[0].by_cause
+    assert {name: int(ns) for name, ns in zip(CAUSES, by_cause, strict=True) if ns} == {cause: 2 * 56 * MS}
+    slept = Times(found, (0, END)).in_calls(SLEEP, [MAIN], (41 * MS, 97 * MS))
+    assert slept == (56 * MS if cause == SLEEP else 0)
+
+
+def test_threads_that_nobody_woke_tell_of_no_end(tmp_path: Path) -> None:
+    assert exits(recording(tmp_path, [slice_of(MAIN, END, END, 0, -1)])) == ()
