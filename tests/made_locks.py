@@ -38,6 +38,7 @@ class Wait:
     is_open: bool = False
     is_timed: bool = False
     waker_stack: int | None = None
+    is_kernel_waking: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ class Made:
             **self._thread("waker_", wait.waker),
             "waker_stack_id": wait.waker_stack,
             "waking_ns": None if wait.waking is None else ORIGIN + wait.waking,
+            "is_kernel_waking": wait.is_kernel_waking,
             **self._thread("owner_", wait.owner),
             "is_open": wait.is_open,
             "is_attached": False,

@@ -104,6 +104,7 @@ void Locks::add_waker(const hw_block& block, uint32_t file, const KernelWakers::
     out->waker_java_id.push_back(java_or_null(block.waker_java_id));
     out->waker_stack_id.push_back(stack_of(file, block.waker_stack_id));
     out->waking_ns.push_back(block.waking_ns);
+    out->is_kernel_waking.push_back(0);
     return;
   }
   const bool is_known = woken.waking_ns > 0 && woken.thread >= 0;
@@ -112,6 +113,7 @@ void Locks::add_waker(const hw_block& block, uint32_t file, const KernelWakers::
   out->waker_java_id.push_back(is_known && thread < java_of_thread_.size() ? java_of_thread_[thread] : -1);
   out->waker_stack_id.push_back(-1);
   out->waking_ns.push_back(woken.waking_ns > 0 ? woken.waking_ns : -1);
+  out->is_kernel_waking.push_back(woken.waking_ns > 0 ? 1 : -1);
 }
 
 // --- holds -----------------------------------------------------------------------------------------------------------

@@ -15,12 +15,13 @@
 
 namespace headway {
 
-// Rows of the table `block`. -1: null, in ids of threads, stacks and Java threads, and in times.
+// Rows of the table `block`. -1: null, in ids of threads, stacks and Java threads, in times and in is_kernel_waking.
 struct BlockColumns {
   std::vector<int32_t> pid, thread_id, blocker_id;
   std::vector<uint8_t> kind;    // hw_blocker_kind
   std::vector<uint16_t> flags;  // hw_block_flags; HW_BL_OPEN also where the end of the recording cut it off
   std::vector<int64_t> start_ns, dur_ns, waking_ns;
+  std::vector<int8_t> is_kernel_waking;  // 0: an unpark was seen; 1: none, it is the kernel's waking that is told
   std::vector<int32_t> stack_id, weight, waker_thread_id, waker_stack_id, owner_thread_id;
   std::vector<int64_t> java_id, waker_java_id, owner_java_id;
   size_t size() const { return pid.size(); }

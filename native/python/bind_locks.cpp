@@ -93,6 +93,7 @@ nb::object blocks_or_none(Locks& locks, size_t rows) {
   out["waker_java_id"] = array(std::move(b.waker_java_id));
   out["waker_stack_id"] = array(std::move(b.waker_stack_id));
   out["waking_ns"] = array(std::move(b.waking_ns));
+  out["is_kernel_waking"] = array(std::move(b.is_kernel_waking));
   out["owner_thread_id"] = array(std::move(b.owner_thread_id));
   out["owner_java_id"] = array(std::move(b.owner_java_id));
   return out;

@@ -128,6 +128,12 @@ def test_a_jvm_that_crashes_in_the_middle_of_parks_crashes_by_itself_and_leaves_
 # --- parks that end in other ways than by an unpark ------------------------------------------------------------------
 
 
+def printed_rows(path: Path) -> list[dict[str, Any]]:
+    """Return what `headway locks --json` says of each lock."""
+    rows: list[dict[str, Any]] = json.loads(headway("locks", path, "--json").stdout)
+    return rows
+
+
 def test_interrupted_timed_out_and_spuriously_ending_parks_are_each_one_block_in_its_own_time(
     tmp_path: Path, java: str
 ) -> None:
@@ -141,15 +147,21 @@ def test_interrupted_timed_out_and_spuriously_ending_parks_are_each_one_block_in
     assert (row["times_parked"], row["peak_parked"], row["parked_now"]) == (said["parks"], 1, 0)
     (parks,) = read_log(tmp_path / "log", said["gate_hash"]).values()
     blocks = locks.rows(
-        "SELECT start_ns, dur_ns, is_timed, waker_java_id FROM block WHERE blocker_id = $1 ORDER BY start_ns",
+        "SELECT start_ns, dur_ns, is_timed, waker_java_id, is_kernel_waking FROM block WHERE blocker_id = $1 ORDER BY start_ns",
         row["blocker_id"],
     )
     assert len(parks) == len(blocks) == said["parks"]
-    for park, (start, dur, is_timed, waker) in zip(parks, blocks, strict=True):
+    for park, (start, dur, is_timed, waker, is_kernel_waking) in zip(parks, blocks, strict=True):
         assert park.span[0] <= start <= start + dur <= park.span[1], park
         assert is_timed == (park.how in ("timeout", "interrupt"))
         # Who interrupts says so to nobody but the kernel, which wakes the thread in its name.
         assert waker == (said["main_id"] if park.how in ("unpark", "interrupt") else None), park
+        assert waker is None or is_kernel_waking == (park.how == "interrupt"), park
+    (row,) = [each for each in printed_rows(tmp_path / "r.headway") if each["identity_hash"] == said["gate_hash"]]
+    wakers = {(each["line"] or "").partition(":")[0]: each["times"] for each in row["wakers"]}
+    assert wakers == {f"{PROGRAM}.ParkEndings.wake": said["rounds"], "": said["rounds"]}
+    assert len(row["wakers"]) == 2
+    assert {each["java_id"] for each in row["wakers"]} == {said["main_id"]}
 
 
 # --- classes that come and go ----------------------------------------------------------------------------------------

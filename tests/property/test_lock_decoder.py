@@ -137,7 +137,7 @@ def decoded(world: World, blocks: list[Block], java: list[bool], folder: Path) -
         pass
     rows: list[Any] = []
     while (batch := locks.next_blocks(3)) is not None:
-        names = ("thread_id", "start_ns", "dur_ns", "waking_ns", "waker_thread_id", "waker_java_id")
+        names = ("thread_id", "start_ns", "dur_ns", "waking_ns", "waker_thread_id", "waker_java_id", "is_kernel_waking")
         rows += zip(*(batch[name].tolist() for name in names), strict=True)
     held: list[Any] = []
     while (batch := locks.next_holds(3)) is not None:
@@ -145,17 +145,17 @@ def decoded(world: World, blocks: list[Block], java: list[bool], folder: Path) -
     return rows, held, locks.blockers()
 
 
-def waker_of(block: Block, wakings: list[Waking], java: list[bool]) -> tuple[int, int, int]:
-    """Return (waking_ns, waker, its java id), -1 for null, by looking at every waking."""
+def waker_of(block: Block, wakings: list[Waking], java: list[bool]) -> tuple[int, int, int, int]:
+    """Return (waking_ns, waker, its java id, is_kernel_waking), -1 for null, by looking at every waking."""
     if block.waking_seen:
-        return block.end - 1, -1, -1
+        return block.end - 1, -1, -1, 0
     mine = [each for each in wakings if each.thread == block.thread and block.start <= each.runs_at <= block.end]
     likely = [each for each in mine if each.irq or (each.waker != NOBODY and java[each.waker])]
     if not mine:
-        return -1, -1, -1
+        return -1, -1, -1, -1
     last = (likely or mine)[-1]
     who = -1 if last.irq else last.waker
-    return last.at, who, 70 + who if who != NOBODY and java[who] else -1
+    return last.at, who, 70 + who if who != NOBODY and java[who] else -1, 1
 
 
 def holds_of(blocks: list[Block], wakings: list[Waking], java: list[bool]) -> list[tuple[int, int, int]]:

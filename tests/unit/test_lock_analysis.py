@@ -218,6 +218,22 @@ def test_wakers_are_told_with_the_places_that_they_wake_from_and_how_often(tmp_p
     ]
 
 
+def test_a_park_that_was_ended_without_an_unpark_is_shown_at_no_place_of_an_unpark(tmp_path: Path) -> None:
+    stacks = [(*LOCK_FRAMES, ("org.example.A", "put"))]
+    waits = [
+        Wait(0, 0, 0, 5, waker=1, waking=5, waker_stack=0, is_kernel_waking=False),
+        Wait(0, 0, 10, 15, waker=1, waking=15, is_kernel_waking=True),  # interrupted
+        Wait(0, 0, 20, 25, waker=1, waking=25, is_kernel_waking=False),  # an unpark of which no stack was taken
+        Wait(0, 0, 30, 35, waker=1, waking=35, is_kernel_waking=True),
+        Wait(0, 0, 40, 45, waker=1, waking=45, is_kernel_waking=True),
+    ]
+    made = Made([running("t"), running("one")], waits, stacks=stacks)
+    rows = [*answer(tmp_path, made).rows, *answer(tmp_path, made, by="class").rows]
+    assert [[(each.thread, each.line, each.share, each.times) for each in row.wakers] for row in rows] == [
+        [("one", None, 0.6, 3), ("one", "org.example.A.put:4", 0.4, 2)]
+    ] * 2
+
+
 @pytest.mark.parametrize(
     ("version", "name"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.locks import locks
 from headway.record.finalise import finalise
 from headway.report.export import export_csv
 from headway.store import Recording, open_recording
@@ -19,7 +20,7 @@ from made_spool import DEAD, PERF, Spool
 MS = 1_000_000
 ROOT, T1, T2, T3, VM, CARE = 10, 11, 12, 13, 14, 15
 LOCK, QUEUE = b"java.util.concurrent.locks.ReentrantLock$NonfairSync", b"java.lang.Object"
-KERNEL = ("waker_thread_id", "waker_java_id", "waking_ns")
+KERNEL = ("waker_thread_id", "waker_java_id", "waking_ns", "is_kernel_waking")
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_a_park_tells_who_waited_for_what_who_held_it_and_who_woke_it(agent: Loc
     assert dict(zip([each[0] for each in block.description], block.fetchall()[0], strict=True)) == {
         "pid": ROOT, "thread_id": ids[T1], "java_id": 21, "blocker_id": 0, "kind": "park", "is_timed": True,
         "start_ns": 5 * MS, "dur_ns": 4 * MS, "stack_id": 0, "weight": 3, "waker_thread_id": ids[T2], "waker_java_id": 22,
-        "waker_stack_id": 1, "waking_ns": 8 * MS, "owner_thread_id": ids[T2], "owner_java_id": 22,
+        "waker_stack_id": 1, "waking_ns": 8 * MS, "is_kernel_waking": False, "owner_thread_id": ids[T2], "owner_java_id": 22,
     }  # fmt: skip
     assert rows(
         got, "stack JOIN frame USING (frame_id)", "stack_id", "depth", "class_name", "method", "line", "kind"
@@ -122,14 +123,14 @@ def test_who_ended_a_wait_for_a_monitor_is_who_woke_the_waiter_last(agent: LockA
     cpu.wake(39 * MS, T1, by=T2)
     cpu.wake(50 * MS, T1, by=T3)
     got = finished(tmp_path, agent, cpu)
-    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 39 * MS)]
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 39 * MS, True)]
 
 
 def test_a_waking_from_an_interrupt_has_a_time_but_no_waker(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
     agent.block(T1, 21, 10 * MS, 40 * MS, 1, WAIT, TIMED)
     cpu.wake(39 * MS, T1, by=T2, irq=True)
     got = finished(tmp_path, agent, cpu)
-    assert rows(got, "block", *KERNEL) == [(None, None, 39 * MS)]
+    assert rows(got, "block", *KERNEL) == [(None, None, 39 * MS, True)]
 
 
 def test_the_end_of_a_safepoint_is_not_taken_for_the_waking(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
@@ -138,21 +139,48 @@ def test_the_end_of_a_safepoint_is_not_taken_for_the_waking(agent: LockAgent, cp
     cpu.wake(20 * MS, T1, by=T2)
     cpu.wake(39 * MS, T1, by=VM)
     got = finished(tmp_path, agent, cpu)
-    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 20 * MS)]
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 20 * MS, True)]
 
 
 def test_a_thread_of_the_vm_is_the_waker_where_no_other_is(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
     agent.block(T1, 21, 10 * MS, 40 * MS, 1, WAIT)
     cpu.wake(39 * MS, T1, by=VM)
     got = finished(tmp_path, agent, cpu)
-    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[VM], None, 39 * MS)]
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[VM], None, 39 * MS, True)]
 
 
 def test_an_unpark_that_was_seen_is_believed_rather_than_the_kernel(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
     agent.block(T1, 21, 10 * MS, 40 * MS, 1, PARK, waking_ns=38 * MS, waker=23)
     cpu.wake(39 * MS, T1, by=T2)
     got = finished(tmp_path, agent, cpu)
-    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T3], 23, 38 * MS)]
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T3], 23, 38 * MS, False)]
+
+
+def test_a_park_ended_by_no_unpark_was_ended_by_whom_the_kernel_names_and_says_so(
+    agent: LockAgent, cpu: Cpu, tmp_path: Path
+) -> None:
+    agent.block(T1, 21, 10 * MS, 40 * MS, 1, PARK)
+    cpu.wake(39 * MS, T1, by=T2)
+    got = finished(tmp_path, agent, cpu)
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 39 * MS, True)]
+
+
+def test_recordings_of_before_say_of_no_waking_whether_it_was_the_kernels(
+    agent: LockAgent, cpu: Cpu, tmp_path: Path
+) -> None:
+    import pyarrow.parquet as pq
+
+    agent.block(T1, 21, 10 * MS, 40 * MS, 1, PARK)
+    cpu.wake(39 * MS, T1, by=T2)
+    path = finished(tmp_path, agent, cpu).path
+    file, said = path / "block.parquet", path / "manifest.json"
+    size = file.stat().st_size
+    pq.write_table(pq.read_table(file).drop_columns(["is_kernel_waking"]), file)
+    said.write_text(said.read_text().replace(f'"bytes": {size}', f'"bytes": {file.stat().st_size}'))
+    got = open_recording(path)
+    assert rows(got, "block", *KERNEL) == [(thread_ids(got)[T2], 22, 39 * MS, None)]
+    (row,) = locks(got).rows
+    assert [(each.thread, each.times) for each in row.wakers] == [("w2", 1)]
 
 
 def test_without_wakings_on_record_wakers_stay_unknown(agent: LockAgent, cpu: Cpu, tmp_path: Path) -> None:
@@ -161,7 +189,7 @@ def test_without_wakings_on_record_wakers_stay_unknown(agent: LockAgent, cpu: Cp
     cpu.spool.switch(41 * MS, 0, T1, None)
     agent.block(T1, 21, 10 * MS, 40 * MS, 1, MONITOR)
     got = finished(tmp_path, agent, cpu, mode="perf-switch")
-    assert rows(got, "block", *KERNEL) == [(None, None, None)]
+    assert rows(got, "block", *KERNEL) == [(None, None, None, None)]
 
 
 # --- holds -----------------------------------------------------------------------------------------------------------
@@ -195,7 +223,7 @@ def test_a_thread_that_barges_in_ends_its_hold_with_the_first_waking(
     cpu.wake(39 * MS, T2, by=T1)
     got = finished(tmp_path, agent, cpu)
     assert holds(got) == [(thread_ids(got)[T1], 21, 20 * MS, 5 * MS, "waking")]
-    assert rows(got, "block", *KERNEL)[1] == (thread_ids(got)[T1], 21, 39 * MS)
+    assert rows(got, "block", *KERNEL)[1] == (thread_ids(got)[T1], 21, 39 * MS, True)
 
 
 def test_a_hold_whose_end_woke_nobody_is_given_up_when_another_gets_the_monitor(

@@ -46,6 +46,7 @@ inline void check_blocks(Locks* locks, size_t threads, int64_t start_ns, int64_t
       CHECK(is_id(b.owner_thread_id[i], threads));
       CHECK(is_id(b.stack_id[i], stacks) && is_id(b.waker_stack_id[i], stacks));
       CHECK(b.kind[i] >= HW_BK_PARK && b.kind[i] <= HW_BK_WAIT && b.weight[i] >= 0 && b.waking_ns[i] >= -1);
+      CHECK(b.is_kernel_waking[i] <= 1 && (b.is_kernel_waking[i] < 0) == (b.waking_ns[i] < 0));
     }
   }
 }

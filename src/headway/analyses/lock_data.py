@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 KINDS = ("park", "monitor", "wait")
+_FLAGS = ("is_timed", "is_open", "is_attached", "is_kernel_waking")
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks that overlap the window, in order of start. `start`, `end` are clipped to it, `began` and `full` are not."""
+    """The blocks that overlap the window, in order of start. `start`, `end` are clipped to it, `began` and `full` are not.
+
+    `is_kernel_waking`: the waker unparked nobody; never so in recordings that do not tell.
+    """
 
     blocker: Ints
     kind: Ints
@@ -50,6 +54,7 @@ class Blocks:
     is_timed: NDArray[np.bool_]
     is_open: NDArray[np.bool_]
     is_attached: NDArray[np.bool_]
+    is_kernel_waking: NDArray[np.bool_]
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -250,7 +255,7 @@ def _blocks(recording: Recording, threads: _Threads, window: tuple[int, int] | N
             "block",
             *("pid", "thread_id", "java_id", "blocker_id", "start_ns", "dur_ns", "stack_id"),
             *("waker_thread_id", "waker_java_id", "waker_stack_id", "waking_ns", "owner_thread_id", "owner_java_id"),
-            *("is_timed", "is_open", "is_attached"),
+            *_FLAGS,
             where=condition,
         )
     )
@@ -258,7 +263,7 @@ def _blocks(recording: Recording, threads: _Threads, window: tuple[int, int] | N
         "SELECT CASE kind WHEN 'park' THEN 0 WHEN 'monitor' THEN 1 ELSE 2 END AS kind FROM block"
         + (f" WHERE {condition}" if condition else "")
     ).fetchnumpy()["kind"]
-    flags = {name: np.asarray(columns.pop(name)).astype(bool) for name in ("is_timed", "is_open", "is_attached")}
+    flags = {name: np.asarray(np.ma.filled(columns.pop(name), False)).astype(bool) for name in _FLAGS}
     known = {name: whole(values) for name, values in columns.items()}
     start = known["start_ns"] - origin
     end = start + known["dur_ns"]

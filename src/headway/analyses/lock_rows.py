@@ -278,13 +278,13 @@ class Rows:
 
     @cached_property
     def _waker_stacks(self) -> Ints:
-        """Return where each block was ended; without a stack of its own, where the same thread ended others of the object.
+        """Return where each block was ended; without a stack of its own, where the same thread unparked others of the object.
 
-        Which wakings only the kernel saw (an interrupt of a parked thread) is not in the recording: they count for a place
-        of the same thread's unparks, too.
+        Who ended it otherwise (by an interrupt, or by letting a monitor go) did so at a place that nobody knows.
         """
         blocks = self.data.blocks
-        return fill_stacks(blocks.blocker, blocks.waker, blocks.waker_stack)
+        filled = fill_stacks(blocks.blocker, blocks.waker, blocks.waker_stack)
+        return np.where(blocks.is_kernel_waking, -1, filled)
 
     def _wakers(self, groups: Ints) -> list[tuple[tuple[Waker, ...], int]]:
         order, begins = self._order

@@ -33,7 +33,7 @@ _TIMED, _OPEN, _ATTACHED, _VIRTUAL, _PINNED, _END_GUESSED = 1, 2, 4, 8, 16, 32
 _NATIVE = -1
 _NULLABLE = (
     *("thread_id", "stack_id", "waker_thread_id", "waker_java_id", "waker_stack_id", "waking_ns"),
-    *("owner_thread_id", "owner_java_id"),
+    *("owner_thread_id", "owner_java_id", "is_kernel_waking"),
 )
 
 

@@ -263,6 +263,13 @@ BLOCK = Table(
         Column("waker_stack_id", "INTEGER", "stack of the unpark", nullable=True),
         Column("waking_ns", "BIGINT", "the unpark, or the kernel's waking; null: not seen", nullable=True),
         Column(
+            "is_kernel_waking",
+            "BOOLEAN",
+            "no unpark was seen: waker and waking_ns are by the kernel's waking, as of monitors and of an interrupt; null: "
+            "no waking, or not known",
+            nullable=True,
+        ),
+        Column(
             "owner_thread_id",
             "INTEGER",
             "who held the lock at start_ns, an open wait's monitor at the end; null: nobody or unknown",
