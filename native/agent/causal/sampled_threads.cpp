@@ -48,7 +48,6 @@ void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
   thread.java_thread.store(nullptr, std::memory_order_relaxed);
   thread.counted_cpu_ns = std::max<int64_t>(cpu_ns_of(tid), 0);
   thread.counted_spun_ns = spun_ns(account);
-  thread.cost_ns = 0;
   thread.until_look = kSamplesBetweenLooks;
   thread.is_out_of_scope.store(false, std::memory_order_relaxed);
   thread.look.seen_ns = monotonic_ns();
@@ -72,6 +71,7 @@ void take_out(Table& self, Sampled& thread) {
     link = &at->next;
   }
   thread.tid.store(0, std::memory_order_release);
+  tell_usual_cost(thread);
   stop_timer(thread.timer);
   self.free.push_back(&thread);
 }
@@ -125,6 +125,7 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
   prepare_place(*thread, account, tid);
   thread->timer = timer;
   thread->first_period_ns = timer.period_ns;
+  take_usual_period(*thread);
   std::atomic<Sampled*>& first = buckets[tid % kBuckets];
   thread->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
   thread->tid.store(tid, std::memory_order_release);

@@ -47,6 +47,7 @@ struct Sampling {
   std::array<jmethodID, 2> waits{};  // native methods in which a thread waits for another one, or for time
   std::atomic<bool> is_on{false};
   std::atomic<int> signal{0};
+  std::atomic<int64_t> usual_cost_ns{0};  // of a sample, over all threads; 0: not known yet
   std::atomic<uint64_t> samples{0};
   std::atomic<int64_t> out_of_scope_ns{0};
   std::atomic<int64_t> unread_ns{0};
@@ -89,17 +90,23 @@ Sample sample_of(const StackPlace& place, int64_t weight_ns) {
   return sample;
 }
 
-// Deep stacks take long to read: then samples are taken less often, with periods as different as they were. A thread
-// that lost its core meanwhile took longer by the clock, which says nothing of what the next sample will cost.
+// With periods as different as they were.
+void adapt_period(const Sampling& self, Sampled& thread) {
+  const int64_t wanted_ns = std::min(self.cost_share * (thread.cost_ns + kDelivery), kLongestNs);
+  const int64_t period_ns = thread.first_period_ns * std::max(wanted_ns, self.period_ns) / self.period_ns;
+  const int64_t now_ns = thread.timer.period_ns;
+  if (period_ns > now_ns + now_ns / 8 || period_ns < now_ns - now_ns / 8) change_period(thread.timer, period_ns);
+}
+
+// Deep stacks take long to read: then samples are taken less often. A thread that lost its core meanwhile took longer
+// by the clock, which says nothing of what the next sample will cost.
 void keep_cost_low(const Sampling& self, Sampled& thread, int64_t cost_ns) {
   constexpr int64_t kLeastLimit = 10'000;
   thread.cost_ns += (std::min(cost_ns, 2 * thread.cost_ns + kLeastLimit) - thread.cost_ns) / 16;
   if (thread.until_look-- != 0) return;
   thread.until_look = kSamplesBetweenLooks;
-  const int64_t wanted_ns = std::min(self.cost_share * (thread.cost_ns + kDelivery), kLongestNs);
-  const int64_t period_ns = thread.first_period_ns * std::max(wanted_ns, self.period_ns) / self.period_ns;
-  const int64_t now_ns = thread.timer.period_ns;
-  if (period_ns > now_ns + now_ns / 8 || period_ns < now_ns - now_ns / 8) change_period(thread.timer, period_ns);
+  tell_usual_cost(thread);
+  adapt_period(self, thread);
 }
 
 // A thread that pays at a hook stands in the hook's line, running or asleep, and no line takes that time. What it ran
@@ -296,6 +303,7 @@ bool start_sampling(JNIEnv* jni) noexcept {
   prepare_timers(number, self.period_ns);
   if (const char* reason = prepare_reader(find_reader)) refuse("stacks can't be read", reason);
   note_loaded_classes(self.jvmti, jni);
+  self.usual_cost_ns = 0;
   self.samples = 0;
   self.out_of_scope_ns = 0;
   self.unread_ns = 0;
@@ -323,6 +331,21 @@ void stop_sampling() noexcept {
 
 void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
+}
+
+// Many programs start threads all the time that end before their samples have told what they cost. So each goes on
+// where others have come to. Two that tell at once: one of them is not heard.
+void tell_usual_cost(const Sampled& thread) noexcept {
+  std::atomic<int64_t>& usual_ns = sampling().usual_cost_ns;
+  const int64_t before_ns = usual_ns.load(std::memory_order_relaxed);
+  const int64_t step_ns = before_ns == 0 ? thread.cost_ns : (thread.cost_ns - before_ns) / 8;
+  usual_ns.store(before_ns + step_ns, std::memory_order_relaxed);
+}
+
+void take_usual_period(Sampled& thread) noexcept {
+  const Sampling& self = sampling();
+  thread.cost_ns = self.usual_cost_ns.load(std::memory_order_relaxed);
+  if (thread.cost_ns != 0) adapt_period(self, thread);
 }
 
 Sample waiting_sample(int64_t waited_ns) noexcept {

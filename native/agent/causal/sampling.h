@@ -58,6 +58,9 @@ Sampled* find_sampled(uint32_t tid) noexcept;  // [signal] null: not sampled, or
 void begin_sampled() noexcept;                 // counts from here
 void forget_sampled() noexcept;                // of all threads; their timers end
 uint32_t threads_without_timer() noexcept;
+// What samples cost is told to threads that begin: their periods are as long as the others' have become.
+void tell_usual_cost(const Sampled& thread) noexcept;  // [signal]
+void take_usual_period(Sampled& thread) noexcept;
 // Sums and experiment: what there is to do with every sample, on or for its thread.
 void count_sample(Sampled& thread, const Sample& sample) noexcept;
 
