@@ -8,13 +8,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * Requests that begin on a client's thread and end on a server's, and how long they were in flight by their own clocks. Arguments:
  * clients, requests of each, and "busy" for a thread that computes from the first begin to the last end, and "safepoints" for one
  * that has the JVM stop all threads every few milliseconds. Prints the number of requests, the sum of their nanoseconds in flight,
- * how long that of them took that took longest, and the nanoseconds from the first begin to the last end.
+ * and the nanoseconds from the first begin to the last end.
  */
 public final class Requests {
     private static final int SERVERS = 2;
     private static final AtomicLong IN_FLIGHT_NS = new AtomicLong();
     private static final AtomicLong COMPLETED = new AtomicLong();
-    private static final AtomicLong LONGEST_NS = new AtomicLong();
     private static final AtomicLong FIRST_NS = new AtomicLong(Long.MAX_VALUE);
     private static final AtomicLong LAST_NS = new AtomicLong(Long.MIN_VALUE);
     private static volatile boolean isOver;
@@ -40,7 +39,6 @@ public final class Requests {
     static void ended(Request request) {
         long now = System.nanoTime();
         IN_FLIGHT_NS.addAndGet(now - request.begunNs);
-        LONGEST_NS.accumulateAndGet(now - request.begunNs, Math::max);
         LAST_NS.accumulateAndGet(now, Math::max);
         COMPLETED.incrementAndGet();
     }
@@ -125,6 +123,6 @@ public final class Requests {
             server.interrupt();
             server.join();
         }
-        System.out.println(COMPLETED + " " + IN_FLIGHT_NS + " " + LONGEST_NS + " " + (LAST_NS.get() - FIRST_NS.get()));
+        System.out.println(COMPLETED + " " + IN_FLIGHT_NS + " " + (LAST_NS.get() - FIRST_NS.get()));
     }
 }

@@ -52,19 +52,31 @@ def killed(by: int, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def recording(path: Path, rows: list[dict[str, Any]], *, vm: str = "vm", open_thread: bool = False) -> Recording:
-    """Write 100 ms of a process on two CPUs that ends with the recording."""
+def recording(
+    path: Path,
+    rows: list[dict[str, Any]],
+    *,
+    vm: str = "vm",
+    open_thread: bool = False,
+    gone_ns: int = END,
+    others: int = 0,
+) -> Recording:
+    """Write 100 ms of a process on two CPUs that ends with the recording, and threads of one that does not."""
     threads = [
         {
             "thread_id": number,
             "pid": 1,
             "tid": 1 + number,
             "start_ns": ORIGIN,
-            "end_ns": ORIGIN + END,
+            "end_ns": ORIGIN + gone_ns,
             "name": f"t{number}",
         }
         | {"comm": "t", "kind": vm if number in (VM, HELPER) else "app", "from_snapshot": False, "running_ns": 50 * MS}
         for number in range(4)
+    ]
+    threads += [
+        threads[SERVER] | {"thread_id": 4 + number, "pid": 2, "tid": 10 + number, "end_ns": None}
+        for number in range(others)
     ]
     if open_thread:
         threads[SERVER]["end_ns"] = None
@@ -101,6 +113,33 @@ def test_the_last_wakings_by_one_thread_end_the_process(tmp_path: Path, by: int)
     found = recording(tmp_path, [*BEFORE, *rows])
     assert exits(found) == (Exit(1, by, first_woken(rows)),)
     assert exit_ns(found).tolist() == [first_woken(rows)] * 4
+
+
+@pytest.mark.parametrize("waker", [HELPER, -1])
+def test_one_that_another_thread_or_a_timer_woke_meanwhile_does_not_hide_it(tmp_path: Path, waker: int) -> None:
+    rows = killed(VM)
+    for at_ns in (1 * US, 3 * US):  # between the last two, and after all
+        beside = slice_of(MAIN, END - at_ns, 84 * US, 1 * US, waker)
+        folder = tmp_path / f"{at_ns}"
+        folder.mkdir()
+        assert exits(recording(folder, [*BEFORE, *rows, beside])) == (Exit(1, VM, first_woken(rows)),)
+
+
+def test_a_process_that_takes_seconds_to_give_its_memory_back_ended_before(tmp_path: Path) -> None:
+    rows = killed(VM)
+    found = recording(tmp_path, [*BEFORE, *rows], gone_ns=END + 30_000 * MS)
+    assert exits(found) == (Exit(1, VM, first_woken(rows)),)
+
+
+def test_what_who_ended_a_process_wakes_in_another_one_is_a_wait_for_it(tmp_path: Path) -> None:
+    # Thread 4 and its own JVM go on: it ended the other one, and then wakes thread 5.
+    later = slice_of(5, END, 1 * MS, 30 * MS, 4, blocked_in=TIMED_FUTEX)
+    dead = [dict(row, start_ns=row["start_ns"] - 50 * MS) for row in killed(4, blocked_in=TIMED_FUTEX)]
+    found = recording(tmp_path, [*dead, slice_of(4, END, 90 * MS, 1 * MS, -1), later], others=2)
+    assert exits(found) == (Exit(1, 4, first_woken(dead)),)
+    assert exit_ns(found).tolist()[4:] == [NEVER, NEVER]
+    assert Times(found, (0, END)).in_calls(SLEEP, [5], (0, END)) == 0
+    assert Times(found, (0, END)).in_calls(SLEEP, [SERVER], (0, END)) > 0
 
 
 def test_what_the_same_thread_woke_before_is_no_part_of_it(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-// Paying: holding the calling thread up for as long as it owes. Knows nothing of the JVM. May be called in a signal
-// handler: system calls, no memory, no locks, errno is kept.
+// Paying: holding the calling thread up for as long as it owes. Of the JVM it knows when that wants the thread to stop.
+// In a signal handler: with Where::kJava only, which takes system calls, no memory and no locks; errno is kept.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,9 @@ def in_sleep(recording: Recording) -> str:
     """Return the condition for a sleep, of a slice s: Thread.sleep is a futex with a timeout that nobody wakes but to die."""
     woken = "s.start_ns - COALESCE(s.runnable_ns, 0)"
     nobody = ["s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})"]
-    nobody += [f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns})" for each in exits(recording)]
+    for each in exits(recording):
+        own = f"SELECT thread_id FROM thread WHERE pid = {each.pid}"
+        nobody.append(f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns} AND s.thread_id IN ({own}))")
     return f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND ({' OR '.join(nobody)})))"
 
 

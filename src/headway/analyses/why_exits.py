@@ -1,11 +1,13 @@
 """From when on did a process end, so that whoever was woken was woken to die?
 
 Question   the thread that ends a process wakes all others that wait in it. Who was waited for is not told by that.
-Method     of each JVM that ended in the recording, the last wakings of its threads: those of the last waker, without a gap, as
-           the kernel wakes them all in one go. A JVM always has threads that wait until then, so the last waking is of these.
-Assumes    nobody wakes the threads of a process after it was told to end.
+Method     of each JVM that ended in the recording, the last wakings of its threads: those by who woke most of them in the last
+           moment, without a gap, as the kernel wakes them all in one go. A JVM always has threads that wait until then.
+Assumes    nobody but timers, and threads that have not been told yet, wakes threads of a process after it was told to end.
 Wrong when the waker woke another thread within the same moment before that. Processes without a JVM are left out: if none of
-           their threads waited at the end, their last waking was a usual one.
+           their threads waited at the end, their last waking was a usual one. A JVM that is told to end stops all threads at a
+           safepoint first, for up to 0.3 s while one of them is in native code: who waits for that is told as woken to die, too.
+Bounded    backwards from the end of the table to where the JVM that ended first did; only wakings of such JVMs are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from headway.store.packing import BLOCKED_STATE, WAKER_IRQ
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,7 +38,7 @@ _STORED = (
 _AT_ONCE_NS = 1_000_000
 """Between two of these wakings; one takes a microsecond or two."""
 _NEAR_NS = 1_000_000_000
-"""An ended process is gone within this time: what its threads still do, they do in the kernel."""
+"""Before a process's last waking: as far back as its end may have begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +52,13 @@ class Exit:
 
 def exits(recording: Recording) -> tuple[Exit, ...]:
     """Return when the JVMs that ended in a recording were told to (CLOCK_MONOTONIC ns)."""
-    ended = recording.query(
-        "SELECT pid, MAX(end_ns) FROM thread GROUP BY pid HAVING BOOL_OR(kind = 'vm') AND COUNT(*) = COUNT(end_ns)"
+    rows = recording.query(
+        "SELECT pid FROM thread GROUP BY pid HAVING BOOL_OR(kind = 'vm') AND COUNT(*) = COUNT(end_ns) ORDER BY pid"
     ).fetchall()
-    if not ended:
-        return ()
-    wakings = _wakings(recording, min(ns for _, ns in ended) - _NEAR_NS)
-    pid_of = _by_thread(recording, {pid: pid for pid, _ in ended}, -1)[wakings.thread]
-    found = (_exit(pid, wakings.of((pid_of == pid) & (wakings.ns > ns - _NEAR_NS))) for pid, ns in ended)
-    return tuple(each for each in found if each is not None)
+    pids = [int(pid) for (pid,) in rows]
+    found = zip(pids, _last_wakings(recording, pids), strict=True) if pids else ()
+    told = (_exit(pid, wakings) for pid, wakings in found)
+    return tuple(each for each in told if each is not None)
 
 
 def exit_ns(recording: Recording) -> Ints:
@@ -68,46 +68,52 @@ def exit_ns(recording: Recording) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class _Wakings:
-    """Ends of waits that a signal ends, too."""
+    """Ends of waits that a signal ends, too, of one process; -1: not known by whom, or by an interrupt."""
 
-    thread: Ints
     ns: Ints
     waker: Ints
-    is_interrupt: NDArray[np.bool_]
 
-    def of(self, which: NDArray[np.bool_]) -> _Wakings:
-        """Return some of them, the last one first."""
-        rows = np.flatnonzero(which)
-        rows = rows[np.argsort(-self.ns[rows], kind="stable")]
-        return _Wakings(self.thread[rows], self.ns[rows], self.waker[rows], self.is_interrupt[rows])
+    def where(self, which: NDArray[np.bool_]) -> _Wakings:
+        return _Wakings(self.ns[which], self.waker[which])
+
+    def and_before(self, others: _Wakings) -> _Wakings:
+        """Return these and others, of them all those that are near the last one."""
+        both = _Wakings(np.append(self.ns, others.ns), np.append(self.waker, others.waker))
+        return both.where(both.ns > both.ns.max(initial=0) - _NEAR_NS)
+
+
+_NONE = _Wakings(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _exit(pid: int, wakings: _Wakings) -> Exit | None:
-    """Return what the last wakings of a process, the last one first, tell of its end."""
-    if not len(wakings.ns) or wakings.is_interrupt[0] or wakings.waker[0] == -1:
+    """Return what the last wakings of a process tell of its end."""
+    at_last = wakings.where(wakings.ns > wakings.ns.max(initial=0) - _AT_ONCE_NS)
+    wakers, counts = np.unique(at_last.waker[at_last.waker != -1], return_counts=True)
+    if not len(wakers):
         return None
-    waker = int(wakings.waker[0])
-    goes_on = (wakings.waker[1:] == waker) & (-np.diff(wakings.ns) <= _AT_ONCE_NS)
-    last = int(np.argmin(np.append(goes_on, False)))
-    return Exit(pid, waker, int(wakings.ns[last]))
+    waker = int(wakers[np.argmax(counts)])
+    ns = np.sort(wakings.ns[wakings.waker == waker])[::-1]
+    goes_on = -np.diff(ns) <= _AT_ONCE_NS
+    return Exit(pid, waker, int(ns[np.argmin(np.append(goes_on, False))]))
 
 
-def _wakings(recording: Recording, since_ns: int) -> _Wakings:
-    """Return the wakings in all slices that end after a time. Slices are stored in that order: the end of the table is enough."""
-    parts = []
+def _last_wakings(recording: Recording, pids: Sequence[int]) -> list[_Wakings]:
+    """Return the wakings in each process near its last one. Slices are stored in the order of their ends."""
+    place = _by_thread(recording, {pid: i for i, pid in enumerate(pids)}, -1)
+    last = [_NONE] * len(pids)
     for batch in recording.stored_backwards("slice"):
         columns = {name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in _STORED}
-        end = columns["end_ticks"] * columns["tick_ns"]
-        woken = end - (columns["running_ticks"] + columns["runnable_ticks"]) * columns["tick_ns"]
         use = np.flatnonzero((columns["blocked_ticks"] > 0) & ((columns["flags"] & BLOCKED_STATE) == _SLEEPING))
-        irq = (columns["flags"][use] & WAKER_IRQ) > 0
-        parts.append(_Wakings(columns["thread_id"][use], woken[use], columns["waker_id"][use], irq))
-        if len(end) and end[0] < since_ns:
+        use = use[place[columns["thread_id"][use]] >= 0]
+        tick, end, running, runnable = (columns[name][use] for name in _STORED[:4])
+        waker = np.where((columns["flags"][use] & WAKER_IRQ) > 0, -1, columns["waker_id"][use])
+        wakings, process = _Wakings((end - running - runnable) * tick, waker), place[columns["thread_id"][use]]
+        for i in np.unique(process).tolist():
+            last[i] = last[i].and_before(wakings.where(process == i))
+        begin_ns = int(columns["end_ticks"][0] * columns["tick_ns"][0]) if len(columns["tick_ns"]) else NEVER
+        if all(len(each.ns) and begin_ns < each.ns.max() - _NEAR_NS for each in last):
             break
-    names = _Wakings.__dataclass_fields__
-    none = np.zeros(0, np.int64)
-    empty = _Wakings(none, none, none, none > 0)
-    return _Wakings(*(np.concatenate([getattr(part, name) for part in (empty, *parts)]) for name in names))
+    return last
 
 
 def _by_thread(recording: Recording, of_pid: Mapping[int, int], otherwise: int) -> Ints:
