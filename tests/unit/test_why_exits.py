@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses import why_waits
+from headway.analyses.critical_path import critical_path
 from headway.analyses.why_exits import NEVER, Exit, exit_ns, exits
 from headway.analyses.why_sweep import sweep
 from headway.analyses.why_times import Times
@@ -177,6 +179,18 @@ def test_what_a_killed_thread_was_in_is_what_cores_are_lost_to(tmp_path: Path, b
     assert {name: int(ns) for name, ns in zip(CAUSES, by_cause, strict=True) if ns} == {cause: 2 * 56 * MS}
     slept = Times(found, (0, END)).in_calls(SLEEP, [MAIN], (41 * MS, 97 * MS))
     assert slept == (56 * MS if cause == SLEEP else 0)
+
+
+@pytest.mark.parametrize(("blocked_in", "state"), [(FUTEX, "unknown"), (TIMED_FUTEX, "sleep")])
+def test_the_critical_path_does_not_go_on_to_who_ended_the_process(tmp_path: Path, blocked_in: int, state: str) -> None:
+    found = recording(tmp_path, [*BEFORE, *killed(VM, blocked_in=blocked_in)])
+    (last,) = critical_path(found, window=(41 * MS, END), thread=re.compile("^t0$")).by_thread
+    waited = {state: END - 41 * MS - 90 * US}  # and 2 us that no slice tells of
+    own = {name: waited.get(name, 0) + ns for name, ns in (("running", 88 * US), ("unknown", 2 * US), ("sleep", 0))}
+    assert (last.name, last.by_state) == ("t0", {name: ns for name, ns in own.items() if ns})
+    # What the same thread woke before is followed.
+    rows = critical_path(found, window=(25 * MS, END), thread=re.compile("^t0$")).by_thread
+    assert "t1" in {row.name for row in rows}
 
 
 def test_threads_that_nobody_woke_tell_of_no_end(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ Method     backwards from the end of the span. Where the thread runs or is ready
            and another thread ended that, the path goes over to that thread at the waking, and comes back where the block
            began (Giraldeau and Dagenais, TPDS 2016, and Perfetto's critical paths: bounded by the blocking window). Where an
            interrupt ended the block (a timer, a disk, the network) the block itself is on the path. Who ended a block is the
-           kernel's word for it; where that is missing, what the JVM recorded of its waits: who unparked, who held the lock. Some
-           kernels hide wakings from every tracer, but never those by a recorded thread: a wait with a time limit that nobody is
-           known to have ended was a sleep.
+           kernel's word for it, but for who ended the process and so all waits in it; where that is missing, what the JVM
+           recorded of its waits: who unparked, who held the lock. Some kernels hide wakings from every tracer, but never those by
+           a recorded thread: a wait with a time limit that nobody is known to have ended was a sleep.
            Before a thread's birth comes the thread that made it. Running time goes to methods by the CPU samples that fall on it.
 Assumes    that a thread which wakes another was what the other waited for. The path ends in the program's first thread where
            the program ended with the span, else in the application thread that was active last.

@@ -17,6 +17,7 @@ import numpy as np
 from headway.analyses import lock_data
 from headway.analyses.lock_rules import CONDITION, CONTENTION, RESULT, RULES, TIMER, WORK
 from headway.analyses.lock_sites import sites_of
+from headway.analyses.why_exits import NEVER, exit_ns
 from headway.errors import HeadwayError
 from headway.model.kinds import Kind
 from headway.store.manifest import damaged
@@ -224,6 +225,7 @@ class Walk:
         from headway import _native  # type: ignore[attr-defined]
 
         self._recording = recording
+        self._exit_ns = exit_ns(recording)
         self._path = _native.CriticalPath(
             birth_ns=threads.birth_ns,
             parent=threads.parent.astype(np.int32),
@@ -252,6 +254,7 @@ class Walk:
             if self._path.is_done:
                 break
             columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in _STORED}
+            columns["waker_id"] = self._wakers(columns)
             has_call = "blocked_in" in batch.schema.names
             call = batch.column("blocked_in").to_numpy(zero_copy_only=False) if has_call else np.zeros(0, np.uint8)
             try:
@@ -262,3 +265,15 @@ class Walk:
             yield self._path.take()
         self._path.finish()
         yield self._path.take()
+
+    def _wakers(self, columns: Columns) -> NDArray[np.int32]:
+        """Return who ended waits. Nobody waited for the thread that ended the process, which wakes all others to die."""
+        wakers: NDArray[np.int32] = columns["waker_id"]
+        if not len(wakers) or int(columns["end_ticks"][-1] * columns["tick_ns"][-1]) < self._exit_ns.min(initial=NEVER):
+            return wakers
+        after = columns["running_ticks"] + np.maximum(columns["runnable_ticks"], 0)
+        woken_ns = (columns["end_ticks"] - after) * columns["tick_ns"]
+        thread = columns["thread_id"]
+        is_known = (thread >= 0) & (thread < len(self._exit_ns))
+        is_killed = is_known & (woken_ns >= self._exit_ns[np.where(is_known, thread, 0)])
+        return np.where(is_killed, np.int32(-1), wakers)
