@@ -127,6 +127,12 @@ def test_one_that_another_thread_or_a_timer_woke_meanwhile_does_not_hide_it(tmp_
         assert exits(recording(folder, [*BEFORE, *rows, beside])) == (Exit(1, VM, first_woken(rows)),)
 
 
+def test_slices_of_threads_that_are_not_there_are_nobodys(tmp_path: Path) -> None:
+    rows = killed(VM)
+    strangers = [slice_of(thread, END - 1 * US, 80 * US, 1 * US, HELPER) for thread in (99, -5)]
+    assert exits(recording(tmp_path, [*BEFORE, *rows, *strangers])) == (Exit(1, VM, first_woken(rows)),)
+
+
 def test_a_process_that_takes_seconds_to_give_its_memory_back_ended_before(tmp_path: Path) -> None:
     rows = killed(VM)
     found = recording(tmp_path, [*BEFORE, *rows], gone_ns=END + 30_000 * MS)

@@ -104,8 +104,10 @@ def _last_wakings(recording: Recording, pids: Sequence[int]) -> list[_Wakings]:
     for batch in recording.stored_backwards("slice"):
         columns = {name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in _STORED}
         use = np.flatnonzero((columns["blocked_ticks"] > 0) & ((columns["flags"] & BLOCKED_STATE) == _SLEEPING))
-        use = use[place[columns["thread_id"][use]] >= 0]
-        tick, end, running, runnable = (columns[name][use] for name in _STORED[:4])
+        thread = columns["thread_id"][use]
+        is_known = (thread >= 0) & (thread < len(place))
+        use = use[is_known & (place[np.where(is_known, thread, 0)] >= 0)]
+        tick, end, running, runnable = (np.maximum(columns[name][use], 0) for name in _STORED[:4])
         waker = np.where((columns["flags"][use] & WAKER_IRQ) > 0, -1, columns["waker_id"][use])
         wakings, process = _Wakings((end - running - runnable) * tick, waker), place[columns["thread_id"][use]]
         for i in np.unique(process).tolist():
