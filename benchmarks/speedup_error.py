@@ -124,7 +124,7 @@ def sweep(case: Case, threads: str, repeat: int, output: Path) -> None:
     alone, beside = (" ".join(command(case, each, case.size)) for each in (case.sequential, case.parallel))
     words = ["--sequential", alone, "--parallel", beside]
     words += ["--threads", threads, "--repeat", str(repeat), "--region", case.region, "--from-marker", "measuring"]
-    words += ["-o", str(output)]
+    words += ["--sample", "cpu:2ms", "-o", str(output)]  # every run alike, counters or not
     if is_sweep(output):
         kept = read_sweep(output)
         had = (kept.sequential, kept.parallel, ",".join(map(str, kept.threads)), kept.repeat, kept.from_marker)

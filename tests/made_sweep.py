@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import made_samples
@@ -25,13 +25,18 @@ class Shape:
 
     work: CPU time of the parallel program's workers together; the sequential one has 3,600 for the same. locked: what each worker
     waits for a lock, half-way; 0: locks are not recorded. warm_up: what the main thread of both does first, and the sweep leaves
-    out. events: what was sampled of the CPU.
+    out. events: what was sampled of the CPU; in_turn: recorded runs take one of them each, by their numbers.
     """
 
     work: int = 3600
     locked: int = 0
     warm_up: int = 0
     events: tuple[str, ...] = ("cpu",)
+    in_turn: bool = False
+
+    def of_run(self, number: int) -> Shape:
+        """The shape of the recorded runs with a number, from 1."""
+        return replace(self, events=(self.events[(number - 1) % len(self.events)],)) if self.in_turn else self
 
 
 def _samples(thread: int, begin: int, end: int, stack: tuple[str, ...]) -> list[made_samples.Sample]:
@@ -80,7 +85,8 @@ def make(path: Path, threads: tuple[int, ...] = (1, 2, 4), repeat: int = 2, shap
     for number in range(1, repeat + 1):
         for program, n in (("sequential", 1), *(("parallel", n) for n in threads)):
             name = f"runs/{program}-{n}-{number}.headway"
-            wall = _alone(path / name, shape) if program == "sequential" else _parallel(path / name, n, shape)
+            own = shape.of_run(number)
+            wall = _alone(path / name, own) if program == "sequential" else _parallel(path / name, n, own)
             warm_up = shape.warm_up or None
             plain = SweepRun(program, n, number, False, "complete", 0, wall, 4000, None, warm_up)  # type: ignore[arg-type]
             recorded = SweepRun(program, n, number, True, "complete", 0, wall + 10 * number, 4000, name, warm_up)  # type: ignore[arg-type]

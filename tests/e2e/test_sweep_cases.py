@@ -81,7 +81,7 @@ def sweep(case: Case, output: Path, repeat: int = 1) -> Sweep:
     said = headway(
         *("sweep", "--sequential", command(case, case.sequential, 1)),
         *("--parallel", command(case, case.parallel, "{threads}"), "--threads", 2, "--repeat", repeat),
-        *("--region", case.region, "--from-marker", "measuring", "--force", "-o", output),
+        *("--region", case.region, "--from-marker", "measuring", "--force", "--sample", "cpu:2ms", "-o", output),
     )
     assert said.returncode == 0, said.stderr
     return read_sweep(output)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headway.errors import HeadwayError
-from headway.record.sweep_plan import Wishes, order, parse_regions, plan_sweep, words_of
+from headway.record.sweep_plan import Wishes, check_counted, order, parse_regions, plan_sweep, words_of
 from headway.store.sweep import RUNS_FILE, Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 Run = Callable[..., tuple[int, str, str]]
@@ -216,6 +216,10 @@ def test_runs_are_selected_by_program_threads_kind_and_state(tmp_path: Path) -> 
         ([*ONE_RUN, "--sample", "cache-misses"], "no region is found by samples of cache-misses"),
         ([*ONE_RUN, "--sample", "page-faults:100,alloc"], "no region is found by samples of page-faults"),
         ([*ONE_RUN, "--sample", "branch-misses,cpu"], "no region is found by samples of branch-misses"),
+        ([*ONE_RUN, "--sample", "cpu,page-faults"], "no region is found by samples of page-faults"),
+        ([*ONE_RUN, "--sample", "cpu,cycles,cache-misses"], "and import counts of them into the sweep"),
+        ([*ONE_RUN, "--sample", "cpu,alloc,cpu-clock", "--repeat", "1"], "--repeat 2 at least, not 1"),
+        ([*ONE_RUN, "--sample", "cpu,cycles,instructions", "--repeat", "2"], "its 3 events of the CPU in turn"),
         (["--resume", "a.sweep"], "HW320"),
     ],
 )
@@ -231,7 +235,8 @@ def test_wrong_usage_is_told_before_anything_happens(
 
 
 @pytest.mark.parametrize(
-    "events", ["cpu:1ms", "cpu-clock:1ms", "cycles,alloc", "instructions:1m,wall", "cpu,page-faults"]
+    "events",
+    ["cpu:1ms", "cpu-clock:1ms", "cycles,alloc", "instructions:1m,wall", "cpu,cpu-clock:1ms", "cpu,cycles,wall"],
 )
 def test_events_by_which_regions_are_found_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, events: str
@@ -255,22 +260,39 @@ def without_counters() -> None:
 
 
 @pytest.mark.usefixtures("without_counters")
-@pytest.mark.parametrize("events", ["cycles", "instructions:1m,alloc", "cycles,page-faults,cpu"])
+@pytest.mark.parametrize(
+    ("events", "lacking"),
+    [
+        ("cycles", "cycles"),
+        ("instructions:1m,alloc", "instructions"),
+        ("cpu,instructions", "instructions"),
+        ("cycles,cpu:1ms", "cycles"),
+    ],
+)
 def test_an_event_that_this_machine_does_not_count_is_refused_before_anything_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, events: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, events: str, lacking: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("--parallel", "touch started {threads}", "--threads", "1", "-o", "a.sweep")
     code, out, err = run("sweep", *words, "--sample", events)
     assert (code, out) == (1, "")
-    assert err.startswith(f"HW093: --sample {events.split(',')[0].split(':')[0]}: ")
+    assert err.startswith(f"HW093: --sample {lacking}: ")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("without_counters")
-@pytest.mark.parametrize("events", ["cpu", "cpu-clock", "cycles,cpu:1ms", "instructions,cycles,cpu"])
-def test_an_event_that_needs_no_counters_may_stand_in_for_one_that_does(tmp_path: Path, events: str) -> None:
+@pytest.mark.parametrize("events", ["cpu", "cpu-clock", "cpu:1ms,cpu-clock,alloc"])
+def test_events_that_need_no_counters_are_planned_without_any(tmp_path: Path, events: str) -> None:
     assert plan_sweep(wishes(tmp_path, sample=events)).sample == events
+
+
+@pytest.mark.usefixtures("without_counters")
+def test_only_the_events_of_the_runs_that_are_left_must_be_counted() -> None:
+    for left in ([], [1], [1, 3], range(1, 100, 2)):
+        check_counted("cpu,cycles", left)
+    for left in ([2], [1, 2], range(1, 3)):
+        with pytest.raises(HeadwayError, match="HW093"):
+            check_counted("cpu,cycles", left)
 
 
 @pytest.mark.usefixtures("without_counters")

@@ -155,21 +155,19 @@ def _pattern(methods: list[str]) -> str:
 
 
 def _seen(recordings: Iterable[Recording]) -> _Seen:
-    """Add up the CPU samples of some recordings by stack."""
-    seen = _Seen()
+    """Add up the CPU samples of some recordings by stack: of those with the best event, as ns and counts don't add up."""
+    found: dict[str, _Seen] = {}
     for recording in recordings:
         with closing(recording):
-            _add(seen, recording)
-    return seen
+            if recording.has("sample") and recording.has("stack"):
+                there = {row[0] for row in recording.query("SELECT DISTINCT event FROM sample").fetchall()}
+                event = next((each for each in EVENTS if each in there), None)
+                if event is not None:
+                    _add(found.setdefault(event, _Seen()), recording, event)
+    return next((found[event] for event in EVENTS if event in found), _Seen())
 
 
-def _add(seen: _Seen, recording: Recording) -> None:
-    if not recording.has("sample") or not recording.has("stack"):
-        return
-    there = {row[0] for row in recording.query("SELECT DISTINCT event FROM sample").fetchall()}
-    event = next((each for each in EVENTS if each in there), None)
-    if event is None:
-        return
+def _add(seen: _Seen, recording: Recording, event: str) -> None:
     stacks = _stacks(recording)
     rows = recording.query(
         "SELECT coalesce(t.java_id = 1, false), s.stack_id, sum(s.weight) FROM sample s LEFT JOIN thread t"

@@ -178,7 +178,7 @@ class _Parts:
             if samples is None:
                 continue
             at = spans.index(samples.time)
-            inside = at >= 0
+            inside = (at >= 0) & np.isin(samples.thread, threads)  # compilers and collectors are no work of the region
             found[key] = int(samples.weight[inside].sum())
             if key == "cache_misses":
                 continue

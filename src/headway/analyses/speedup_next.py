@@ -2,9 +2,9 @@
 
 Question   what to run next, so that it runs: on the recordings of this sweep, with what they have.
 Method     the leaves of Gomes 2021, figure 19, and views of the limits that headway adds. Of each program the recorded run whose
-           wall time is the median is shown. An event is drawn only if it was sampled: counters of instructions and cycles are
-           mostly measured elsewhere, so CPU time (or what else of the CPU was sampled) stands for them. Warm-up that the figures
-           leave out, and what is outside of the window, is left out here as well (--from, --to).
+           wall time is the median is shown, of those that sampled the event. An event is drawn only if it was sampled: counters
+           of instructions and cycles are mostly measured elsewhere, so CPU time (or what else of the CPU was sampled) stands for
+           them. Warm-up that the figures leave out, and what is outside of the window, is left out here as well (--from, --to).
 Wrong when the recordings are no longer where the sweep found them.
 """
 
@@ -25,18 +25,19 @@ def next_command(
     limit: str, region: str, sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives]
 ) -> str:
     """Return the command that shows the limit's view, in one region."""
-    run, baseline = _median(parallel), _median(sequential)
-    here = _path(run)
     if limit in _AGAINST_SEQUENTIAL:
-        return _diff(_AGAINST_SEQUENTIAL[limit], region, run, baseline)
+        return _diff(_AGAINST_SEQUENTIAL[limit], region, parallel, sequential)
+    event, (sampled,) = _sampled((), parallel)
+    run = _median(parallel)
+    here = _path(run)
     return {
-        "parallel_fraction": _top(run),
-        "load_balance": _flame(_event((), run), region, run),
+        "parallel_fraction": _top(event, sampled),
+        "load_balance": _flame(event, region, sampled),
         "lock_contention": f"headway locks {here}{_window(run)}",
         "scheduling": f"headway threads {here}",
         "gc": f'headway query {here} "{_causes(run)}"',
         "jit": f"headway threads {here}",
-        "spinning": _flame(_event((), run), region, run),
+        "spinning": _flame(event, region, sampled),
         "waiting": _flame("off-cpu", REST, run),  # of all regions: waiting for files, sockets and sleeps has no stack
         "frequency": "headway doctor",
     }[limit]
@@ -60,10 +61,13 @@ _AGAINST_SEQUENTIAL = {
 """Limits that are more work than the sequential program's, and the events that show best what there is more of."""
 
 
-def _diff(wanted: Sequence[str], region: str, run: RunPrimitives | None, baseline: RunPrimitives | None) -> str:
-    event = _event(wanted, run, baseline)
+def _diff(
+    wanted: Sequence[str], region: str, parallel: Sequence[RunPrimitives], sequential: Sequence[RunPrimitives]
+) -> str:
+    event, (run, baseline) = _sampled(wanted, parallel, sequential)
     if event is None or not _has(region, baseline):  # nothing of the CPU that both have samples of: nothing to compare
-        return _flame(_event(wanted, run), region, run)
+        event, (run,) = _sampled(wanted, parallel)
+        return _flame(event, region, run)
     drawn = f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} --diff {_path(baseline)}"
     if any(each is not None and each.window_ns is not None for each in (run, baseline)):
         drawn += _window(baseline, "--diff-") or " --diff-from 0s"  # else the parallel run's window would be its, too
@@ -76,9 +80,9 @@ def _flame(event: str | None, region: str, run: RunPrimitives | None) -> str:
     return f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} -o {event}.html"
 
 
-def _top(run: RunPrimitives | None) -> str:
+def _top(event: str | None, run: RunPrimitives | None) -> str:
     """Return the flat profile of the thread that computes most in the rest: over all of the run that may be a worker."""
-    event, here = _event((), run), _path(run)
+    here = _path(run)
     if event is None:
         return f"headway threads {here}"
     rest = next((each for each in run.regions if each.name == REST), None) if run is not None else None
@@ -89,12 +93,22 @@ def _top(run: RunPrimitives | None) -> str:
     return f"headway top {here} --event {event} --thread {shlex.quote(f'^{re.escape(name)}$')}{_window(run)}"
 
 
-def _event(wanted: Sequence[str], *runs: RunPrimitives | None) -> str | None:
-    """Return the best event that all of these runs sampled: one of those wanted, else one of the CPU; None: they have none."""
-    known = [run.events for run in runs if run is not None and run.events is not None]
-    if not known:
-        return _CPU
-    return next((each for each in (*wanted, *EVENTS) if all(each in events for events in known)), None)
+def _sampled(
+    wanted: Sequence[str], *programs: Sequence[RunPrimitives]
+) -> tuple[str | None, list[RunPrimitives | None]]:
+    """Return the best event that each program has a run of, and these runs: one of those wanted, else one of the CPU.
+
+    None: they have none in common; then any runs of them. Of runs whose events are not known there is CPU time.
+    """
+    for event in (*wanted, *EVENTS):
+        having = [[run for run in _recorded(runs) if event in _events(run)] for runs in programs]
+        if all(some or not _recorded(runs) for some, runs in zip(having, programs, strict=True)):
+            return event, [_median(runs) for runs in having]
+    return None, [_median(runs) for runs in programs]
+
+
+def _events(run: RunPrimitives) -> Sequence[str]:
+    return (_CPU,) if run.events is None else run.events
 
 
 def _has(region: str, run: RunPrimitives | None) -> bool:
@@ -133,8 +147,12 @@ def _causes(run: RunPrimitives | None) -> str:
 
 def _median(runs: Sequence[RunPrimitives]) -> RunPrimitives | None:
     """Return the recorded run to look at: the one whose wall time is the median."""
-    recorded = sorted((run for run in runs if run.recording), key=lambda run: run.wall_ns)
+    recorded = _recorded(sorted(runs, key=lambda run: run.wall_ns))
     return recorded[len(recorded) // 2] if recorded else None
+
+
+def _recorded(runs: Sequence[RunPrimitives]) -> list[RunPrimitives]:
+    return [run for run in runs if run.recording]
 
 
 def _path(run: RunPrimitives | None) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from headway.analyses.profile_sources import recorded_events
 from headway.analyses.speedup_advice import Commands
 from headway.analyses.speedup_counters import read_counters, with_counters
+from headway.analyses.speedup_sampled import Groups, that_show_regions, with_sampled, with_time
 from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
 from headway.analyses.units import duration
 from headway.errors import HeadwayError, Notice
@@ -134,20 +135,22 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
 def _with_counters(
     sweep: Sweep, alone: tuple[RunPrimitives, ...], read: dict[int, tuple[RunPrimitives, ...]], *, is_part: bool
 ) -> tuple[tuple[RunPrimitives, ...], dict[int, tuple[RunPrimitives, ...]], list[Notice]]:
-    """Put counters that were imported into the sweep in the place of those that its runs lack; they are of whole runs."""
+    """Put counts in the place of those that runs lack: imported ones, which are of whole runs, else what other runs sampled."""
     counters = read_counters(sweep.path)
-    if counters is None:
-        return alone, read, []
-    if is_part:
-        return alone, read, [Notice.of("HW478", path=sweep.path)]
     baseline = ("parallel", 1) if sweep.sequential is None else ("sequential", 1)
-    filled, notices = with_counters(
-        {baseline: alone, **{("parallel", n): group for n, group in read.items()}}, counters
-    )
-    warmup = max((run.warmup_excluded_ns or 0 for run in sweep.runs if run.recorded), default=0)
-    if warmup and not notices:
-        notices.append(Notice.of("HW479", warmup=duration(warmup)))
-    return filled[baseline], {n: filled["parallel", n] for n in read}, notices
+    groups = {baseline: alone, **{("parallel", n): group for n, group in read.items()}}
+    shown, left_out = that_show_regions(groups) if sweep.regions else (groups, [])
+    filled: Groups = {key: with_time(runs) for key, runs in shown.items()}
+    if counters is None:
+        filled, notices = with_sampled(filled, sweep.path)
+    elif is_part:
+        notices = [Notice.of("HW478", path=sweep.path)]
+    else:
+        filled, notices = with_counters(filled, counters)
+        warmup = max((run.warmup_excluded_ns or 0 for run in sweep.runs if run.recorded), default=0)
+        if warmup and not notices:
+            notices.append(Notice.of("HW479", warmup=duration(warmup)))
+    return filled[baseline], {n: filled["parallel", n] for n in read}, left_out + notices
 
 
 def _times(runs: Sequence[SweepRun]) -> tuple[int, ...]:

@@ -67,9 +67,9 @@ Examples:
 )
 @click.option(
     "--sample",
-    default="cpu:2ms",
     metavar="EVENT[:INTERVAL],...",
-    help="Stack samples of the recorded runs, as for record; they need cpu, cycles or instructions. [cpu:2ms]",
+    help="Stack samples of the recorded runs, as for record. Of several of cpu, cycles and instructions, runs sample one "
+    "each, in turn. [cpu:2ms; cpu:2ms,cycles,instructions where the processor's counters can be read, from --repeat 3 on]",
 )
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
@@ -136,7 +136,7 @@ def _wishes(options: dict[str, Any]) -> Wishes:
 
     if options["sequential"] is None and 1 not in options["threads"]:
         raise click.UsageError("without --sequential, --threads needs 1: something must be the baseline")
-    _check_sample(options["sample"])
+    options["sample"] = _sample(options["sample"], options["repeat"])
     options["input"] = options.pop("input_")
     options["cpus"] = usable_cpus(options["cpus"]) if options["cpus"] is not None else None
     return Wishes(**options)
@@ -171,21 +171,35 @@ def _note_regions(path: Path) -> None:
 _OF_REGIONS = ("HW490", "HW491", "HW492", "HW493", "HW496")
 
 
-def _check_sample(text: str) -> None:
-    """Raise click.UsageError for what is no list of events, or if the event of the CPU does not tell where its time went."""
-    from headway.analyses.region_labels import EVENTS
-    from headway.record.sampling import BY_TIME, parse
+def _sample(text: str | None, repeat: int) -> str:
+    """Return what is to be sampled, by what this machine counts if nobody says it.
 
+    Raises click.UsageError for what is no list of events, for an event of the CPU that does not tell where its time went, or for
+    more of them than there are runs to take them in turn.
+    """
+    from headway.analyses.region_labels import EVENTS
+    from headway.record.sampling import BY_TIME, is_counted
+    from headway.record.sweep_turns import default_sample, turns
+
+    if text is None:
+        return default_sample(repeat, is_counted=is_counted())
     try:
-        of_cpu = parse(text).of_cpu
+        of_cpu = [each.of_cpu for each in turns(text)]
     except ValueError as error:
         raise click.UsageError(f"--sample {error}") from None
-    if of_cpu is None:
-        raise click.UsageError(f"--sample {text}: regions are found by samples of the CPU, add cpu")
-    if of_cpu.name not in (*EVENTS, *BY_TIME):  # of several the first is sampled: one event of the CPU at a time
-        raise click.UsageError(
-            f"--sample {text}: no region is found by samples of {of_cpu.name}, take {', '.join(EVENTS[:-1])} or {EVENTS[-1]}"
-        )
+    for event in of_cpu:
+        if event is None:
+            raise click.UsageError(f"--sample {text}: regions are found by samples of the CPU, add cpu")
+        if event.name not in (*EVENTS, *BY_TIME):
+            known = f"take {', '.join(EVENTS[:-1])} or {EVENTS[-1]}"
+            counted = ", and import counts of them into the sweep" if event.name == "cache-misses" else ""
+            raise click.UsageError(
+                f"--sample {text}: no region is found by samples of {event.name}, as one may have none: {known}{counted}"
+            )
+    if repeat < len(of_cpu):
+        why = f"recorded runs take its {len(of_cpu)} events of the CPU in turn"
+        raise click.UsageError(f"--sample {text}: {why}, so --repeat {len(of_cpu)} at least, not {repeat}")
+    return text
 
 
 class _Told:

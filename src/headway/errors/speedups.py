@@ -6,6 +6,22 @@ from headway.errors.message import Message
 
 ROWS: tuple[Message, ...] = (
     Message(
+        "HW458",
+        "runs whose regions can't be told",
+        "{count} of {of} recorded runs have no samples of the CPU and are left out: nothing tells their regions",
+        "Their JVMs could not sample the event whose turn it was, though other runs of the same program and number of threads"
+        " could.",
+        "headway doctor   (and --sample cpu:2ms in the sweep, which needs no counters)",
+    ),
+    Message(
+        "HW459",
+        "sampled counts that some part lacks",
+        "sampled cycles and instructions are not used: there are no samples of {what}{more}",
+        "Recorded runs take the events of --sample in turn. Every region that used CPU time, and the rest, needs samples of both,"
+        " in both programs and at every number of threads: a count without any is not known, which is not the same as 0.",
+        "headway sweep --resume {path}   (or one of more repeats, or of shorter intervals: cycles:1m,instructions:1m)",
+    ),
+    Message(
         "HW460",
         "no regions to compare",
         "no region was given and none was found: which part of the sequential program is the parallel one's is not known",
@@ -60,9 +76,9 @@ ROWS: tuple[Message, ...] = (
         "instructions and cycles are not both known",
         "instructions and cycles are not both known: CPU time stands for cycles, more instructions and more cycles per"
         " instruction are one limit, work_inflation",
-        "A sweep samples one event of the CPU, so it has one of both counts at most, and most virtual machines hide both. They"
-        " would tell parallelism overhead (more instructions) from memory (more cycles per instruction). Counted elsewhere, they"
-        " are imported into the sweep.",
+        "They would tell parallelism overhead (more instructions) from memory (more cycles per instruction). Where the"
+        " processor's counters can be read, the runs of a sweep sample both in turn (--sample cpu:2ms,cycles,instructions)."
+        " Most virtual machines hide them: counted elsewhere, they are imported into the sweep.",
         "headway import counters.csv -o NAME.sweep/counters.headway",
     ),
     Message(

@@ -249,6 +249,11 @@ def why_not(event: SampledEvent) -> str:
     return os.strerror(number) if number else ""
 
 
+def is_counted() -> bool:
+    """Return whether this machine counts cycles and instructions for us, as far as can be told before a JVM tries."""
+    return not why_not(SampledEvent("cycles", _HARDWARE["cycles"]))
+
+
 # --- the sampler's files in the spool ----------------------------------------------------------------------------------
 
 

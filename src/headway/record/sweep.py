@@ -65,14 +65,13 @@ def resume_sweep(path: Path, teller: Teller, regions: Regions | None = None) -> 
 
     `regions` (of the parallel and the sequential program) replace those it has: recordings hold for any.
 
-    Raises HeadwayError HW320 to HW322 (no sweep), HW093 (the event to be sampled is not counted here), HW006 (the directory
+    Raises HeadwayError HW320 to HW322 (no sweep), HW093 (an event to be sampled is not counted here), HW006 (the directory
     it began in is gone), or as `run_sweep`.
     """
     sweep = read_sweep(os.path.abspath(path))
     with _alone(sweep.path):
         sweep = read_sweep(sweep.path)
-        if any(run.recorded and run.state != "complete" for run in sweep.runs):
-            check_counted(sweep.sample)
+        check_counted(sweep.sample, (run.number for run in sweep.runs if run.recorded and run.state != "complete"))
         if regions is not None:
             kept = tuple(notice for notice in sweep.notices if notice.id != "HW493")
             sweep = replace(sweep, regions=regions[0], sequential_regions=regions[1], regions_found=False, notices=kept)

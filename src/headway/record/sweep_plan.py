@@ -12,7 +12,7 @@ import random
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,8 @@ from pathlib import Path
 from headway import __version__
 from headway.errors import HeadwayError, Notice
 from headway.record import launch
-from headway.record.sampling import BY_TIME, parse, usable, why_not
+from headway.record.sampling import why_not
+from headway.record.sweep_turns import PLAIN, sampled_in
 from headway.store.manifest import StoredNotice
 from headway.store.sweep import Program, Sweep, SweepRegion, SweepRun
 
@@ -46,7 +47,7 @@ class Wishes:
     input: Path | None = None
     seed: int | None = None
     retries: int = 0
-    sample: str | None = "cpu:2ms"
+    sample: str | None = PLAIN
     keep_warmup: bool = False
 
 
@@ -54,7 +55,7 @@ def plan_sweep(wishes: Wishes) -> Sweep:
     """Return a sweep with all its runs planned, and the warnings that can be given now.
 
     Raises HeadwayError HW001 to HW003 (a program that can't be started), HW080 to HW083 (placeholders, regions, marker),
-    HW006 (the input can't be read) or HW093 (the event to be sampled is not counted here).
+    HW006 (the input can't be read) or HW093 (an event to be sampled is not counted here).
     """
     threads = tuple(dict.fromkeys(wishes.threads))
     given = ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel"))
@@ -67,7 +68,7 @@ def plan_sweep(wishes: Wishes) -> Sweep:
         _compiled("--from-marker", wishes.from_marker)
     if wishes.input is not None and not os.access(wishes.input, os.R_OK):
         raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
-    check_counted(wishes.sample)
+    check_counted(wishes.sample, range(1, wishes.repeat + 1))
     cores = len(wishes.cpus or os.sched_getaffinity(0))
     seed = wishes.seed if wishes.seed is not None else time.time_ns() % 1_000_000
     return Sweep(
@@ -94,18 +95,15 @@ def plan_sweep(wishes: Wishes) -> Sweep:
     )
 
 
-def check_counted(sample: str | None) -> None:
-    """Raise HeadwayError HW093 if the event of the CPU that is asked for can't be had here, and no timer stands in for it.
+def check_counted(sample: str | None, numbers: Iterable[int]) -> None:
+    """Raise HeadwayError HW093 if the event of the CPU of one of these recorded runs can't be had here.
 
-    A recording goes on without such an event; without any, a sweep would end without regions.
+    A recording goes on without such an event; a sweep would end with runs without regions.
     """
-    wanted = parse(sample) if sample else None
-    if wanted is None or wanted.of_cpu is None or not (reason := why_not(wanted.of_cpu)):
-        return
-    sampler, _ = usable(wanted)
-    instead = sampler.options.of_cpu if sampler is not None else None
-    if instead is None or instead.name not in BY_TIME:
-        raise HeadwayError("HW093", event=wanted.of_cpu.name, reason=reason)
+    for options in dict.fromkeys(sampled_in(sample, number) for number in numbers) if sample else ():
+        event = options.of_cpu
+        if event is not None and (reason := why_not(event)):
+            raise HeadwayError("HW093", event=event.name, reason=reason)
 
 
 def order(with_sequential: bool, threads: Sequence[int], repeat: int, seed: int) -> tuple[SweepRun, ...]:

@@ -17,12 +17,12 @@ from headway.record.bystander import Bystander
 from headway.record.jvm_options import LockOptions
 from headway.record.listener import Listener
 from headway.record.plan import Plan
-from headway.record.sampling import parse
 from headway.record.session import record
 from headway.record.signals import SignalGate
 from headway.record.sweep_lines import LineTimes
 from headway.record.sweep_output import Streams, last_lines
 from headway.record.sweep_plan import words_of
+from headway.record.sweep_turns import sampled_in
 from headway.record.watch import Watch
 from headway.store.manifest import read_manifest
 from headway.store.reader import Recording, open_recording
@@ -131,7 +131,7 @@ def _recorded(
         command=tuple(words),
         cpus=sweep.cpus,
         locks=LockOptions(),
-        sample=parse(sweep.sample) if sweep.sample else None,
+        sample=sampled_in(sweep.sample, run.number) if sweep.sample else None,
         streams=streams.fds,
     )
     listener = Listener(say=outcome.notices.append, failed=failures.append, progress=progress)

@@ -82,9 +82,9 @@ class Sweep:
     """What sweep.json holds. `sequential` None: there is no sequential program, one thread of the parallel one stands for it.
 
     Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
-    programs could run; `sample` which events were sampled, as `--sample` has them. `from_marker` None: nothing is left out of
-    the runs, but what `auto_warmup` finds: `warmup` says what and why (record/sweep_warmup.py). `regions_found`: nobody gave the
-    regions, they were found in the recordings.
+    programs could run; `sample` which events were sampled, as `--sample` has them (of several of the CPU, runs take one each, in
+    turn by their numbers). `from_marker` None: nothing is left out of the runs, but what `auto_warmup` finds: `warmup` says what
+    and why (record/sweep_warmup.py). `regions_found`: nobody gave the regions, they were found in the recordings.
     """
 
     path: Path

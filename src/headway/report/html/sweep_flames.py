@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from headway.analyses.profile_types import Profile
     from headway.store import Recording
-    from headway.store.sweep import Sweep
+    from headway.store.sweep import Sweep, SweepRun
+
+    _ByEvent = dict[str, "_Run"]
 
 MAX_RUNS = 4
 MAX_EVENTS = 8
@@ -36,15 +38,16 @@ class _Run:
 
 def sweep_flames(sweep: Sweep, limit_bytes: int) -> dict[str, Any] | None:
     """Return the graphs, those of the most threads first; None where nothing was sampled."""
-    runs, left_out = _runs(sweep)
+    programs, left_out = _programs(sweep)
     wanted: dict[str, None] = {}
-    for run in reversed(runs):
-        wanted |= dict.fromkeys(events(run.recording))
+    for runs in reversed(programs):
+        wanted |= dict.fromkeys(runs)
     notes = _left_out(left_out, list(wanted)[MAX_EVENTS:])
     graphs: list[Graph] = []
     steps: list[Graph] = []
     for event in list(wanted)[:MAX_EVENTS]:
-        found = [(run, each) for run in runs if (each := _profile(run, event)) is not None]
+        having = [runs[event] for runs in programs if event in runs]
+        found = [(run, each) for run in having if (each := _profile(run, event)) is not None]
         label = LABELS.get(event, event)
         graphs += [_graph(each, f"{label}, {run.name}", (*notes, *_without(run))) for run, each in reversed(found)]
         for (before, old), (after, new) in itertools.pairwise(found):
@@ -74,9 +77,9 @@ def _graph(found: Profile, label: str, notes: tuple[str, ...]) -> Graph:
     return flame_graph(found, label=label, notes=notes)
 
 
-def _runs(sweep: Sweep) -> tuple[list[_Run], int]:
-    """Return the first recorded run of at most MAX_RUNS programs, ascending, always the last; and how many are left out."""
-    found = []
+def _programs(sweep: Sweep) -> tuple[list[_ByEvent], int]:
+    """Return the runs to show of at most MAX_RUNS programs, ascending, always the last; and how many are left out."""
+    found: list[_ByEvent] = []
     if sweep.sequential is not None:
         found += _first(sweep, "the sequential program", sweep.select("sequential", recorded=True))
     for n in sorted({run.threads for run in sweep.select("parallel", recorded=True)}):
@@ -88,13 +91,16 @@ def _runs(sweep: Sweep) -> tuple[list[_Run], int]:
     return [found[i * last // (MAX_RUNS - 1)] for i in range(MAX_RUNS)], len(found) - MAX_RUNS
 
 
-def _first(sweep: Sweep, name: str, runs: Sequence[Any]) -> list[_Run]:
-    for run in runs:
+def _first(sweep: Sweep, name: str, runs: Sequence[SweepRun]) -> list[_ByEvent]:
+    """Return for each event the first recorded run that has it: runs may sample some in turn. Nothing without recordings."""
+    found: _ByEvent = {}
+    for run in runs[:MAX_EVENTS]:
         try:
-            return [_Run(name, sweep.open(run), run.warmup_excluded_ns or 0)]
+            shown = _Run(name, sweep.open(run), run.warmup_excluded_ns or 0)
         except HeadwayError:
             continue  # lost or damaged: `speedups` has said so
-    return []
+        found |= {event: shown for event in events(shown.recording) if event not in found}
+    return [found] if found else []
 
 
 def _profile(run: _Run, event: str) -> Profile | None:

@@ -1,0 +1,115 @@
+"""What the runs of a sweep that sampled different events of the CPU tell each other.
+
+One run samples one event: CPU time, cycles or instructions. The runs of one program at one number of threads do the same work, so
+
+    instructions    of a run that did not sample them are the mean over the runs that did
+    cycles          are those per ns of CPU time in the runs that did, times its own CPU time: a run that took longer, because
+                    of what others did to its caches, spent more of them (and the clock's frequency is not taken to differ)
+    spinning and    of a run by instructions come from the runs by time, where there are any: a loop that waits executes few
+    frames          instructions for its time
+
+A region without a single sample of an event, in none of these runs, has a count that is not known, not one of 0. A run whose JVM
+could not sample its event has no regions: where others have, it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from headway.analyses.region_labels import EVENTS
+from headway.analyses.speedup_types import RegionPrimitives, RunPrimitives
+from headway.errors import Notice
+
+Groups = Mapping[tuple[str, int], tuple[RunPrimitives, ...]]
+"""Recorded runs by program and threads."""
+
+COUNTS = ("cycles", "instructions")
+_NO_TIME = "instructions"
+_FRAMES = ("frames", "busiest_frames", "spin_frames")
+
+
+def with_sampled(groups: Groups, path: object) -> tuple[Groups, list[Notice]]:
+    """Return the runs with the counts that others of their group sampled; HW459 where these are not all that it takes."""
+    runs = [run for group in groups.values() for run in group]
+    if not all(_that_sampled(runs, count) for count in COUNTS):
+        return groups, []
+    lacking = [
+        f"{count} of {name} at {threads} threads, {program} program"
+        for (program, threads), group in groups.items()
+        for name in dict.fromkeys(part.name for run in group for part in run.regions if part.cpu_ns)
+        for count in COUNTS
+        if not any(getattr(part, count) for part in _parts(group, name))
+    ]
+    if lacking:
+        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+        return groups, [Notice.of("HW459", what=lacking[0], more=more, path=path)]
+    return {key: tuple(_counted(run, group) for run in group) for key, group in groups.items()}, []
+
+
+def that_show_regions(groups: Groups) -> tuple[Groups, list[Notice]]:
+    """Return the runs without those that have no samples of the CPU where others of their group have; HW458 if there are such."""
+    shown = {key: tuple(run for run in group if _event(run) is not None) or group for key, group in groups.items()}
+    left_out = sum(len(group) - len(shown[key]) for key, group in groups.items())
+    notices = [Notice.of("HW458", count=left_out, of=sum(map(len, groups.values())))] if left_out else []
+    return shown, notices
+
+
+def with_time(runs: Sequence[RunPrimitives]) -> tuple[RunPrimitives, ...]:
+    """Return the runs of a group, those by instructions with the spinning and the frames of those by time."""
+    timed = [run for run in runs if _event(run) not in (None, _NO_TIME)]
+    return tuple(_timed(run, timed) if timed and _event(run) == _NO_TIME else run for run in runs)
+
+
+def _event(run: RunPrimitives) -> str | None:
+    """Return the event that the regions of a run were found by."""
+    return next((event for event in EVENTS if event in (run.events or ())), None)
+
+
+def _parts(runs: Sequence[RunPrimitives], name: str) -> list[RegionPrimitives]:
+    return [part for run in runs for part in run.regions if part.name == name]
+
+
+def _that_sampled(runs: Sequence[RunPrimitives], count: str) -> list[RunPrimitives]:
+    return [run for run in runs if any(getattr(part, count) is not None for part in run.regions)]
+
+
+def _counted(run: RunPrimitives, group: Sequence[RunPrimitives]) -> RunPrimitives:
+    lacks = [count for count in COUNTS if not _that_sampled([run], count)]
+    filled = []
+    for part in run.regions:
+        numbers: dict[str, int | None] = {}
+        for count in lacks:
+            sampled = _that_sampled(group, count)
+            there = _parts(sampled, part.name)
+            cpu_ns = sum(each.cpu_ns for each in there)
+            share = Fraction(part.cpu_ns, cpu_ns) if count == "cycles" and cpu_ns else Fraction(1, len(sampled))
+            for field in (count, f"spin_{count}", f"busiest_{count}"):
+                numbers[field] = _scaled([getattr(each, field) for each in there], share)
+        filled.append(replace(part, **numbers))  # type: ignore[arg-type]
+    return replace(run, regions=tuple(filled))
+
+
+def _scaled(values: Sequence[int | None], share: Fraction) -> int | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known) * share) if len(known) == len(values) else None
+
+
+def _timed(run: RunPrimitives, timed: Sequence[RunPrimitives]) -> RunPrimitives:
+    filled = []
+    for part in run.regions:
+        there = _parts(timed, part.name)
+        cpu_ns = sum(each.cpu_ns for each in there)
+        spin = _scaled([each.spin_ns for each in there], Fraction(part.cpu_ns, cpu_ns)) if cpu_ns else part.spin_ns
+        frames = {field: _mean([getattr(each, field) for each in there], len(timed)) for field in _FRAMES}
+        filled.append(replace(part, spin_ns=spin, **frames) if cpu_ns else part)  # type: ignore[arg-type]
+    return replace(run, regions=tuple(filled))
+
+
+def _mean(evidence: Sequence[Mapping[str, int]], count: int) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for each in evidence:
+        for frame, ns in each.items():
+            sums[frame] = sums.get(frame, 0) + ns
+    return {frame: round(Fraction(ns, count)) for frame, ns in sorted(sums.items(), key=lambda item: -item[1])}

@@ -1,0 +1,243 @@
+"""Counts of a sweep whose runs sampled events of the CPU in turn. Times are ns."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made_speedups as made
+import made_sweep
+from headway.analyses.profile_sources import recorded_events
+from headway.analyses.region_search import with_regions
+from headway.analyses.regions import Regions, regions_of
+from headway.analyses.speedup_next import next_command
+from headway.analyses.speedup_runs import read_runs
+from headway.analyses.speedup_sampled import that_show_regions, with_sampled, with_time
+from headway.analyses.speedup_types import REST, RunPrimitives
+from headway.report.html.sweep_flames import sweep_flames
+from headway.store import Recording, open_recording
+from headway.store.sweep import Sweep, SweepRegion, SweepRun
+from made_regions import MAIN, STACKS, WORK, MadeRun
+from made_samples import Sample
+from made_sweep import EVERY, Shape
+from synthetic import FakeThread
+
+Run = Callable[..., tuple[int, str, str]]
+IN_TURN = Shape(work=7200, events=("cpu", "cycles", "instructions"), in_turn=True)
+
+
+def answer(run: Run, *words: object) -> Any:
+    code, out, err = run("speedups", *words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+# --- what one run tells another -----------------------------------------------------------------------------------------
+
+
+def work(cpu_ns: int, **others: Any) -> RunPrimitives:
+    return made.run(4, (made.region("work", wall_ns=cpu_ns, cpu_ns=cpu_ns, **others),))
+
+
+def test_instructions_are_means_and_cycles_those_per_ns_of_the_runs_that_sampled_them() -> None:
+    runs = (
+        work(100, spin_ns=10),
+        work(200, spin_ns=20, cycles=500, spin_cycles=50, busiest_cycles=300),
+        work(400, spin_ns=20, cycles=1300, spin_cycles=130, busiest_cycles=600),
+        work(300, spin_ns=20, instructions=700, spin_instructions=30, busiest_instructions=200),
+        work(100, spin_ns=20, instructions=900, spin_instructions=50, busiest_instructions=None),
+    )
+    filled, notices = with_sampled({("parallel", 4): runs}, "a.sweep")
+    assert not notices
+    found = [run.regions[0] for run in filled["parallel", 4]]
+    assert [part.cycles for part in found] == [300, 500, 1300, 900, 300]
+    assert [part.spin_cycles for part in found] == [30, 50, 130, 90, 30]
+    assert [part.busiest_cycles for part in found] == [150, 300, 600, 450, 150]
+    assert [part.instructions for part in found] == [800, 800, 800, 700, 900]
+    assert [part.spin_instructions for part in found] == [40, 40, 40, 30, 50]
+    assert [part.busiest_instructions for part in found] == [None, None, None, 200, None]
+    assert [(part.cpu_ns, part.spin_ns) for part in found] == [(run.wall_ns, run.regions[0].spin_ns) for run in runs]
+
+
+@pytest.mark.parametrize("lacking", ["cycles", "instructions"])
+def test_a_region_without_any_sample_of_an_event_has_no_known_count(lacking: str) -> None:
+    def runs(last: int | None) -> tuple[RunPrimitives, ...]:
+        counts = {"cycles": (None, 300, None), "instructions": (None, None, 200)}
+        there = [{count: values[i] for count, values in counts.items()} for i in range(3)]
+        rest = [{**each, lacking: each[lacking] and last} for each in there]
+        return tuple(
+            made.run(2, (made.region("work", wall_ns=9, cpu_ns=9, **a), made.region(REST, wall_ns=1, cpu_ns=1, **b)))
+            for a, b in zip(there, rest, strict=True)
+        )
+
+    groups = {("sequential", 1): runs(7), ("parallel", 2): runs(0)}
+    found, (notice,) = with_sampled(groups, "a.sweep")
+    assert (found, notice.id) == (groups, "HW459")
+    assert f"no samples of {lacking} of (rest) at 2 threads, parallel program" in notice.message
+    assert not with_sampled({**groups, ("parallel", 2): runs(7)}, "a.sweep")[1]
+
+
+def test_where_one_of_both_was_never_sampled_nothing_is_said_twice() -> None:
+    groups = {("parallel", 4): (work(100), work(100, cycles=200))}
+    assert with_sampled(groups, "a.sweep") == (groups, [])
+
+
+def test_a_run_whose_jvm_could_not_sample_is_left_out_where_others_could() -> None:
+    region = made.region("work", wall_ns=9, cpu_ns=9)
+    sampled, bare = (made.run(2, (region,), events=events) for events in (("cycles", "lock"), ("lock",)))
+    groups = {("sequential", 1): (bare, bare), ("parallel", 2): (sampled, bare, sampled)}
+    found, (notice,) = that_show_regions(groups)
+    assert found == {("sequential", 1): (bare, bare), ("parallel", 2): (sampled, sampled)}
+    assert notice.id == "HW458"
+    assert "1 of 5 recorded runs" in notice.message
+    assert that_show_regions(found) == (found, [])
+
+
+def test_spinning_and_frames_come_from_the_runs_by_time() -> None:
+    def by(event: str, cpu_ns: int, spin_ns: int, **ns: int) -> RunPrimitives:
+        region = made.region(
+            "work", wall_ns=cpu_ns, cpu_ns=cpu_ns, spin_ns=spin_ns, frames=ns, busiest_frames=ns, spin_frames=ns
+        )
+        return made.run(4, (region,), events=(event, "lock"))
+
+    runs = (by("cpu", 100, 30, a=60, b=10), by("instructions", 300, 3, c=9), by("cycles", 100, 10, a=20))
+    first, second, third = with_time(runs)
+    assert (first, third) == (runs[0], runs[2])
+    (part,) = second.regions
+    assert (part.cpu_ns, part.spin_ns) == (300, 60)
+    assert part.frames == part.busiest_frames == part.spin_frames == {"a": 40, "b": 5}
+    assert with_time(runs[1:2]) == runs[1:2], "of instructions alone they are all there is"
+
+
+# --- whole sweeps -------------------------------------------------------------------------------------------------------
+
+
+def test_a_compiler_s_cycles_are_none_of_the_region_s(tmp_path: Path) -> None:
+    threads = [
+        FakeThread("app", 0, [("R", 100), ("B", 100)], "main"),
+        FakeThread("app", 100, [("R", 100)], "worker-1"),
+        FakeThread("jit", 0, [("R", 200)], "C2"),
+    ]
+    cycles: list[Sample] = [
+        (0, 50, 7, MAIN),
+        (1, 150, 11, WORK),
+        (2, 40, 1000, ("compile",)),
+        (2, 160, 1000, ("compile",)),
+    ]
+    cycles += [(None, 60, 1000, MAIN)]
+    made_run = MadeRun(threads, [], wall=200, stacks=STACKS, samples={"cycles": cycles})
+    found = regions_of(open_recording(made_run.write(tmp_path / "a.headway")), [SweepRegion("work", r"App\.work")])
+    assert {part.name: part.cycles for part in found.primitives} == {"work": 11, REST: 7}
+
+
+@pytest.mark.parametrize("warm_up", [0, 600])
+@pytest.mark.parametrize("window", [(), ("--from", "10%", "--to", "60%")])
+def test_runs_that_took_turns_tell_what_runs_that_sampled_all_at_once_tell(
+    warm_up: int, window: tuple[str, ...], run: Run, tmp_path: Path
+) -> None:
+    """No machine can sample all at once, but recordings can be made so by hand."""
+    said = []
+    for in_turn in (False, True):
+        shape = Shape(work=7200, warm_up=warm_up, events=IN_TURN.events, in_turn=in_turn)
+        path = made_sweep.make(tmp_path / f"{in_turn}.sweep", (2, 4), 3, shape).path
+        said.append(answer(run, path, *window))
+    for each in said:
+        assert each["counters"] is True
+        assert not {warning["id"] for warning in each["warnings"]} & {"HW459", "HW466", "HW492"}
+        for row in each["threads"]:
+            del row["possible_intervals"], row["low"], row["high"]
+    assert said[0]["threads"] == said[1]["threads"]
+    assert said[0]["sequential"] == said[1]["sequential"]
+
+
+def test_more_instructions_are_told_from_more_cycles_by_runs_that_sampled_one_of_both(run: Run, tmp_path: Path) -> None:
+    """A sample of each event for each 20 ns: as many instructions as cycles as ns, twice as many in the parallel program."""
+    said = answer(run, made_sweep.make(tmp_path / "a.sweep", (2, 4), 3, IN_TURN).path)
+    assert said["verdict"]["limit"] == "instruction_overhead"
+    for row in said["threads"]:
+        n = row["threads"]
+        spent = 7200 // n * n + EVERY * sum(range(n))
+        assert row["metrics"]["cycles"] == row["metrics"]["instructions"] == spent + 400
+        assert row["efficiencies"]["parallel_instruction_overhead"] == pytest.approx(3600 / spent)
+        assert row["efficiencies"]["parallel_cpi_overhead"] == pytest.approx(1)
+        assert row["efficiencies"]["frequency"] == pytest.approx(1)
+        assert row["efficiencies"]["work_inflation"] is None
+
+
+def test_without_the_runs_of_one_event_cpu_time_stands_for_cycles_and_it_is_said_why(run: Run, tmp_path: Path) -> None:
+    shape = Shape(work=7200, events=("cycles", "instructions"), in_turn=True)
+    path = made_sweep.make(tmp_path / "a.sweep", (2, 4), 2, shape).path
+    plan = json.loads((path / "sweep.json").read_text())
+    for each in plan["runs"]:
+        if (each["program"], each["threads"], each["number"]) == ("parallel", 4, 2):
+            each["state"] = "failed"
+    (path / "sweep.json").write_text(json.dumps(plan))
+    said = answer(run, path)
+    assert said["counters"] is False
+    (told,) = (warning["message"] for warning in said["warnings"] if warning["id"] == "HW459")
+    assert "instructions of work at 4 threads, parallel program and 1 others" in told
+    for row in said["threads"]:
+        assert row["efficiencies"]["parallel_instruction_overhead"] is None
+        assert row["efficiencies"]["work_inflation"] is not None
+
+
+@pytest.mark.parametrize(
+    "limit", ["instruction_overhead", "cpi_overhead", "work_inflation", "spinning", "parallel_fraction"]
+)
+def test_the_next_command_shows_runs_that_sampled_the_event(
+    limit: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (4,), 3, IN_TURN))
+    words = shlex.split(next_command(limit, "work", found.sequential, found.parallel[4]))
+    best = {"instruction_overhead": "instructions", "cpi_overhead": "cycles"}.get(limit, "cpu")
+    assert words[words.index("--event") + 1] == best
+    assert ("--diff" in words) == (limit in ("instruction_overhead", "cpi_overhead", "work_inflation"))
+    code, _, err = run(*words[1:])
+    assert code == 0, (words, err)
+
+
+def test_spinning_in_runs_by_instructions_is_that_of_the_runs_by_time_beside_them(tmp_path: Path) -> None:
+    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "instructions"), in_turn=True))
+
+    def reader(recording: Recording, _: object, window: object) -> Regions:
+        spin_ns = 40 if "cpu" in recorded_events(recording) else 4
+        parts = (made.region("work", wall_ns=80, cpu_ns=80, spin_ns=spin_ns), made.region(REST, wall_ns=9, cpu_ns=9))
+        return Regions(parts, (), (), (), None)
+
+    found = read_runs(sweep, None, reader)
+    assert [run.regions[0].spin_ns for run in (*found.sequential, *found.parallel[2])] == [40] * 4
+
+
+def test_the_page_has_flame_graphs_of_every_event_that_some_run_sampled(tmp_path: Path) -> None:
+    found = sweep_flames(made_sweep.make(tmp_path / "a.sweep", (4,), 3, IN_TURN), 2_000_000)
+    assert found is not None
+    labels = {graph["label"] for graph in found["graphs"]}
+    for event in ("CPU time", "cycles", "instructions"):
+        assert {f"{event}, 4 threads", f"{event}, the sequential program"} <= labels, labels
+        assert f"{event}, 4 threads against the sequential program" in labels
+
+
+def test_regions_are_found_by_time_and_not_by_counts_that_weigh_more(tmp_path: Path) -> None:
+    """Of three runs the second sampled cycles, which weigh 100,000 times as much, in another method."""
+    (tmp_path / "runs").mkdir()
+    wide = ("java.lang.Thread.run", "org.example.App.vectors")
+    runs = []
+    for number, (event, weight, stack) in enumerate((("cpu", 10, WORK), ("cycles", 10**6, wide)), start=1):
+        threads = [
+            FakeThread("app", 0, [("R", 100), ("B", 100)], "main"),
+            FakeThread("app", 100, [("R", 100)], "worker"),
+        ]
+        samples = [(1, at, weight, stack) for at in range(105, 200, 10)]
+        made_run = MadeRun(threads, [], wall=200, stacks=STACKS, samples={event: samples})
+        made_run.write(tmp_path / "runs" / f"parallel-1-{number}.headway")
+        runs.append(SweepRun("parallel", 1, number, True, "complete", 0, 200, 200))
+    sweep = Sweep(tmp_path, "par {threads}", None, (1,), 2, runs=tuple(runs))
+    assert [each.name for each in with_regions(sweep).regions] == ["App.work"]
+    assert [each.name for each in with_regions(replace(sweep, runs=tuple(runs[1:]))).regions] == ["App.vectors"]
