@@ -14,10 +14,11 @@ import pytest
 import made_speedups as made
 import made_sweep
 from headway.analyses.profile_sources import recorded_events
-from headway.analyses.region_search import with_regions
+from headway.analyses.region_search import with_checks, with_regions
 from headway.analyses.regions import Regions, regions_of
 from headway.analyses.speedup_next import next_command
-from headway.analyses.speedup_runs import read_runs
+from headway.analyses.speedup_parts import ABSENT, without_spinning
+from headway.analyses.speedup_runs import Block, read_runs
 from headway.analyses.speedup_sampled import that_show_regions, with_sampled, with_time
 from headway.analyses.speedup_types import REST, RunPrimitives
 from headway.report.html.sweep_flames import sweep_flames
@@ -185,6 +186,42 @@ def test_without_the_runs_of_one_event_cpu_time_stands_for_cycles_and_it_is_said
     for row in said["threads"]:
         assert row["efficiencies"]["parallel_instruction_overhead"] is None
         assert row["efficiencies"]["work_inflation"] is not None
+
+
+def test_what_a_left_out_run_took_is_in_no_figure_and_nothing_is_said_to_stand_for_its_regions(tmp_path: Path) -> None:
+    """By page faults no region is found, so the runs 1 are as those of a JVM that could not sample the event of its turn."""
+    shape = Shape(events=("page-faults", "cpu", "cpu"), in_turn=True)
+    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (2,), 3, shape))
+    (told,) = (notice.message for notice in found.notices if notice.id == "HW458")
+    assert "2 of 6 recorded runs" in told
+    assert "HW492" not in {notice.id for notice in found.notices}
+    assert [run.number for run in (*found.sequential, *found.parallel[2])] == [2, 3, 2, 3]
+    beside = 400 + 1800 + EVERY  # main, then the worker that has more; each recorded run takes 10 ns more by its number
+    assert (found.recorded_sequential_ns, found.recorded_ns[2]) == ((4020, 4030), (beside + 20, beside + 30))
+    assert found.plain_sequential_ns == (4000,) * 3
+    assert found.blocks[2] == (Block(4020, beside + 20, 4000, beside), Block(4030, beside + 30, 4000, beside))
+
+
+def test_where_no_run_of_a_group_has_samples_it_is_said_what_stands_for_its_regions(tmp_path: Path) -> None:
+    shape = Shape(events=("page-faults",))
+    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (2,), 2, shape))
+    assert {"HW458", "HW492"} & {notice.id for notice in found.notices} == {"HW492"}
+    assert len(found.blocks[2]) == 2
+
+
+def test_regions_are_checked_in_the_last_run_that_has_samples_of_the_cpu(tmp_path: Path) -> None:
+    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "page-faults"), in_turn=True))
+    assert not with_checks(sweep).notices
+    elsewhere = with_checks(replace(sweep, regions=(SweepRegion("none", r"App\.nowhere"),)))
+    assert [notice.id for notice in elsewhere.notices] == ["HW490", "HW490"]
+    bare = made_sweep.make(tmp_path / "b.sweep", (2,), 2, Shape(events=("page-faults",)))
+    assert [notice.id for notice in with_checks(bare).notices] == ["HW492", "HW492"]
+
+
+def test_a_loop_that_waits_and_executed_too_little_for_a_sample_takes_no_instructions_from_the_work() -> None:
+    sums: dict[str, Any] = {**ABSENT, "cpu_ns": 100, "spin_ns": 20, "instructions": 300, "cycles": 200}
+    assert without_spinning({**sums, "spin_instructions": 0, "spin_cycles": 40}) == (80, 300, 160)
+    assert without_spinning({**sums, "spin_instructions": None, "spin_cycles": None}) == (80, 240, 160)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from headway.store.sweep import SweepRegion
 
 if TYPE_CHECKING:
     from headway.store import Recording
-    from headway.store.sweep import Program, Sweep
+    from headway.store.sweep import Program, Sweep, SweepRun
 
     Stack = tuple[str, ...]
     """Its own methods, outermost first."""
@@ -91,7 +91,7 @@ def with_checks(sweep: Sweep) -> Sweep:
     found: list[StoredNotice] = []
     programs: tuple[Program, ...] = ("sequential", "parallel")
     for program in programs if sweep.regions else ():
-        for run in sweep.select(program, recorded=True)[-1:]:
+        for run in _last(sweep, program):
             with closing(sweep.open(run)) as recording:
                 if recording.wall_ns <= (run.warmup_excluded_ns or 0):
                     continue
@@ -99,6 +99,16 @@ def with_checks(sweep: Sweep) -> Sweep:
                 notices = regions_of(recording, sweep.regions_of(program), window).notices
             found += [StoredNotice(each.id, each.message, each.remedy) for each in notices]
     return replace(sweep, notices=(*kept, *found))
+
+
+def _last(sweep: Sweep, program: Program) -> tuple[SweepRun, ...]:
+    """Return the last recorded run that has samples of the CPU, or just the last one; nothing where there is none."""
+    runs = sweep.select(program, recorded=True)
+    for run in reversed(runs):
+        with closing(sweep.open(run)) as recording:
+            if _event(recording) is not None:
+                return (run,)
+    return runs[-1:]
 
 
 def _roots(seen: _Seen) -> list[tuple[str, str, str]]:
@@ -159,12 +169,18 @@ def _seen(recordings: Iterable[Recording]) -> _Seen:
     found: dict[str, _Seen] = {}
     for recording in recordings:
         with closing(recording):
-            if recording.has("sample") and recording.has("stack"):
-                there = {row[0] for row in recording.query("SELECT DISTINCT event FROM sample").fetchall()}
-                event = next((each for each in EVENTS if each in there), None)
-                if event is not None:
-                    _add(found.setdefault(event, _Seen()), recording, event)
+            event = _event(recording)
+            if event is not None and recording.has("stack"):
+                _add(found.setdefault(event, _Seen()), recording, event)
     return next((found[event] for event in EVENTS if event in found), _Seen())
+
+
+def _event(recording: Recording) -> str | None:
+    """Return the best event of the CPU that was sampled."""
+    if not recording.has("sample"):
+        return None
+    there = {row[0] for row in recording.query("SELECT DISTINCT event FROM sample").fetchall()}
+    return next((each for each in EVENTS if each in there), None)
 
 
 def _add(seen: _Seen, recording: Recording, event: str) -> None:

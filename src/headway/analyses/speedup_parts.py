@@ -64,12 +64,12 @@ def has_counters(*programs: Mapping[str, Sums]) -> bool:
 
 
 def without_spinning(sums: Sums) -> tuple[Number, Number, Number]:
-    """Return (CPU time, instructions, cycles) of the work. Counts of spinning that were not measured are its share of CPU."""
+    """Return (CPU time, instructions, cycles) of the work. Counts of spinning that are None are its share of the CPU time."""
     cpu, spin = known(sums["cpu_ns"]), known(sums["spin_ns"])
 
     def rest(field: str) -> Number:
         total, spun = known(sums[field]), sums[f"spin_{field}"]
-        if spun or not spin:
+        if spun is not None or not spin:  # 0 is known, too: a loop that waits may have no sample by instructions
             return total - known(spun)
         return total * ratio(cpu - spin, cpu) if cpu else total
 

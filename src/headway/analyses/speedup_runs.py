@@ -25,6 +25,11 @@ Window = Callable[[int], tuple[int, int] | None]
 
 _SAID_OF_ALL_RUNS = ("HW490", "HW491")
 """Notices of one run about its regions: `speedup_assumptions` says the same of a program, once (HW464, HW465)."""
+_OF_NO_SAMPLES = "HW492"
+"""Notice of one run about what stands for its regions: nothing does where the run is left out (HW458)."""
+
+_Said = dict[tuple[str, str | None], Notice]
+"""What is to be said of recordings, by the message's id and the recording."""
 
 
 class RunParts(Protocol):
@@ -60,7 +65,7 @@ class Block:
 class SweepRuns:
     """Everything that `speedups` is computed from. Mappings are by number of threads; `*_ns` are wall times of whole runs.
 
-    `blocks`: those of which all four runs are complete.
+    `blocks`: those of which all four runs are complete. Recorded runs that are left out (HW458) are in none of it.
     `is_part`: a window of the runs, so there are no plain wall times that would fit it.
     """
 
@@ -104,16 +109,20 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
     for program, runs in (("sequential", first), ("parallel", [run for group in done.values() for run in group])):
         if not runs:
             raise HeadwayError("HW469", path=sweep.path, program=program)
-    said: dict[str, Notice] = {}
+    said: _Said = {}
     read = {n: tuple(_run(sweep, run, window, reader, said) for run in group) for n, group in done.items() if group}
     alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
     alone, read, of_counters = _with_counters(sweep, alone, read, is_part=window is not None)
-    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + list(said.values()) + of_counters
+    first, done = _those(first, alone), {n: _those(group, read.get(n, ())) for n, group in done.items()}
+    of_runs = _once(said, [*alone, *(run for group in read.values() for run in group)])
+    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + of_runs + of_counters
     notices += [Notice.of("HW471", threads=n, path=sweep.path) for n, group in done.items() if not group]
     if sweep.sequential is None:
         notices.append(Notice.of("HW473"))
     if window is not None:
         notices.append(Notice.of("HW474", path=sweep.path))
+    plain = sweep.select(baseline, at, recorded=False)
+    plain_at = {n: sweep.select("parallel", n, recorded=False) for n in threads}
     return SweepRuns(
         path=str(sweep.path),
         mode=sweep.open(first[0]).manifest.mode,
@@ -121,10 +130,10 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
         sequential=alone,
         parallel=read,
         recorded_sequential_ns=_times(first),
-        plain_sequential_ns=_times(sweep.select(baseline, at, recorded=False)),
+        plain_sequential_ns=_times(plain),
         recorded_ns={n: _times(group) for n, group in done.items()},
-        plain_ns={n: _times(sweep.select("parallel", n, recorded=False)) for n in threads},
-        blocks={} if window is not None else {n: _blocks(sweep, baseline, at, n) for n in threads},
+        plain_ns={n: _times(group) for n, group in plain_at.items()},
+        blocks={} if window is not None else {n: _blocks(first, done[n], plain, plain_at[n]) for n in threads},
         is_part=window is not None,
         commands=Commands(f"headway report {shlex.quote(str(sweep.path))} -o report.html", lambda n: rerun(sweep, n)),
         warmup=sweep.warmup,
@@ -157,13 +166,25 @@ def _times(runs: Sequence[SweepRun]) -> tuple[int, ...]:
     return tuple(run.measured_ns for run in runs if run.measured_ns is not None)
 
 
-def _blocks(sweep: Sweep, baseline: Program, at: int | None, threads: int) -> tuple[Block, ...]:
-    groups = (
-        {run.number: run.measured_ns for run in sweep.select(program, n, recorded=recorded)}
-        for recorded in (True, False)
-        for program, n in ((baseline, at), ("parallel", threads))
-    )
-    by_number = tuple({number: ns for number, ns in group.items() if ns} for group in groups)
+def _those(runs: Sequence[SweepRun], read: Sequence[RunPrimitives]) -> tuple[SweepRun, ...]:
+    """Return the runs of a group without those that were left out of what was read."""
+    numbers = {run.number for run in read}
+    return tuple(run for run in runs if run.number in numbers)
+
+
+def _once(said: _Said, runs: Sequence[RunPrimitives]) -> list[Notice]:
+    """Return what is to be said of recordings, each message once; of runs that are left out not what stands for their regions."""
+    kept = {run.recording for run in runs}
+    found: dict[str, Notice] = {}
+    for (key, recording), notice in said.items():
+        if key != _OF_NO_SAMPLES or recording in kept:
+            found.setdefault(key, notice)
+    return list(found.values())
+
+
+def _blocks(*groups: Sequence[SweepRun]) -> tuple[Block, ...]:
+    """Return the blocks of which there is a run of each group, in the order of Block's fields."""
+    by_number = tuple({run.number: run.measured_ns for run in group if run.measured_ns} for group in groups)
     return tuple(
         Block(*(group[number] for group in by_number))
         for number in sorted(by_number[0])
@@ -171,8 +192,8 @@ def _blocks(sweep: Sweep, baseline: Program, at: int | None, threads: int) -> tu
     )
 
 
-def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, said: dict[str, Notice]) -> RunPrimitives:
-    """Read one run; what is to be said of its recording goes into `said`, once for all runs."""
+def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, said: _Said) -> RunPrimitives:
+    """Read one run; what is to be said of its recording goes into `said`."""
     recording = sweep.open(run)
     length, warmup = recording.wall_ns, run.warmup_excluded_ns or 0
     asked = window(length - warmup) if window is not None else None
@@ -180,7 +201,7 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
     parts = reader(recording, sweep.regions_of(run.program), None if part == (0, length) else part)
     for notice in (*recording.notices, *parts.notices):
         if notice.id not in _SAID_OF_ALL_RUNS:
-            said.setdefault(notice.id, notice)
+            said.setdefault((notice.id, str(recording.path)), notice)
     return RunPrimitives(
         threads=run.threads,
         number=run.number,

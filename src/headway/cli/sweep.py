@@ -69,7 +69,7 @@ Examples:
     "--sample",
     metavar="EVENT[:INTERVAL],...",
     help="Stack samples of the recorded runs, as for record. Of several of cpu, cycles and instructions, runs sample one "
-    "each, in turn. [cpu:2ms; cpu:2ms,cycles,instructions where the processor's counters can be read, from --repeat 3 on]",
+    "each, in turn. [cpu:2ms; cpu:2ms,cycles:5m,instructions:5m where the processor's counters can be read, from --repeat 3 on]",
 )
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
