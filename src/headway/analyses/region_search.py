@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.lock_rules import is_jdk, is_proxy, simple
+from headway.analyses.profile_sources import recorded_events
 from headway.analyses.region_labels import EVENTS, plain_lambda
 from headway.analyses.regions import regions_of
 from headway.errors import Notice
@@ -177,9 +178,7 @@ def _seen(recordings: Iterable[Recording]) -> _Seen:
 
 def _event(recording: Recording) -> str | None:
     """Return the best event of the CPU that was sampled."""
-    if not recording.has("sample"):
-        return None
-    there = {row[0] for row in recording.query("SELECT DISTINCT event FROM sample").fetchall()}
+    there = recorded_events(recording)
     return next((each for each in EVENTS if each in there), None)
 
 

@@ -251,7 +251,7 @@ def why_not(event: SampledEvent) -> str:
 
 def is_counted() -> bool:
     """Return whether this machine counts cycles and instructions for us, as far as can be told before a JVM tries."""
-    return not why_not(SampledEvent("cycles", _HARDWARE["cycles"]))
+    return not any(why_not(SampledEvent(name, _HARDWARE[name])) for name in ("cycles", "instructions"))
 
 
 # --- the sampler's files in the spool ----------------------------------------------------------------------------------
