@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/causal/ledger.h"
+#include "agent/causal/periods.h"
 #include "agent/causal/sampling.h"
 #include "agent/clock.h"
 

@@ -21,6 +21,7 @@
 #include "agent/causal/lines.h"
 #include "agent/causal/lock_target.h"
 #include "agent/causal/options.h"
+#include "agent/causal/periods.h"
 #include "agent/clock.h"
 #include "agent/old_glibc.h"
 
@@ -28,26 +29,17 @@ namespace headway::agent::causal {
 namespace {
 
 constexpr int kSignals[] = {SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR};
-// What the interrupt and the signal cost the kernel, ns: no clock of ours sees that. On a virtual machine it was 25 us.
-constexpr int64_t kDelivery = 20'000;
-// A period is so many times what a sample costs by that, or as long as it was asked to be, if that is longer. What a
-// sample pushes out of the caches is in no clock either, and costs once to three times as much again.
-constexpr int64_t kCostShare = 70;
-constexpr int64_t kAskedCostShare = 5;  // for a period that the user asked for: that the program gets on at all
-constexpr int64_t kLongestNs = 4'000'000;
 constexpr int64_t kLeastRunNs = 100'000;  // between payments; half a period where that is less
+constexpr int64_t kDearNs = 50'000;       // a sample, so dear that it is asked for its CPU time
 constexpr jint kFewFrames = 16;
 constexpr jint kManyFrames = 128;
 
 struct Sampling {
-  jvmtiEnv* jvmti = nullptr;  // an environment of its own, for an event that nobody else is to see
-  ptrdiff_t jni_offset = 0;   // of the JNIEnv within its JavaThread; 0: unknown
-  int64_t period_ns = 0;      // the shortest; threads differ from it by up to a fifth
-  int64_t cost_share = kCostShare;
+  jvmtiEnv* jvmti = nullptr;         // an environment of its own, for an event that nobody else is to see
+  ptrdiff_t jni_offset = 0;          // of the JNIEnv within its JavaThread; 0: unknown
   std::array<jmethodID, 2> waits{};  // native methods in which a thread waits for another one, or for time
   std::atomic<bool> is_on{false};
   std::atomic<int> signal{0};
-  std::atomic<int64_t> usual_cost_ns{0};  // of a sample, over all threads; 0: not known yet
   std::atomic<uint64_t> samples{0};
   std::atomic<int64_t> out_of_scope_ns{0};
   std::atomic<int64_t> unread_ns{0};
@@ -90,25 +82,6 @@ Sample sample_of(const StackPlace& place, int64_t weight_ns) {
   return sample;
 }
 
-// With periods as different as they were.
-void adapt_period(const Sampling& self, Sampled& thread) {
-  const int64_t wanted_ns = std::min(self.cost_share * (thread.cost_ns + kDelivery), kLongestNs);
-  const int64_t period_ns = thread.first_period_ns * std::max(wanted_ns, self.period_ns) / self.period_ns;
-  const int64_t now_ns = thread.timer.period_ns;
-  if (period_ns > now_ns + now_ns / 8 || period_ns < now_ns - now_ns / 8) change_period(thread.timer, period_ns);
-}
-
-// Deep stacks take long to read: then samples are taken less often. A thread that lost its core meanwhile took longer
-// by the clock, which says nothing of what the next sample will cost.
-void keep_cost_low(const Sampling& self, Sampled& thread, int64_t cost_ns) {
-  constexpr int64_t kLeastLimit = 10'000;
-  thread.cost_ns += (std::min(cost_ns, 2 * thread.cost_ns + kLeastLimit) - thread.cost_ns) / 16;
-  if (thread.until_look-- != 0) return;
-  thread.until_look = kSamplesBetweenLooks;
-  tell_usual_cost(thread);
-  adapt_period(self, thread);
-}
-
 // A thread that pays at a hook stands in the hook's line, running or asleep, and no line takes that time. What it ran
 // before is counted with its next sample, as it is where no sample comes in between.
 bool is_paying(const Sampled& thread) { return thread.account->is_settling.load(std::memory_order_relaxed); }
@@ -122,7 +95,9 @@ void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64
   const int64_t begin_ns = monotonic_ns();
   const StackPlace place = read_stack(thread.reader, find_jni(self, thread), ucontext, target_method());
   count_sample(thread, sample_of(place, std::max<int64_t>(weight_ns, 0)));
-  keep_cost_low(self, thread, monotonic_ns() - begin_ns);
+  int64_t cost_ns = monotonic_ns() - begin_ns;
+  if (cost_ns > kDearNs) cost_ns = std::min(cost_ns, thread_cpu_ns() - cpu_ns);  // it may have lost its core
+  keep_cost_low(thread, cost_ns);
   // While it paid, its timer went on. Were that signal's payment to follow at once, the thread would not get on at all
   // where the debt grows as fast as it is paid (a line that sleeps all the time, made free), and never see that the JVM
   // wants it to stop at a safepoint.
@@ -298,12 +273,10 @@ bool start_sampling(JNIEnv* jni) noexcept {
   self.jni_offset = find_jni_offset(jni);
   self.waits = {native_wait(jni, "java/lang/Object", "wait", "wait0", "(J)V"),
                 native_wait(jni, "jdk/internal/misc/Unsafe", "park", "park", "(ZJ)V")};
-  self.period_ns = causal_spec().period_ns;
-  self.cost_share = causal_spec().period_is_asked ? kAskedCostShare : kCostShare;
-  prepare_timers(number, self.period_ns);
+  begin_periods(causal_spec().period_ns, causal_spec().period_is_asked);
+  prepare_timers(number, causal_spec().period_ns);
   if (const char* reason = prepare_reader(find_reader)) refuse("stacks can't be read", reason);
   note_loaded_classes(self.jvmti, jni);
-  self.usual_cost_ns = 0;
   self.samples = 0;
   self.out_of_scope_ns = 0;
   self.unread_ns = 0;
@@ -331,21 +304,6 @@ void stop_sampling() noexcept {
 
 void note_class(JNIEnv*, jclass type, std::string_view name) noexcept {
   if (sampling().jvmti != nullptr) note_class_lines(sampling().jvmti, type, name);
-}
-
-// Many programs start threads all the time that end before their samples have told what they cost. So each goes on
-// where others have come to. Two that tell at once: one of them is not heard.
-void tell_usual_cost(const Sampled& thread) noexcept {
-  std::atomic<int64_t>& usual_ns = sampling().usual_cost_ns;
-  const int64_t before_ns = usual_ns.load(std::memory_order_relaxed);
-  const int64_t step_ns = before_ns == 0 ? thread.cost_ns : (thread.cost_ns - before_ns) / 8;
-  usual_ns.store(before_ns + step_ns, std::memory_order_relaxed);
-}
-
-void take_usual_period(Sampled& thread) noexcept {
-  const Sampling& self = sampling();
-  thread.cost_ns = self.usual_cost_ns.load(std::memory_order_relaxed);
-  if (thread.cost_ns != 0) adapt_period(self, thread);
 }
 
 Sample waiting_sample(int64_t waited_ns) noexcept {

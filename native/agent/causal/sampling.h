@@ -8,12 +8,11 @@
 #include <cstdint>
 
 #include "agent/causal/causal.h"
+#include "agent/causal/sample_cost.h"
 #include "agent/causal/stack_reader.h"
 #include "agent/causal/timers.h"
 
 namespace headway::agent::causal {
-
-constexpr uint32_t kSamplesBetweenLooks = 64;  // at how long a thread's period has to be
 
 // What the agent's thread knows of a thread that may be asleep.
 struct Look {
@@ -41,7 +40,7 @@ struct Sampled {
   int64_t counted_cpu_ns = 0;                     // up to here its CPU clock has been in a sample
   int64_t counted_spun_ns = 0;
   int64_t first_period_ns = 0;
-  int64_t cost_ns = 0;                       // of a sample, averaged over some
+  SampleCost cost;
   uint32_t until_look = 0;                   // samples, at whether its period is long enough for that
   std::atomic<bool> is_out_of_scope{false};  // its last sample
   Look look;
@@ -58,9 +57,6 @@ Sampled* find_sampled(uint32_t tid) noexcept;  // [signal] null: not sampled, or
 void begin_sampled() noexcept;                 // counts from here
 void forget_sampled() noexcept;                // of all threads; their timers end
 uint32_t threads_without_timer() noexcept;
-// What samples cost is told to threads that begin: their periods are as long as the others' have become.
-void tell_usual_cost(const Sampled& thread) noexcept;  // [signal]
-void take_usual_period(Sampled& thread) noexcept;
 // Sums and experiment: what there is to do with every sample, on or for its thread.
 void count_sample(Sampled& thread, const Sample& sample) noexcept;
 
