@@ -1,22 +1,15 @@
 // Time asleep in one line is a union of what its threads sleep, not their sum.
 #include "agent/causal/blocked_time.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <vector>
 
+#include "check.h"
+
 using headway::agent::causal::BlockedTime;
 
 namespace {
-
-void expect(bool holds, const char* what, int line) {
-  if (holds) return;
-  std::fprintf(stderr, "line %d: %s\n", line, what);
-  std::exit(1);
-}
-#define EXPECT(condition) expect((condition), #condition, __LINE__)
 
 constexpr int64_t kSlot = BlockedTime::kSlotNs;
 constexpr int64_t kMillisecond = 1'000'000;
@@ -26,10 +19,10 @@ void one_sleeper_counts_whole() {
   int64_t sum = 0;
   for (int64_t at = 0; at < 3'000; at += 5) {
     const auto part = time->add(7, at * kMillisecond, (at + 5) * kMillisecond);
-    EXPECT(part.own_ns == part.new_ns);
+    CHECK(part.own_ns == part.new_ns);
     sum += part.new_ns;
   }
-  EXPECT(sum == 3'000 * kMillisecond);
+  CHECK(sum == 3'000 * kMillisecond);
 }
 
 void many_at_once_count_once_and_owe_nothing() {
@@ -38,32 +31,32 @@ void many_at_once_count_once_and_owe_nothing() {
   for (int64_t at = 0; at < 200; at += 5) {
     for (int thread = 0; thread < 200; ++thread) {
       const auto part = time->add(1, at * kMillisecond, (at + 5) * kMillisecond);
-      EXPECT(part.own_ns == 5 * kMillisecond);
+      CHECK(part.own_ns == 5 * kMillisecond);
       sum += part.new_ns;
     }
   }
-  EXPECT(sum == 200 * kMillisecond);
+  CHECK(sum == 200 * kMillisecond);
 }
 
 void what_was_before_the_experiment_does_not_count() {
   const auto time = std::make_unique<BlockedTime>();
   const auto part = time->add(1, -30'000 * kMillisecond, 20 * kMillisecond);
-  EXPECT(part.own_ns == 20 * kMillisecond && part.new_ns == 20 * kMillisecond);
-  EXPECT(time->add(1, -20 * kMillisecond, -kMillisecond).new_ns == 0);
+  CHECK(part.own_ns == 20 * kMillisecond && part.new_ns == 20 * kMillisecond);
+  CHECK(time->add(1, -20 * kMillisecond, -kMillisecond).new_ns == 0);
 }
 
 void a_new_experiment_begins_anew() {
   const auto time = std::make_unique<BlockedTime>();
-  EXPECT(time->add(1, 0, 10 * kMillisecond).new_ns == 10 * kMillisecond);
-  EXPECT(time->add(2, 0, 10 * kMillisecond).new_ns == 10 * kMillisecond);
+  CHECK(time->add(1, 0, 10 * kMillisecond).new_ns == 10 * kMillisecond);
+  CHECK(time->add(2, 0, 10 * kMillisecond).new_ns == 10 * kMillisecond);
 }
 
 void waits_longer_than_the_ring_count_once() {
   const auto time = std::make_unique<BlockedTime>();
   const int64_t ring_ns = BlockedTime::kSlots * kSlot;
-  EXPECT(time->add(1, 0, 5 * ring_ns).new_ns == 5 * ring_ns);
-  EXPECT(time->add(1, ring_ns, 5 * ring_ns).new_ns == 0);
-  EXPECT(time->add(1, 2 * ring_ns, 8 * ring_ns).new_ns == 3 * ring_ns);
+  CHECK(time->add(1, 0, 5 * ring_ns).new_ns == 5 * ring_ns);
+  CHECK(time->add(1, ring_ns, 5 * ring_ns).new_ns == 0);
+  CHECK(time->add(1, 2 * ring_ns, 8 * ring_ns).new_ns == 3 * ring_ns);
 }
 
 // Against a table of all slots. Waits are told of in the order of their ends.
@@ -82,10 +75,10 @@ void it_is_the_union_of_any_waits(unsigned seed) {
       slept[static_cast<size_t>(slot)] = true;
     }
     const auto part = time->add(3, from * kSlot, end * kSlot);
-    EXPECT(part.new_ns <= part.own_ns);
+    CHECK(part.new_ns <= part.own_ns);
     sum_ns += part.new_ns;
   }
-  EXPECT(sum_ns == slots * kSlot);
+  CHECK(sum_ns == slots * kSlot);
 }
 
 // Whatever their ends are: never more than the time that has passed.
@@ -97,7 +90,7 @@ void it_is_never_more_than_has_passed(unsigned seed) {
   for (int i = 0; i < 20'000; ++i) {
     now_ns += static_cast<int64_t>(random() % 300'000);
     sum_ns += time->add(3, now_ns - static_cast<int64_t>(random() % 3'000'000'000), now_ns).new_ns;
-    EXPECT(sum_ns <= now_ns);
+    CHECK(sum_ns <= now_ns);
   }
 }
 

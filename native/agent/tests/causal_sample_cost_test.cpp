@@ -1,19 +1,11 @@
 // Periods follow what samples usually cost, not the few that took long because their thread lost its core.
 #include "agent/causal/sample_cost.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include "check.h"
 
 using namespace headway::agent::causal;
 
 namespace {
-
-void expect(bool holds, const char* what, int line) {
-  if (holds) return;
-  std::fprintf(stderr, "line %d: %s\n", line, what);
-  std::exit(1);
-}
-#define EXPECT(condition) expect((condition), #condition, __LINE__)
 
 constexpr int64_t kMicrosecond = 1'000;
 constexpr int64_t kMillisecond = 1'000'000;
@@ -30,49 +22,49 @@ int64_t period(const SampleCost& cost) { return period_for(cost, kMillisecond, f
 void a_first_sample_that_lost_its_core_is_not_believed() {
   SampleCost cost;
   cost.add(4 * kMillisecond);
-  EXPECT(period(cost) < 2 * kMillisecond);
-  EXPECT(period(after(64, 64, 4 * kMillisecond)) < 1'700 * kMicrosecond);
+  CHECK(period(cost) < 2 * kMillisecond);
+  CHECK(period(after(64, 64, 4 * kMillisecond)) < 1'700 * kMicrosecond);
 }
 
 void few_that_lost_their_core_change_nothing() {
   const SampleCost cost = after(10'000, 100, 4 * kMillisecond);
-  EXPECT(cost.usual_ns > 2'000 && cost.usual_ns < 3'200);
-  EXPECT(period(cost) == 70 * (20'000 + cost.usual_ns));
+  CHECK(cost.usual_ns > 2'000 && cost.usual_ns < 3'200);
+  CHECK(period(cost) == 70 * (20'000 + cost.usual_ns));
 }
 
 void stacks_of_which_some_are_dear_are_read_seldom() {
   int64_t sum_ns = 0;
   for (int samples = 2'000; samples < 2'064; ++samples) sum_ns += period(after(samples, 3, kMillisecond));
-  EXPECT(sum_ns / 64 > 3'900 * kMicrosecond);
+  CHECK(sum_ns / 64 > 3'900 * kMicrosecond);
 }
 
 void deep_stacks_are_known_after_some_dozens() {
   SampleCost cost{2'000};
   int samples = 0;
   for (; period(cost) < kLongestPeriodNs; ++samples) cost.add(kMillisecond);
-  EXPECT(samples < 50);
+  CHECK(samples < 50);
 }
 
 void shallow_stacks_again_are_known_too() {
   SampleCost cost{kMillisecond};
   for (int sample = 0; sample < 600; ++sample) cost.add(2'000);
-  EXPECT(cost.usual_ns < 2'300 && cost.mean_ns < 2'300);
+  CHECK(cost.usual_ns < 2'300 && cost.mean_ns < 2'300);
   for (int sample = 0; sample < 100; ++sample) cost.add(0);
-  EXPECT(cost.usual_ns >= 1);  // 0 is "not known"
+  CHECK(cost.usual_ns >= 1);  // 0 is "not known"
 }
 
 void periods_grow_with_the_cost_and_faster_beyond_what_warm_caches_take() {
-  EXPECT(period({2'000}) == 70 * 22'000);
-  EXPECT(period({6'000}) == 70 * 26'000);
-  EXPECT(period({10'000}) == 70 * 42'000);
-  EXPECT(period({kMillisecond}) == kLongestPeriodNs);
+  CHECK(period({2'000}) == 70 * 22'000);
+  CHECK(period({6'000}) == 70 * 26'000);
+  CHECK(period({10'000}) == 70 * 42'000);
+  CHECK(period({kMillisecond}) == kLongestPeriodNs);
 }
 
 void what_was_asked_for_is_kept_unless_the_program_would_not_get_on() {
-  EXPECT(period_for({12'000}, 250'000, true) == 250'000);
-  EXPECT(period_for({100'000}, 250'000, true) == 600'000);
-  EXPECT(period_for({100'000}, 10 * kMillisecond, true) == 10 * kMillisecond);
-  EXPECT(period_for({kMillisecond}, 250'000, true) == kLongestPeriodNs);
+  CHECK(period_for({12'000}, 250'000, true) == 250'000);
+  CHECK(period_for({100'000}, 250'000, true) == 600'000);
+  CHECK(period_for({100'000}, 10 * kMillisecond, true) == 10 * kMillisecond);
+  CHECK(period_for({kMillisecond}, 250'000, true) == kLongestPeriodNs);
 }
 
 }  // namespace
