@@ -108,6 +108,9 @@ def columns(made: Made) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
         "waited_ns": np.zeros(count, dtype=np.int64),
         "is_spin": np.zeros(count, dtype=bool),
         "is_complete": np.ones(count, dtype=bool),
+        "ran_ns": effective_ns.astype(np.int64),
+        "stood_ns": delay,
+        "is_control": np.zeros(count, dtype=bool),
     }
     made_columns["effective_ns"] = dur - delay
     return made_columns, np.asarray(visits, dtype=np.float64)

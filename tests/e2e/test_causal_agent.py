@@ -23,6 +23,7 @@ LONG_PART = "target:" + quote("method=Rounds.longPart", safe="")
 PATIENCE_S = 120
 ROUNDS_RUN = 2500
 COOL_DOWN_NS = 10_000_000
+STOP_NS = 5_000_000  # as long as all stand still at a time, to see what that costs
 
 
 class Run:
@@ -103,6 +104,13 @@ def test_experiments_follow_each_other_in_pairs_and_count_what_the_program_count
     for first, second in itertools.pairwise(experiments):
         # Whoever pays at the end of one has stopped by then, and been sampled without owing anything.
         assert second["start_ns"] - first["start_ns"] - first["dur_ns"] >= COOL_DOWN_NS
+    for before, control in itertools.pairwise(experiments):
+        if control["control"]:
+            assert before["speedup_pct"] > 0
+            assert control["speedup_pct"] == 0
+            assert control["dur_ns"] > control["delay_ns"]
+            assert control["delay_ns"] % STOP_NS == 0
+    experiments = [note for note in experiments if not note["control"]]
     for baseline, faster in zip(experiments[::2], experiments[1::2], strict=False):
         assert baseline["speedup_pct"] == 0
         assert baseline["delay_ns"] == 0
@@ -125,7 +133,7 @@ def test_what_an_experiment_inserts_is_what_its_samples_say(run: Run) -> None:
             # Each sample's delay is rounded down, and at either end a sample of each thread may be on its way.
             expected_ns = note["hits_ns"] * note["speedup_pct"] // 100
             on_its_way_ns = 20 * note["sampled_ns"] // max(note["samples"], 1) if note["speedup_pct"] else 0
-            assert abs(note["delay_ns"] - expected_ns) <= note["hits"] + on_its_way_ns
+            assert note["control"] or abs(note["delay_ns"] - expected_ns) <= note["hits"] + on_its_way_ns
             assert note["dur_ns"] - note["delay_ns"] > 0
             assert note["complete"] == 1 or note is run.of("experiment")[-1]
     assert run.of("health")[-1]["samples"] > 0

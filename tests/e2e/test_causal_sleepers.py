@@ -64,6 +64,11 @@ def of(notes: list[Note], kind: str) -> list[Note]:
     return [note for note in notes if note["t"] == kind]
 
 
+def of_lines(notes: list[Note]) -> list[Note]:
+    """Return the experiments on lines, not those that measure what delays cost by themselves."""
+    return [note for note in of(notes, "experiment") if not note["control"]]
+
+
 def wait_for(condition: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not condition():
@@ -85,7 +90,7 @@ def experiments_on(mark: str, java: Path, classes: Path, spool: Path, sleepers: 
     )
 
     def hit() -> list[Note]:
-        return [note for note in of(notes_of(spool), "experiment") if note["hits_ns"] > 0]
+        return [note for note in of_lines(notes_of(spool)) if note["hits_ns"] > 0]
 
     with Program(java, classes, sleepers, f"-agentpath:{agent()}={options(spool, *spec)}") as program:
         wait_for(lambda: len(hit()) >= 5, lambda: program.tell(request))
@@ -93,7 +98,7 @@ def experiments_on(mark: str, java: Path, classes: Path, spool: Path, sleepers: 
     notes = notes_of(spool)
     ids = [note["id"] for note in of(notes, "line") if note["line"] == line_of(mark)]
     ran_ns = sum(cpu_ns for line, cpu_ns, *_ in of(notes, "profile")[-1]["lines"] if line in ids)
-    for note in of(notes, "experiment"):
+    for note in of_lines(notes):
         # What threads run in that line besides is CPU time of its own.
         assert note["delay_ns"] <= (note["dur_ns"] + ran_ns) * SPEEDUP_PCT / 100
 
@@ -134,6 +139,22 @@ def test_others_owe_all_of_a_sleep_as_soon_as_it_begins_so_that_they_can_pay_whi
     assert experiment["delay_ns"] == experiment["hits_ns"] >= 3e6 * NAP_MS
 
 
+@pytest.mark.parametrize(("speedup", "is_held_up"), [(100, True), (0, False)])
+def test_who_runs_when_a_sleep_begins_pays_for_it_at_once_however_rarely_it_is_sampled(
+    java: Path, classes: Path, tmp_path: Path, speedup: int, is_held_up: bool
+) -> None:
+    # Ten samples in a second of CPU time: in the time of a nap there is hardly ever one.
+    target = f"target:{quote('line=Sleepers:' + str(line_of('naps')), safe='')}"
+    spec = options(tmp_path / "s", target, f"speedup:{speedup}", "period_us:100000")
+    nap_ms = 15  # a thread in Java is held up for 20 at a time at most
+    with Program(java, classes, 0, f"-agentpath:{agent()}={spec}") as program:
+        program.ask("nap 1")
+        program.tell("work 300")  # it is known by its samples
+        held_up_ms = sorted(int(program.ask(f"busy {nap_ms}").split()[1]) / 1e6 for _ in range(9))[4]
+        program.end()
+    assert (held_up_ms > 0.6 * nap_ms) is is_held_up
+
+
 def test_each_sleep_of_half_a_millisecond_is_told_of(java: Path, classes: Path, tmp_path: Path) -> None:
     with naps(java, classes, tmp_path / "s", mark="dozes", first="doze 1") as program:
         program.tell("doze 200")
@@ -161,11 +182,11 @@ def test_a_sleep_that_does_not_end_within_the_experiment_delays_nobody(
 ) -> None:
     spool = tmp_path / "s"
     with naps(java, classes, spool, "experiment_ms:60") as program:
-        before = len(of(notes_of(spool), "experiment"))
+        before = len(of_lines(notes_of(spool)))
         program.ask("nap 3600000")
-        wait_for(lambda: len(of(notes_of(spool), "experiment")) > before + 10, lambda: program.tell("work 5"))
+        wait_for(lambda: len(of_lines(notes_of(spool))) > before + 10, lambda: program.tell("work 5"))
         program.end()
-    experiments = of(notes_of(spool), "experiment")[before:]
+    experiments = of_lines(notes_of(spool))[before:]
     assert len(experiments) > 10
     assert {(note["hits"], note["delay_ns"]) for note in experiments} == {(0, 0)}
 
@@ -179,7 +200,7 @@ def test_a_sleep_that_began_before_the_experiment_and_ends_in_it_counts_from_its
             program.ask("nap 150")
             time.sleep(0.17)
         program.end()
-    experiments = [note for note in of(notes_of(spool), "experiment") if note["hits"] > 0]
+    experiments = [note for note in of_lines(notes_of(spool)) if note["hits"] > 0]
     assert len(experiments) >= 5
     assert all(note["delay_ns"] == note["hits_ns"] * note["speedup_pct"] // 100 for note in experiments)
     assert any(note["hits_ns"] < 140e6 for note in experiments), "of one that began before"

@@ -16,8 +16,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * makes threads that are never started, "hold MS" parks so long with a lock and says for how many nanoseconds it was, "lend MS"
  * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
  * took, "keep MS" computes so long with the lock and says how much CPU time that took, "nap MS" starts a thread that sleeps so long
- * once and says, as soon as it sleeps, for how many nanoseconds a thread that wakes another one now is held up, "rouse MS" starts
- * one and interrupts it, and says after how many nanoseconds it goes on, "doze N" sleeps N times half a millisecond, "end".
+ * once and says, as soon as it sleeps, for how many nanoseconds a thread that wakes another one now is held up, "busy MS" does so
+ * and runs itself meanwhile, and says for how many nanoseconds it was held up at a time, "rouse MS" starts one and interrupts it, and says after how many nanoseconds it goes on, "doze N" sleeps N times half a millisecond, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
@@ -129,7 +129,7 @@ public final class Sleepers {
         return cpuNs;
     }
 
-    static Thread napping(long millis, Runnable then) throws InterruptedException {
+    static Thread napper(long millis, Runnable then) {
         Thread thread = new Thread(() -> {
             try {
                 Thread.sleep(millis); // naps
@@ -139,6 +139,29 @@ public final class Sleepers {
         });
         thread.setDaemon(true);
         thread.start();
+        return thread;
+    }
+
+    /** How long a thread that runs all the while that another one naps is held up at most, at a time. */
+    static long busy(long millis) {
+        long longestNs = 0;
+        Thread thread = napper(millis, () -> {});
+        double x = 1;
+        long lastNs = System.nanoTime();
+        while (thread.getState() != Thread.State.TERMINATED) {
+            for (int i = 0; i < 10_000; i++) { // nearly all of the time: reading a clock is no Java code
+                x = x * 1.0000001 + 1e-9;
+            }
+            long nowNs = System.nanoTime();
+            longestNs = Math.max(longestNs, nowNs - lastNs);
+            lastNs = nowNs;
+        }
+        sink = x;
+        return longestNs;
+    }
+
+    static Thread napping(long millis, Runnable then) throws InterruptedException {
+        Thread thread = napper(millis, then);
         while (thread.getState() != Thread.State.TIMED_WAITING && thread.isAlive()) {
             Thread.onSpinWait();
         }
@@ -214,6 +237,7 @@ public final class Sleepers {
                 }
                 case "nap" -> word += " " + nap(in.nextLong());
                 case "rouse" -> word += " " + rouse(in.nextLong());
+                case "busy" -> word += " " + busy(in.nextLong());
                 case "doze" -> doze(in.nextInt());
                 case "hold" -> word += " " + hold(in.nextInt());
                 case "lend" -> giveBack(in.nextInt());

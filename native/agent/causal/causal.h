@@ -122,6 +122,8 @@ Sample waiting_sample(int64_t waited_ns) noexcept;
 // What sampling asks of the ledger, all [signal]:
 // After each sample, on the thread itself: pays, or puts it off where the thread must not be held up now.
 void settle_sample(Account& account, bool may_pay) noexcept;
+// All who run Java code now and owe much pay at once, not at their next samples. Not in a signal handler.
+void call_to_pay() noexcept;
 bool is_waiting(const Account& account) noexcept;  // in a wait that the hooks know of
 int64_t spun_ns(const Account& account) noexcept;  // CPU time that payments have burnt, all in all
 // A class was prepared: its methods' line tables are kept if the scope includes it. JVMTI's ClassPrepare.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ constexpr int64_t kHealthNs = 5 * kSecond;
 constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sleeps in slices of 5 ms
 constexpr int64_t kNoEnd = INT64_MAX;               // of a run that is one experiment
 constexpr jlong kPatienceMs = 5'000;
+constexpr int kPairsToControl = 2;  // on average
+// Between stops, by chance: who is stopped again soon has no time to lose all that a stop costs.
+constexpr int64_t kBetweenStopsNs[] = {kMillisecond, 4 * kMillisecond};
 constexpr int kTicksOfCrowd = 5;  // between looks at that, in a run that is one experiment
 // Payments spin from so many runnable threads a core on, and go on doing so down to the other number. Where cores are
 // to spare, a thread that sleeps for its debt keeps nobody else from paying at the same time; where there are none, it
@@ -85,6 +89,7 @@ class Experiment {
     waits_.begin();
     target.counts.clear();
     begin_ = read_points();
+    begin_stood_ns_ = ledger().stood_ns();
     begin_clock_ns_ = begin_.ns - inserted_ns();
     target.began_ns = begin_.ns;
     target.told_ns = 0;
@@ -97,6 +102,12 @@ class Experiment {
 
   int64_t begin_ns() const { return begin_.ns; }
 
+  // All threads stand still for that long, and nothing is faster.
+  void stop_all(int64_t ns) {
+    is_control_ = true;
+    if (ledger().stop_all(ns, active_.experiment)) call_to_pay();
+  }
+
   // And how its threads pay changes with how crowded cores are.
   void look_at_cores() {
     waits_.end();
@@ -108,6 +119,7 @@ class Experiment {
 
   Outcome end(bool is_complete) {
     const Reading end = read_points();
+    end_stood_ns_ = ledger().stood_ns();
     active_.line = target.active.load().line;  // of a run that is one experiment the class may have come since
     target.active = Active{};  // before the counts are read: who lost its core here must not count more than it delayed
     waits_.end();
@@ -141,6 +153,9 @@ class Experiment {
     add("hits", static_cast<int64_t>(counts.hits.load()));
     add("samples", static_cast<int64_t>(counts.samples.load()));
     add("sampled_ns", counts.sampled_ns);
+    add("ran_ns", counts.ran_ns);
+    add("stood_ns", end_stood_ns_ - begin_stood_ns_);
+    add("control", is_control_ ? 1 : 0);
     add("waited_ns", waited_ns_ + waits_.waited_ns());
     add("spin", spin_ ? 1 : 0);
     fields += ",\"visits\":[";
@@ -157,6 +172,9 @@ class Experiment {
   Active active_;
   bool spin_;
   CoreWaits waits_;
+  int64_t begin_stood_ns_ = 0;
+  int64_t end_stood_ns_ = 0;
+  bool is_control_ = false;
   int64_t waited_ns_ = 0;  // before the last look at the cores
   Reading begin_;
   int64_t begin_clock_ns_ = 0;
@@ -241,7 +259,27 @@ class Loop {
     if (!is_complete) return false;
     if (plan.speedup_pct == 0) runnable_ = (runnable_ + experiment.runnable()) / 2;
     change_epoch(spin_);
-    return wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
+    if (!wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns))) return false;
+    const bool may_control = !spin_ && plan.speedup_pct > 0 && kind != TargetKind::kCollections;
+    return !may_control || random_() % kPairsToControl != 0 || control(plan);
+  }
+
+  // Nothing is faster, but all stand still again and again: what that costs beyond the time itself shows. Not where
+  // cores are taken: there a payment is CPU time, and how long that takes depends on who else wants the core. At
+  // random: what the program does from time to time (a collection) would else fall in step with it.
+  bool control(const Plan& plan) {
+    Experiment experiment(number_++, active_at(plan.line, 0, causal_spec().target.kind), spin_, plan.dur_ns);
+    const int64_t end_ns = experiment.begin_ns() + plan.dur_ns;
+    const int64_t between_ns = kBetweenStopsNs[random_() % std::size(kBetweenStopsNs)];
+    bool goes_on = wait(now_ns() + between_ns);
+    while (goes_on && now_ns() + Ledger::kMostStoodNs + between_ns <= end_ns) {
+      experiment.stop_all(Ledger::kMostStoodNs);
+      goes_on = wait(now_ns() + Ledger::kMostStoodNs + between_ns);
+    }
+    goes_on = goes_on && wait(end_ns);
+    experiment.end(goes_on);
+    change_epoch(spin_);
+    return goes_on && wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
   }
 
   JNIEnv* jni_;
@@ -249,6 +287,7 @@ class Loop {
   Planner planner_;
   Recent recent_;
   int number_ = 0;
+  std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(causal_spec().seed)};
   bool spin_ = false;
   double runnable_ = 0;  // threads at a time, at 0 %
   int64_t told_ns_ = 0;

@@ -136,13 +136,24 @@ int64_t Ledger::delay_ns() const noexcept {
   return std::max<int64_t>(delay - base_.load(std::memory_order_acquire), 0) + shared_.load(std::memory_order_relaxed);
 }
 
-bool Ledger::hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept {
-  if (delay_ns <= 0) return true;
+bool Ledger::raise_delay(int64_t delay_ns, uint32_t experiment) noexcept {
   int64_t delay = delay_.load();
   do {
     if (experiment_.load() != experiment) return false;
   } while (!delay_.compare_exchange_weak(delay, delay + delay_ns));
+  return true;
+}
+
+bool Ledger::hit(Account& account, int64_t delay_ns, uint32_t experiment) noexcept {
+  if (delay_ns <= 0) return true;
+  if (!raise_delay(delay_ns, experiment)) return false;
   add_paid(account, delay_ns);
+  return true;
+}
+
+bool Ledger::stop_all(int64_t delay_ns, uint32_t experiment) noexcept {
+  if (!raise_delay(delay_ns, experiment)) return false;
+  asleep_.fetch_add(delay_ns, std::memory_order_relaxed);
   return true;
 }
 

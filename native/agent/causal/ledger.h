@@ -6,6 +6,7 @@
 // credits are forgiven by one store, and Java code needs but one comparison: P >= G, then nothing is owed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,7 @@ class Ledger {
  public:
   static constexpr uint32_t kAccounts = 1U << 15;  // half of it is always to be had
   static constexpr uint32_t kMostProbes = 256;
+  static constexpr int64_t kMostStoodNs = 5'000'000;
   static constexpr int64_t kMostCredit = int64_t{1} << 36;  // ns (68 s); nobody oversleeps longer
 
   // Maps the accounts; false: no address space.
@@ -106,6 +108,8 @@ class Ledger {
   // It slept in the line too while another thread's hit_asleep() did: it would have been faster at the same time, and
   // owes nothing.
   void excuse_hit(Account& account, int64_t ns, uint32_t experiment) noexcept;
+  // All threads owe it, nobody is faster. False: that experiment is over.
+  bool stop_all(int64_t delay_ns, uint32_t experiment) noexcept;
   // All threads would have gone on earlier by that (a pause of the collector): nobody owes it.
   void excuse_all(int64_t delay_ns) noexcept { shared_.fetch_add(delay_ns, std::memory_order_relaxed); }
   // Whether anybody can owe anything: while not, times need not be taken.
@@ -127,6 +131,11 @@ class Ledger {
   void excuse(Account& account, const Clocks& now, bool burns = false) noexcept;
   // Notes the clocks only: what has passed since the last look was paying.
   void look(Account& account, const Clocks& now) noexcept;
+  // A thread stood still for so long at a time. What that costs the program beyond the time itself (others take its
+  // caches meanwhile) grows with its length at first.
+  void stood(int64_t ns) noexcept { stood_.fetch_add(std::min(ns, kMostStoodNs), std::memory_order_relaxed); }
+  // The sum over all threads and stops.
+  int64_t stood_ns() const noexcept { return stood_.load(std::memory_order_relaxed); }
 
   // --- waiting ---
   // It has settled. `now_ns`: 0 while !has_delays().
@@ -143,6 +152,8 @@ class Ledger {
   const Account* accounts() const noexcept { return accounts_; }
 
  private:
+  // False: that experiment is over.
+  bool raise_delay(int64_t delay_ns, uint32_t experiment) noexcept;
   void add_paid(Account& account, int64_t ns) noexcept;
   // What others' hits have added while those slept.
   int64_t asleep_ns(const Account& account) const noexcept;
@@ -151,6 +162,7 @@ class Ledger {
   alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
   std::atomic<uint32_t> experiment_{0};
   std::atomic<int64_t> asleep_{0};  // of all delays, those by threads that slept
+  std::atomic<int64_t> stood_{0};
   std::atomic<int64_t> shared_{0};  // delay that nobody owes
   std::atomic<int> cores_{1};
   std::atomic<uint32_t> open_{0};

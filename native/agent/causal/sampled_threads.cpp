@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "agent/agent.h"
 #include "agent/causal/ledger.h"
 #include "agent/causal/periods.h"
 #include "agent/causal/sampling.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr uint32_t kBuckets = 1U << 14;
 constexpr uint32_t kMostProbes = 256;
+constexpr int64_t kLeastCalledNs = 500'000;  // a signal costs a hundredth of that
+constexpr uint32_t kMostCalled = 64;         // by one sleep
 
 struct Table {
   std::mutex mutex;            // guards all but what handlers read
@@ -58,6 +61,8 @@ void prepare_place(Sampled& thread, Account& account, uint32_t tid) {
   thread.look.same_sleep = false;
   thread.look.weight_ns.store(0, std::memory_order_relaxed);
   thread.look.is_known.store(false, std::memory_order_relaxed);
+  thread.is_called.store(false, std::memory_order_relaxed);
+  thread.paid_cpu_ns = 0;
 }
 
 // Under the lock.
@@ -84,6 +89,12 @@ Sampled* find_locked(Table& self, const Account& account) {
   return found == self.all.end() ? nullptr : *found;
 }
 
+bool is_to_pay(const Sampled& thread) {
+  const int state = agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed));
+  return state == HotSpot::kInJava && !thread.account->is_settling.load(std::memory_order_relaxed) &&
+         ledger().owed_ns(*thread.account) >= kLeastCalledNs;
+}
+
 }  // namespace
 
 uint32_t this_tid() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
@@ -106,6 +117,22 @@ void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled&, void*
     *position = (*position + 1) % static_cast<uint32_t>(count);
     Sampled& thread = *self.all[*position];
     if (thread.tid.load(std::memory_order_relaxed) != 0 && !act(thread, context)) return;
+  }
+}
+
+// Who is on the way into a wait or out of it pays there. Where the table is being changed, they pay at their next
+// samples: nobody waits here.
+void call_to_pay() noexcept {
+  Table& self = table();
+  const std::unique_lock<std::mutex> guard(self.mutex, std::try_to_lock);
+  if (!guard.owns_lock() || !is_sampling()) return;
+  uint32_t called = 0;
+  for (Sampled* const thread : self.all) {
+    const uint32_t tid = thread->tid.load(std::memory_order_relaxed);
+    if (tid == 0 || !is_to_pay(*thread)) continue;
+    thread->is_called.store(true, std::memory_order_release);
+    syscall(SYS_tgkill, getpid(), tid, sampling_signal());
+    if (++called == kMostCalled) return;
   }
 }
 

@@ -86,6 +86,20 @@ Sample sample_of(const StackPlace& place, int64_t weight_ns) {
 // before is counted with its next sample, as it is where no sample comes in between.
 bool is_paying(const Sampled& thread) { return thread.account->is_settling.load(std::memory_order_relaxed); }
 
+// Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
+bool may_pay(const Sampled& thread, void* ucontext) {
+  return agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
+         agent().hotspot.is_in_code_cache(program_counter(ucontext));
+}
+
+// Another thread's sleep in the faster line has just begun: it is to stand still for that, not to run on until its next
+// sample and then to stand still with the sleeper awake.
+void pay_called(Sampled& thread, void* ucontext, int64_t cpu_ns) {
+  if (cpu_ns - thread.paid_cpu_ns < kLeastRunNs || !may_pay(thread, ucontext)) return;
+  settle_sample(*thread.account, true);
+  thread.paid_cpu_ns = thread_cpu_ns();
+}
+
 void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64_t cpu_ns) {
   const int64_t spun = spun_ns(*thread.account);
   const int64_t weight_ns = cpu_ns - thread.counted_cpu_ns - (spun - thread.counted_spun_ns);
@@ -102,15 +116,11 @@ void sample_running(const Sampling& self, Sampled& thread, void* ucontext, int64
   // where the debt grows as fast as it is paid (a line that sleeps all the time, made free), and never see that the JVM
   // wants it to stop at a safepoint.
   if (weight_ns < std::min(kLeastRunNs, thread.timer.period_ns / 2)) return;
-  // Nowhere but in Java code: there a thread holds no lock of the JVM's or of the C library's.
-  const bool may_pay =
-      agent().hotspot.thread_state(thread.java_thread.load(std::memory_order_relaxed)) == HotSpot::kInJava &&
-      agent().hotspot.is_in_code_cache(program_counter(ucontext));
-  settle_sample(*thread.account, may_pay);
+  settle_sample(*thread.account, may_pay(thread, ucontext));
   const int64_t spun_now = spun_ns(*thread.account);
   if (spun_now == spun) return;
   thread.counted_spun_ns = spun_now;
-  thread.counted_cpu_ns = thread_cpu_ns();
+  thread.counted_cpu_ns = thread.paid_cpu_ns = thread_cpu_ns();
 }
 
 // The agent's thread found it asleep a moment ago.
@@ -146,6 +156,8 @@ void on_signal(int, siginfo_t* info, void* ucontext) {
       const int64_t cpu_ns = thread_cpu_ns();
       if (is_paying(*thread)) {
         // No sample.
+      } else if (info->si_code == SI_TKILL && thread->is_called.exchange(false)) {
+        pay_called(*thread, ucontext, cpu_ns);
       } else if (info->si_code == SI_TKILL) {
         sample_sleeping(*self, *thread, ucontext, cpu_ns);
       } else {

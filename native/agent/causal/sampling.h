@@ -44,6 +44,8 @@ struct Sampled {
   uint32_t until_look = 0;                   // samples, at whether its period is long enough for that
   std::atomic<bool> is_out_of_scope{false};  // its last sample
   Look look;
+  std::atomic<bool> is_called{false};  // to pay at once, not at its next sample
+  int64_t paid_cpu_ns = 0;             // its CPU clock when it last paid in Java code
 };
 
 int sampling_signal() noexcept;

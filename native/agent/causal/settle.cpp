@@ -77,10 +77,15 @@ struct Payment {
   // While the JVM wanted all to stop; looking whether it still does takes CPU time, too.
   int64_t stopped_ns = 0;
   int64_t stopped_cpu_ns = 0;
+  int64_t paid_ns = 0;
 
   bool is_called() const noexcept { return StopWord::is_marked(account.stop_word.load(std::memory_order_relaxed)); }
   bool can_be_called() const noexcept { return account.stop_word.load(std::memory_order_relaxed) != nullptr; }
   bool is_on() const noexcept { return ledger().experiment() == experiment; }
+  void pay(int64_t ns) noexcept {
+    ledger().pay(account, ns, experiment);
+    paid_ns += ns;
+  }
 
   // False: to go on paying is for later, or for nobody. While the JVM stops its threads (a safepoint, a collection),
   // who pays must not have a core that those need who have to come by there; and since nobody else gets on meanwhile,
@@ -106,7 +111,7 @@ void spin(Payment& payment, int64_t owed_ns, int64_t from_cpu_ns) noexcept {
   int64_t spent_ns = thread_cpu_ns() - from_cpu_ns;
   while (spent_ns < owed_ns && payment.goes_on()) spent_ns = thread_cpu_ns() - from_cpu_ns - payment.stopped_cpu_ns;
   add(payment.account.spun_ns, spent_ns);
-  ledger().pay(payment.account, spent_ns, payment.experiment);
+  payment.pay(spent_ns);
 }
 
 // By the wall's clock: what it overslept is to its credit. A core that it holds meanwhile it gives to whoever wants it:
@@ -132,7 +137,7 @@ void wait(Payment& payment, int64_t owed_ns, const Clocks& from) noexcept {
   // Having waited for a core was part of the payment: no excuse for anything later. Reading that takes a while, too.
   const Clocks now = read_clocks();
   add(account.spun_ns, now.cpu_ns - from.cpu_ns - payment.stopped_cpu_ns);
-  ledger().pay(account, std::max(now.wall_ns - from.wall_ns - payment.stopped_ns, took_ns), payment.experiment);
+  payment.pay(std::max(now.wall_ns - from.wall_ns - payment.stopped_ns, took_ns));
   ledger().look(account, now);
 }
 
@@ -190,6 +195,7 @@ void settle(Account& account, Where where) noexcept {
   while (most_ns > 0 && ledger().owed_ns(account) >= kLittleNs && (where == Where::kNative || !payment.is_called())) {
     most_ns -= settle_once(payment, most_ns);
   }
+  if (payment.is_on()) ledger().stood(payment.paid_ns);
   account.is_settling.store(false, std::memory_order_release);
   errno = saved_errno;
 }

@@ -62,12 +62,15 @@ BlockedTime::Part part_asleep(const Active& active, int64_t weight_ns, int64_t t
 void count(const Sample& sample) {
   target.counts.samples.fetch_add(1, std::memory_order_relaxed);
   target.counts.sampled_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
+  if (!sample.is_blocked) target.counts.ran_ns.fetch_add(sample.weight_ns, std::memory_order_relaxed);
 }
 
-void hit(Account& account, const Active& active, const BlockedTime::Part& part, bool is_blocked) {
+void hit(Account& account, const Active& active, const BlockedTime::Part& part, const Sample& sample) {
   const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
-  const auto add = is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
+  const auto add = sample.is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
   if (delay_ns > 0 && !(ledger().*add)(account, delay_ns, active.experiment)) return;  // it is over
+  // A faster program's thread would not have stood still for that.
+  if (sample.is_whole) ledger().stood(part.own_ns * active.speedup_pct / 100);
   const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
   if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
   count_hit(part.new_ns, part.own_ns);
@@ -91,7 +94,8 @@ void hit_ahead(Account& account, const Active& active, const Sample& sample, int
   if (until_ns > target.ends_ns.load() || !is_hit(active, sample)) return;
   if (!may_be_paid(sample.weight_ns * active.speedup_pct / 100)) return;
   if (account.sleep_counted.exchange(active.experiment) == active.experiment) return;
-  hit(account, active, {sample.weight_ns, sample.weight_ns}, true);
+  hit(account, active, {sample.weight_ns, sample.weight_ns}, sample);
+  call_to_pay();
 }
 
 }  // namespace
@@ -149,7 +153,7 @@ void take_sample(Account& account, const Sample& sample) noexcept {
   if (!is_hit(active, sample)) return;
   const BlockedTime::Part part = sample.is_blocked ? part_asleep(active, sample.weight_ns, now_ns())
                                                    : BlockedTime::Part{sample.weight_ns, sample.weight_ns};
-  hit(account, active, part, sample.is_blocked);
+  hit(account, active, part, sample);
 }
 
 bool may_tell_sleep(int64_t ns) noexcept {
@@ -189,7 +193,7 @@ void tell_sleeps_of_before() noexcept {
     sample.line = account.sleeps_in_line.load();
     sample.in_target_method = account.sleeps_in_target.load();
     sample.weight_ns = until_ns - from_ns;
-    sample.is_blocked = true;
+    sample.is_blocked = sample.is_whole = true;
     hit_ahead(account, active, sample, until_ns);
   });
 }

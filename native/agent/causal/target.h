@@ -27,6 +27,7 @@ static_assert(sizeof(Active) == sizeof(uint64_t) && kCollectionsTarget < 1 << 20
 struct Counts {
   std::atomic<uint64_t> samples{0};
   std::atomic<int64_t> sampled_ns{0};
+  std::atomic<int64_t> ran_ns{0};  // of that, running
   std::atomic<uint64_t> hits{0};
   std::atomic<int64_t> hits_ns{0};
   std::atomic<int64_t> all_hits_ns{0};  // where threads slept at the same time, the sum over them
@@ -35,7 +36,7 @@ struct Counts {
 
   void clear() {
     samples = hits = collections = 0;
-    sampled_ns = hits_ns = all_hits_ns = collections_ns = 0;
+    sampled_ns = ran_ns = hits_ns = all_hits_ns = collections_ns = 0;
   }
 };
 

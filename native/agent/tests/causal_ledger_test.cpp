@@ -44,6 +44,31 @@ void all_hits_are_owed_once_by_each_other_thread() {
   ledger.release();
 }
 
+void all_owe_a_stop_of_all_and_only_in_its_experiment() {
+  Ledger ledger;
+  CHECK(ledger.reserve());
+  ledger.set_cores(2);
+  Account* const one = ledger.open(1, 1);
+  Account* const two = ledger.open(2, 2);
+  const uint32_t before = ledger.begin_experiment();
+  const uint32_t experiment = ledger.begin_experiment();
+  CHECK(!ledger.stop_all(kMs, before));
+  CHECK_EQUAL(ledger.delay_ns(), 0);
+  // Whoever waits for a core meanwhile stands still as well, but pays for it later: nobody ran in its place.
+  ledger.look(*two, {0, 0, 0});
+  CHECK(ledger.stop_all(5 * kMs, experiment));
+  ledger.excuse(*two, {10 * kMs, 0, 10 * kMs});
+  for (const Account* account : {one, two}) CHECK_EQUAL(ledger.owed_ns(*account), 5 * kMs);
+  ledger.release();
+}
+
+void of_each_stop_five_milliseconds_count_at_most() {
+  Ledger ledger;
+  ledger.stood(kMs);
+  ledger.stood(7 * kMs);
+  CHECK_EQUAL(ledger.stood_ns(), 6 * kMs);
+}
+
 // Whoever looks while experiments begin sees no more debt than one experiment brought.
 void no_thread_seems_to_owe_what_it_does_not_while_experiments_change() {
   Ledger ledger;
@@ -176,6 +201,18 @@ void spinning_burns_as_much_cpu_time_as_is_owed() {
   CHECK(account.spun_ns.load() - before_ns >= 20 * kMs);
   CHECK(account.spun_ns.load() - before_ns <= burnt_ns);
   CHECK(ledger().owed_ns(account) <= 0);
+}
+
+void a_stop_counts_for_as_long_as_the_thread_stood_still_and_not_if_it_owed_nothing() {
+  set_spinning(false);
+  Account& account = indebted(2 * kMs);
+  const int64_t before_ns = ledger().stood_ns();
+  settle(account);
+  const int64_t stood_ns = ledger().stood_ns() - before_ns;
+  CHECK(stood_ns >= 2 * kMs);
+  CHECK(stood_ns <= Ledger::kMostStoodNs);
+  settle(account);
+  CHECK_EQUAL(ledger().stood_ns() - before_ns, stood_ns);
 }
 
 void sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit() {
@@ -326,6 +363,8 @@ void the_kernel_counts_how_long_a_thread_waits_for_a_core() {
 
 int main() {
   all_hits_are_owed_once_by_each_other_thread();
+  all_owe_a_stop_of_all_and_only_in_its_experiment();
+  of_each_stop_five_milliseconds_count_at_most();
   no_thread_seems_to_owe_what_it_does_not_while_experiments_change();
   threads_that_come_and_go_have_accounts_of_their_own();
   a_thread_that_two_come_for_at_once_has_one_account();
@@ -338,6 +377,7 @@ int main() {
   who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhile();
   who_pays_takes_back_the_mark_of_a_safepoint_that_is_over();
   nobody_pays_for_an_experiment_that_is_over();
+  a_stop_counts_for_as_long_as_the_thread_stood_still_and_not_if_it_owed_nothing();
   a_signal_in_the_middle_of_paying_does_not_pay_again();
   the_kernel_counts_how_long_a_thread_waits_for_a_core();
 }

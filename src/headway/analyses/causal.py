@@ -3,7 +3,8 @@
 Question   per line (method, lock, GC pauses) the program speedup at each virtual speedup, ranked, with what is not known said.
 Method     causal profiling (Curtsinger and Berger, Coz, SOSP 2015; blocked samples: Ahn and others, OSDI 2024): experiments of
            the recording are compared with their neighbours at 0 % (`causal_pairs`), pooled per line and virtual speedup
-           (`causal_curves`), scaled to the whole run (`causal_phases`); noise from `causal_noise`. A line is a finding if its
+           (`causal_curves`), scaled to the whole run (`causal_phases`); noise from `causal_noise`; what delays cost the
+           program beyond their time is taken off (`causal_stops`). A line is a finding if its
            slope differs from zero, counted against all lines tried (Benjamini and Hochberg). docs/explanation/causal.md.
 Assumes    a virtual speedup does to the program what a real one would: cores enough for the threads that run, or delays that
            keep the core; nothing waits for times of day; progress points stand for what matters.
@@ -17,7 +18,15 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses import causal_curves, causal_health, causal_noise, causal_pairs, causal_phases, causal_text
+from headway.analyses import (
+    causal_curves,
+    causal_health,
+    causal_noise,
+    causal_pairs,
+    causal_phases,
+    causal_stops,
+    causal_text,
+)
 from headway.analyses.causal_data import read
 from headway.analyses.causal_types import RELEVANT_PCT, Causal, Curve, CurvePoint, Line, Shape
 from headway.errors import HeadwayError, Notice
@@ -64,6 +73,7 @@ def analyse(data: Data, path: str, line: str | None = None) -> Causal:
     use &= ~dropped
     idle, beside_idle = causal_pairs.idle(data, use)
     use &= ~idle
+    data = causal_stops.without_cost(data, use)
     lines = _lines(data, use, use & ~beside_idle)
     if line is not None:
         lines = _chosen(lines, line, path)
@@ -80,7 +90,7 @@ def analyse(data: Data, path: str, line: str | None = None) -> Causal:
         verdict=causal_text.verdict(lines, data.mode),
         next=_next(lines, data.mode, path),
         health=data.health,
-        notices=tuple(_notices(data, use, dropped, lines, path)),
+        notices=(*causal_stops.notices(data), *_notices(data, use, dropped, lines, path)),
     )
 
 
@@ -183,7 +193,8 @@ def _fit(data: Data, measured: Measured, mine: Pairs, rates: Floats, quiet: Floa
     fitted = causal_curves.ratios(mine, measured, speedup_pct)
     own = causal_curves.own_residuals(mine, measured, rates, speedup_pct, fitted)
     noise = causal_noise.noise_of(quiet, own, causal_curves.PARAMETERS)
-    return causal_curves.fit(mine, measured, rates, speedup_pct, fitted, noise, line)
+    fit = causal_curves.fit(mine, measured, rates, speedup_pct, fitted, noise, line)
+    return causal_stops.loosened(fit, mine, measured, speedup_pct)
 
 
 def _shares(data: Data, use: NDArray[np.bool_], fits: dict[int, Fit]) -> dict[int, Share]:

@@ -30,7 +30,8 @@ _SAMPLES = 100
 """From so many on their mean is known well enough."""
 # A run that failed did not do the work whose time is compared end to end.
 _EXPERIMENTS = """
-    SELECT * REPLACE (coalesce(line, -1) AS line, coalesce(all_hits_ns, hits_ns) AS all_hits_ns)
+    SELECT * REPLACE (coalesce(line, -1) AS line, coalesce(all_hits_ns, hits_ns) AS all_hits_ns,
+                      coalesce(ran_ns, 0) AS ran_ns, coalesce(stood_ns, 0) AS stood_ns, coalesce(is_control, false) AS is_control)
     FROM experiment
     WHERE run NOT IN (SELECT run FROM causal_run WHERE mode = 'end-to-end' AND coalesce(exit_code, 0) <> 0)
     ORDER BY run, start_ns, experiment
@@ -51,6 +52,8 @@ class Measured:
     time_ns: Floats
     spread: Floats | None = None
     remark: str = ""
+    unsure_ns: Floats | None = None
+    """By how much `time_ns` may be wrong, as one standard deviation, all experiments the same way (`causal_stops`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def _measures(
         else:
             visits = _scattered(recording.query(_VISITS, [name]).fetchall(), order)
             measured = Measured(name, "throughput", visits, columns["effective_ns"].astype(float))
-        base = columns["speedup_pct"] == 0
+        base = (columns["speedup_pct"] == 0) & ~columns["is_control"]
         ended = measured.visits[base].sum()
         points.append(
             ProgressPoint(

@@ -76,7 +76,7 @@ def usable(data: Data) -> NDArray[np.bool_]:
     import numpy as np
 
     columns = data.columns
-    whole = columns["is_complete"].astype(bool) & (columns["effective_ns"] > 0)
+    whole = columns["is_complete"].astype(bool) & (columns["effective_ns"] > 0) & ~columns["is_control"].astype(bool)
     group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
     lasted = np.bincount(group, weights=columns["dur_ns"], minlength=1)
     left = np.bincount(group, weights=columns["effective_ns"], minlength=1)
@@ -123,6 +123,15 @@ def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
     both = (before >= 0) & (after >= 0)
     compared, known = ~base & ((before >= 0) | (after >= 0)), base & both
     return Pairs(rows, before, after).of(compared), Pairs(rows, before, after).of(known)
+
+
+def beside_controls(data: Data, use: NDArray[np.bool_], controls: NDArray[np.bool_]) -> Pairs:
+    """Return the comparisons of control experiments with the baselines that count."""
+    import numpy as np
+
+    rows = np.flatnonzero((use & (data.columns["speedup_pct"] == 0)) | controls)
+    before, after = _nearest(rows, ~controls[rows], neighbourhoods(data)[rows])
+    return Pairs(rows, before, after).of(controls[rows] & ((before >= 0) | (after >= 0)))
 
 
 def neighbourhoods(data: Data) -> NDArray[np.int64]:

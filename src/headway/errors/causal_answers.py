@@ -205,4 +205,14 @@ ROWS: tuple[Message, ...] = (
         " that sleeps some of the time is not concerned.",
         "make that sleep shorter in the program and measure; or headway why: who waits for that thread?",
     ),
+    Message(
+        "HW645",
+        "delays that cost more than their time",
+        "what follows a delay is slower in this program: {share} (± {error}) of the time without delays are taken off for"
+        " that in experiments with {name} {speedup} faster, less in others",
+        "While threads stand still for a virtual speedup, other programs and the host's other guests take their caches, and"
+        " what follows is slower. How much so is measured in experiments in which all threads stand still and nothing is"
+        " faster, and taken off; intervals include how well it is known. What a sleeping thread loses so counts as well.",
+        "a machine of its own, where caches stay; or a longer recording, which knows the cost better",
+    ),
 )

@@ -58,7 +58,8 @@ def estimates(all_notes: Iterable[Notes], names: Collection[str]) -> list[Estima
 
 def _measured(notes: Notes, names: Collection[str]) -> Iterator[tuple[str, dict[int, list[_Row]]]]:
     """Yield the points of these names with what experiments on each line measured of them."""
-    whole = [each for each in notes.experiments if each["complete"] and each["dur_ns"] > each["delay_ns"]]
+    compared = [each for each in notes.experiments if not each["control"]]
+    whole = [each for each in compared if each["complete"] and each["dur_ns"] > each["delay_ns"]]
     for name in names:
         mine = [each for each in notes.points.values() if each["name"] == name]
         if ids := {each["id"] for each in mine if each["latency"] < 0}:

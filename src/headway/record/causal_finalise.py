@@ -239,7 +239,7 @@ def _add_experiments(number: int, notes: Notes, lines: _Lines, rows: dict[str, R
             each[key] for key in ("start_ns", "dur_ns", "delay_ns", "gc_ns", "gcs", "hits_ns", "all_hits_ns", "hits")
         )
         sampled = tuple(each[key] for key in ("samples", "sampled_ns", "waited_ns"))
-        flags = (bool(each["spin"]), bool(each["complete"]))
+        flags = (bool(each["spin"]), bool(each["complete"]), each["ran_ns"], each["stood_ns"], bool(each["control"]))
         rows["experiment"].append((number, each["id"], line, each["speedup_pct"], *times, *sampled, *flags))
         rows["experiment_visit"] += [(number, each["id"], *visit) for visit in each["visits"]]
         rows["experiment_latency"] += [(number, each["id"], *pair) for pair in each["latency"]]

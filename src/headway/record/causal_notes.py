@@ -153,6 +153,8 @@ _OF_EXPERIMENT = (
 def _experiment(notes: Notes, note: dict[str, Any], _ns: int) -> None:
     found = _integers(note, *_OF_EXPERIMENT)
     found |= _integers(note, "all_hits_ns") if "all_hits_ns" in note else {"all_hits_ns": found["hits_ns"]}
+    later = {"ran_ns": 0, "stood_ns": 0, "control": 0}  # than the first agents: those did not tell
+    found |= _integers({**later, **note}, *later)
     notes.experiments.append(
         {**found, "visits": _rows(note["visits"], 2), "latency": _rows(note.get("latency", ()), 5)}
     )

@@ -89,6 +89,20 @@ EXPERIMENT = Table(
         Column("waited_ns", "BIGINT", "time that threads were ready to run and had no core"),
         Column("is_spin", "BOOLEAN", "delays were spun, because the cores were taken; else slept"),
         Column("is_complete", "BOOLEAN", "not cut off by the end of the run"),
+        Column("ran_ns", "BIGINT", "of sampled_ns, running; null: an earlier headway did not tell", nullable=True),
+        Column(
+            "stood_ns",
+            "BIGINT",
+            "time that threads stood still for delays, summed over threads, of each stop 5 ms at most; sleeps made shorter "
+            "count as well; null: an earlier headway did not tell",
+            nullable=True,
+        ),
+        Column(
+            "is_control",
+            "BOOLEAN",
+            "all threads stood still again and again, and nothing was faster: what stops themselves cost",
+            nullable=True,
+        ),
     ),
 )
 

@@ -1,0 +1,170 @@
+"""What does it cost the program to stand still, beyond the time itself?
+
+Question   delays stop threads for some milliseconds at a time. Others take their caches meanwhile (other programs, other virtual
+           machines of the host), and what comes after each stop is slower. A line that is really faster stops nobody.
+Method     in experiments without any speedup (`is_control`) all threads stand still together, again and again. They are
+           compared with the experiments at 0 % beside them: the CPU time that a visit takes more, by how long threads stood
+           still per CPU time (`stood_ns`: each stop for `kMostStoodNs` at most, ledger.h), is the cost, and less so where the
+           next stop comes before all of it is lost. As much is taken off the time of experiments with a speedup, for what
+           threads stood still in those; a sleep that is made shorter counts as a stop of the sleeper, which a faster program
+           would not have either. CPU time, as how long threads sleep and wait differs for other reasons.
+           The cost is shrunk by its own noise (1 - variance / square, none if that is negative; after James and Stein,
+           Estimation with quadratic loss, 1961): what is not there must not be found.
+Assumes    stops cost all threads alike, in proportion to their length up to that limit; the CPU time lost is on the way of
+           what the program waits for, spread over the threads that run at the same time.
+Wrong when threads that nobody waits for stand still most: then too much is taken off. Where the cores are taken (`is_spin`)
+           nothing is known of it, and nothing taken off; nor for latency pairs and whole runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headway.analyses import causal_pairs
+from headway.analyses.causal_noise import terms
+from headway.analyses.causal_text import target_name
+from headway.analyses.units import percent
+from headway.errors import Notice
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headway.analyses.causal_curves import Fit
+    from headway.analyses.causal_data import Data, Floats, Measured
+    from headway.analyses.causal_pairs import Pairs
+
+_LEAST = 6
+"""Control experiments that say anything."""
+_MOST = 0.5
+"""Of an experiment's time without delays, at most so much is taken off."""
+
+_BENDS = tuple(0.05 * at for at in range(21))
+_SEED = 19610620
+_NOTABLE = 0.02
+"""Of the time at one line's speedup: what is taken off is told from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of the CPU time, rise x / (1 + bend x) is lost where threads stand still for x times as long as they run.
+
+    First the estimate, then those with each control experiment left out. `trust` is what shrinking leaves of them.
+    """
+
+    rise: Floats
+    bend: Floats
+    trust: float
+
+    def share(self, density: Floats) -> tuple[Floats, Floats]:
+        """Return the share of the CPU time that is lost, and its standard error (the jackknife), at most as large."""
+        import numpy as np
+
+        found = self.trust * self.rise[:, None] * density / (1 + self.bend[:, None] * density)
+        left_out = found[1:]
+        variance = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0) * (len(left_out) - 1) / len(left_out)
+        lost = np.clip(found[0], 0, _MOST)
+        return lost, np.minimum(np.sqrt(variance), lost)
+
+
+def without_cost(data: Data, use: NDArray[np.bool_]) -> Data:
+    """Return the tables with the cost of stops taken off the times of throughput measures."""
+    return replace(data, measures=tuple(_taken_off(data, each, cost_of(data, each, use)) for each in data.measures))
+
+
+def cost_of(data: Data, measured: Measured, use: NDArray[np.bool_]) -> Cost | None:
+    """Return what stops cost by the control experiments of a recording; None: nothing that is known.
+
+    `use`: the other experiments that count.
+    """
+    import numpy as np
+
+    columns = data.columns
+    controls = columns["is_control"] & columns["is_complete"] & ~columns["is_spin"] & (columns["effective_ns"] > 0)
+    if measured.measure != "throughput" or controls.sum() < _LEAST:
+        return None
+    pairs = causal_pairs.beside_controls(data, use, controls)
+    each = terms(pairs, measured.visits, columns["ran_ns"].astype(float))
+    density = columns["stood_ns"][pairs.treated] / np.maximum(each.treated_ns, 1)
+    known = (each.over > 0) & (each.treated_ns > 0) & (density > 0)
+    over, under, density = each.over[known], each.under[known], density[known]
+    if len(over) < _LEAST:
+        return None
+    every = np.ones((len(over) + 1, len(over)))
+    every[1:] -= np.eye(len(over))
+    lost = 1 - (every @ under) / (every @ over)
+    variance = float(((lost[1:] - lost[1:].mean()) ** 2).sum() * (len(over) - 1) / len(over))
+    if lost[0] <= 0 or variance >= lost[0] ** 2:
+        return None
+    return Cost(*_curves(every, over, under, density), trust=1 - variance / float(lost[0]) ** 2)
+
+
+def _curves(every: Floats, over: Floats, under: Floats, density: Floats) -> tuple[Floats, Floats]:
+    """Return rise and bend per row of `every` (which comparisons count): weighted least squares of under = over (1 - share)."""
+    import numpy as np
+
+    bends, missing = np.array(_BENDS), over - under
+    forms = density / (1 + bends[:, None] * density)
+    rise = (every @ (missing * forms).T) / np.maximum(every @ (over * forms**2).T, 1e-12)
+    # Sum of (missing - over rise form)^2 / over, multiplied out: its part without rise is the same for all bends.
+    misfit = rise**2 * (every @ (over * forms**2).T) - 2 * rise * (every @ (missing * forms).T)
+    best = np.argmin(misfit, axis=1)
+    return rise[np.arange(len(every)), best], bends[best]
+
+
+def _taken_off(data: Data, measured: Measured, cost: Cost | None) -> Measured:
+    """Return a measure without the time lost: the CPU time lost, by as many threads as ran at once, one at least.
+
+    All experiments on one line at one speedup together: one by itself has few samples.
+    """
+    import numpy as np
+
+    if cost is None:
+        return measured
+    columns = data.columns
+    faster = (columns["speedup_pct"] > 0) & ~columns["is_spin"] & (measured.time_ns > 0)
+    group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
+    stood_ns, ran_ns, time_ns = (
+        np.bincount(group, weights=np.where(faster, values, 0))
+        for values in (columns["stood_ns"], columns["ran_ns"], measured.time_ns)
+    )
+    of_time = ran_ns / np.maximum(np.maximum(ran_ns, time_ns), 1)
+    lost, unsure = (each * of_time for each in cost.share(stood_ns / np.maximum(ran_ns, 1)))
+    lost_ns, unsure_ns = (np.where(faster, each[group], 0) * measured.time_ns for each in (lost, unsure))
+    return replace(measured, time_ns=measured.time_ns - lost_ns, unsure_ns=unsure_ns)
+
+
+def loosened(fit: Fit, mine: Pairs, measured: Measured, speedup_pct: NDArray[np.int64]) -> Fit:
+    """Return a fit whose resamples know how uncertain the cost of stops is: the same for all lines and speedups."""
+    import numpy as np
+
+    if measured.unsure_ns is None or fit.drawn is None:
+        return fit
+    shift = np.empty(len(fit.speedups))
+    for column, speedup in enumerate((fit.speedups * 100).round().astype(int).tolist()):
+        rows = mine.treated[speedup_pct[mine.treated] == speedup]
+        shift[column] = measured.unsure_ns[rows].sum() / max(float(measured.time_ns[rows].sum()), 1.0)
+    normal = np.random.default_rng(_SEED).standard_normal(len(fit.drawn))
+    return replace(fit, drawn=fit.drawn + (1 - fit.gains) * shift * normal[:, None])
+
+
+def notices(data: Data) -> list[Notice]:
+    """Return a notice if what was taken off changes the results of any line at any speedup."""
+    import numpy as np
+
+    unsure_ns = data.measures[0].unsure_ns if data.measures else None
+    if unsure_ns is None:
+        return []
+    columns = data.columns
+    group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
+    lasted = np.maximum(np.bincount(group, weights=columns["effective_ns"]), 1)
+    lost = 1 - np.bincount(group, weights=data.measures[0].time_ns) / lasted
+    most = int(np.argmax(lost))
+    at = int(np.flatnonzero(group == most)[0])
+    if lost[most] < _NOTABLE or int(columns["line"][at]) not in data.lines:
+        return []
+    unsure = float(np.bincount(group, weights=unsure_ns)[most] / lasted[most])
+    name, speedup = target_name(data.lines[int(columns["line"][at])]), f"{columns['speedup_pct'][at]} %"
+    said = {"share": percent(float(lost[most])), "error": percent(unsure), "name": name, "speedup": speedup}
+    return [Notice.of("HW645", **said)]
