@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// dlopen and its kin moved from libdl into libc with glibc 2.34; under their first version they are found in both.
+// dlopen and its kin moved from libdl into libc with glibc 2.34, and so did pthread_mutex_trylock from libpthread;
+// under their first version they are found in both. A JVM has loaded either library.
 #if defined(__x86_64__)
 #define HW_OLD_SYMBOL(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 #elif defined(__aarch64__)
@@ -21,6 +22,7 @@ HW_OLD_SYMBOL(dladdr);
 HW_OLD_SYMBOL(dlerror);
 HW_OLD_SYMBOL(dlopen);
 HW_OLD_SYMBOL(dlsym);
+HW_OLD_SYMBOL(pthread_mutex_trylock);
 
 namespace headway::agent {
 

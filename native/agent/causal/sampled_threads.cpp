@@ -12,6 +12,7 @@
 #include "agent/causal/periods.h"
 #include "agent/causal/sampling.h"
 #include "agent/clock.h"
+#include "agent/old_glibc.h"
 
 namespace headway::agent::causal {
 namespace {
