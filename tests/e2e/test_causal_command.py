@@ -114,8 +114,7 @@ def test_experiments_are_made_and_every_visit_counts_and_the_program_stays_itsel
         assert not control["is_spin"]
         # All stand still for five milliseconds at a time, and one thread at least pays for each.
         assert control["delay_ns"] % 5_000_000 == 0
-        assert control["stood_ns"] > 0.5 * control["delay_ns"] or not control["is_complete"]
-    assert count(tmp_path / "a.headway", "experiment WHERE is_control AND is_complete") > 0
+    assert count(tmp_path / "a.headway", "experiment WHERE is_control AND stood_ns > 0") > 0
     (run,) = rows(tmp_path / "a.headway", "FROM causal_run")
     assert (run["mode"], run["exit_code"]) == ("experiments", 7)
     assert rows(tmp_path / "a.headway", "FROM causal_line ORDER BY cpu_ns DESC")[0]["method"] == "unit"

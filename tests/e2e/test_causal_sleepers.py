@@ -150,9 +150,10 @@ def test_who_runs_when_a_sleep_begins_pays_for_it_at_once_however_rarely_it_is_s
     with Program(java, classes, 0, f"-agentpath:{agent()}={spec}") as program:
         program.ask("nap 1")
         program.tell("work 300")  # it is known by its samples
-        held_up_ms = sorted(int(program.ask(f"busy {nap_ms}").split()[1]) / 1e6 for _ in range(9))[4]
+        held_up_ms = sorted(int(program.ask(f"busy {nap_ms}").split()[1]) / 1e6 for _ in range(9))
         program.end()
-    assert (held_up_ms > 0.6 * nap_ms) is is_held_up
+    # The machine may well hold it up for as long, but hardly each time.
+    assert held_up_ms[4] > 0.6 * nap_ms if is_held_up else held_up_ms[0] < 0.6 * nap_ms
 
 
 def test_each_sleep_of_half_a_millisecond_is_told_of(java: Path, classes: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headway.analyses import causal_pairs, causal_stops
 from headway.analyses.causal import analyse
 from headway.analyses.causal_data import Data, read
 from headway.store import open_recording
@@ -109,6 +110,42 @@ def test_control_experiments_are_no_experiments_of_a_line() -> None:
     result = analyse(data, "a.headway")
     assert result.experiments == data.count - controls
     assert sum(point.experiments for point in result.lines[0].points) == int((data.columns["speedup_pct"] > 0).sum())
+
+
+def test_controls_before_the_first_baseline_that_counts_are_not_compared_with_later_ones() -> None:
+    data = cold(0.2)
+    use = causal_pairs.usable(data)
+    use[:20] = False  # the warm-up
+    early = data.columns["is_control"] & (np.arange(data.count) < 20)
+    assert early.any()
+    interpreted = with_columns(data, ran_ns=np.where(early, 100, 1) * data.columns["ran_ns"])
+    density = np.array([0.5])
+    found, plain = (causal_stops.cost_of(each, each.measures[0], use) for each in (interpreted, data))
+    assert found is not None
+    assert plain is not None
+    assert found.share(density) == plain.share(density)
+
+
+def test_experiments_that_do_not_count_have_no_part_in_what_is_taken_off_the_others() -> None:
+    data = cold(0.2)
+    use = causal_pairs.usable(data)
+    at = np.flatnonzero(data.columns["speedup_pct"] > 0)[::2]
+    use[at] = False
+    idle = with_columns(data, stood_ns=np.where(use | data.columns["is_control"], data.columns["stood_ns"], 0))
+    (found,), (plain,) = (causal_stops.without_cost(each, use).measures for each in (idle, data))
+    assert (found.time_ns[at] == data.measures[0].time_ns[at]).all()
+    others = np.setdiff1d(np.arange(data.count), at)
+    assert (found.time_ns[others] == plain.time_ns[others]).all()
+    assert (found.time_ns[others] < data.measures[0].time_ns[others]).any()
+
+
+def test_a_cost_that_is_hardly_known_widens_intervals_and_is_not_taken_off() -> None:
+    data = cold(0.02, pairs=60, seed=3)
+    (found,) = causal_stops.without_cost(data, causal_pairs.usable(data)).measures
+    assert found.unsure_ns is not None
+    treated = data.columns["speedup_pct"] == 100
+    taken = data.measures[0].time_ns[treated] - found.time_ns[treated]
+    assert (found.unsure_ns[treated] > taken).all()
 
 
 def test_delays_that_were_spun_have_no_known_cost() -> None:

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "agent/agent.h"
 #include "agent/causal/causal.h"
+#include "agent/causal/controls.h"
 #include "agent/causal/core_waits.h"
 #include "agent/causal/ledger.h"
 #include "agent/causal/lock_target.h"
@@ -38,10 +38,10 @@ constexpr int64_t kHealthNs = 5 * kSecond;
 constexpr int64_t kCoolDownNs = 10 * kMillisecond;  // who sleeps for a debt sleeps in slices of 5 ms
 constexpr int64_t kNoEnd = INT64_MAX;               // of a run that is one experiment
 constexpr jlong kPatienceMs = 5'000;
-constexpr int kPairsToControl = 2;  // on average
 // Between stops, by chance: who is stopped again soon has no time to lose all that a stop costs.
-constexpr int64_t kBetweenStopsNs[] = {kMillisecond, 4 * kMillisecond};
-constexpr int kTicksOfCrowd = 5;  // between looks at that, in a run that is one experiment
+constexpr int64_t kBetweenStopsNs[Controls::kKinds] = {kMillisecond, 4 * kMillisecond};
+constexpr int64_t kLongestControlNs = 500 * kMillisecond;  // for most of which everything stands still
+constexpr int kTicksOfCrowd = 5;                           // between looks at that, in a run that is one experiment
 // Payments spin from so many runnable threads a core on, and go on doing so down to the other number. Where cores are
 // to spare, a thread that sleeps for its debt keeps nobody else from paying at the same time; where there are none, it
 // would hand its core to one that works, and nothing would be delayed.
@@ -261,7 +261,7 @@ class Loop {
     change_epoch(spin_);
     if (!wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns))) return false;
     const bool may_control = !spin_ && plan.speedup_pct > 0 && kind != TargetKind::kCollections;
-    return !may_control || random_() % kPairsToControl != 0 || control(plan);
+    return !may_control || !controls_.is_next() || control(plan);
   }
 
   // Nothing is faster, but all stand still again and again: what that costs beyond the time itself shows. Not where
@@ -269,8 +269,8 @@ class Loop {
   // random: what the program does from time to time (a collection) would else fall in step with it.
   bool control(const Plan& plan) {
     Experiment experiment(number_++, active_at(plan.line, 0, causal_spec().target.kind), spin_, plan.dur_ns);
-    const int64_t end_ns = experiment.begin_ns() + plan.dur_ns;
-    const int64_t between_ns = kBetweenStopsNs[random_() % std::size(kBetweenStopsNs)];
+    const int64_t end_ns = experiment.begin_ns() + std::min(plan.dur_ns, kLongestControlNs);
+    const int64_t between_ns = kBetweenStopsNs[controls_.kind()];
     bool goes_on = wait(now_ns() + between_ns);
     while (goes_on && now_ns() + Ledger::kMostStoodNs + between_ns <= end_ns) {
       experiment.stop_all(Ledger::kMostStoodNs);
@@ -287,7 +287,7 @@ class Loop {
   Planner planner_;
   Recent recent_;
   int number_ = 0;
-  std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(causal_spec().seed)};
+  Controls controls_;
   bool spin_ = false;
   double runnable_ = 0;  // threads at a time, at 0 %
   int64_t told_ns_ = 0;

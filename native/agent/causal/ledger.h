@@ -134,6 +134,10 @@ class Ledger {
   // A thread stood still for so long at a time. What that costs the program beyond the time itself (others take its
   // caches meanwhile) grows with its length at first.
   void stood(int64_t ns) noexcept { stood_.fetch_add(std::min(ns, kMostStoodNs), std::memory_order_relaxed); }
+  // It did so for `ns`, where it would have for `shorter_ns`.
+  void stood_longer(int64_t ns, int64_t shorter_ns) noexcept {
+    stood(std::min(ns, kMostStoodNs) - std::min(shorter_ns, kMostStoodNs));
+  }
   // The sum over all threads and stops.
   int64_t stood_ns() const noexcept { return stood_.load(std::memory_order_relaxed); }
 
@@ -161,7 +165,8 @@ class Ledger {
   alignas(64) std::atomic<int64_t> delay_{1};  // G; 0 is "none" in accounts
   alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
   std::atomic<uint32_t> experiment_{0};
-  std::atomic<int64_t> asleep_{0};  // of all delays, those by threads that slept
+  std::atomic<int64_t> asleep_{
+      0};  // of all delays, those by threads that slept, and stops of all: nobody ran meanwhile
   std::atomic<int64_t> stood_{0};
   std::atomic<int64_t> shared_{0};  // delay that nobody owes
   std::atomic<int> cores_{1};

@@ -20,13 +20,17 @@ namespace {
 constexpr uint32_t kBuckets = 1U << 14;
 constexpr uint32_t kMostProbes = 256;
 constexpr int64_t kLeastCalledNs = 500'000;  // a signal costs a hundredth of that
-constexpr uint32_t kMostCalled = 64;         // by one sleep
+constexpr uint32_t kMostCalled = 64;         // at a time
+constexpr uint32_t kMostLookedAt = 512;      // at a time, to see whether they are to be called
+constexpr int64_t kBetweenCallsNs = 200'000;
 
 struct Table {
   std::mutex mutex;            // guards all but what handlers read
   std::vector<Sampled*> all;   // ever made
   std::vector<Sampled*> free;  // of them
   std::atomic<uint32_t> without_timer{0};
+  std::atomic<int64_t> called_ns{0};  // when threads were last called to pay
+  uint32_t called_at = 0;             // where that ended
 };
 Table& table() {
   static Table* const instance = new Table;
@@ -121,19 +125,25 @@ void each_sampled(uint32_t* position, uint32_t most, bool (*act)(Sampled&, void*
   }
 }
 
-// Who is on the way into a wait or out of it pays there. Where the table is being changed, they pay at their next
-// samples: nobody waits here.
+// Who is on the way into a wait or out of it pays there. Where the table is being changed, or others were called just
+// now, they pay at their next samples: nobody waits here.
 void call_to_pay() noexcept {
   Table& self = table();
+  const int64_t now = monotonic_ns();
+  int64_t last = self.called_ns.load(std::memory_order_relaxed);
+  if (now - last < kBetweenCallsNs || !self.called_ns.compare_exchange_strong(last, now)) return;
   const std::unique_lock<std::mutex> guard(self.mutex, std::try_to_lock);
   if (!guard.owns_lock() || !is_sampling()) return;
+  const auto count = static_cast<uint32_t>(self.all.size());
   uint32_t called = 0;
-  for (Sampled* const thread : self.all) {
-    const uint32_t tid = thread->tid.load(std::memory_order_relaxed);
-    if (tid == 0 || !is_to_pay(*thread)) continue;
-    thread->is_called.store(true, std::memory_order_release);
+  for (uint32_t i = 0; i < std::min(count, kMostLookedAt) && called < kMostCalled; ++i) {
+    self.called_at = (self.called_at + 1) % count;
+    Sampled& thread = *self.all[self.called_at];
+    const uint32_t tid = thread.tid.load(std::memory_order_relaxed);
+    if (tid == 0 || !is_to_pay(thread)) continue;
+    thread.is_called.store(true, std::memory_order_release);
     syscall(SYS_tgkill, getpid(), tid, sampling_signal());
-    if (++called == kMostCalled) return;
+    ++called;
   }
 }
 
@@ -161,10 +171,11 @@ void arm_timer(Account& account, uint32_t tid) noexcept {
   first.store(thread, std::memory_order_release);
 }
 
+// The lock first: who looks at the table when sampling ends still sees this thread there, which must not end meanwhile.
 void disarm_timer(Account& account) noexcept {
   Table& self = table();
-  if (!is_sampling()) return;
   const std::lock_guard<std::mutex> guard(self.mutex);
+  if (!is_sampling()) return;
   Sampled* thread = find_sampled(this_tid());
   if (thread == nullptr || thread->account != &account) thread = find_locked(self, account);
   if (thread != nullptr) take_out(self, *thread);

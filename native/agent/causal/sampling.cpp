@@ -154,9 +154,11 @@ void on_signal(int, siginfo_t* info, void* ucontext) {
   if (self != nullptr && self->is_on.load(std::memory_order_acquire)) {
     if (Sampled* const thread = find_sampled(this_tid()); thread != nullptr && !thread->is_inside.exchange(true)) {
       const int64_t cpu_ns = thread_cpu_ns();
+      // Two signals at once are one: it may have come as the timer's, or be a look at a sleeper.
+      const bool is_called = thread->is_called.exchange(false);
       if (is_paying(*thread)) {
         // No sample.
-      } else if (info->si_code == SI_TKILL && thread->is_called.exchange(false)) {
+      } else if (info->si_code == SI_TKILL && is_called && thread->look.weight_ns.load() == 0) {
         pay_called(*thread, ucontext, cpu_ns);
       } else if (info->si_code == SI_TKILL) {
         sample_sleeping(*self, *thread, ucontext, cpu_ns);

@@ -69,8 +69,8 @@ void hit(Account& account, const Active& active, const BlockedTime::Part& part, 
   const int64_t delay_ns = part.new_ns * active.speedup_pct / 100;
   const auto add = sample.is_blocked ? &Ledger::hit_asleep : &Ledger::hit;
   if (delay_ns > 0 && !(ledger().*add)(account, delay_ns, active.experiment)) return;  // it is over
-  // A faster program's thread would not have stood still for that.
-  if (sample.is_whole) ledger().stood(part.own_ns * active.speedup_pct / 100);
+  // It stood still for longer than a faster program's thread would have.
+  if (sample.is_whole) ledger().stood_longer(part.own_ns, part.own_ns - part.own_ns * active.speedup_pct / 100);
   const int64_t same_ns = part.own_ns * active.speedup_pct / 100 - delay_ns;
   if (same_ns > 0) ledger().excuse_hit(account, same_ns, active.experiment);
   count_hit(part.new_ns, part.own_ns);
@@ -95,7 +95,7 @@ void hit_ahead(Account& account, const Active& active, const Sample& sample, int
   if (!may_be_paid(sample.weight_ns * active.speedup_pct / 100)) return;
   if (account.sleep_counted.exchange(active.experiment) == active.experiment) return;
   hit(account, active, {sample.weight_ns, sample.weight_ns}, sample);
-  call_to_pay();
+  if (active.speedup_pct > 0) call_to_pay();
 }
 
 }  // namespace

@@ -67,6 +67,11 @@ void of_each_stop_five_milliseconds_count_at_most() {
   ledger.stood(kMs);
   ledger.stood(7 * kMs);
   CHECK_EQUAL(ledger.stood_ns(), 6 * kMs);
+  // A sleep of 8 ms, a quarter and three quarters shorter.
+  ledger.stood_longer(8 * kMs, 6 * kMs);
+  CHECK_EQUAL(ledger.stood_ns(), 6 * kMs);
+  ledger.stood_longer(8 * kMs, 2 * kMs);
+  CHECK_EQUAL(ledger.stood_ns(), 9 * kMs);
 }
 
 // Whoever looks while experiments begin sees no more debt than one experiment brought.

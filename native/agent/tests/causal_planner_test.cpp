@@ -1,3 +1,4 @@
+#include "agent/causal/controls.h"
 #include "agent/causal/planner.h"
 
 #include <algorithm>
@@ -205,9 +206,33 @@ void a_flat_profile_still_gets_experiments() {
   CHECK(planner.next(recent).line != 0);
 }
 
+// Else what the program does from time to time would fall in step, or a short recording would have one kind only.
+void controls_come_by_chance_but_once_in_two_pairs_and_each_kind_once_in_four() {
+  std::vector<unsigned> order[2];
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    Controls controls(seed);
+    for (int block = 0; block < 100; ++block) {
+      unsigned kinds[Controls::kKinds] = {};
+      for (unsigned half = 0; half < Controls::kKinds; ++half) {
+        unsigned found = 0;
+        for (unsigned pair = 0; pair < Controls::kPairs; ++pair) {
+          const bool is_next = controls.is_next();
+          order[seed - 1].push_back(is_next ? 1 + controls.kind() : 0);
+          found += is_next ? 1 : 0;
+          if (is_next) ++kinds[controls.kind()];
+        }
+        CHECK_EQUAL(found, 1U);
+      }
+      for (const unsigned count : kinds) CHECK_EQUAL(count, 1U);
+    }
+  }
+  CHECK(order[0] != order[1]);
+}
+
 }  // namespace
 
 int main() {
+  controls_come_by_chance_but_once_in_two_pairs_and_each_kind_once_in_four();
   baselines_alternate_with_speedups_of_the_same_line_and_length();
   an_experiment_on_a_line_that_sleeps_lasts_for_many_sleeps_and_makes_those_of_others_no_longer();
   turns_go_in_proportion_to_time_and_none_of_one_percent_starves();

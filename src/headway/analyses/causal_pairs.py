@@ -126,12 +126,15 @@ def pairs(data: Data, use: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
 
 
 def beside_controls(data: Data, use: NDArray[np.bool_], controls: NDArray[np.bool_]) -> Pairs:
-    """Return the comparisons of control experiments with the baselines that count."""
+    """Return the comparisons of control experiments with the baselines that count, of those that lie between two of them.
+
+    Not of those in the warm-up, before the first that counts: what is not compiled yet takes more CPU time for another reason.
+    """
     import numpy as np
 
     rows = np.flatnonzero((use & (data.columns["speedup_pct"] == 0)) | controls)
     before, after = _nearest(rows, ~controls[rows], neighbourhoods(data)[rows])
-    return Pairs(rows, before, after).of(controls[rows] & ((before >= 0) | (after >= 0)))
+    return Pairs(rows, before, after).of(controls[rows] & (before >= 0) & (after >= 0))
 
 
 def neighbourhoods(data: Data) -> NDArray[np.int64]:

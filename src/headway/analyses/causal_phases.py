@@ -39,7 +39,10 @@ class Share:
 
 def plain_times(data: Data, ratio: Floats) -> tuple[Floats, float]:
     """Return what experiments, and the time from the first to the last, would have taken without delays and speedups."""
-    plain = data.columns["effective_ns"] / ratio
+    first = data.measures[0] if data.measures else None
+    is_known = first is not None and first.measure == "throughput"
+    effective_ns = first.time_ns if first is not None and is_known else data.columns["effective_ns"]
+    plain = effective_ns / ratio
     whole = _span_ns(data) - float(data.columns["delay_ns"].sum())
     return plain, whole + float((plain - data.columns["effective_ns"]).sum())
 

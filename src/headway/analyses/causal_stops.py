@@ -50,7 +50,7 @@ _NOTABLE = 0.02
 class Cost:
     """Of the CPU time, rise x / (1 + bend x) is lost where threads stand still for x times as long as they run.
 
-    First the estimate, then those with each control experiment left out. `trust` is what shrinking leaves of them.
+    First the estimate, then those with each control experiment left out. `trust` is what shrinking leaves of the first.
     """
 
     rise: Floats
@@ -58,19 +58,20 @@ class Cost:
     trust: float
 
     def share(self, density: Floats) -> tuple[Floats, Floats]:
-        """Return the share of the CPU time that is lost, and its standard error (the jackknife), at most as large."""
+        """Return the share of the CPU time that is lost, and its standard error: the jackknife's, and what shrinking took."""
         import numpy as np
 
-        found = self.trust * self.rise[:, None] * density / (1 + self.bend[:, None] * density)
+        found = np.clip(self.rise[:, None] * density / (1 + self.bend[:, None] * density), -_MOST, _MOST)
         left_out = found[1:]
         variance = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0) * (len(left_out) - 1) / len(left_out)
-        lost = np.clip(found[0], 0, _MOST)
-        return lost, np.minimum(np.sqrt(variance), lost)
+        return np.maximum(self.trust * found[0], 0), np.hypot(np.sqrt(variance), (1 - self.trust) * found[0])
 
 
 def without_cost(data: Data, use: NDArray[np.bool_]) -> Data:
     """Return the tables with the cost of stops taken off the times of throughput measures."""
-    return replace(data, measures=tuple(_taken_off(data, each, cost_of(data, each, use)) for each in data.measures))
+    return replace(
+        data, measures=tuple(_taken_off(data, each, cost_of(data, each, use), use) for each in data.measures)
+    )
 
 
 def cost_of(data: Data, measured: Measured, use: NDArray[np.bool_]) -> Cost | None:
@@ -87,17 +88,16 @@ def cost_of(data: Data, measured: Measured, use: NDArray[np.bool_]) -> Cost | No
     pairs = causal_pairs.beside_controls(data, use, controls)
     each = terms(pairs, measured.visits, columns["ran_ns"].astype(float))
     density = columns["stood_ns"][pairs.treated] / np.maximum(each.treated_ns, 1)
-    known = (each.over > 0) & (each.treated_ns > 0) & (density > 0)
+    known = (each.over + each.under > 0) & (each.treated_ns > 0) & (density > 0)
     over, under, density = each.over[known], each.under[known], density[known]
-    if len(over) < _LEAST:
+    if (over > 0).sum() < _LEAST:
         return None
     every = np.ones((len(over) + 1, len(over)))
     every[1:] -= np.eye(len(over))
     lost = 1 - (every @ under) / (every @ over)
     variance = float(((lost[1:] - lost[1:].mean()) ** 2).sum() * (len(over) - 1) / len(over))
-    if lost[0] <= 0 or variance >= lost[0] ** 2:
-        return None
-    return Cost(*_curves(every, over, under, density), trust=1 - variance / float(lost[0]) ** 2)
+    trust = max(1 - variance / float(lost[0]) ** 2, 0.0) if lost[0] > 0 else 0.0
+    return Cost(*_curves(every, over, under, density), trust=trust)
 
 
 def _curves(every: Floats, over: Floats, under: Floats, density: Floats) -> tuple[Floats, Floats]:
@@ -113,7 +113,7 @@ def _curves(every: Floats, over: Floats, under: Floats, density: Floats) -> tupl
     return rise[np.arange(len(every)), best], bends[best]
 
 
-def _taken_off(data: Data, measured: Measured, cost: Cost | None) -> Measured:
+def _taken_off(data: Data, measured: Measured, cost: Cost | None, use: NDArray[np.bool_]) -> Measured:
     """Return a measure without the time lost: the CPU time lost, by as many threads as ran at once, one at least.
 
     All experiments on one line at one speedup together: one by itself has few samples.
@@ -123,7 +123,7 @@ def _taken_off(data: Data, measured: Measured, cost: Cost | None) -> Measured:
     if cost is None:
         return measured
     columns = data.columns
-    faster = (columns["speedup_pct"] > 0) & ~columns["is_spin"] & (measured.time_ns > 0)
+    faster = use & (columns["speedup_pct"] > 0) & ~columns["is_spin"] & (columns["ran_ns"] > 0)
     group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
     stood_ns, ran_ns, time_ns = (
         np.bincount(group, weights=np.where(faster, values, 0))
@@ -153,18 +153,22 @@ def notices(data: Data) -> list[Notice]:
     """Return a notice if what was taken off changes the results of any line at any speedup."""
     import numpy as np
 
-    unsure_ns = data.measures[0].unsure_ns if data.measures else None
-    if unsure_ns is None:
-        return []
+    known = [each for each in data.measures if each.unsure_ns is not None]
     columns = data.columns
     group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
     lasted = np.maximum(np.bincount(group, weights=columns["effective_ns"]), 1)
-    lost = 1 - np.bincount(group, weights=data.measures[0].time_ns) / lasted
-    most = int(np.argmax(lost))
-    at = int(np.flatnonzero(group == most)[0])
-    if lost[most] < _NOTABLE or int(columns["line"][at]) not in data.lines:
+    lost, unsure = (
+        [np.bincount(group, weights=each) / lasted for each in values]
+        for values in ([columns["effective_ns"] - each.time_ns for each in known], [each.unsure_ns for each in known])
+    )
+    most = max(range(len(known)), key=lambda which: float(lost[which].max()), default=None)
+    if most is None or lost[most].max() < _NOTABLE:
         return []
-    unsure = float(np.bincount(group, weights=unsure_ns)[most] / lasted[most])
+    worst = int(np.argmax(lost[most]))
+    at = int(np.flatnonzero(group == worst)[0])
+    if int(columns["line"][at]) not in data.lines:
+        return []
     name, speedup = target_name(data.lines[int(columns["line"][at])]), f"{columns['speedup_pct'][at]} %"
-    said = {"share": percent(float(lost[most])), "error": percent(unsure), "name": name, "speedup": speedup}
+    share, error = float(lost[most][worst]), float(unsure[most][worst])
+    said = {"share": percent(share), "error": percent(error), "name": name, "speedup": speedup}
     return [Notice.of("HW645", **said)]
