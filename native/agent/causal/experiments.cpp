@@ -258,8 +258,7 @@ class Loop {
     planner_.finished(plan, experiment.end(is_complete));
     if (!is_complete) return false;
     if (plan.speedup_pct == 0) runnable_ = (runnable_ + experiment.runnable()) / 2;
-    change_epoch(spin_);
-    if (!wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns))) return false;
+    if (!cool_down()) return false;
     const bool may_control = !spin_ && plan.speedup_pct > 0 && kind != TargetKind::kCollections;
     return !may_control || !controls_.is_next() || control(plan);
   }
@@ -278,8 +277,13 @@ class Loop {
     }
     goes_on = goes_on && wait(end_ns);
     experiment.end(goes_on);
+    return goes_on && cool_down();
+  }
+
+  // Who pays stops paying, and is sampled once without owing anything.
+  bool cool_down() {
     change_epoch(spin_);
-    return goes_on && wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
+    return wait(now_ns() + std::max(kCoolDownNs, 2 * causal_spec().period_ns));
   }
 
   JNIEnv* jni_;

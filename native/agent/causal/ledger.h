@@ -165,8 +165,7 @@ class Ledger {
   alignas(64) std::atomic<int64_t> delay_{1};  // G; 0 is "none" in accounts
   alignas(64) std::atomic<int64_t> base_{1};   // always stored before the delay that begins there: read after it
   std::atomic<uint32_t> experiment_{0};
-  std::atomic<int64_t> asleep_{
-      0};  // of all delays, those by threads that slept, and stops of all: nobody ran meanwhile
+  std::atomic<int64_t> asleep_{0};  // of all delays, those while nobody ran: by threads that slept, and stops of all
   std::atomic<int64_t> stood_{0};
   std::atomic<int64_t> shared_{0};  // delay that nobody owes
   std::atomic<int> cores_{1};

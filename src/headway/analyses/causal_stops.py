@@ -39,7 +39,6 @@ _LEAST = 6
 """Control experiments that say anything."""
 _MOST = 0.5
 """Of an experiment's time without delays, at most so much is taken off."""
-
 _BENDS = tuple(0.05 * at for at in range(21))
 _SEED = 19610620
 _NOTABLE = 0.02
