@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headway.analyses import causal_pairs, causal_stops
+from headway.analyses import causal_pairs, causal_phases, causal_stops
 from headway.analyses.causal import analyse
 from headway.analyses.causal_data import Data, read
 from headway.store import open_recording
-from made_causal import Made, data_of, notice_ids, serial, with_columns, write
+from made_causal import Made, data_of, notice_ids, serial, whole_runs, with_columns, write
 
 GAIN = 0.4
 CONTROL_EVERY = 4
@@ -42,6 +42,7 @@ def cold(cost: float, *, bend: float = 0.0, seed: int = 1, pairs: int = 400, gai
     is_control = np.insert(np.zeros(data.count, dtype=bool), at, True)
     assert (columns["speedup_pct"][is_control] == 0).all()
     columns["experiment"] = np.arange(len(is_control))
+    columns["start_ns"] = np.concatenate([[0], np.cumsum(columns["dur_ns"])[:-1]])
     # Controls: as long as the others, and between a half and three quarters of that delays.
     share = random.choice([0.5, 0.75], len(is_control))
     stopped_ns = (share * columns["dur_ns"]).astype(np.int64)
@@ -50,12 +51,16 @@ def cold(cost: float, *, bend: float = 0.0, seed: int = 1, pairs: int = 400, gai
     columns["ran_ns"] = THREADS * columns["effective_ns"]
     columns["stood_ns"] = THREADS * columns["delay_ns"]
     columns["is_control"] = is_control
+    sampled = columns["all_hits_ns"] * columns["effective_ns"] / columns["dur_ns"]
+    columns["all_hits_ns"] = np.where(is_control, sampled, columns["all_hits_ns"]).astype(np.int64)
     kept = 1 - lost_share(cost, bend, columns["stood_ns"], columns["ran_ns"])
     plain = np.insert(data.measures[0].visits, at, data.measures[0].visits[at - 2])
     undisturbed = np.where(is_control, plain * columns["effective_ns"] / columns["dur_ns"], plain)
     visits = random.poisson(undisturbed * kept).astype(float)
     measured = replace(data.measures[0], visits=visits, time_ns=columns["effective_ns"].astype(float))
-    return replace(data, columns=columns, measures=(measured,))
+    sampled_ns = int(columns["all_hits_ns"][is_control].sum())
+    lines = {0: {**data.lines[0], "cpu_ns": data.lines[0]["cpu_ns"] + sampled_ns}}
+    return replace(data, columns=columns, measures=(measured,), lines=lines)
 
 
 def at_all(data: Data) -> tuple[float, float, float]:
@@ -72,7 +77,10 @@ def without_controls(data: Data) -> Data:
     measured = data.measures[0]
     mine = replace(measured, visits=measured.visits[kept], time_ns=measured.time_ns[kept])
     columns: Mapping[str, Any] = {name: values[kept] for name, values in data.columns.items()}
-    return replace(data, columns=columns, measures=(mine,))
+    begins = np.concatenate([[0], np.cumsum(columns["dur_ns"])[:-1]])
+    cpu_ns = data.lines[0]["cpu_ns"] - int(data.columns["all_hits_ns"][~kept].sum())
+    lines = {0: {**data.lines[0], "cpu_ns": cpu_ns}}
+    return replace(data, columns={**columns, "start_ns": begins}, measures=(mine,), lines=lines)
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.3])
@@ -158,6 +166,37 @@ def test_what_is_taken_off_is_told_of_with_the_line_that_has_most_of_it() -> Non
     (notice,) = [each for each in analyse(cold(0.2), "a.headway").notices if each.id == "HW645"]
     assert "App.java:10 100 % faster" in str(notice)
     assert "HW645" not in notice_ids(analyse(without_controls(cold(0.2)), "a.headway"))
+
+
+def test_a_cost_that_is_not_known_is_told_with_the_reason_where_delays_were_long() -> None:
+    def said(data: Data) -> str:
+        return " ".join(str(each) for each in analyse(data, "a.headway").notices if each.id == "HW646")
+
+    data = cold(0.2)
+    assert said(data) == ""
+    assert "0 control experiments, of which 6 have to count" in said(without_controls(data))
+    assert "the cores were taken" in said(with_columns(data, is_spin=np.ones(data.count, dtype=bool)))
+    latency = replace(data, measures=(*data.measures, replace(data.measures[0], name="request", measure="latency")))
+    assert "request is a latency" in said(latency)
+    assert "whole runs are compared" in said(whole_runs(0.3, 40, 1))
+    columns = data.columns
+    short = np.where(columns["is_control"], columns["delay_ns"], columns["delay_ns"] // 10)
+    brief = with_columns(data, delay_ns=short, effective_ns=columns["dur_ns"] - short)
+    assert said(without_controls(brief)) == ""
+
+
+def test_times_at_0_percent_keep_what_stops_cost_in_which_lines_are_sampled_as_well() -> None:
+    data = cold(0.2)
+    columns = data.columns
+    freed = causal_stops.without_cost(data, causal_pairs.usable(data))
+    ratio = 1 - GAIN * columns["speedup_pct"] / 100
+    plain_ns, whole_ns = causal_phases.plain_times(freed, ratio)
+    lost = np.where(columns["speedup_pct"] > 0, lost_share(0.2, 0.0, columns["stood_ns"], columns["ran_ns"]), 0)
+    truth_ns = columns["effective_ns"] * ((1 - lost) / ratio + lost)
+    at_all = columns["speedup_pct"] == 100
+    assert lost[at_all].mean() > 0.04, "or there is nothing to tell apart"
+    assert plain_ns[at_all].sum() == pytest.approx(truth_ns[at_all].sum(), rel=0.01)
+    assert whole_ns == pytest.approx(truth_ns.sum(), rel=0.01)
 
 
 def test_a_recording_of_an_earlier_headway_has_no_controls_and_is_read_as_before(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ Question   per line (method, lock, GC pauses) the program speedup at each virtua
 Method     causal profiling (Curtsinger and Berger, Coz, SOSP 2015; blocked samples: Ahn and others, OSDI 2024): experiments of
            the recording are compared with their neighbours at 0 % (`causal_pairs`), pooled per line and virtual speedup
            (`causal_curves`), scaled to the whole run (`causal_phases`); noise from `causal_noise`; what delays cost the
-           program beyond their time is taken off (`causal_stops`). A line is a finding if its
-           slope differs from zero, counted against all lines tried (Benjamini and Hochberg). docs/explanation/causal.md.
+           program beyond their time is taken off (`causal_stops`). A line is a finding if its slope differs from zero, held
+           against what it can gain at most (`causal_limits`), counted against all lines tried (Benjamini and Hochberg).
+           docs/explanation/causal.md.
 Assumes    a virtual speedup does to the program what a real one would: cores enough for the threads that run, or delays that
            keep the core; nothing waits for times of day; progress points stand for what matters.
 Wrong when the line's work can't be made faster without changing other lines, or caches and memory gain as well; and for results
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses import (
     causal_curves,
     causal_health,
+    causal_limits,
     causal_noise,
     causal_pairs,
     causal_phases,
@@ -90,7 +92,7 @@ def analyse(data: Data, path: str, line: str | None = None) -> Causal:
         verdict=causal_text.verdict(lines, data.mode),
         next=_next(lines, data.mode, path),
         health=data.health,
-        notices=(*causal_stops.notices(data), *_notices(data, use, dropped, lines, path)),
+        notices=(*causal_stops.notices(data, use, path), *_notices(data, use, dropped, lines, path)),
     )
 
 
@@ -195,6 +197,7 @@ def _fit(data: Data, measured: Measured, mine: Pairs, rates: Floats, quiet: Floa
     own = causal_curves.own_residuals(mine, measured, rates, speedup_pct, fitted)
     noise = causal_noise.noise_of(quiet, own, causal_curves.PARAMETERS)
     fit = causal_curves.fit(mine, measured, rates, speedup_pct, fitted, noise, line)
+    fit = replace(fit, most=causal_limits.possible_gains(data, mine, measured, fitted[0]))
     return causal_stops.loosened(fit, mine, measured, speedup_pct)
 
 

@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headway.analyses.causal_limits import evidence
 from headway.analyses.causal_noise import residuals, terms
 from headway.analyses.uncertainty import stretch
 
@@ -47,7 +48,7 @@ class Fit:
     """A line's effect in fractions: `speedups` (virtual, ascending) and `gains` (program); `drawn` are gains of resamples.
 
     `weights` are 1 / variance of the gains. `drawn` is None where nothing is known of the noise; weights have no unit then.
-    `stretch` widens percentiles for few residuals.
+    `stretch` widens percentiles for few residuals. `most` are the largest gains that are possible (`causal_limits`).
     """
 
     speedups: Floats
@@ -56,11 +57,12 @@ class Fit:
     drawn: Floats | None
     degrees: float
     stretch: float
+    most: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Fractions per fraction; `p_value` of no effect."""
+    """Fractions per fraction; `p_value` of no effect, held against those that are possible."""
 
     value: float
     low: float | None
@@ -230,7 +232,10 @@ def scaled(fit: Fit, share: float, relative_error: float, seed: int) -> Fit:
     if fit.drawn is not None:
         shares = share * (1 + relative_error * np.random.default_rng((_SEED, seed, 1)).standard_normal(len(fit.drawn)))
         drawn = fit.drawn * np.clip(shares, 0, 1)[:, None]
-    return replace(fit, gains=fit.gains * share, weights=fit.weights / max(share, _NO_NOISE) ** 2, drawn=drawn)
+    most = None if fit.most is None else fit.most * share
+    return replace(
+        fit, gains=fit.gains * share, weights=fit.weights / max(share, _NO_NOISE) ** 2, drawn=drawn, most=most
+    )
 
 
 def bounds(value: float, drawn: Floats, wide: float) -> tuple[float, float]:
@@ -255,7 +260,8 @@ def slope(fit: Fit) -> Slope | None:
     drawn = fit.drawn @ pull
     low, high = bounds(value, drawn, fit.stretch)
     error = max(float(np.std(drawn)), _NO_NOISE)
-    return Slope(value, low, high, _two_sided(abs(value) / error, fit.degrees))
+    most = None if fit.most is None else float((pull * fit.most).sum())
+    return Slope(value, low, high, _two_sided(evidence(value, error, most), fit.degrees))
 
 
 def knee(fit: Fit) -> Knee | None:

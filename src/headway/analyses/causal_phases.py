@@ -38,13 +38,17 @@ class Share:
 
 
 def plain_times(data: Data, ratio: Floats) -> tuple[Floats, float]:
-    """Return what experiments, and the time from the first to the last, would have taken without delays and speedups."""
+    """Return what experiments, and the time from the first to the last, would have taken without delays and speedups.
+
+    With what delays cost beyond their time (`causal_stops`): lines are sampled in that as in any other.
+    """
     first = data.measures[0] if data.measures else None
     is_known = first is not None and first.measure == "throughput"
-    effective_ns = first.time_ns if first is not None and is_known else data.columns["effective_ns"]
-    plain = effective_ns / ratio
+    effective_ns = data.columns["effective_ns"]
+    time_ns = first.time_ns if first is not None and is_known else effective_ns
+    plain = time_ns / ratio + (effective_ns - time_ns)
     whole = _span_ns(data) - float(data.columns["delay_ns"].sum())
-    return plain, whole + float((plain - data.columns["effective_ns"]).sum())
+    return plain, whole + float((plain - effective_ns).sum())
 
 
 def _span_ns(data: Data) -> float:

@@ -43,6 +43,9 @@ _BENDS = tuple(0.05 * at for at in range(21))
 _SEED = 19610620
 _NOTABLE = 0.02
 """Of the time at one line's speedup: what is taken off is told from there on."""
+_LONG = 0.1
+"""Delays per time without them, at one line's speedup: from there on it is told if their cost is not known."""
+_MOSTLY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,42 @@ def loosened(fit: Fit, mine: Pairs, measured: Measured, speedup_pct: NDArray[np.
     return replace(fit, drawn=fit.drawn + (1 - fit.gains) * shift * normal[:, None])
 
 
-def notices(data: Data) -> list[Notice]:
+def notices(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
+    """Return what is to be said of the cost of stops: how much was taken off, or why nothing was."""
+    return [*_told(data), *_unknown(data, use, path)]
+
+
+def _unknown(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
+    """Return a notice if delays were long and nothing is known of their cost."""
+    import numpy as np
+
+    columns = data.columns
+    faster = use & (columns["speedup_pct"] > 0)
+    group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
+    delay_ns, lasted_ns = (
+        np.bincount(group, weights=np.where(faster, columns[name], 0)) for name in ("delay_ns", "effective_ns")
+    )
+    if not (delay_ns > _LONG * np.maximum(lasted_ns, 1)).any():
+        return []
+    spun = float(columns["delay_ns"][faster & columns["is_spin"]].sum() / columns["delay_ns"][faster].sum())
+    reasons = dict.fromkeys(filter(None, (_reason(data, each, spun) for each in data.measures)))
+    return [Notice.of("HW646", path=path, reason="; ".join(reasons))] if reasons else []
+
+
+def _reason(data: Data, measured: Measured, spun: float) -> str:
+    """Return why nothing is taken off a measure, nothing if something is; `spun`: the share of delays without a free core."""
+    if measured.measure == "run":
+        return "whole runs are compared"
+    if measured.measure != "throughput":
+        return f"{measured.name} is a latency"
+    if spun > _MOSTLY:
+        return "the cores were taken"
+    if measured.unsure_ns is None:
+        return f"{int(data.columns['is_control'].sum())} control experiments, of which {_LEAST} have to count"
+    return ""
+
+
+def _told(data: Data) -> list[Notice]:
     """Return a notice if what was taken off changes the results of any line at any speedup."""
     import numpy as np
 

@@ -215,4 +215,14 @@ ROWS: tuple[Message, ...] = (
         " faster, and taken off; intervals include how well it is known. What a sleeping thread loses so counts as well.",
         "a machine of its own, where caches stay; or a longer recording, which knows the cost better",
     ),
+    Message(
+        "HW646",
+        "delays whose cost is not known",
+        "what delays cost this program beyond their time is not known: {reason}; gains may be too low, the more so the"
+        " longer the delays",
+        "What follows a delay is slower where other programs or the host's other guests take the caches meanwhile. That is"
+        " measured in control experiments and taken off, but takes six of them at least, cores that are not taken, and visits of"
+        " a progress point: a latency pair and whole runs tell nothing of the CPU time that a visit takes.",
+        "headway causal --time 120s ... -o {path}   (runs add up), on a machine by itself, with a progress point",
+    ),
 )
