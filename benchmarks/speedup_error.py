@@ -22,6 +22,7 @@ With --keep a measurement that was ended before its time goes on where it was wh
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -106,7 +107,9 @@ class Error:
         return max(abs(self.low), abs(self.high))
 
     def __str__(self) -> str:
-        """Return for example '+1.2 % [-0.3, +2.7]'."""
+        """Return for example '+1.2 % [-0.3, +2.7]', or '+1.2 % (no interval)'."""
+        if math.isnan(self.largest):
+            return f"{100 * self.value:+.1f} % (no interval)"
         return f"{100 * self.value:+.1f} % [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
 
 
@@ -243,7 +246,8 @@ def judged(text: str, error: Error, target: float) -> tuple[str, bool]:
         return text, True
     if error.low > target or error.high < -target:
         return text, False
-    return f"{text}; undecided: the interval goes beyond the target", False
+    reason = "too few repeats for an interval" if math.isnan(error.largest) else "the interval goes beyond the target"
+    return f"{text}; undecided: {reason}", False
 
 
 def main() -> int:

@@ -54,3 +54,11 @@ def test_a_sweep_of_another_plan_is_not_taken_for_this_one(
     with pytest.raises(RuntimeError, match="another sweep"):
         speedup_error.sweep(CASE, threads, repeat, kept(tmp_path / "k.sweep", 3))
     assert not asked
+
+
+def test_an_error_without_an_interval_says_so_and_is_undecided() -> None:
+    error = speedup_error.speedup_error([1.02, 1.02, 1.02])
+    assert str(error) == "+2.0 % (no interval)"
+    text, is_reached = speedup_error.judged("computed speedup", error, 0.05)
+    assert not is_reached
+    assert text.endswith("undecided: too few repeats for an interval")
