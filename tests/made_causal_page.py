@@ -55,6 +55,7 @@ def curve(
         slope=slope if known else None,
         slope_low=slope - 0.05 if known else None,
         slope_high=slope + 0.05 if known else None,
+        slope_most=None,
         p_value=0.001 if known else None,
         maximum_pct=most if known else None,
         maximum_low_pct=most - 3 if known else None,

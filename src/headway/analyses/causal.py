@@ -231,6 +231,7 @@ def _curve(data: Data, measured: Measured, mine: Pairs, fit: Fit) -> Curve:
         slope=slope.value,
         slope_low=slope.low,
         slope_high=slope.high,
+        slope_most=slope.most,
         p_value=slope.p_value,
         maximum_pct=knee.value * 100,
         maximum_low_pct=None if knee.low is None else knee.low * 100,
@@ -265,12 +266,12 @@ def _needs(data: Data, slope: Slope, experiments: int) -> float | None:
     """Return how many seconds more of such recording would make a finding of a slope, or of its absence.
 
     Intervals shrink with the square root of the time. It is enough if the half width is `_SAFE` of the slope, or if the
-    interval is inside what counts as no effect.
+    interval is inside what counts as no effect. A slope beyond what delays allow is taken to be as large as they do.
     """
     recorded_s = data.recorded_ns / 1e9
     if slope.low is None or slope.high is None:
         return recorded_s * max(_LEAST_EXPERIMENTS / max(experiments, 1) - 1, 0.5)
-    size = abs(slope.value)
+    size = abs(slope.value if slope.most is None else min(slope.value, max(slope.most, 0.0)))
     enough = max(_SAFE * size, RELEVANT - size)
     half = (slope.high - slope.low) / 2
     return recorded_s * max((half / enough) ** 2 - 1, _FINDING_EXPERIMENTS / max(experiments, 1) - 1, 0.1)

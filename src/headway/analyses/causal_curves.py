@@ -62,12 +62,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Fractions per fraction; `p_value` of no effect, held against those that are possible."""
+    """Fractions per fraction; `p_value` of no effect, held against those that are possible, of which `most` is the largest."""
 
     value: float
     low: float | None
     high: float | None
     p_value: float | None
+    most: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +256,13 @@ def slope(fit: Fit) -> Slope | None:
     weights = fit.weights
     pull = weights * fit.speedups / (weights * fit.speedups**2).sum()
     value = float((pull * fit.gains).sum())
+    most = None if fit.most is None else float((pull * fit.most).sum())
     if fit.drawn is None:
-        return Slope(value, None, None, None)
+        return Slope(value, None, None, None, most)
     drawn = fit.drawn @ pull
     low, high = bounds(value, drawn, fit.stretch)
     error = max(float(np.std(drawn)), _NO_NOISE)
-    most = None if fit.most is None else float((pull * fit.most).sum())
-    return Slope(value, low, high, _two_sided(evidence(value, error, most), fit.degrees))
+    return Slope(value, low, high, _two_sided(evidence(value, error, most), fit.degrees), most)
 
 
 def knee(fit: Fit) -> Knee | None:

@@ -2,11 +2,12 @@
 
 Question   how much evidence is there for an effect that can be, where noise shows one that can't?
 Method     a virtual speedup only makes others stand still. Unless they go on faster for that, an experiment has no more visits
-           per time, delays included, than the program has without: its gain is at most delays / (time with them). An effect is
-           held against none by the likelihood of the best one that is possible: t^2 is lessened by the part of the estimate
-           beyond it (restricted alternatives: Chernoff, On the distribution of the likelihood ratio, 1954). Where nothing is
-           beyond it that is the usual t; where a line of 2 % of the time seems to gain 20 %, there is hardly any evidence. Never
-           is there more of it than without the limit, so false findings do not increase.
+           per time, delays included, than the program has without: its gain is at most delays / (time with them), each
+           experiment by its weight in the gain. An effect is held against none by the likelihood of the best one that is
+           possible: t^2 is lessened by the part of the estimate beyond it (restricted alternatives: Chernoff, On the
+           distribution of the likelihood ratio, 1954). Where nothing is beyond it that is the usual t; where a line of 2 % of
+           the time seems to gain 20 %, there is hardly any evidence. Never is there more of it than without the limit, so false
+           findings do not increase.
 Assumes    throughput and whole runs: a latency may fall by more than the delays (queues).
 Wrong when threads disturb each other so much that standing still makes them faster (contention, caches). Then the line needs more
            evidence than others do, and is found with it.
@@ -17,6 +18,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from headway.analyses.causal_noise import terms
+
 if TYPE_CHECKING:
     from headway.analyses.causal_data import Data, Floats, Measured
     from headway.analyses.causal_pairs import Pairs
@@ -25,17 +28,20 @@ if TYPE_CHECKING:
 def possible_gains(data: Data, mine: Pairs, measured: Measured, speedups: list[int]) -> Floats | None:
     """Return the largest gain that delays allow, as a fraction, at each virtual speedup in percent; None: no limit is known.
 
-    With what delays cost taken off (`causal_stops`), which a faster line would not cost: that much more is possible.
+    By the weights of the gains themselves (`terms`): where visits come in bursts, delays do too, and count for as much. With what
+    delays cost taken off (`causal_stops`), which a faster line would not cost: that much more is possible.
     """
     import numpy as np
 
     if measured.measure == "latency":
         return None
     columns = data.columns
+    over = terms(mine, measured.visits, measured.time_ns).over
+    longer = columns["dur_ns"][mine.treated] / np.maximum(measured.time_ns[mine.treated], 1.0)
     found = []
     for speedup in speedups:
-        rows = mine.treated[columns["speedup_pct"][mine.treated] == speedup]
-        found.append(1 - float(measured.time_ns[rows].sum()) / max(float(columns["dur_ns"][rows].sum()), 1.0))
+        rows = columns["speedup_pct"][mine.treated] == speedup
+        found.append(1 - float(over[rows].sum()) / float((over[rows] * longer[rows]).sum()))
     return np.array(found)
 
 

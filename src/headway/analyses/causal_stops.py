@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headway.analyses import causal_pairs
+from headway.analyses.causal_data import END_TO_END
 from headway.analyses.causal_noise import terms
 from headway.analyses.causal_text import target_name
 from headway.analyses.units import percent
@@ -44,8 +45,9 @@ _SEED = 19610620
 _NOTABLE = 0.02
 """Of the time at one line's speedup: what is taken off is told from there on."""
 _LONG = 0.1
-"""Delays per time without them, at one line's speedup: from there on it is told if their cost is not known."""
+"""Time stood still per CPU time, at one line's speedup, and share of delays that were spun: told from there on."""
 _MOSTLY = 0.5
+"""Of the delays spun: then so are the controls, and it is no wonder that too few count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,33 +159,45 @@ def notices(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
 
 
 def _unknown(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
-    """Return a notice if delays were long and nothing is known of their cost."""
+    """Return notices of what is not known of the cost of stops, if threads stood still for long."""
+    if not _is_long(data, use):
+        return []
+    if data.mode == END_TO_END:
+        return [Notice.of("HW648", what="whole runs")]
+    notices = []
+    spun = _spun(data, use)
+    if spun >= _LONG:
+        notices.append(Notice.of("HW647", share=percent(spun)))
+    throughput = [each for each in data.measures if each.measure == "throughput"]
+    if spun <= _MOSTLY and any(each.unsure_ns is None for each in throughput):
+        made = int(data.columns["is_control"].sum())
+        notices.append(Notice.of("HW646", made=made, least=_LEAST, path=path))
+    latencies = ", ".join(each.name for each in data.measures if each.measure == "latency")
+    return [*notices, Notice.of("HW648", what=f"the latency of {latencies}")] if latencies else notices
+
+
+def _is_long(data: Data, use: NDArray[np.bool_]) -> bool:
+    """Return whether threads stood still for long, as they run, at any line's speedup. For the collector nobody stands still."""
     import numpy as np
 
     columns = data.columns
-    faster = use & (columns["speedup_pct"] > 0)
+    collector = [line for line, facts in data.lines.items() if facts["kind"] == "gc"]
+    faster = use & (columns["speedup_pct"] > 0) & ~np.isin(columns["line"], collector)
     group = np.unique(columns["line"] * 1000 + columns["speedup_pct"], return_inverse=True)[1]
-    delay_ns, lasted_ns = (
-        np.bincount(group, weights=np.where(faster, columns[name], 0)) for name in ("delay_ns", "effective_ns")
+    stood_ns, ran_ns, delay_ns, lasted_ns = (
+        np.bincount(group, weights=np.where(faster, columns[name], 0))
+        for name in ("stood_ns", "ran_ns", "delay_ns", "effective_ns")
     )
-    if not (delay_ns > _LONG * np.maximum(lasted_ns, 1)).any():
-        return []
-    spun = float(columns["delay_ns"][faster & columns["is_spin"]].sum() / columns["delay_ns"][faster].sum())
-    reasons = dict.fromkeys(filter(None, (_reason(data, each, spun) for each in data.measures)))
-    return [Notice.of("HW646", path=path, reason="; ".join(reasons))] if reasons else []
+    # Recordings of an earlier headway know neither, and have 0 for both: then as if one thread ran.
+    still = np.where(ran_ns > 0, stood_ns / np.maximum(ran_ns, 1), delay_ns / np.maximum(lasted_ns, 1))
+    return bool((still > _LONG).any())
 
 
-def _reason(data: Data, measured: Measured, spun: float) -> str:
-    """Return why nothing is taken off a measure, nothing if something is; `spun`: the share of delays without a free core."""
-    if measured.measure == "run":
-        return "whole runs are compared"
-    if measured.measure != "throughput":
-        return f"{measured.name} is a latency"
-    if spun > _MOSTLY:
-        return "the cores were taken"
-    if measured.unsure_ns is None:
-        return f"{int(data.columns['is_control'].sum())} control experiments, of which {_LEAST} have to count"
-    return ""
+def _spun(data: Data, use: NDArray[np.bool_]) -> float:
+    """Return the share of delays in experiments in which cores were taken."""
+    columns = data.columns
+    faster = use & (columns["speedup_pct"] > 0)
+    return float(columns["delay_ns"][faster & columns["is_spin"]].sum() / max(columns["delay_ns"][faster].sum(), 1))
 
 
 def _told(data: Data) -> list[Notice]:

@@ -74,6 +74,8 @@ class Curve:
     slope: float | None
     slope_low: float | None
     slope_high: float | None
+    slope_most: float | None
+    """The largest slope that the delays allow (`causal_limits`); None: no limit is known."""
     p_value: float | None
     """Of no effect, this curve alone; `significant` accounts for the number of curves looked at."""
     maximum_pct: float | None
@@ -84,6 +86,11 @@ class Curve:
     needs_s: float | None
     """Shape unknown: so many seconds more of such recording would tell; None: not to be had, or not needed."""
     points: tuple[CurvePoint, ...]
+
+    @property
+    def is_beyond_delays(self) -> bool:
+        """Return whether all of a slope's interval is more than delays allow: noise, or threads that gain by standing still."""
+        return self.slope_most is not None and self.slope_low is not None and self.slope_low > max(self.slope_most, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -218,11 +218,29 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW646",
         "delays whose cost is not known",
-        "what delays cost this program beyond their time is not known: {reason}; gains may be too low, the more so the"
-        " longer the delays",
+        "what delays cost this program beyond their time is not known: of {made} control experiments fewer than {least} count;"
+        " gains may be too low, the more so the longer the delays",
         "What follows a delay is slower where other programs or the host's other guests take the caches meanwhile. That is"
-        " measured in control experiments and taken off, but takes six of them at least, cores that are not taken, and visits of"
-        " a progress point: a latency pair and whole runs tell nothing of the CPU time that a visit takes.",
-        "headway causal --time 120s ... -o {path}   (runs add up), on a machine by itself, with a progress point",
+        " measured in control experiments, and taken off. They count between two experiments at 0 %, with cores that are free,"
+        " and with visits of the progress point.",
+        "headway causal --time 120s ... -o {path}   (runs add up)",
+    ),
+    Message(
+        "HW647",
+        "delays without a free core",
+        "{share} of the delays were spun, as no core was free: what they cost beyond their time is not known, and nothing is"
+        " taken off for it; gains may be too low, the more so the longer the delays",
+        "A thread that spins keeps its core, but what follows may be slower all the same. Control experiments tell how much"
+        " so only where threads stand still asleep.",
+        "headway causal on a machine with more cores, or with fewer threads",
+    ),
+    Message(
+        "HW648",
+        "delays whose cost is not taken off",
+        "what delays cost this program beyond their time is not taken off {what}: gains may be too low, the more so the longer"
+        " the delays",
+        "Control experiments tell what delays cost by the CPU time that a visit takes. Neither a latency nor a whole run"
+        " tells of that.",
+        "headway causal --progress CLASS.METHOD -- CMD   (it is taken off what a progress point gains)",
     ),
 )

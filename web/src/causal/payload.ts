@@ -25,6 +25,8 @@ export interface Curve {
   slope: number | null;
   slope_low: number | null;
   slope_high: number | null;
+  /** The largest slope that delays allow; null: no limit is known. */
+  slope_most: number | null;
   maximum_pct: number | null;
   maximum_low_pct: number | null;
   maximum_high_pct: number | null;

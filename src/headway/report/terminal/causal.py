@@ -79,6 +79,12 @@ def remarks(lines: Sequence[Line]) -> list[str]:
         needs = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
         longer = f"; the quickest needs {seconds_text(min(needs))} more" if needs else ""
         found.append(f"Not known well enough: {_names(weak)}{longer}")
+    beyond = [line for line in weak if line.curve is not None and line.curve.is_beyond_delays]
+    if beyond:
+        found.append(
+            f"Seem to gain more than their delays allow: {_names(beyond)}: noise, or threads that go on faster once they stood"
+            " still"
+        )
     untested = [line for line in lines if line.shape == "untested" and line.samples_pct >= HOT_PCT]
     if untested:
         found.append(f"Hot, but not tried yet: {_names(untested)}")
@@ -160,6 +166,8 @@ def _word(line: Line) -> str:
     curve = line.curve
     if line.shape == "flattens" and curve is not None:
         return f"flat from {curve.flat_from_pct} %"
+    if line.shape == "unknown" and curve is not None and curve.is_beyond_delays:
+        return "too much"
     return {"gain": "", "slower": "slower!", "none": "no effect", "unknown": "too few"}.get(line.shape, "")
 
 
