@@ -166,6 +166,11 @@ void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags) noexcept {
   locks->wait_ends(this_lock_thread(), reinterpret_cast<Waits::Handle>(waiting), flags);
 }
 
+bool wait_goes_on(Waiting* waiting) noexcept {
+  LockRecords* locks = running();
+  return locks != nullptr && waiting != nullptr && locks->goes_on(reinterpret_cast<Waits::Handle>(waiting));
+}
+
 void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept {
   LockRecords* locks = running();
   if (locks == nullptr) return;

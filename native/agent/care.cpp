@@ -3,11 +3,13 @@
 // The thread is a daemon called "headway" in the JVM's own thread group. It exists only while locks are recorded.
 #include <array>
 #include <atomic>
+#include <memory>
 
 #include "agent/agent.h"
 #include "agent/boot_classes.h"
 #include "agent/hooks.h"
 #include "agent/locks.h"
+#include "agent/parked.h"
 #include "agent/raw_monitor.h"
 
 namespace headway::agent {
@@ -38,21 +40,32 @@ JNIEnv* this_jni() {
 
 // One look: at the hooks every time, since parks are missed while another agent has them out; at the blockers now and
 // then.
-void look_around(JNIEnv* jni, bool at_blockers) {
+void look_around(JNIEnv* jni, ParkedThreads& parked, bool at_blockers) {
   if (jni->PushLocalFrame(kLocalRefs) != JNI_OK) {
     jni->ExceptionClear();
     return;
   }
   look_after_hooks(jni);
-  if (at_blockers) look_after_blockers(jni);
+  if (at_blockers) {
+    look_after_blockers(jni);
+    parked.look(jni);
+  }
   no_exception(jni);
   jni->PopLocalFrame(nullptr);
 }
 
-void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
-  const auto mine = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(generation));
+// What the agent's thread is for.
+struct Duty {
+  uint32_t generation;
+  ParkedThreads parked;
+};
+
+void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* argument) {
+  const std::unique_ptr<Duty> duty(static_cast<Duty*>(argument));
+  const uint32_t mine = duty->generation;
   Care& self = care();
   const auto is_on = [&] { return self.active.load() && self.generation.load() == mine; };
+  if (agent().attached) duty->parked.note_virtual_threads(jni);
   uint32_t collections = agent().collections.load(std::memory_order_relaxed);
   for (int64_t looked_ns = now_ns(); is_on();) {
     {
@@ -70,73 +83,24 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
       looked_ns = now_ns();
       collections = collected;
     }
-    look_around(jni, due);
+    look_around(jni, duty->parked, due);
   }
+  if (!self.dying.load()) duty->parked.let_go(jni);
   const Locked locked(care().monitor);
   if (self.generation.load() == mine && !self.dying.load()) remove_hooks(jni);
 }
 
-bool start_thread(JNIEnv* jni, uint32_t generation) {
+bool start_thread(JNIEnv* jni, std::unique_ptr<Duty>& duty) {
   jthread thread = new_headway_thread(jni);
   if (thread == nullptr) return false;
-  void* argument = reinterpret_cast<void*>(static_cast<uintptr_t>(generation));
-  return agent().jvmti->RunAgentThread(thread, look_after_locks, argument, JVMTI_THREAD_NORM_PRIORITY) ==
-         JVMTI_ERROR_NONE;
+  const jvmtiError error =
+      agent().jvmti->RunAgentThread(thread, look_after_locks, duty.get(), JVMTI_THREAD_NORM_PRIORITY);
+  if (error != JVMTI_ERROR_NONE) return false;
+  (void)duty.release();  // the thread's now
+  return true;
 }
 
 // --- on and off ------------------------------------------------------------------------------------------------------
-
-// Who has an exclusive synchroniser: what the hook class asks when a wait begins.
-class Owners {
- public:
-  explicit Owners(JNIEnv* jni)
-      : jni_(jni), type_(boot_class(jni, "java/util/concurrent/locks/AbstractOwnableSynchronizer")) {
-    if (type_ != nullptr) field_ = jni->GetFieldID(type_, "exclusiveOwnerThread", "Ljava/lang/Thread;");
-    if (!no_exception(jni)) field_ = nullptr;
-  }
-  // 0: nobody, or the object is no such thing.
-  uint32_t of(jobject object) const {
-    if (object == nullptr || field_ == nullptr || jni_->IsInstanceOf(object, type_) == JNI_FALSE) return 0;
-    jobject owner = jni_->GetObjectField(object, field_);
-    const uint64_t java_id = java_thread_id(jni_, owner);
-    jni_->DeleteLocalRef(owner);
-    return static_cast<uint32_t>(java_id);
-  }
-
- private:
-  JNIEnv* jni_;
-  jclass type_;
-  jfieldID field_ = nullptr;
-};
-
-// Threads that were parked before we came: each gets a wait in progress that began when it was seen.
-void note_parked_threads(JNIEnv* jni) {
-  jclass type = jni->FindClass("java/lang/Thread");
-  jfieldID blocker_field = no_exception(jni) ? jni->GetFieldID(type, "parkBlocker", "Ljava/lang/Object;") : nullptr;
-  jint count = 0;
-  jthread* threads = nullptr;
-  if (!no_exception(jni) || agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
-  const auto parked = [](jthread thread) {
-    jint state = 0;
-    agent().jvmti->GetThreadState(thread, &state);
-    return (state & JVMTI_THREAD_STATE_PARKED) == 0 ? 0 : state;
-  };
-  const Owners owners(jni);
-  for (jint i = 0; i < count; ++i) {
-    if (const jint state = parked(threads[i])) {
-      jobject blocker = jni->GetObjectField(threads[i], blocker_field);
-      const uint32_t timed = (state & JVMTI_THREAD_STATE_WAITING_WITH_TIMEOUT) != 0 ? HW_BL_TIMED : 0;
-      Waiting* const waiting = wait_begins(jni, HW_BK_PARK, {blocker, identity_hash(blocker), 0},
-                                           static_cast<uint32_t>(java_thread_id(jni, threads[i])), owners.of(blocker),
-                                           HW_BL_ATTACHED | timed);
-      // It may have gone on meanwhile, unseen.
-      if (waiting != nullptr && parked(threads[i]) == 0) wait_ends(jni, waiting, 0);
-      jni->DeleteLocalRef(blocker);
-    }
-    jni->DeleteLocalRef(threads[i]);
-  }
-  agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(threads));
-}
 
 const char* turn_on(JNIEnv* jni) {
   Care& self = care();
@@ -155,13 +119,15 @@ const char* turn_on(JNIEnv* jni) {
     silence_locks();
     return hooks_problem();
   }
-  if (!start_thread(jni, generation)) {
+  auto duty = std::make_unique<Duty>(generation, ParkedThreads{});
+  if (agent().attached) duty->parked.note_platform_threads(jni);
+  if (!start_thread(jni, duty)) {
+    duty->parked.let_go(jni);
     silence_locks();
     remove_hooks(jni);
     return "the JVM gives the agent no thread of its own";
   }
   set_monitor_events(true);
-  if (agent().attached) note_parked_threads(jni);
   return nullptr;
 }
 

@@ -242,6 +242,8 @@ Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const
   if (!alone) return 0;
   const Sections::Inside inside(sections_, tid_of(thread));
   if (ended_.load()) return 0;
+  // Seen from outside, but begun under our eyes: the thread itself has told of it.
+  if (it.kind == HW_BK_PARK && (it.flags & HW_BL_ATTACHED) != 0 && waits_.waits(it.java_id)) return 0;
   const Found found = blocker_of(java, thread, it);
   if (found.slot == 0) return 0;
   Wait wait{};

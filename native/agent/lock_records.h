@@ -107,6 +107,7 @@ class LockRecords {
   };
   Waits::Handle wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
   void wait_ends(LockThread& thread, Waits::Handle wait, uint32_t flags) noexcept;
+  bool goes_on(Waits::Handle wait) noexcept { return waits_.goes_on(wait); }
   void waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept;
   struct Hold {
     Object synchroniser;

@@ -35,6 +35,8 @@ Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, 
                      uint32_t flags) noexcept;
 // It goes on. The OS thread may be another one by now (virtual threads). `flags`: more that became known.
 void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags) noexcept;
+// Whether nobody has told its end yet.
+bool wait_goes_on(Waiting* waiting) noexcept;
 // The calling thread `java_id` unparks `target`; does nothing when that one does not wait. The first waking counts.
 void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept;
 // An exclusive synchroniser that was acquired at `start_ns`, while others were queued, is released by the same thread.

@@ -176,6 +176,26 @@ bool Waits::end(Handle asked, Wait& wait) noexcept {
   return true;
 }
 
+bool Waits::goes_on(Handle asked) noexcept {
+  if (!may_name(asked)) return false;
+  const uint32_t index = index_of(asked);
+  if (index < kCells) {
+    const Locked its(entries_[index]);
+    return its.is_taken() && handle(index) == asked;
+  }
+  if (lock_current(asked) == nullptr) return false;
+  stripes_[stripe_of(asked)].lock.unlock();
+  return true;
+}
+
+bool Waits::waits(uint32_t java_id) noexcept {
+  if (java_id == 0) return false;
+  if (some_in_table(java_id) && in_table(java_id).count != 0) return true;
+  if (!has_cell(java_id)) return false;
+  const Locked its(cell(java_id));
+  return its.is_of(java_id);
+}
+
 bool Waits::end_in_table(Handle asked, Wait& wait) noexcept {
   Entry* entry = lock_current(asked);
   if (entry == nullptr) return false;

@@ -48,6 +48,10 @@ class Waits {
   Handle begin(const Wait& wait, Wait& over) noexcept;
   // Takes it out. False: it is over already.
   bool end(Handle handle, Wait& wait) noexcept;
+  // Whether it is in the table.
+  bool goes_on(Handle handle) noexcept;
+  // Whether the thread is in any wait.
+  bool waits(uint32_t java_id) noexcept;
   // False: no thread of its cell and its part of the table waits, so wake() would find nothing.
   bool may_wait(uint32_t target) const noexcept {
     return target != 0 && (is_taken(cell(target)) || some_in_table(target));

@@ -510,10 +510,11 @@ def test_a_first_thread_that_is_known_by_its_id_alone_is_virtual_where_the_jvm_c
 def test_what_kept_locks_from_being_recorded_whole_is_told(agent: LockAgent, tmp_path: Path) -> None:
     other = LockAgent(50, created_ns=1 * MS)
     other.fact(b"locks_problem", b"the class could not be changed")
+    agent.fact(b"parked_before", b"there are too many")
     agent.fact(b"locks_gap", f"{10 * MS} {20 * MS}".encode())
     agent.fact(b"locks_lost", f"{50 * MS} {60 * MS}".encode())
     got = finished(tmp_path, [agent, other], tables=LockTable(ROOT, dropped=5))
-    assert [each.id for each in got.notices] == ["HW207", "HW208", "HW209", "HW210"]
+    assert [each.id for each in got.notices] == ["HW207", "HW208", "HW218", "HW209", "HW210"]
     facts = got.manifest.extra["locks"]
     assert (facts["dropped"], facts["problem"]) == (5, "the class could not be changed")
 

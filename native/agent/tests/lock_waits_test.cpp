@@ -169,6 +169,30 @@ void waits_whose_end_nobody_tells_end_by_what_comes_next() {
   check_sums_against_blocks(all, recording.table());
 }
 
+void a_thread_that_told_of_its_park_is_not_seen_to_park_again() {
+  Recording recording;
+  Thread thread;
+  Thread looks;
+  Thing lock{1};
+  const auto seen = [&](uint32_t java_id) {
+    return recording->wait_begins(looks.java, looks.locks, park(&lock, java_id, 0, HW_BL_ATTACHED));
+  };
+  const auto told = recording->wait_begins(thread.java, thread.locks, park(&lock, 7));
+  CHECK_EQUAL(seen(7), 0u);
+  CHECK(seen(7 + 4096) != 0);  // another one, of the same cell
+  CHECK(recording->goes_on(told));
+  recording->wait_ends(thread.locks, told, 0);
+  CHECK(!recording->goes_on(told));
+  const auto later = seen(7);
+  CHECK(recording->goes_on(later));
+  recording->waking(thread.java, thread.locks, 7, 9);
+  CHECK(!recording->goes_on(later));
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 3u);
+  check_sums_against_blocks(all, recording.table());
+}
+
 void a_wait_of_an_earlier_recording_ends_in_vain() {
   Waits::Handle old = 0;
   Thread thread;
@@ -252,6 +276,7 @@ int main() {
   every_block_is_counted_by_one_stack_or_waits_for_the_next();
   nested_waits_end_in_their_order_and_a_waking_is_the_parks();
   waits_whose_end_nobody_tells_end_by_what_comes_next();
+  a_thread_that_told_of_its_park_is_not_seen_to_park_again();
   a_wait_of_an_earlier_recording_ends_in_vain();
   holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for();
   entered_int_arrays_are_named_by_the_class_they_are_the_lock_of();

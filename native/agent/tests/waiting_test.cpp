@@ -43,6 +43,13 @@ class Model {
     const auto found = std::find_if(all_.rbegin(), all_.rend(), is_its);
     return target == 0 || found == all_.rend() || found->wait.waking_ns != 0 ? nullptr : &*found;
   }
+  bool goes_on(Waits::Handle handle) const {
+    return std::any_of(all_.begin(), all_.end(), [handle](const Known& it) { return it.handle == handle; });
+  }
+  bool waits(uint32_t java_id) const {
+    const auto is_its = [java_id](const Known& it) { return java_id != 0 && it.wait.java_id == java_id; };
+    return std::any_of(all_.begin(), all_.end(), is_its);
+  }
   size_t count() const { return all_.size(); }
 
  private:
@@ -126,6 +133,13 @@ class Steps {
     CHECK_EQUAL(taken, expected.has_value());
     if (expected) check_same(wait, *expected);
   }
+  void ask() {
+    const uint32_t java_id = kIds[random_() % std::size(kIds)];
+    CHECK_EQUAL(waits_->waits(java_id), model_.waits(java_id));
+    if (handles_.empty()) return;
+    const Waits::Handle handle = handles_[handles_.size() - 1 - random_() % std::min<size_t>(handles_.size(), 12)];
+    CHECK_EQUAL(waits_->goes_on(handle), model_.goes_on(handle));
+  }
   void any_step() {
     const uint32_t which = random_() % 32;
     if (which < 14) {
@@ -138,6 +152,7 @@ class Steps {
       take();
     }
     CHECK_EQUAL(waits_->count(), model_.count());
+    ask();
   }
   // No wait begins or ends any more, and each of those that were left is given once.
   void close() {

@@ -180,6 +180,8 @@ class LockTables:
             found.append(Notice.of("HW217", threshold=facts["threshold"], count=facts["below_threshold"]))
         for number, agent in enumerate(self.agents):
             pid = self.threads.pid_of_agent[number]
+            if reason := _fact(agent, "parked_before"):
+                found.append(Notice.of("HW218", pid=pid, reason=reason))
             for key, id_ in (("locks_gap", "HW209"), ("locks_lost", "HW210")):
                 times = [int(word) for word in _fact(agent, key).split() if word.isdigit()]
                 if len(times) == 2:

@@ -1,0 +1,38 @@
+// Threads that were parked before the agent came: waits that nobody told the beginning of, and whose end may go untold,
+// too.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <vector>
+
+#include "agent/locks.h"
+
+namespace headway::agent {
+
+// Used by one thread at a time.
+class ParkedThreads {
+ public:
+  // Each platform thread that is parked gets a wait in progress that begins now.
+  void note_platform_threads(JNIEnv* jni);
+  // The same of virtual threads, which the JVM's list of threads does not have: the JDK's own (jdk.internal.vm) does.
+  // Runs Java code.
+  void note_virtual_threads(JNIEnv* jni);
+  // Ends the waits of those that go on without having been woken: after a time limit, or interrupted.
+  void look(JNIEnv* jni);
+  void let_go(JNIEnv* jni);
+
+ private:
+  struct Seen {
+    jweak thread;
+    Waiting* waiting;
+    bool is_virtual;
+  };
+  void keep(JNIEnv* jni, const Seen& seen);
+  const char* note_each_virtual_thread(JNIEnv* jni);  // returns why some are missing; nullptr: none is
+
+  std::vector<Seen> seen_;  // thread: a local reference until it is kept
+};
+
+}  // namespace headway::agent

@@ -1,0 +1,138 @@
+"""Virtual threads that are parked before the agent comes: each is seen to wait, from then until it goes on.
+
+The program says who is parked on what, and when each thread went on, by its own clock.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lock_faults import JAVAS, Locks, command, whole_lines
+from recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
+
+pytestmark = pytest.mark.root
+EACH = 4
+LATCH = "java.util.concurrent.CountDownLatch$Sync"
+
+
+@contextmanager
+def parked(folder: Path, *arguments: object, jvm: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    words = command(JAVAS["jdk25"], "ParkedVirtual", *arguments, jvm=jvm)
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
+    try:
+        wait_for(lambda: len(whole_lines(folder / "out")) == 1)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def live(pid: int) -> dict[str, dict[str, Any]]:
+    """Return what the JVM says of its locks now, by class."""
+    looked = headway("locks", "--pid", pid, "--json")
+    return {row["class_name"]: row for row in json.loads(looked.stdout)["locks"]} if looked.returncode == 0 else {}
+
+
+def recorded(folder: Path, *arguments: object) -> tuple[Locks, dict[str, Any]]:
+    """Record the program from when all its threads are parked on; return the recording and what it said at the end."""
+    path = folder / "a.headway"
+    with parked(folder, *arguments) as program:
+        recorder = start_headway("record", "--locks", "-o", path, "--pid", program.pid)
+        wait_for(lambda: attached(path))
+        wait_for(
+            lambda: live(program.pid).get("headway.workloads.ParkedVirtual$Interrupted", {}).get("parked_now") == EACH
+        )
+        assert program.stdin is not None
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        wait_for(lambda: len(whole_lines(folder / "out")) == 2)
+        said = json.loads(whole_lines(folder / "out")[1])
+        # Until the interrupted ones are known to have gone on: nobody woke them.
+        wait_for(lambda: live(program.pid)["headway.workloads.ParkedVirtual$Interrupted"]["parked_now"] == 0)
+        program.stdin.close()
+        assert program.wait(timeout=100) == 0
+        assert recorder.wait(timeout=100) == 0, recorder.communicate()
+    assert (folder / "err").read_bytes() == b""
+    locks = Locks(path)
+    locks.assert_nothing_lost()
+    return locks, said
+
+
+def of_kind(said: dict[str, Any], kind: str) -> dict[int, int]:
+    """Return when each thread of a kind went on (0: it didn't), by its java id."""
+    at = said["kinds"].split().index(kind) * said["each"]
+    every = dict(zip(said["java_ids"], said["went_on_ns"], strict=True))
+    return {java_id: every[java_id] for java_id in said["java_ids"][at : at + said["each"]]}
+
+
+def test_virtual_threads_that_are_parked_before_an_attach_are_seen_to_wait_until_they_go_on(tmp_path: Path) -> None:
+    locks, said = recorded(tmp_path, EACH)
+    blocks = locks.rows(
+        "SELECT java_id, class_name, start_ns, start_ns + dur_ns, is_attached, is_open, is_virtual, is_end_guessed,"
+        " identity_hash FROM block JOIN blocker USING (blocker_id) WHERE is_attached AND is_virtual"
+    )
+    found = {row[0]: row for row in blocks}
+    assert len(found) == len(blocks), "a thread waits once"
+    classes = {"lock": None, "latch": LATCH, "pooled": LATCH, "timed": LATCH}
+    for kind in classes:
+        for java_id, went_on_ns in of_kind(said, kind).items():
+            _, class_name, start_ns, end_ns, _, is_open, _, _, identity_hash = found[java_id]
+            assert start_ns <= said["go_ns"] <= end_ns <= went_on_ns
+            assert not is_open
+            assert class_name == classes[kind] or (kind == "lock" and identity_hash == said["lock_hash"])
+    for java_id in of_kind(said, "alone"):
+        assert found[java_id][1] is None or found[java_id][1] == "", "parked on nothing"
+    for java_id in of_kind(said, "interrupted"):
+        _, _, start_ns, end_ns, _, is_open, _, is_guessed, identity_hash = found[java_id]
+        assert identity_hash == said["interrupted_hash"]
+        assert not is_open
+        assert is_guessed
+        assert start_ns <= said["go_ns"] <= end_ns
+    assert not set(of_kind(said, "sleeping")) & set(found), "sleep is no park"
+    assert set(found) == set(said["java_ids"]) - set(of_kind(said, "sleeping"))
+
+
+def test_sums_and_the_owner_of_what_was_waited_for_before_an_attach_are_right(tmp_path: Path) -> None:
+    locks, said = recorded(tmp_path, EACH)
+    row = locks.blocker(said["lock_hash"])
+    assert (row["times_parked"], row["peak_parked"], row["parked_now"]) == (EACH, EACH, 0)
+    owners = locks.rows(
+        "SELECT DISTINCT java_id FROM (SELECT owner_thread_id FROM block WHERE blocker_id = $1) "
+        "JOIN thread ON thread_id = owner_thread_id",
+        row["blocker_id"],
+    )
+    assert owners == [(said["main_id"],)]
+    assert "HW218" not in notice_ids(locks.path)
+
+
+def test_many_virtual_threads_that_are_parked_before_an_attach_are_all_seen(tmp_path: Path) -> None:
+    locks, _ = recorded(tmp_path, EACH, 10_000)
+    ((waiting,),) = locks.rows(
+        "SELECT count(DISTINCT java_id) FROM block JOIN blocker USING (blocker_id) WHERE is_attached AND class_name = $1",
+        LATCH,
+    )
+    assert waiting == 10_000 + 3 * EACH
+
+
+def test_a_jvm_that_does_not_list_its_virtual_threads_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "a.headway"
+    with parked(tmp_path, EACH, jvm=("-Djdk.trackAllThreads=false",)) as program:
+        recorder = start_headway("record", "--locks", "-o", path, "--pid", program.pid)
+        # The agent's own thread looks, while the program runs on.
+        wait_for(lambda: any(b"parked_before" in each.read_bytes() for each in (path / "spool").glob("agent-*.spool")))
+        assert program.stdin is not None
+        program.stdin.write(b"\n")
+        program.stdin.close()
+        assert program.wait(timeout=100) == 0
+        assert recorder.wait(timeout=100) == 0, recorder.communicate()
+    assert (tmp_path / "err").read_bytes() == b""
+    (notice,) = [each for each in manifest(path)["notices"] if each["id"] == "HW218"]
+    assert "-Djdk.trackAllThreads=false" in notice["message"]
