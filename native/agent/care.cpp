@@ -56,6 +56,7 @@ void look_around(JNIEnv* jni, ParkedThreads& parked, bool at_blockers) {
 
 // What the agent's thread is for.
 struct Duty {
+  explicit Duty(uint32_t number) : generation(number) {}
   uint32_t generation;
   ParkedThreads parked;
 };
@@ -119,7 +120,7 @@ const char* turn_on(JNIEnv* jni) {
     silence_locks();
     return hooks_problem();
   }
-  auto duty = std::make_unique<Duty>(generation, ParkedThreads{});
+  auto duty = std::make_unique<Duty>(generation);
   if (agent().attached) duty->parked.note_platform_threads(jni);
   if (!start_thread(jni, duty)) {
     duty->parked.let_go(jni);
