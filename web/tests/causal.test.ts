@@ -6,7 +6,8 @@ import { type CausalPage, type Curve, type Row, rowsOf } from "../src/causal/pay
 import { gain, needs, outcome, plain, signed } from "../src/causal/words";
 
 const curve = (values: Partial<Curve>): Curve => ({
-  ...{ shape: "gain", significant: true, slope: 0.4, slope_low: null, slope_high: null, slope_most: null },
+  ...{ shape: "gain", significant: true, slope: 0.4, slope_low: null, slope_high: null },
+  ...{ slope_most: null, is_beyond_delays: false },
   ...{ maximum_pct: 40, maximum_low_pct: 30, maximum_high_pct: 50, maximum_at_pct: 100 },
   ...{ flat_from_pct: null, needs_s: null, points: [[50, 20, 10, 30, 9, 4, 0]], ...values },
 });
@@ -18,10 +19,9 @@ const only = (each: Curve | null): Row => rowsOf(page(each), 0)[0] as Row;
 
 describe("what is said of a line", () => {
   it("a slope beyond what delays allow is no finding, and said to be so", () => {
-    const beyond = curve({ shape: "unknown", slope_low: 0.1, slope_most: 0.02, needs_s: 90 });
-    expect(outcome(only(beyond))).toBe("more than its delays allow; needs 2 more minutes");
-    expect(outcome(only({ ...beyond, slope_most: 0.2 }))).toBe("needs 2 more minutes");
-    expect(outcome(only({ ...beyond, slope_most: null }))).toBe("needs 2 more minutes");
+    const beyond = curve({ shape: "unknown", slope_most: 0.02, is_beyond_delays: true, needs_s: 90 });
+    expect(outcome(only(beyond))).toBe("more than its delays allow (+2.0% at most); needs 2 more minutes");
+    expect(outcome(only({ ...beyond, is_beyond_delays: false }))).toBe("needs 2 more minutes");
   });
   it("names the most it gives, where, and from where it is flat", () => {
     expect(outcome(only(curve({})))).toBe("+40.0% at 100%");

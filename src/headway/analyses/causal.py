@@ -30,7 +30,7 @@ from headway.analyses import (
     causal_text,
 )
 from headway.analyses.causal_data import read
-from headway.analyses.causal_types import RELEVANT_PCT, Causal, Curve, CurvePoint, Line, Shape
+from headway.analyses.causal_types import FINDING_EXPERIMENTS, RELEVANT_PCT, Causal, Curve, CurvePoint, Line, Shape
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ _SAFE = 0.7
 """An interval of so much of the slope's size either way finds it in four of five recordings."""
 _LEAST_EXPERIMENTS = 8
 """So many are worth an interval, where there is none yet."""
-_FINDING_EXPERIMENTS = 6
-"""Fewer tell nothing of how much experiments on the line itself differ."""
+_FOUND = 2.8
+"""Standard errors: a true slope of so many is found in four of five recordings, counted among some lines."""
+_Z = 1.96
 _NEAR = 8
 _RANK: dict[Shape, int] = {"gain": 0, "flattens": 0, "slower": 1, "unknown": 2, "none": 3, "untested": 4}
 
@@ -266,15 +267,23 @@ def _needs(data: Data, slope: Slope, experiments: int) -> float | None:
     """Return how many seconds more of such recording would make a finding of a slope, or of its absence.
 
     Intervals shrink with the square root of the time. It is enough if the half width is `_SAFE` of the slope, or if the
-    interval is inside what counts as no effect. A slope beyond what delays allow is taken to be as large as they do.
+    interval is inside what counts as no effect. A slope beyond what delays allow is taken to be as large as they do; if it stays
+    where it is, it needs as much evidence as a finding does. None: it would never be one.
     """
     recorded_s = data.recorded_ns / 1e9
     if slope.low is None or slope.high is None:
         return recorded_s * max(_LEAST_EXPERIMENTS / max(experiments, 1) - 1, 0.5)
-    size = abs(slope.value if slope.most is None else min(slope.value, max(slope.most, 0.0)))
+    most = slope.value if slope.most is None else min(slope.value, slope.most)
+    size = abs(most)
     enough = max(_SAFE * size, RELEVANT - size)
     half = (slope.high - slope.low) / 2
-    return recorded_s * max((half / enough) ** 2 - 1, _FINDING_EXPERIMENTS / max(experiments, 1) - 1, 0.1)
+    longer = max((half / enough) ** 2, FINDING_EXPERIMENTS / max(experiments, 1), 1.1)
+    if slope.low > most:
+        found = causal_limits.evidence(slope.value, half / _Z, slope.most)
+        if found <= 0:
+            return None
+        longer = max(longer, (_FOUND / found) ** 2)
+    return recorded_s * (longer - 1)
 
 
 def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[int, tuple[Curve, ...]]:
@@ -285,7 +294,7 @@ def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[in
     for (line, curve), is_there in zip(every, there, strict=True):
         low, high = curve.slope_low, curve.slope_high
         is_finding = is_there and low is not None and high is not None and (low > 0 or high < 0)
-        is_finding = is_finding and sum(point.experiments for point in curve.points) >= _FINDING_EXPERIMENTS
+        is_finding = is_finding and sum(point.experiments for point in curve.points) >= FINDING_EXPERIMENTS
         shape = _shape(curve, is_finding)
         known = shape != "unknown"
         judged[line].append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.causal_text import seconds_text
+from headway.analyses.causal_text import percent_text, seconds_text
 from headway.analyses.units import duration, percent
 from headway.errors import Notice
 
@@ -143,6 +143,12 @@ def _collected(data: Data, use: NDArray[np.bool_]) -> Notice | None:
     return Notice.of("HW628", base=percent(gc_ns[0] / lasted[0]), treated=percent(gc_ns[1] / lasted[1]))
 
 
+def _beyond(line: Line) -> Notice:
+    """Return the notice of a finding that gains more than its delays allow."""
+    gain, most = (percent_text(100 * (each or 0.0)) for each in (line.slope, line.slope_most))
+    return Notice.of("HW649", name=line.line, gain=gain, most=most)
+
+
 def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
     """Return what is to be said of single lines: phases, sleep, too few experiments."""
     notices = []
@@ -152,7 +158,9 @@ def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
     asleep = [line for line in lines if line.significant and line.blocked_pct > ASLEEP_PCT]
     for line in asleep[:_NAMES]:
         notices.append(Notice.of("HW644", name=line.line, share=percent(line.blocked_pct / 100), path=path))
-    weak = [line for line in lines if line.shape == "unknown"]
+    for line in [line for line in lines if line.significant and line.is_beyond_delays][:_NAMES]:
+        notices.append(_beyond(line))
+    weak = [line for line in lines if line.shape == "unknown" and not line.is_beyond_delays]
     times = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
     if times:
         names = ", ".join(line.line for line in weak[:_NAMES]) + (", ..." if len(weak) > _NAMES else "")

@@ -28,20 +28,24 @@ if TYPE_CHECKING:
 def possible_gains(data: Data, mine: Pairs, measured: Measured, speedups: list[int]) -> Floats | None:
     """Return the largest gain that delays allow, as a fraction, at each virtual speedup in percent; None: no limit is known.
 
-    By the weights of the gains themselves (`terms`): where visits come in bursts, delays do too, and count for as much. With what
-    delays cost taken off (`causal_stops`), which a faster line would not cost: that much more is possible.
+    By the weights of the gains themselves (`terms`): where visits come in bursts, delays do too, and count for as much. The
+    larger of two: by the visits beside an experiment, and by its own, which differ where bursts are as short as experiments. With
+    what delays cost taken off (`causal_stops`), which a faster line would not cost: that much more is possible.
     """
     import numpy as np
 
     if measured.measure == "latency":
         return None
     columns = data.columns
-    over = terms(mine, measured.visits, measured.time_ns).over
+    each = terms(mine, measured.visits, measured.time_ns)
     longer = columns["dur_ns"][mine.treated] / np.maximum(measured.time_ns[mine.treated], 1.0)
     found = []
     for speedup in speedups:
         rows = columns["speedup_pct"][mine.treated] == speedup
-        found.append(1 - float(over[rows].sum()) / float((over[rows] * longer[rows]).sum()))
+        over, under, times = each.over[rows], each.under[rows], longer[rows]
+        beside = float(over.sum()) / float((over * times).sum())
+        own = float((under / times).sum()) / float(under.sum())
+        found.append(1 - min(beside, own))
     return np.array(found)
 
 

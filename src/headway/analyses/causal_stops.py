@@ -45,7 +45,7 @@ _SEED = 19610620
 _NOTABLE = 0.02
 """Of the time at one line's speedup: what is taken off is told from there on."""
 _LONG = 0.1
-"""Time stood still per CPU time, at one line's speedup, and share of delays that were spun: told from there on."""
+"""Time stood still per CPU time, at one line's speedup, and the share of delays of which nothing is known: told from there on."""
 _MOSTLY = 0.5
 """Of the delays spun: then so are the controls, and it is no wonder that too few count."""
 
@@ -159,25 +159,48 @@ def notices(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
 
 
 def _unknown(data: Data, use: NDArray[np.bool_], path: str) -> list[Notice]:
-    """Return notices of what is not known of the cost of stops, if threads stood still for long."""
-    if not _is_long(data, use):
+    """Return notices of what is not known of the cost of stops, for lines for which threads stood still for long."""
+    stopped = _stopped(data, use)
+    if not stopped.any():
         return []
     if data.mode == END_TO_END:
         return [Notice.of("HW648", what="whole runs")]
-    notices = []
-    spun = _spun(data, use)
-    if spun >= _LONG:
-        notices.append(Notice.of("HW647", share=percent(spun)))
-    throughput = [each for each in data.measures if each.measure == "throughput"]
-    if spun <= _MOSTLY and any(each.unsure_ns is None for each in throughput):
-        made = int(data.columns["is_control"].sum())
-        notices.append(Notice.of("HW646", made=made, least=_LEAST, path=path))
-    latencies = ", ".join(each.name for each in data.measures if each.measure == "latency")
+    visited = [each for each in data.measures if each.visits[use].any()]
+    latencies = ", ".join(each.name for each in visited if each.measure == "latency")
+    points = [each for each in visited if each.measure == "throughput"]
+    notices = _of_points(data, points, stopped, path) if points else []
     return [*notices, Notice.of("HW648", what=f"the latency of {latencies}")] if latencies else notices
 
 
-def _is_long(data: Data, use: NDArray[np.bool_]) -> bool:
-    """Return whether threads stood still for long, as they run, at any line's speedup. For the collector nobody stands still."""
+def _of_points(data: Data, points: list[Measured], stopped: NDArray[np.bool_], path: str) -> list[Notice]:
+    """Return what is not known of the cost of stops for progress points."""
+    columns, notices = data.columns, []
+    is_spin = columns["is_spin"].astype(bool)
+    lines = {line: stopped & (columns["line"] == line) for line in set(columns["line"][stopped].tolist())}
+    spun = {line: _share(columns["delay_ns"], rows, is_spin) for line, rows in lines.items()}
+    line, most = max(spun.items(), key=lambda each: each[1])
+    if most >= _LONG:
+        name = target_name(data.lines[line]) if line in data.lines else "some lines"
+        notices.append(Notice.of("HW647", share=percent(most), name=name))
+    unknown = [each.name for each in points if each.unsure_ns is None]
+    if unknown and _share(columns["delay_ns"], stopped, is_spin) <= _MOSTLY:
+        made = int(columns["is_control"].sum())
+        notices.append(Notice.of("HW646", points=", ".join(unknown), made=made, least=_LEAST, path=path))
+    earlier = _share(columns["delay_ns"], stopped, (columns["ran_ns"] <= 0) & ~is_spin)
+    if len(unknown) < len(points) and earlier >= _LONG:
+        notices.append(Notice.of("HW650", share=percent(earlier)))
+    return notices
+
+
+def _share(values: NDArray[np.int64], of: NDArray[np.bool_], rows: NDArray[np.bool_]) -> float:
+    return float(values[of & rows].sum() / max(values[of].sum(), 1))
+
+
+def _stopped(data: Data, use: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the experiments on lines for which threads stood still for long, as they run, at any speedup.
+
+    For the collector nobody stands still.
+    """
     import numpy as np
 
     columns = data.columns
@@ -190,14 +213,8 @@ def _is_long(data: Data, use: NDArray[np.bool_]) -> bool:
     )
     # Recordings of an earlier headway know neither, and have 0 for both: then as if one thread ran.
     still = np.where(ran_ns > 0, stood_ns / np.maximum(ran_ns, 1), delay_ns / np.maximum(lasted_ns, 1))
-    return bool((still > _LONG).any())
-
-
-def _spun(data: Data, use: NDArray[np.bool_]) -> float:
-    """Return the share of delays in experiments in which cores were taken."""
-    columns = data.columns
-    faster = use & (columns["speedup_pct"] > 0)
-    return float(columns["delay_ns"][faster & columns["is_spin"]].sum() / max(columns["delay_ns"][faster].sum(), 1))
+    lines = np.unique(columns["line"][faster & (still > _LONG)[group]])
+    return np.asarray(faster & np.isin(columns["line"], lines))
 
 
 def _told(data: Data) -> list[Notice]:

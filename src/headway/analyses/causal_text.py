@@ -93,7 +93,10 @@ def verdict(lines: Sequence[Line], mode: str) -> str:
     slower = next((line for line in lines if line.shape == "slower"), None)
     if slower is not None and slower.curve is not None:
         return f"No line is known to gain anything. {curve_text(slower, slower.curve)}."
-    if any(line.shape == "unknown" for line in lines):
+    weak = [line for line in lines if line.shape == "unknown"]
+    if weak and all(line.is_beyond_delays for line in weak):
+        return f"No line is known to gain anything; what {weak[0].line} seems to gain is more than its delays allow."
+    if weak:
         return "No line is known to gain anything yet: the recording is too short for what it measures."
     return (
         f"No line gives {RELEVANT_PCT:.0f} % of program speedup: nothing measured here is worth optimising by itself."

@@ -26,6 +26,9 @@ more). untested: sampled, but no experiment was made on it."""
 
 RELEVANT_PCT = 5.0
 """Less than so much program speedup from a line made free counts as no effect."""
+FINDING_EXPERIMENTS = 6
+"""Fewer tell nothing of how much experiments on the line itself differ."""
+_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,10 @@ class Curve:
     @property
     def is_beyond_delays(self) -> bool:
         """Return whether all of a slope's interval is more than delays allow: noise, or threads that gain by standing still."""
-        return self.slope_most is not None and self.slope_low is not None and self.slope_low > max(self.slope_most, 0.0)
+        if self.slope_most is None or self.slope_low is None:
+            return False
+        enough = sum(point.experiments for point in self.points) >= FINDING_EXPERIMENTS
+        return enough and self.slope_low > self.slope_most + _ROUNDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +144,16 @@ class Line:
     def slope(self) -> float | None:
         """Return the slope of the first curve."""
         return None if self.curve is None else self.curve.slope
+
+    @property
+    def slope_most(self) -> float | None:
+        """Return the largest slope that the delays of the first curve allow."""
+        return None if self.curve is None else self.curve.slope_most
+
+    @property
+    def is_beyond_delays(self) -> bool:
+        """Return whether the first curve's slope is more than its delays allow."""
+        return self.curve is not None and self.curve.is_beyond_delays
 
     @property
     def points(self) -> tuple[CurvePoint, ...]:

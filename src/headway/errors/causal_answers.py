@@ -1,4 +1,4 @@
-"""HW62x, HW63x, HW64x: results of causal profiling."""
+"""HW62x to HW65x: results of causal profiling."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW646",
         "delays whose cost is not known",
-        "what delays cost this program beyond their time is not known: of {made} control experiments fewer than {least} count;"
+        "what delays cost beyond their time is not known for {points}: of {made} control experiments fewer than {least} count;"
         " gains may be too low, the more so the longer the delays",
         "What follows a delay is slower where other programs or the host's other guests take the caches meanwhile. That is"
         " measured in control experiments, and taken off. They count between two experiments at 0 %, with cores that are free,"
@@ -228,8 +228,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW647",
         "delays without a free core",
-        "{share} of the delays were spun, as no core was free: what they cost beyond their time is not known, and nothing is"
-        " taken off for it; gains may be too low, the more so the longer the delays",
+        "{share} of the delays for {name} were spun, as no core was free: what these cost beyond their time is not known, and"
+        " nothing is taken off for it; gains may be too low, the more so the longer the delays",
         "A thread that spins keeps its core, but what follows may be slower all the same. Control experiments tell how much"
         " so only where threads stand still asleep.",
         "headway causal on a machine with more cores, or with fewer threads",
@@ -241,6 +241,23 @@ ROWS: tuple[Message, ...] = (
         " the delays",
         "Control experiments tell what delays cost by the CPU time that a visit takes. Neither a latency nor a whole run"
         " tells of that.",
-        "headway causal --progress CLASS.METHOD -- CMD   (it is taken off what a progress point gains)",
+        "headway causal --progress CLASS.METHOD -- CMD   (beside --latency, or instead of --end-to-end)",
+    ),
+    Message(
+        "HW649",
+        "a finding beyond what its delays allow",
+        "{name}: {gain}, where delays allow {most} at most: threads go on faster once they stood still",
+        "An experiment has no more visits per time, delays included, than the program has without, unless standing still makes"
+        " threads faster: they contend less for a lock or a cache. A line that is really faster does not make them stand still:"
+        " it need not give that gain.",
+        "make it faster in the program and measure; or headway locks: what is contended?",
+    ),
+    Message(
+        "HW650",
+        "delays in recordings of an earlier headway",
+        "{share} of the delays are in runs that an earlier headway recorded, without how long threads stood still: what"
+        " these cost beyond their time is not taken off, and gains may be too low",
+        "What follows a delay is slower where others take the caches meanwhile. It is known for the later runs alone.",
+        "headway causal ... -o NEW.headway   (a recording of its own)",
     ),
 )

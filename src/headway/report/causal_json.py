@@ -52,4 +52,8 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    return {**asdict(curve), "points": [asdict(point) for point in curve.points]}
+    return {
+        **asdict(curve),
+        "is_beyond_delays": curve.is_beyond_delays,
+        "points": [asdict(point) for point in curve.points],
+    }

@@ -16,7 +16,8 @@ import { type CausalPage, rowsOf } from "./payload";
 
 const CURVES_LEAD =
   "To the right the line gets faster, as if it took so much less time; upwards the program gets faster. All curves have " +
-  "one scale. Grey: too few experiments for an answer yet.";
+  "one scale. Grey: no answer yet, as experiments are too few, or the gain is more than delays allow (noise, or threads " +
+  "that go on faster once they stood still).";
 
 export function CausalPageApp({ payload: page }: { payload: CausalPage }) {
   const [point, setPoint] = useState(0);

@@ -27,6 +27,8 @@ export interface Curve {
   slope_high: number | null;
   /** The largest slope that delays allow; null: no limit is known. */
   slope_most: number | null;
+  /** All of the slope's interval is more than that: noise, or threads that gain by standing still. */
+  is_beyond_delays: boolean;
   maximum_pct: number | null;
   maximum_low_pct: number | null;
   maximum_high_pct: number | null;

@@ -1,5 +1,5 @@
 // Figures and sentences about causal speedups.
-import type { Curve, CurvePoint, Row } from "./payload";
+import type { CurvePoint, Row } from "./payload";
 
 /** A speedup in per cent with its sign: "+12.3%", "−0.4%", "0%". */
 export function signed(pct: number): string {
@@ -24,17 +24,14 @@ export function outcome({ curve }: Row): string {
   if (curve === null || curve.shape === "untested") return "no experiment";
   if (curve.shape === "unknown") {
     const more = curve.needs_s === null ? "too little to say" : needs(curve.needs_s);
-    return isBeyondDelays(curve) ? `more than its delays allow; ${more}` : more;
+    if (!curve.is_beyond_delays) return more;
+    return `more than its delays allow (${signed(100 * (curve.slope_most ?? 0))} at most); ${more}`;
   }
   if (curve.shape === "none" || curve.maximum_pct === null) return "no effect";
   const at = curve.maximum_at_pct === null ? "" : ` at ${plain(curve.maximum_at_pct)}`;
   const flat = curve.flat_from_pct === null ? "" : `, flat from ${plain(curve.flat_from_pct)}`;
   return `${signed(curve.maximum_pct)}${at}${flat}`;
 }
-
-/** All of the slope's interval is more than delays allow: noise, or threads that gain by standing still. */
-const isBeyondDelays = ({ slope_most, slope_low }: Pick<Curve, "slope_most" | "slope_low">): boolean =>
-  slope_most !== null && slope_low !== null && slope_low > Math.max(slope_most, 0);
 
 export function needs(seconds: number): string {
   if (seconds < 60) return "needs less than 1 more minute";

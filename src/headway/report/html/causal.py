@@ -32,7 +32,7 @@ _SIZES = ((400, 8), (200, 4), (100, 2), (40, 1))
 """How many lines, and progress points: the first pair that fits."""
 _CURVE = (
     *("shape", "significant", "slope", "slope_low", "slope_high", "maximum_pct", "maximum_low_pct", "maximum_high_pct"),
-    *("maximum_at_pct", "flat_from_pct", "needs_s", "slope_most"),
+    *("maximum_at_pct", "flat_from_pct", "needs_s", "slope_most", "is_beyond_delays"),
 )
 
 

@@ -74,16 +74,17 @@ def remarks(lines: Sequence[Line]) -> list[str]:
     slower = [line for line in lines if line.shape == "slower"]
     if slower:
         found.append(f"Make the program slower the faster they get (contention): {_names(slower)}")
-    weak = [line for line in lines if line.shape == "unknown"]
+    beyond = [line for line in lines if line.shape == "unknown" and line.is_beyond_delays]
+    weak = [line for line in lines if line.shape == "unknown" and line not in beyond]
     if weak:
         needs = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
         longer = f"; the quickest needs {seconds_text(min(needs))} more" if needs else ""
         found.append(f"Not known well enough: {_names(weak)}{longer}")
-    beyond = [line for line in weak if line.curve is not None and line.curve.is_beyond_delays]
     if beyond:
+        most = percent_text(100 * max(line.slope_most or 0.0 for line in beyond))
         found.append(
-            f"Seem to gain more than their delays allow: {_names(beyond)}: noise, or threads that go on faster once they stood"
-            " still"
+            f"Seem to gain more than their delays allow ({most} at most): {_names(beyond)}; noise, or threads that go on"
+            " faster once they stood still"
         )
     untested = [line for line in lines if line.shape == "untested" and line.samples_pct >= HOT_PCT]
     if untested:
@@ -166,7 +167,7 @@ def _word(line: Line) -> str:
     curve = line.curve
     if line.shape == "flattens" and curve is not None:
         return f"flat from {curve.flat_from_pct} %"
-    if line.shape == "unknown" and curve is not None and curve.is_beyond_delays:
+    if line.shape == "unknown" and line.is_beyond_delays:
         return "too much"
     return {"gain": "", "slower": "slower!", "none": "no effect", "unknown": "too few"}.get(line.shape, "")
 
