@@ -166,6 +166,17 @@ void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags) noexcept {
   locks->wait_ends(this_lock_thread(), reinterpret_cast<Waits::Handle>(waiting), flags);
 }
 
+LockRecording* lock_recording() noexcept { return reinterpret_cast<LockRecording*>(running()); }
+
+Waiting* seen_to_wait(JNIEnv* jni, LockRecording* into, const Blocker& blocker, uint32_t java_id, uint32_t owner,
+                      uint32_t flags) noexcept {
+  auto* locks = reinterpret_cast<LockRecords*>(into);  // leaked once ended, and records nothing then
+  if (locks == nullptr || locks != running() || recording() == nullptr) return nullptr;
+  Jvm java(jni);
+  const LockRecords::Beginning it{HW_BK_PARK, blocker.object, blocker.hash, blocker.class_hash, java_id, owner, flags};
+  return reinterpret_cast<Waiting*>(locks->wait_begins(java, this_lock_thread(), it));
+}
+
 bool wait_goes_on(Waiting* waiting) noexcept {
   LockRecords* locks = running();
   return locks != nullptr && waiting != nullptr && locks->goes_on(reinterpret_cast<Waits::Handle>(waiting));

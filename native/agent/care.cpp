@@ -56,7 +56,7 @@ void look_around(JNIEnv* jni, ParkedThreads& parked, bool at_blockers) {
 
 // What the agent's thread is for.
 struct Duty {
-  explicit Duty(uint32_t number) : generation(number) {}
+  explicit Duty(uint32_t number) : generation(number), parked(lock_recording()) {}
   uint32_t generation;
   ParkedThreads parked;
 };

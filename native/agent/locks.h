@@ -35,6 +35,13 @@ Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, 
                      uint32_t flags) noexcept;
 // It goes on. The OS thread may be another one by now (virtual threads). `flags`: more that became known.
 void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags) noexcept;
+// Names a recording of locks, for as long as the process lives; nullptr: none goes on.
+struct LockRecording;
+LockRecording* lock_recording() noexcept;
+// Another thread is parked, and began to be before that recording. nullptr too if the recording has ended, or the
+// thread has told of it itself.
+Waiting* seen_to_wait(JNIEnv* jni, LockRecording* into, const Blocker& blocker, uint32_t java_id, uint32_t owner,
+                      uint32_t flags) noexcept;
 // Whether nobody has told its end yet.
 bool wait_goes_on(Waiting* waiting) noexcept;
 // The calling thread `java_id` unparks `target`; does nothing when that one does not wait. The first waking counts.

@@ -11,11 +11,14 @@
 namespace headway::agent {
 namespace {
 
-constexpr size_t kMostSeen = 20'000;  // each keeps a weak reference, which every collection looks at
-constexpr jlong kMostVirtual = 100'000;
-constexpr jint kMostContainers = 5000;
-constexpr jint kLocalRefs = 64;  // besides containers
-constexpr int kFirstJdk = 21;    // with virtual threads for good
+constexpr size_t kMostSeen = 20'000;  // virtual; each keeps a weak reference, which every collection looks at
+constexpr size_t kMostVirtual = 100'000;
+constexpr size_t kMostContainers = 5000;
+constexpr int64_t kMostNs = 2'000'000'000;
+constexpr jlong kFreeBytes = 4 << 20;  // of the heap: a JVM may be told to end when Java code finds no memory
+constexpr jint kLocalRefs = 64;
+constexpr const char* kBound = "they are bound to threads of the system";  // -XX:-VMContinuations
+constexpr int kFirstJdk = 21;                                              // with virtual threads for good
 
 // Who has an exclusive synchroniser: what the hook class asks when a wait begins.
 class Owners {
@@ -53,6 +56,26 @@ Parked platform_thread(jthread thread) {
   return (state & JVMTI_THREAD_STATE_WAITING_WITH_TIMEOUT) != 0 ? HW_BL_TIMED : 0;
 }
 
+// Whether the hooks will see it go on. Workers of JDK 25's ForkJoinPool park by Unsafe, past LockSupport.
+bool is_in_lock_support(JNIEnv* jni, jthread thread) {
+  constexpr jint kInnermost = 3;
+  std::array<jvmtiFrameInfo, kInnermost> frames{};
+  jint count = 0;
+  if (agent().jvmti->GetStackTrace(thread, 0, kInnermost, frames.data(), &count) != JVMTI_ERROR_NONE) return false;
+  const auto is_its = [jni](const jvmtiFrameInfo& frame) {
+    jclass type = nullptr;
+    char* signature = nullptr;
+    if (agent().jvmti->GetMethodDeclaringClass(frame.method, &type) != JVMTI_ERROR_NONE) return false;
+    agent().jvmti->GetClassSignature(type, &signature, nullptr);
+    jni->DeleteLocalRef(type);
+    const bool found =
+        signature != nullptr && std::string_view(signature) == "Ljava/util/concurrent/locks/LockSupport;";
+    agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+    return found;
+  };
+  return std::any_of(frames.begin(), frames.begin() + count, is_its);
+}
+
 jobject blocker_of(JNIEnv* jni, jthread thread) {
   static const jfieldID field = [jni] {
     jclass type = boot_class(jni, "java/lang/Thread");
@@ -69,31 +92,45 @@ bool has_blocker(JNIEnv* jni, jthread thread) {
   return blocker != nullptr;
 }
 
+bool is_initialised(jclass type) {
+  jint status = 0;
+  return type != nullptr && agent().jvmti->GetClassStatus(type, &status) == JVMTI_ERROR_NONE &&
+         (status & JVMTI_CLASS_STATUS_INITIALIZED) != 0;
+}
+
+jlong bytes(const char* function) {
+  const auto ask = reinterpret_cast<jlong(JNICALL*)()>(libjvm_symbol(function));
+  return ask == nullptr ? 0 : ask();
+}
+
+bool has_memory() {
+  const jlong most = bytes("JVM_MaxMemory");
+  return most == 0 || most - bytes("JVM_TotalMemory") + bytes("JVM_FreeMemory") >= kFreeBytes;
+}
+
+}  // namespace
+
 // What java.lang.VirtualThread says of itself in a field. Its values have names, which are the same since JDK 21; the
 // numbers are not.
 class VirtualStates {
  public:
-  explicit VirtualStates(JNIEnv* jni) : jni_(jni) {
-    jclass type = boot_class(jni, "java/lang/VirtualThread");
-    jint status = 0;
-    // Not initialised: there never was one. To ask for its fields would do it.
-    if (type == nullptr || agent().jvmti->GetClassStatus(type, &status) != JVMTI_ERROR_NONE) return;
-    if ((status & JVMTI_CLASS_STATUS_INITIALIZED) == 0) return;
-    any_ = true;
+  // `type`: the class, initialised. To ask for its fields would do that, too.
+  VirtualStates(JNIEnv* jni, jclass type) : type_(static_cast<jclass>(jni->NewGlobalRef(type))) {
     field_ = jni->GetFieldID(type, "state", "I");
     if (!no_exception(jni)) field_ = nullptr;
-    if (const auto suspended = constant(type, "SUSPENDED")) mask_ = ~*suspended;
-    for (size_t i = 0; i < kNames.size(); ++i) values_[i] = constant(type, kNames[i].text);
-    jni->DeleteLocalRef(type);
+    if (const auto suspended = constant(jni, "SUSPENDED")) mask_ = ~*suspended;
+    for (size_t i = 0; i < kNames.size(); ++i) values_[i] = constant(jni, kNames[i].text);
   }
-  bool any() const { return any_; }
-  bool known() const { return field_ != nullptr && values_[0].has_value(); }
+  void let_go(JNIEnv* jni) { jni->DeleteGlobalRef(type_); }
+  bool known() const { return type_ != nullptr && field_ != nullptr && values_[0].has_value(); }
+  bool is_of(JNIEnv* jni, jobject thread) const { return jni->IsInstanceOf(thread, type_) == JNI_TRUE; }
+  // The first of JDK 21 had no states of their own for parks with a time limit: there none is sure to be without one.
+  bool tells_timed() const { return values_[1].has_value(); }
   // Without a blocker and with a time limit it is nearly always Thread.sleep, which is no park for the hooks either.
-  // JDK 21 has no states of their own for parks with a time limit: there none is sure to be without one.
-  Parked of(jobject thread) const {
-    const Parked found = state_of(thread);
+  Parked of(JNIEnv* jni, jobject thread) const {
+    const Parked found = state_of(jni, thread);
     if (!found.has_value() || (tells_timed() && (*found & HW_BL_TIMED) == 0)) return found;
-    return has_blocker(jni_, thread) ? found : Parked{};
+    return has_blocker(jni, thread) ? found : Parked{};
   }
 
  private:
@@ -106,65 +143,71 @@ class VirtualStates {
                                                {"PINNED", HW_BL_PINNED},
                                                {"TIMED_PINNED", HW_BL_TIMED | HW_BL_PINNED}}};
 
-  bool tells_timed() const { return values_[1].has_value(); }
-  Parked state_of(jobject thread) const {
-    const jint state = jni_->GetIntField(thread, field_) & mask_;
+  Parked state_of(JNIEnv* jni, jobject thread) const {
+    const jint state = jni->GetIntField(thread, field_) & mask_;
     for (size_t i = 0; i < kNames.size(); ++i) {
       if (values_[i] == state) return kNames[i].flags | HW_BL_VIRTUAL;
     }
     return {};
   }
-  std::optional<jint> constant(jclass type, const char* name) const {
-    jfieldID field = jni_->GetStaticFieldID(type, name, "I");
-    if (!no_exception(jni_) || field == nullptr) return {};
-    return jni_->GetStaticIntField(type, field);
+  std::optional<jint> constant(JNIEnv* jni, const char* name) const {
+    jfieldID field = jni->GetStaticFieldID(type_, name, "I");
+    if (!no_exception(jni) || field == nullptr) return {};
+    return jni->GetStaticIntField(type_, field);
   }
 
-  JNIEnv* jni_;
-  bool any_ = false;
+  jclass type_;  // global reference
   jfieldID field_ = nullptr;
   jint mask_ = -1;
   std::array<std::optional<jint>, kNames.size()> values_{};
 };
 
+namespace {
+
 // The JDK's tree of thread containers: the root has the threads that were started by themselves, the others are
-// executors and scopes.
+// executors and scopes. One thread at a time, as the heap may be nearly full.
 class Containers {
  public:
   explicit Containers(JNIEnv* jni) : jni_(jni) {
     jclass all = boot_class(jni, "jdk/internal/vm/ThreadContainers");
     jclass one = boot_class(jni, "jdk/internal/vm/ThreadContainer");
-    jclass stream = boot_class(jni, "java/util/stream/Stream");
-    if (all == nullptr || one == nullptr || stream == nullptr) return;
+    jclass stream = boot_class(jni, "java/util/stream/BaseStream");
+    jclass iterator = boot_class(jni, "java/util/Iterator");
+    if (all == nullptr || one == nullptr || stream == nullptr || iterator == nullptr) return;
     jmethodID root = jni->GetStaticMethodID(all, "root", "()Ljdk/internal/vm/ThreadContainer;");
     if (!no_exception(jni)) return;
     children_ = method(one, "children", "()Ljava/util/stream/Stream;");
     threads_ = method(one, "threads", "()Ljava/util/stream/Stream;");
-    limit_ = method(stream, "limit", "(J)Ljava/util/stream/Stream;");
-    to_array_ = method(stream, "toArray", "()[Ljava/lang/Object;");
-    if (children_ == nullptr || threads_ == nullptr || limit_ == nullptr || to_array_ == nullptr) return;
+    iterator_ = method(stream, "iterator", "()Ljava/util/Iterator;");
+    has_next_ = method(iterator, "hasNext", "()Z");
+    next_ = method(iterator, "next", "()Ljava/lang/Object;");
+    if (!are_known()) return;
     jobject found = jni->CallStaticObjectMethod(all, root);
     if (!no_exception(jni) || found == nullptr) return;
     jclass counting = boot_class(jni, "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer");
     only_counts_ = counting != nullptr && jni->IsInstanceOf(found, counting) == JNI_TRUE;
-    left_.push_back(found);
+    push(found);
   }
-  // The next container's threads, `most` at most; nullptr: there is no further one, or failed().
-  jobjectArray next(jlong most) {
-    if (left_.empty()) return nullptr;
-    jobject container = left_.back();
-    left_.pop_back();
-    ++seen_;
-    jobjectArray inside = array(container, children_, kMostContainers);
-    const jsize count = inside == nullptr ? 0 : jni_->GetArrayLength(inside);
-    is_cut_ |= seen_ + left_.size() + static_cast<size_t>(count) > static_cast<size_t>(kMostContainers);
-    for (jsize i = 0; i < count && !is_cut_; ++i) left_.push_back(jni_->GetObjectArrayElement(inside, i));
-    jobjectArray found = array(container, threads_, most);
-    jni_->DeleteLocalRef(inside);
-    jni_->DeleteLocalRef(container);
-    return found;
+  ~Containers() {
+    for (jobject container : left_) jni_->DeleteGlobalRef(container);
   }
-  bool failed() const { return to_array_ == nullptr || seen_ == 0 || has_failed_; }
+  Containers(const Containers&) = delete;
+  Containers& operator=(const Containers&) = delete;
+
+  // Calls `use` with each thread of each container, until it returns false.
+  template <typename Use>
+  void each_thread(const Use& use) {
+    bool goes_on = true;
+    while (goes_on && !left_.empty()) {
+      jobject container = left_.back();
+      left_.pop_back();
+      each(container, children_, [this](jobject child) { return push(child); });
+      each(container, threads_, [&](jobject thread) { return goes_on = use(thread); });
+      jni_->DeleteGlobalRef(container);
+    }
+  }
+  bool are_known() const { return children_ && threads_ && iterator_ && has_next_ && next_; }
+  bool has_failed() const { return has_failed_ || seen_ == 0; }
   bool is_cut() const { return is_cut_; }
   bool only_counts() const { return only_counts_; }
 
@@ -173,23 +216,39 @@ class Containers {
     jmethodID found = jni_->GetMethodID(type, name, descriptor);
     return no_exception(jni_) ? found : nullptr;
   }
-  jobjectArray array(jobject container, jmethodID part, jlong most) {
-    jobject all = jni_->CallObjectMethod(container, part);
-    jobject some = no_exception(jni_) && all != nullptr ? jni_->CallObjectMethod(all, limit_, most) : nullptr;
-    jobject found = no_exception(jni_) && some != nullptr ? jni_->CallObjectMethod(some, to_array_) : nullptr;
-    if (!no_exception(jni_)) found = nullptr;
-    has_failed_ |= found == nullptr;
-    jni_->DeleteLocalRef(some);
+  bool push(jobject container) {
+    if (seen_ == kMostContainers) {
+      is_cut_ = true;
+      return false;
+    }
+    ++seen_;
+    jobject kept = jni_->NewGlobalRef(container);
+    if (kept != nullptr) left_.push_back(kept);
+    return kept != nullptr;
+  }
+  template <typename Use>
+  void each(jobject container, jmethodID part, const Use& use) {
+    jobject stream = jni_->CallObjectMethod(container, part);
+    jobject all = no_exception(jni_) && stream != nullptr ? jni_->CallObjectMethod(stream, iterator_) : nullptr;
+    has_failed_ |= !no_exception(jni_) || all == nullptr;
+    for (bool more = all != nullptr; more;) {
+      more = jni_->CallBooleanMethod(all, has_next_) == JNI_TRUE;
+      jobject one = no_exception(jni_) && more ? jni_->CallObjectMethod(all, next_) : nullptr;
+      if (!no_exception(jni_) || (more && one == nullptr)) has_failed_ = true;
+      more = one != nullptr && use(one);
+      jni_->DeleteLocalRef(one);
+    }
     jni_->DeleteLocalRef(all);
-    return static_cast<jobjectArray>(found);
+    jni_->DeleteLocalRef(stream);
   }
 
   JNIEnv* jni_;
   jmethodID children_ = nullptr;
   jmethodID threads_ = nullptr;
-  jmethodID limit_ = nullptr;
-  jmethodID to_array_ = nullptr;
-  std::vector<jobject> left_;
+  jmethodID iterator_ = nullptr;
+  jmethodID has_next_ = nullptr;
+  jmethodID next_ = nullptr;
+  std::vector<jobject> left_;  // global references
   size_t seen_ = 0;
   bool is_cut_ = false;
   bool only_counts_ = false;
@@ -198,11 +257,12 @@ class Containers {
 
 // The wait of a thread that is parked. nullptr: it is not recorded, or over by now.
 template <typename State>
-Waiting* begin(JNIEnv* jni, const Owners& owners, jthread thread, uint32_t flags, const State& state) {
+Waiting* begin(JNIEnv* jni, LockRecording* into, const Owners& owners, jthread thread, uint32_t flags,
+               const State& state) {
   jobject blocker = blocker_of(jni, thread);
   Waiting* const waiting =
-      wait_begins(jni, HW_BK_PARK, {blocker, identity_hash(blocker), 0},
-                  static_cast<uint32_t>(java_thread_id(jni, thread)), owners.of(blocker), HW_BL_ATTACHED | flags);
+      seen_to_wait(jni, into, {blocker, identity_hash(blocker), 0}, static_cast<uint32_t>(java_thread_id(jni, thread)),
+                   owners.of(blocker), HW_BL_ATTACHED | flags);
   jni->DeleteLocalRef(blocker);
   if (waiting == nullptr || state(thread).has_value()) return waiting;
   wait_ends(jni, waiting, HW_BL_END_GUESSED);  // it has gone on meanwhile, unseen
@@ -210,6 +270,9 @@ Waiting* begin(JNIEnv* jni, const Owners& owners, jthread thread, uint32_t flags
 }
 
 }  // namespace
+
+ParkedThreads::ParkedThreads(LockRecording* recording) : recording_(recording) {}
+ParkedThreads::~ParkedThreads() = default;
 
 void ParkedThreads::keep(JNIEnv* jni, const Seen& seen) {
   if (seen.waiting == nullptr) return;
@@ -221,10 +284,12 @@ void ParkedThreads::note_platform_threads(JNIEnv* jni) {
   jint count = 0;
   jthread* threads = nullptr;
   if (agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
+  if (jni->EnsureLocalCapacity(count + kLocalRefs) != JNI_OK) jni->ExceptionClear();
   const Owners owners(jni);
   for (jint i = 0; i < count; ++i) {
-    if (const Parked flags = platform_thread(threads[i])) {
-      keep(jni, {threads[i], begin(jni, owners, threads[i], *flags, platform_thread), false});
+    const Parked flags = platform_thread(threads[i]);
+    if (flags.has_value() && is_in_lock_support(jni, threads[i])) {
+      keep(jni, {threads[i], begin(jni, recording_, owners, threads[i], *flags, platform_thread), false});
     }
     jni->DeleteLocalRef(threads[i]);
   }
@@ -232,65 +297,74 @@ void ParkedThreads::note_platform_threads(JNIEnv* jni) {
 }
 
 const char* ParkedThreads::note_each_virtual_thread(JNIEnv* jni) {
-  const VirtualStates states(jni);
-  if (!states.any()) return nullptr;
-  if (!states.known()) return "this JDK's virtual threads are built in another way";
+  jclass type = boot_class(jni, "java/lang/VirtualThread");
+  // Those, of a JVM without continuations, are in no list.
+  const bool are_bound = is_initialised(boot_class(jni, "java/lang/ThreadBuilders$BoundVirtualThread"));
+  if (!is_initialised(type)) return are_bound ? kBound : nullptr;  // there never was one of the usual kind
+  states_ = std::make_unique<VirtualStates>(jni, type);
+  if (!states_->known()) return "this JDK's virtual threads are built in another way";
+  if (!has_memory()) return "the JVM's heap is nearly full";
   const Owners owners(jni);
   Containers containers(jni);
-  const auto state = [&](jthread thread) { return states.of(thread); };
-  jlong left = kMostVirtual;
-  while (jobjectArray threads = containers.next(left)) {
-    const jsize count = jni->GetArrayLength(threads);
-    left -= count;
-    for (jsize i = 0; i < count && seen_.size() < kMostSeen; ++i) {
-      jthread thread = jni->GetObjectArrayElement(threads, i);
-      const Parked flags = is_virtual_thread(jni, thread) ? state(thread) : Parked{};
-      if (flags.has_value()) {
-        keep(jni, {thread, begin(jni, owners, thread, *flags, state), true});
-      }
-      jni->DeleteLocalRef(thread);
-    }
-    jni->DeleteLocalRef(threads);
-  }
-  if (containers.failed()) return "this JDK does not list its virtual threads";
+  if (!containers.are_known()) return "this JDK does not list its virtual threads";
   if (containers.only_counts()) return "the JVM was started with -Djdk.trackAllThreads=false";
-  const bool is_all = left > 0 && seen_.size() < kMostSeen && !containers.is_cut();
-  return is_all ? nullptr : "there are too many";
+  const auto state = [&](jthread thread) { return states_->of(jni, thread); };
+  const int64_t began_ns = now_ns();
+  const size_t platform = seen_.size();
+  size_t virtuals = 0;
+  const char* problem = nullptr;
+  containers.each_thread([&](jthread thread) {
+    if (lock_recording() != recording_) return false;
+    if (!states_->is_of(jni, thread)) return true;
+    const Parked flags = state(thread);
+    if (++virtuals > kMostVirtual || (flags.has_value() && seen_.size() - platform == kMostSeen)) {
+      problem = "there are too many";
+    } else if (now_ns() - began_ns > kMostNs) {
+      problem = "to list them took too long";
+    } else if (flags.has_value()) {
+      keep(jni, {thread, begin(jni, recording_, owners, thread, *flags, state), true});
+    }
+    return problem == nullptr;
+  });
+  if (problem != nullptr) return problem;
+  if (are_bound) return kBound;
+  if (containers.is_cut()) return "there are too many executors or scopes";
+  if (containers.has_failed()) return "the JDK's list could not be read to its end";
+  return states_->tells_timed() ? nullptr : "this JDK does not tell parks without a blocker from sleep";
 }
 
 void ParkedThreads::note_virtual_threads(JNIEnv* jni) {
-  if (agent().jdk_major < kFirstJdk) return;
-  if (jni->PushLocalFrame(kMostContainers + kLocalRefs) != JNI_OK) {
-    jni->ExceptionClear();
-    return;
-  }
-  if (const char* const problem = note_each_virtual_thread(jni)) write_info("parked_before", problem);
+  if (agent().jdk_major < kFirstJdk || lock_recording() != recording_) return;
+  const bool got = jni->PushLocalFrame(kLocalRefs) == JNI_OK;
+  const char* const problem = got ? note_each_virtual_thread(jni) : "the JVM gives no memory for references";
   no_exception(jni);
-  jni->PopLocalFrame(nullptr);
+  if (problem != nullptr && lock_recording() == recording_) write_info("parked_before", problem);
+  if (got) jni->PopLocalFrame(nullptr);
 }
 
 void ParkedThreads::look(JNIEnv* jni) {
-  if (seen_.empty()) return;
-  std::optional<VirtualStates> states;
-  const auto is_over = [&](const Seen& seen) {
-    if (!wait_goes_on(seen.waiting)) return true;
-    if (seen.is_virtual && !states.has_value()) states.emplace(jni);
-    jthread thread = jni->NewLocalRef(seen.thread);  // nullptr: collected
-    const bool parked = thread != nullptr && (seen.is_virtual ? states->of(thread) : platform_thread(thread));
-    jni->DeleteLocalRef(thread);
-    if (!parked) wait_ends(jni, seen.waiting, HW_BL_END_GUESSED);
-    return !parked;
-  };
   std::erase_if(seen_, [&](const Seen& seen) {
-    const bool over = is_over(seen);
+    const bool over = is_over(jni, seen);
     if (over) jni->DeleteWeakGlobalRef(seen.thread);
     return over;
   });
 }
 
+bool ParkedThreads::is_over(JNIEnv* jni, const Seen& seen) const {
+  if (!wait_goes_on(seen.waiting)) return true;
+  jthread thread = jni->NewLocalRef(seen.thread);  // nullptr: collected
+  const bool parked =
+      thread != nullptr && (seen.is_virtual ? states_->of(jni, thread) : platform_thread(thread)).has_value();
+  jni->DeleteLocalRef(thread);
+  if (!parked) wait_ends(jni, seen.waiting, HW_BL_END_GUESSED);
+  return !parked;
+}
+
 void ParkedThreads::let_go(JNIEnv* jni) {
   for (const Seen& seen : seen_) jni->DeleteWeakGlobalRef(seen.thread);
   seen_.clear();
+  if (states_ != nullptr) states_->let_go(jni);
+  states_.reset();
 }
 
 }  // namespace headway::agent

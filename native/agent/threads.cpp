@@ -115,6 +115,8 @@ void announce_existing_threads(JNIEnv* jni, uint16_t type) noexcept {
   jint count = 0;
   jthread* threads = nullptr;
   if (agent().jvmti->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
+  constexpr jint kOthers = 32;
+  if (jni->EnsureLocalCapacity(count + kOthers) != JNI_OK) jni->ExceptionClear();
   const uint32_t flags = agent().attached && type == HW_THREAD_START ? HW_TH_ATTACHED : 0;
   for (jint i = 0; i < count; ++i) {
     // 0: it ended meanwhile, or this JVM does not say

@@ -1,4 +1,4 @@
-"""Virtual threads that are parked before the agent comes: each is seen to wait, from then until it goes on.
+"""Threads that are parked before the agent comes, virtual or not: each is seen to wait, from then until it goes on.
 
 The program says who is parked on what, and when each thread went on, by its own clock.
 """
@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headway.record.attach import attach
+from headway.record.jvm_options import LockOptions
 from lock_faults import JAVAS, Locks, command, whole_lines
 from recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
+from workloads import agent
 
 pytestmark = pytest.mark.root
 EACH = 4
 LATCH = "java.util.concurrent.CountDownLatch$Sync"
+INTERRUPTED = "headway.workloads.ParkedBefore$Interrupted"
+VIRTUAL, PLATFORM = 0, 1
 
 
 @contextmanager
-def parked(folder: Path, *arguments: object, jvm: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    words = command(JAVAS["jdk25"], "ParkedVirtual", *arguments, jvm=jvm)
+def parked(
+    folder: Path, *arguments: object, java: str = "jdk25", jvm: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    words = command(JAVAS[java], "ParkedBefore", *arguments, jvm=jvm)
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
     try:
@@ -35,28 +42,42 @@ def parked(folder: Path, *arguments: object, jvm: tuple[str, ...] = ()) -> Itera
         process.wait()
 
 
-def live(pid: int) -> dict[str, dict[str, Any]]:
-    """Return what the JVM says of its locks now, by class."""
+def now_parked(pid: int) -> Set[tuple[str, int]]:
+    """Return (class, how many wait for it now), as the JVM says."""
     looked = headway("locks", "--pid", pid, "--json")
-    return {row["class_name"]: row for row in json.loads(looked.stdout)["locks"]} if looked.returncode == 0 else {}
+    rows = json.loads(looked.stdout)["locks"] if looked.returncode == 0 else []
+    return {(row["class_name"], row["parked_now"]) for row in rows}
 
 
-def recorded(folder: Path, *arguments: object) -> tuple[Locks, dict[str, Any]]:
-    """Record the program from when all its threads are parked on; return the recording and what it said at the end."""
+def begin_and_end(pid: int, spool: Path) -> None:
+    """Attach with locks, and detach at once: the agent's own thread has hardly begun to look around."""
+    spool.mkdir()
+    session = attach(pid, agent(), spool, locks=LockOptions())
+    session.detach()
+    session.close()
+
+
+def recorded(
+    folder: Path, each: int = EACH, more: int = 0, is_platform: int = 0, java: str = "jdk25", earlier: int = 0
+) -> tuple[Locks, dict[str, Any]]:
+    """Record the program from when all its threads are parked on; return the recording and what it said at the end.
+
+    earlier: recordings before that one, which end as soon as they have begun.
+    """
     path = folder / "a.headway"
-    with parked(folder, *arguments) as program:
+    with parked(folder, each, more, is_platform, java=java) as program:
+        for number in range(earlier):
+            begin_and_end(program.pid, folder / str(number))
         recorder = start_headway("record", "--locks", "-o", path, "--pid", program.pid)
         wait_for(lambda: attached(path))
-        wait_for(
-            lambda: live(program.pid).get("headway.workloads.ParkedVirtual$Interrupted", {}).get("parked_now") == EACH
-        )
+        wait_for(lambda: now_parked(program.pid) >= {INTERRUPTED: each, LATCH: 3 * each + more}.items())
         assert program.stdin is not None
         program.stdin.write(b"\n")
         program.stdin.flush()
         wait_for(lambda: len(whole_lines(folder / "out")) == 2)
         said = json.loads(whole_lines(folder / "out")[1])
         # Until the interrupted ones are known to have gone on: nobody woke them.
-        wait_for(lambda: live(program.pid)["headway.workloads.ParkedVirtual$Interrupted"]["parked_now"] == 0)
+        wait_for(lambda: (INTERRUPTED, 0) in now_parked(program.pid))
         program.stdin.close()
         assert program.wait(timeout=100) == 0
         assert recorder.wait(timeout=100) == 0, recorder.communicate()
@@ -73,12 +94,17 @@ def of_kind(said: dict[str, Any], kind: str) -> dict[int, int]:
     return {java_id: every[java_id] for java_id in said["java_ids"][at : at + said["each"]]}
 
 
-def test_virtual_threads_that_are_parked_before_an_attach_are_seen_to_wait_until_they_go_on(tmp_path: Path) -> None:
-    locks, said = recorded(tmp_path, EACH)
+@pytest.mark.parametrize(("java", "platform"), [("jdk25", VIRTUAL), ("jdk25", PLATFORM), ("jdk17", PLATFORM)])
+def test_threads_that_are_parked_before_an_attach_are_seen_to_wait_until_they_go_on(
+    tmp_path: Path, java: str, platform: int
+) -> None:
+    locks, said = recorded(tmp_path, is_platform=platform, java=java)
     blocks = locks.rows(
         "SELECT java_id, class_name, start_ns, start_ns + dur_ns, is_attached, is_open, is_virtual, is_end_guessed,"
-        " identity_hash FROM block JOIN blocker USING (blocker_id) WHERE is_attached AND is_virtual"
+        " identity_hash FROM block JOIN blocker USING (blocker_id) WHERE is_attached AND blocker.kind = 'park'"
     )
+    blocks = [row for row in blocks if row[0] in said["java_ids"]]  # not the JDK's own threads
+    assert {row[6] for row in blocks} == {platform == VIRTUAL}
     found = {row[0]: row for row in blocks}
     assert len(found) == len(blocks), "a thread waits once"
     classes = {"lock": None, "latch": LATCH, "pooled": LATCH, "timed": LATCH}
@@ -101,7 +127,7 @@ def test_virtual_threads_that_are_parked_before_an_attach_are_seen_to_wait_until
 
 
 def test_sums_and_the_owner_of_what_was_waited_for_before_an_attach_are_right(tmp_path: Path) -> None:
-    locks, said = recorded(tmp_path, EACH)
+    locks, said = recorded(tmp_path)
     row = locks.blocker(said["lock_hash"])
     assert (row["times_parked"], row["peak_parked"], row["parked_now"]) == (EACH, EACH, 0)
     owners = locks.rows(
@@ -114,12 +140,28 @@ def test_sums_and_the_owner_of_what_was_waited_for_before_an_attach_are_right(tm
 
 
 def test_many_virtual_threads_that_are_parked_before_an_attach_are_all_seen(tmp_path: Path) -> None:
-    locks, _ = recorded(tmp_path, EACH, 10_000)
+    locks, _ = recorded(tmp_path, more=10_000)
     ((waiting,),) = locks.rows(
         "SELECT count(DISTINCT java_id) FROM block JOIN blocker USING (blocker_id) WHERE is_attached AND class_name = $1",
         LATCH,
     )
     assert waiting == 10_000 + 3 * EACH
+
+
+def test_workers_that_park_past_the_hooks_are_not_seen_to_wait_for_ever(tmp_path: Path) -> None:
+    # JDK 25's ForkJoinPool, which carries the virtual threads: nobody would tell when such a worker goes on.
+    locks, _ = recorded(tmp_path)
+    assert locks.rows(
+        "SELECT count(*) FROM block JOIN blocker USING (blocker_id)"
+        " WHERE is_attached AND class_name = 'java.util.concurrent.ForkJoinPool'"
+    ) == [(0,)]
+
+
+def test_what_a_recording_that_ended_at_once_still_sees_is_not_left_to_the_next(tmp_path: Path) -> None:
+    # Thousands, so that the first recordings' threads are still looking when the last one begins.
+    locks, said = recorded(tmp_path, each=2000, earlier=5)
+    row = locks.blocker(said["interrupted_hash"])
+    assert (row["times_parked"], row["parked_now"]) == (2000, 0)
 
 
 def test_a_jvm_that_does_not_list_its_virtual_threads_is_told_of(tmp_path: Path) -> None:

@@ -143,9 +143,9 @@ ROWS: tuple[Message, ...] = (
         "HW218",
         "virtual threads that waited before the attach",
         "JVM {pid}: of the virtual threads that were parked before headway came not all are known ({reason})",
-        "The JVM's list of threads has no virtual ones; the JDK's own has, of up to 100,000 threads. Of those that are parked"
-        " 20,000 at most are looked after. The others are seen when they park the next time: until then waits and waiters"
-        " of their locks are too few.",
+        "The JVM's list of threads has no virtual ones; the JDK's own has. Of it 100,000 virtual threads are looked at, in 5,000"
+        " executors and scopes, and of those that are parked 20,000 are looked after. The others are seen when they park the"
+        " next time: until then waits and waiters of their locks are too few.",
         "headway run --locks -- CMD   (from the start of the program nothing is missed)",
     ),
     Message(

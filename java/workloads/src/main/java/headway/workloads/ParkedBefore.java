@@ -15,14 +15,14 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Virtual threads that are parked before anybody looks, and go on in every way when a line comes on standard input: with a lock
+ * Threads that are parked before anybody looks, and go on in every way when a line comes on standard input: with a lock
  * that main holds, by a latch (with a time limit or not, of an executor or not), woken without a blocker, and interrupted, after
- * which they only sleep. Others sleep throughout. Ends when standard input does. Reached by reflection, as this jar is built for
- * JDK 17; there it says that there are none.
+ * which they only sleep. Others sleep throughout. Ends when standard input does. Virtual threads are
+ * reached by reflection, as this jar is built for JDK 17; there it says that there are none.
  *
- * <p>Arguments: virtual threads of each kind (4); more that wait for the latch (0).
+ * <p>Arguments: threads of each kind (4); more that wait for the latch (0); 1: platform threads (0).
  */
-public final class ParkedVirtual {
+public final class ParkedBefore {
     private static final String[] KINDS = {"lock", "latch", "pooled", "timed", "alone", "interrupted", "sleeping"};
 
     private static final Set<Thread.State> WAITS = EnumSet.of(Thread.State.WAITING, Thread.State.TIMED_WAITING);
@@ -36,20 +36,21 @@ public final class ParkedVirtual {
     private final CountDownLatch latch = new CountDownLatch(1);
     private final Interrupted interrupted = new Interrupted();
 
-    private ParkedVirtual(int each, int more) {
+    private ParkedBefore(int each, int more) {
         this.each = each;
         threads = new AtomicReferenceArray<>(KINDS.length * each + more);
         wentOnNs = new AtomicLongArray(threads.length());
     }
 
     public static void main(String[] args) throws ReflectiveOperationException, IOException {
-        if (Runtime.version().feature() < 21) {
-            Report.of("parked_virtual").put("supported", false).print();
+        boolean isPlatform = Work.argument(args, 2, 0) == 1;
+        if (!isPlatform && Runtime.version().feature() < 21) {
+            Report.of("parked_before").put("supported", false).print();
             return;
         }
-        ParkedVirtual program = new ParkedVirtual(Work.argument(args, 0, 4), Work.argument(args, 1, 0));
+        ParkedBefore program = new ParkedBefore(Work.argument(args, 0, 4), Work.argument(args, 1, 0));
         program.lock.lock();
-        program.start();
+        program.start(isPlatform);
         Work.await(program::areAllParked);
         program.report("parked").print();
         while (System.in.read() != '\n') { }
@@ -59,9 +60,11 @@ public final class ParkedVirtual {
         while (System.in.read() >= 0) { }
     }
 
-    private void start() throws ReflectiveOperationException {
-        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
-        ExecutorService pool = (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+    private void start(boolean isPlatform) throws ReflectiveOperationException {
+        Method start = isPlatform ? null : Thread.class.getMethod("startVirtualThread", Runnable.class);
+        ExecutorService pool = isPlatform
+                ? Executors.newCachedThreadPool(task -> daemon(task))
+                : (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
         for (int i = 0; i < threads.length(); i++) {
             int me = i;
             String kind = kind(i);
@@ -75,10 +78,18 @@ public final class ParkedVirtual {
             };
             if (kind.equals("pooled")) {
                 pool.execute(task);
+            } else if (isPlatform) {
+                daemon(task).start();
             } else {
                 start.invoke(null, task);
             }
         }
+    }
+
+    private static Thread daemon(Runnable task) {
+        Thread thread = new Thread(task);
+        thread.setDaemon(true);
+        return thread;
     }
 
     private boolean areAllParked() {
