@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from headway.record.attach import attach
+from headway.record.attach import AttachResult, attach
 from headway.record.jvm_options import LockOptions
 from lock_faults import JAVAS, Locks, command, whole_lines
 from recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
@@ -49,25 +49,18 @@ def now_parked(pid: int) -> Set[tuple[str, int]]:
     return {(row["class_name"], row["parked_now"]) for row in rows}
 
 
-def begin_and_end(pid: int, spool: Path) -> None:
-    """Attach with locks, and detach at once: the agent's own thread has hardly begun to look around."""
+def attached_to(pid: int, spool: Path) -> AttachResult:
+    """Attach with locks, by the shortest way."""
     spool.mkdir()
-    session = attach(pid, agent(), spool, locks=LockOptions())
-    session.detach()
-    session.close()
+    return attach(pid, agent(), spool, locks=LockOptions())
 
 
 def recorded(
-    folder: Path, each: int = EACH, more: int = 0, is_platform: int = 0, java: str = "jdk25", earlier: int = 0
+    folder: Path, each: int = EACH, more: int = 0, is_platform: int = 0, java: str = "jdk25"
 ) -> tuple[Locks, dict[str, Any]]:
-    """Record the program from when all its threads are parked on; return the recording and what it said at the end.
-
-    earlier: recordings before that one, which end as soon as they have begun.
-    """
+    """Record the program from when all its threads are parked on; return the recording and what it said at the end."""
     path = folder / "a.headway"
     with parked(folder, each, more, is_platform, java=java) as program:
-        for number in range(earlier):
-            begin_and_end(program.pid, folder / str(number))
         recorder = start_headway("record", "--locks", "-o", path, "--pid", program.pid)
         wait_for(lambda: attached(path))
         wait_for(lambda: now_parked(program.pid) >= {INTERRUPTED: each, LATCH: 3 * each + more}.items())
@@ -158,10 +151,19 @@ def test_workers_that_park_past_the_hooks_are_not_seen_to_wait_for_ever(tmp_path
 
 
 def test_what_a_recording_that_ended_at_once_still_sees_is_not_left_to_the_next(tmp_path: Path) -> None:
-    # Thousands, so that the first recordings' threads are still looking when the last one begins.
-    locks, said = recorded(tmp_path, each=2000, earlier=5)
-    row = locks.blocker(said["interrupted_hash"])
-    assert (row["times_parked"], row["parked_now"]) == (2000, 0)
+    # Thousands, so that the agent's threads of the first recordings are still looking when the last one begins.
+    with parked(tmp_path, 3000) as program:
+        for number in range(2):
+            attached_to(program.pid, tmp_path / str(number)).detach()
+        session = attached_to(program.pid, tmp_path / "last")
+        wait_for(lambda: INTERRUPTED in dict(now_parked(program.pid)))
+        assert program.stdin is not None
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        wait_for(lambda: len(whole_lines(tmp_path / "out")) == 2)
+        wait_for(lambda: (INTERRUPTED, 0) in now_parked(program.pid), seconds=20)
+        session.detach()
+    assert (tmp_path / "err").read_bytes() == b""
 
 
 def test_a_jvm_that_does_not_list_its_virtual_threads_is_told_of(tmp_path: Path) -> None:
