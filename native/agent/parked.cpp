@@ -58,7 +58,7 @@ Parked platform_thread(jthread thread) {
 
 // Whether the hooks will see it go on. Workers of JDK 25's ForkJoinPool park by Unsafe, past LockSupport.
 bool is_in_lock_support(JNIEnv* jni, jthread thread) {
-  constexpr jint kInnermost = 3;
+  constexpr jint kInnermost = 8;  // of an earlier recording the hooks are still on the stack
   std::array<jvmtiFrameInfo, kInnermost> frames{};
   jint count = 0;
   if (agent().jvmti->GetStackTrace(thread, 0, kInnermost, frames.data(), &count) != JVMTI_ERROR_NONE) return false;

@@ -39,11 +39,13 @@ def own(stderr: str) -> list[str]:
     ]
 
 
+# The second compiler alone: most of the ends are then in its code, in which the hooks are inlined.
+@pytest.mark.parametrize("compilers", [(), ("-XX:-TieredCompilation",)], ids=["tiered", "second"])
 @pytest.mark.parametrize("mode", ["alone", "queued"])
 def test_locks_are_taken_and_released_wholly_at_the_end_of_a_stack_as_they_are_without_headway(
-    java: Path, classes: Path, tmp_path: Path, mode: str
+    java: Path, classes: Path, tmp_path: Path, mode: str, compilers: tuple[str, ...]
 ) -> None:
-    words = [str(java), OPEN_LOCKS, "-cp", str(classes), "StackEnd", str(ROUNDS), mode]
+    words = [str(java), *compilers, OPEN_LOCKS, "-cp", str(classes), "StackEnd", str(ROUNDS), mode]
     expected = {"ends": ROUNDS, "broken": 0}
     plain = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     assert (own(plain.stderr), only_line(plain.stdout)) == ([], expected)

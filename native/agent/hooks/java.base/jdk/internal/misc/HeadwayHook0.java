@@ -4,6 +4,7 @@ import java.util.concurrent.locks.AbstractOwnableSynchronizer;
 import java.util.concurrent.locks.AbstractQueuedLongSynchronizer;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import jdk.internal.access.JavaLangAccess;
+import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
 
@@ -232,6 +233,9 @@ public final class HeadwayHook0 {
   }
 
   // --- owners: on the path of every exclusive lock, contended or not ---
+  //
+  // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess). What calls on from here is never
+  // inlined: the second compiler's code of a lock with a native call in it lost the lock's state there.
 
   @ForceInline
   @Hidden
@@ -271,11 +275,17 @@ public final class HeadwayHook0 {
   private static void beforeRelease(AbstractOwnableSynchronizer synchroniser, Thread thread) {
     if (thread == null && hasQueue(synchroniser)) {
       try {
-        releases();
+        pays();
       } catch (VirtualMachineError ignored) {
         // it pays later
       }
     }
+  }
+
+  @DontInline
+  @Hidden
+  private static void pays() {
+    releases();
   }
 
   /** Whether threads wait for the synchroniser; the one that acquires it now may be the first of them. */
@@ -295,6 +305,7 @@ public final class HeadwayHook0 {
     return (thread & (GROUPS - 1)) * STRIDE;
   }
 
+  @DontInline
   @Hidden
   private static void beginHold(AbstractOwnableSynchronizer synchroniser, int thread) {
     int hash = System.identityHashCode(synchroniser);
@@ -314,6 +325,7 @@ public final class HeadwayHook0 {
     }
   }
 
+  @DontInline
   @Hidden
   private static void endHold(AbstractOwnableSynchronizer synchroniser, int thread, int at) {
     int hash = System.identityHashCode(synchroniser);
