@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,13 @@ class Played:
         return sum(row[column] for row in profile["lines"] if row[0] in ids)
 
 
-def played(java: Path, name: str, visits: int, folder: Path, *more: str) -> Played:
+def played(java: Path, name: str, visits: int, folder: Path, *more: str, jvm: Sequence[str] = ()) -> Played:
     """Play a case with the agent until it has made so many visits, however long that takes here."""
     options = CausalOptions(progress=(Point("visits", causal_programs.PROGRESS),), scope=(causal_programs.SCOPE,))
     spec = ";".join([options.spec, *more])
     workloads_jar()
     _, *words = causal_programs.command(CASES[name], f"visits={visits}")
-    command = [str(java), f"-agentpath:{agent()}={agent_options(folder, causal=spec)}", *words]
+    command = [str(java), f"-agentpath:{agent()}={agent_options(folder, causal=spec)}", *jvm, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     said = [json.loads(line) for line in done.stdout.splitlines()]
@@ -79,7 +80,8 @@ def test_each_of_two_lines_of_a_thread_has_its_share_of_the_threads_cpu_time(jav
 
 
 def test_library_code_counts_for_the_line_in_scope_that_calls_it(java: Path, tmp_path: Path) -> None:
-    run = played(java, "library", 1500, tmp_path, *ALL_AT_ZERO)
+    # With AVX-512 JDK 22 and later sort in code whose stack can't be read (HW623).
+    run = played(java, "library", 1500, tmp_path, *ALL_AT_ZERO, jvm=("-XX:UseAVX=2",))
     others = [
         note["id"]
         for note in run.notes
