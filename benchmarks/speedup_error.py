@@ -252,9 +252,8 @@ def judged(text: str, error: Error, target: float) -> tuple[str, bool]:
 
 def told_of_these(text: str, off: float) -> tuple[str, bool]:
     """Return the verdict on the error against the speedup of the same runs: one figure of all of them, without an interval."""
-    return f"{text}: {100 * off:+.1f} % (all runs together), target {100 * SPEEDUP_TARGET:.0f} %", abs(
-        off
-    ) <= SPEEDUP_TARGET
+    target = f"target {100 * SPEEDUP_TARGET:.0f} %"
+    return f"{text}: {100 * off:+.1f} % (all runs together), {target}", abs(off) <= SPEEDUP_TARGET
 
 
 def main() -> int:

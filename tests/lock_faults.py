@@ -5,7 +5,10 @@ from __future__ import annotations
 import array
 import csv
 import json
+import subprocess
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any
 
 from headway.store import Recording, open_recording
 from lock_oracle import OPEN_LOCKS, Span
-from recording_cli import javas, manifest
+from recording_cli import javas, manifest, wait_for
 from workloads import workloads_jar
 
 JAVAS = dict(zip(("jdk17", "jdk25"), javas(), strict=True))
@@ -24,6 +27,19 @@ def command(java: str, program: str, *arguments: object, jvm: tuple[str, ...] = 
     """Return the command line of a program of java/workloads."""
     words = [java, OPEN_LOCKS, *jvm, "-cp", str(workloads_jar()), f"{PROGRAM}.{program}", *arguments]
     return [str(word) for word in words]
+
+
+@contextmanager
+def fed(words: Sequence[str], folder: Path, lines: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program until its standard input ends, from when it has said so many lines; `folder` gets them, in out and err."""
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
+    try:
+        wait_for(lambda: len(whole_lines(folder / "out")) == lines)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def own_lines(stderr: str) -> list[str]:

@@ -9,8 +9,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from lock_faults import (
     Locks,
     Park,
     command,
+    fed,
     only_line,
     own_lines,
     read_counts,
@@ -246,18 +246,9 @@ def test_10000_virtual_threads_on_one_lock_are_all_seen_to_wait(tmp_path: Path, 
 # --- attached in the middle of parks ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def parking(java: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def parking(java: str, folder: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """A program whose threads park, wake one another and want a monitor, until its standard input ends."""
-    words = command(java, "ParkFaults", "stdin", 0, folder / "counts", folder / "log")
-    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
-    try:
-        wait_for(lambda: len(whole_lines(folder / "out")) == 2)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+    return fed(command(java, "ParkFaults", "stdin", 0, folder / "counts", folder / "log"), folder, lines=2)
 
 
 def parks_go_on(folder: Path) -> None:

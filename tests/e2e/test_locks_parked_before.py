@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 from headway.record.attach import AttachResult, attach
 from headway.record.jvm_options import LockOptions
-from lock_faults import JAVAS, Locks, command, whole_lines
+from lock_faults import JAVAS, Locks, command, fed, whole_lines
 from recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
 from workloads import agent
 
@@ -27,19 +27,10 @@ INTERRUPTED = "headway.workloads.ParkedBefore$Interrupted"
 VIRTUAL, PLATFORM = 0, 1
 
 
-@contextmanager
 def parked(
     folder: Path, *arguments: object, java: str = "jdk25", jvm: tuple[str, ...] = ()
-) -> Iterator[subprocess.Popen[bytes]]:
-    words = command(JAVAS[java], "ParkedBefore", *arguments, jvm=jvm)
-    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=err)
-    try:
-        wait_for(lambda: len(whole_lines(folder / "out")) == 1)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    return fed(command(JAVAS[java], "ParkedBefore", *arguments, jvm=jvm), folder, lines=1)
 
 
 def now_parked(pid: int) -> Set[tuple[str, int]]:
