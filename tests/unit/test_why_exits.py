@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,21 @@ def test_the_critical_path_does_not_go_on_to_who_ended_the_process(tmp_path: Pat
 
 def test_threads_that_nobody_woke_tell_of_no_end(tmp_path: Path) -> None:
     assert exits(recording(tmp_path, [slice_of(MAIN, END, END, 0, -1)])) == ()
+
+
+def test_the_slices_are_read_once_for_all_who_ask_how_the_processes_of_a_recording_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = recording(tmp_path, [*BEFORE, *killed(VM, blocked_in=TIMED_FUTEX)])
+    walks, walk = [], Recording.stored_backwards
+
+    def counted(self: Recording, table: str) -> Iterator[pa.RecordBatch]:
+        walks.append(table)
+        return walk(self, table)
+
+    monkeypatch.setattr(Recording, "stored_backwards", counted)
+    sweep(found, why_waits.load(found), window=(41 * MS, 97 * MS))
+    assert walks == ["slice"] * 2  # and once to account for the cores
+    assert Times(found, (0, END)).in_calls(SLEEP, [MAIN], (41 * MS, 97 * MS)) > 0
+    assert exits(found)
+    assert walks == ["slice"] * 2

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -50,8 +51,18 @@ class Exit:
     start_ns: int
 
 
+_found: WeakKeyDictionary[Recording, tuple[Exit, ...]] = WeakKeyDictionary()
+"""What was found in the recordings that are in use."""
+
+
 def exits(recording: Recording) -> tuple[Exit, ...]:
-    """Return when the JVMs that ended in a recording were told to (CLOCK_MONOTONIC ns)."""
+    """Return when the JVMs that ended in a recording were told to (CLOCK_MONOTONIC ns); looked for once, as many parts ask."""
+    if recording not in _found:
+        _found[recording] = _look(recording)
+    return _found[recording]
+
+
+def _look(recording: Recording) -> tuple[Exit, ...]:
     rows = recording.query(
         "SELECT pid FROM thread GROUP BY pid HAVING BOOL_OR(kind = 'vm') AND COUNT(*) = COUNT(end_ns) ORDER BY pid"
     ).fetchall()
