@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,20 @@ def test_a_region_lasts_from_the_first_worker_that_comes_to_the_last_that_goes(t
     assert work.thread_cpu_ns == {"worker-1": 200, "worker-2": 100}
     assert work.io_ns == work.lock_wait_ns == work.gc_ns == work.spin_ns == 0
     assert list(found) == ["work", REST]
+
+
+def test_who_was_sampled_in_a_region_is_known_for_threads_may_be_too_short_for_a_sample(tmp_path: Path) -> None:
+    def sampled(made: MadeRun) -> dict[str, list[str] | None]:
+        found = parts(made, tmp_path, IN_WORK).items()
+        return {name: None if part.sampled is None else sorted(part.sampled) for name, part in found}
+
+    made = forked()
+    assert sampled(made) == {"work": ["worker-1", "worker-2"], REST: ["main"]}
+    first = [each for each in made.samples["cpu"] if each[0] != 2]
+    assert sampled(replace(made, samples={"cpu": first})) == {"work": ["worker-1"], REST: ["main"]}
+    elsewhere = [(*each[:3], MAIN) if each[0] == 1 and each[1] < 120 else each for each in made.samples["cpu"]]
+    assert sampled(replace(made, samples={"cpu": elsewhere}))["work"] == ["worker-1", "worker-2"]
+    assert sampled(replace(made, samples={})) == {"work": None, REST: None}
 
 
 def test_a_window_cuts_regions_and_their_sums(tmp_path: Path) -> None:

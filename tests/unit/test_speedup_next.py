@@ -95,6 +95,29 @@ def test_the_thread_of_the_sequential_fraction_is_the_one_that_is_busiest_in_it(
     assert [(each["thread"], each["weight"]) for each in json.loads(out)["threads"]] == [("main", 400)]
 
 
+@pytest.mark.parametrize(
+    ("sampled", "shown"),
+    [
+        (None, "top a.headway --event cpu --thread '^short$'"),
+        (frozenset({"main", "long"}), "top a.headway --event cpu --thread '^long$'"),
+        (frozenset(), "threads a.headway"),
+    ],
+)
+def test_threads_that_are_too_short_for_a_sample_are_in_no_profile_that_is_shown(
+    sampled: frozenset[str] | None, shown: str
+) -> None:
+    spent = {"main": 1, "short": 3, "long": 2}
+    parts = (
+        made.region("work", wall_ns=9, cpu_ns=9, sampled=sampled),
+        made.region(REST, wall_ns=3, cpu_ns=6, thread_cpu_ns=spent, sampled=sampled),
+    )
+    run = made.run(4, parts, recording="a.headway")
+    assert next_command("parallel_fraction", REST, (), (run,)) == f"headway {shown}"
+    for limit in ("load_balance", "work_inflation"):
+        words = shlex.split(next_command(limit, "work", (run,), (run,)))
+        assert words[1] == ("threads" if sampled == frozenset() else "flame")
+
+
 def test_a_threads_name_is_no_pattern_and_no_shell_reads_it() -> None:
     evil = "pool-1 [a-z]+ $(touch x) 'y'"
     rest = made.region(REST, wall_ns=3, cpu_ns=3, thread_cpu_ns={"main": 1, evil: 2})

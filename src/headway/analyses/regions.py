@@ -77,7 +77,8 @@ def regions_of(recording: Recording, regions: Sequence[SweepRegion], window: tup
     found = instances(times.threads, samples if regions else None, len(named), within)
     awake = union([thread.active for thread in times.threads if thread.thread_id in found.workers])
     parts = _Parts(recording, times, stacks, samples, found.members, awake)
-    rows = tuple(parts.of(name, spans) for name, spans in zip((*named, REST), found.spans, strict=True))
+    labels = (*range(len(regions)), *[None] * (len(found.spans) - len(regions)))
+    rows = tuple(parts.of(*each) for each in zip((*named, REST), found.spans, labels, strict=True))
     names = tuple(thread.name for thread in times.threads if thread.thread_id in found.workers)
     busiest = max((int(thread.cpu.within(within).sum()) for thread in times.threads), default=None)
     notices = _notices(recording, regions, samples, within) + _pace(recording, regions, samples, found.workers)
@@ -131,8 +132,8 @@ class _Parts:
         events = recording.query("SELECT DISTINCT event FROM sample").fetchall() if recording.has("sample") else []
         self._counters = {event: load_samples(recording, stacks, event) for (event,) in events if event in _COUNTERS}
 
-    def of(self, name: str, spans: Spans) -> RegionPrimitives:
-        """Return the primitives of one region, given by its instances."""
+    def of(self, name: str, spans: Spans, label: int | None) -> RegionPrimitives:
+        """Return the primitives of one region, given by its instances; its stacks have a label, unless all are its."""
         times = self._times
         each = [_ThreadParts.of(thread, spans, thread.thread_id in self._members) for thread in times.threads]
         present = [part for part in each if part.total_busy]
@@ -166,6 +167,7 @@ class _Parts:
             locks=_largest(locks),
             lock_sites=_largest(sites),
             thread_cpu_ns=_largest(_by_name(present)),
+            sampled=evidence.threads(label, present) if evidence.known else None,
             **self._counted(spans, [part.thread.thread_id for part in present], busiest),
         )
 
@@ -275,6 +277,7 @@ class _Samples:
     weight: Ints
     stack: Ints
     spins: NDArray[np.bool_]
+    label: Ints
     known: bool
 
     @classmethod
@@ -282,10 +285,15 @@ class _Samples:
         """Take the samples inside some instances."""
         none = np.zeros(0, np.int64)
         if samples is None:
-            return cls(none, none, none, none.astype(bool), False)
+            return cls(none, none, none, none.astype(bool), none, False)
         inside = spans.index(samples.time) >= 0
-        columns = (samples.thread[inside], samples.weight[inside], samples.stack[inside], samples.spins[inside])
-        return cls(*columns, True)
+        columns = (samples.thread[inside], samples.weight[inside], samples.stack[inside])
+        return cls(*columns, samples.spins[inside], samples.label[inside], True)
+
+    def threads(self, label: int | None, present: list[_ThreadParts]) -> frozenset[str]:
+        """Return the names of the threads, of those present, with a sample in the stacks of a label, None: in any."""
+        seen = set(self.thread[slice(None) if label is None else self.label == label].tolist())
+        return frozenset(part.thread.name for part in present if part.thread.thread_id in seen)
 
     def spinning(self, cpu: dict[int, int], stacks: Stacks) -> tuple[int | None, dict[str, int]]:
         """Return the CPU time spent spinning and its frames: each thread's CPU time by the shares of its samples."""

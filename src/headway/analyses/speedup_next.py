@@ -65,7 +65,7 @@ def _diff(
     wanted: Sequence[str], region: str, parallel: Sequence[RunPrimitives], sequential: Sequence[RunPrimitives]
 ) -> str:
     event, (run, baseline) = _sampled(wanted, parallel, sequential)
-    if event is None or not _has(region, baseline):  # nothing of the CPU that both have samples of: nothing to compare
+    if event is None or not (_has(region, run) and _has(region, baseline)):  # no samples in both: nothing to compare
         event, (run,) = _sampled(wanted, parallel)
         return _flame(event, region, run)
     drawn = f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} --diff {_path(baseline)}"
@@ -75,13 +75,16 @@ def _diff(
 
 
 def _flame(event: str | None, region: str, run: RunPrimitives | None) -> str:
-    if event is None:  # no sample of the CPU
+    if event is None or not _has(region, run):  # no sample of the CPU
         return f"headway threads {_path(run)}"
     return f"headway flame {_path(run)} --event {event}{_only(region)}{_window(run)} -o {event}.html"
 
 
 def _top(event: str | None, run: RunPrimitives | None) -> str:
-    """Return the flat profile of the thread that computes most in the rest: over all of the run that may be a worker."""
+    """Return the flat profile of the thread that computes most in the rest: over all of the run that may be a worker.
+
+    Threads that live for less than an interval have no samples, though they may be the ones that compute most.
+    """
     here = _path(run)
     if event is None:
         return f"headway threads {here}"
@@ -89,7 +92,10 @@ def _top(event: str | None, run: RunPrimitives | None) -> str:
     cpu_ns = rest.thread_cpu_ns if rest is not None else {}
     if not cpu_ns:
         return f"headway top {here} --event {event} --busiest-thread{_window(run)}"
-    name = max(cpu_ns, key=lambda each: cpu_ns[each])
+    sampled = [name for name in cpu_ns if rest is None or rest.sampled is None or name in rest.sampled]
+    if not sampled:
+        return f"headway threads {here}"
+    name = max(sampled, key=lambda each: cpu_ns[each])
     return f"headway top {here} --event {event} --thread {shlex.quote(f'^{re.escape(name)}$')}{_window(run)}"
 
 
@@ -113,8 +119,10 @@ def _events(run: RunPrimitives) -> Sequence[str]:
 
 def _has(region: str, run: RunPrimitives | None) -> bool:
     """Return whether a run has samples in a region that was given: the sequential program need not have all of them."""
-    found = () if run is None else run.regions
-    return run is None or region.startswith("(") or any(each.name == region and each.cpu_ns > 0 for each in found)
+    found = [] if run is None else [each for each in run.regions if each.name == region]
+    return (
+        run is None or region.startswith("(") or any(each.cpu_ns > 0 and each.sampled != frozenset() for each in found)
+    )
 
 
 def _only(region: str) -> str:

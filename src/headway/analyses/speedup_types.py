@@ -87,6 +87,8 @@ class RegionPrimitives:
     """The same by the line that waits."""
     thread_cpu_ns: Mapping[str, int] = field(default_factory=dict)
     """Evidence: CPU ns of the busiest threads by name."""
+    sampled: frozenset[str] | None = None
+    """Names of the threads that have a sample in one of its stacks, of REST in any; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
