@@ -193,6 +193,18 @@ def test_a_cut_off_file_gives_what_is_left_and_is_marked(run: Run, jfr: Path, tm
 
 
 @pytest.mark.parametrize(
+    ("head", "command"), [(b"\x28\xb5\x2f\xfd", "zstd -d"), (b"\xfd7zXZ\x00", "xz -dk"), (b"BZh", "bzip2 -dk")]
+)
+def test_for_another_compression_the_command_that_unpacks_it_is_named(
+    tmp_path: Path, run: Run, head: bytes, command: str
+) -> None:
+    packed = tmp_path / "a.jfr.packed"
+    packed.write_bytes(head + b"....")
+    _, _, err = run("import", str(packed), "-o", str(tmp_path / "a.headway"))
+    assert f"next: {command} {packed}" in err
+
+
+@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.jfr", b"", "HW310"),

@@ -88,7 +88,7 @@ ROWS: tuple[Message, ...] = (
         "a compressed file that can't be unpacked",
         "{path} can't be unpacked: {reason}",
         "A JFR file is read from more than one place, so a compressed one is unpacked beside the output first.",
-        "gzip -t {path}",
+        "{command} {path}",
     ),
     Message(
         "HW313",

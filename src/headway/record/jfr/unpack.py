@@ -10,12 +10,14 @@ from headway.errors import HeadwayError, Notice
 
 _GZIP = b"\x1f\x8b"
 _OTHERS = {
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "zip",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
+    b"\xfd7zXZ\x00": ("xz", "xz -dk"),
+    b"PK\x03\x04": ("zip", "unzip"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"),
+    b"BZh": ("bzip2", "bzip2 -dk"),
 }
+"""What others begin with: their names, and what unpacks them and leaves the file."""
+_TEST = "gzip -t"
 _PIECE = 1 << 20
 _SPARE = 1 << 28
 """Bytes that stay free on the disk: a small file may unpack to terabytes."""
@@ -25,11 +27,10 @@ def is_gzip(path: Path) -> bool:
     """Return whether a file is compressed with gzip. Raises HeadwayError HW312 for another compression, and OSError."""
     with open(path, "rb") as file:
         head = file.read(6)
-    for magic, name in _OTHERS.items():
+    for magic, (name, command) in _OTHERS.items():
         if head.startswith(magic):
-            raise HeadwayError(
-                "HW312", path=path, reason=f"it is compressed with {name}, which headway does not unpack"
-            )
+            reason = f"it is compressed with {name}, which headway does not unpack"
+            raise HeadwayError("HW312", path=path, reason=reason, command=command)
     return head.startswith(_GZIP)
 
 
@@ -53,13 +54,12 @@ def unpack(path: Path, scratch: Path) -> Notice | None:
             written += len(data)
             room = os.statvfs(scratch.parent)
             if room.f_bavail * room.f_frsize < _SPARE:
-                raise HeadwayError(
-                    "HW312", path=path, reason=f"the disk has no room for more than {written} bytes of it"
-                )
+                reason = f"the disk has no room for more than {written} bytes of it"
+                raise HeadwayError("HW312", path=path, reason=reason, command=f"df -h {scratch.parent}; ls -l")
         if not decoder.eof:
             problem = problem or "it ends in the middle"
     if not written:
-        raise HeadwayError("HW312", path=path, reason=problem or "it holds nothing")
+        raise HeadwayError("HW312", path=path, reason=problem or "it holds nothing", command=_TEST)
     return Notice.of("HW220", path=path, count=1, first=f"compressed data: {problem}") if problem else None
 
 
