@@ -21,8 +21,10 @@ from headway.analyses.speedup_parts import ABSENT, without_spinning
 from headway.analyses.speedup_runs import Block, read_runs
 from headway.analyses.speedup_sampled import that_show_regions, with_sampled, with_time
 from headway.analyses.speedup_types import REST, RunPrimitives
+from headway.errors import Notice
 from headway.report.html.sweep_flames import sweep_flames
 from headway.store import Recording, open_recording
+from headway.store.manifest import StoredNotice
 from headway.store.sweep import Sweep, SweepRegion, SweepRun
 from made_regions import MAIN, STACKS, WORK, MadeRun
 from made_samples import Sample
@@ -250,6 +252,20 @@ def test_spinning_in_runs_by_instructions_is_that_of_the_runs_by_time_beside_the
 
     found = read_runs(sweep, None, reader)
     assert [run.regions[0].spin_ns for run in (*found.sequential, *found.parallel[2])] == [40] * 4
+
+
+def test_what_the_sweep_said_of_its_regions_is_not_said_again_of_each_run(tmp_path: Path) -> None:
+    notice = Notice.of("HW496", name="work", samples=2.0, path="last.headway")
+    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 1, Shape())
+
+    def reader(recording: Recording, _: object, window: object) -> Regions:
+        parts = (made.region("work", wall_ns=80, cpu_ns=80), made.region(REST, wall_ns=9, cpu_ns=9))
+        return Regions(parts, (Notice.of("HW496", name="work", samples=1.9, path=recording.path),), (), (), None)
+
+    said = StoredNotice(notice.id, notice.message, notice.remedy)
+    found = read_runs(replace(sweep, notices=(said,)), None, reader)
+    assert [each for each in found.notices if each.id == "HW496"] == [notice]
+    assert [each.id for each in read_runs(sweep, None, reader).notices].count("HW496") == 1
 
 
 def test_the_page_has_flame_graphs_of_every_event_that_some_run_sampled(tmp_path: Path) -> None:

@@ -114,8 +114,9 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
     alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
     alone, read, of_counters = _with_counters(sweep, alone, read, is_part=window is not None)
     first, done = _those(first, alone), {n: _those(group, read.get(n, ())) for n, group in done.items()}
+    told = [Notice(each.id, each.message, each.remedy) for each in sweep.notices]
     of_runs = _once(said, [*alone, *(run for group in read.values() for run in group)])
-    notices = [Notice(each.id, each.message, each.remedy) for each in sweep.notices] + of_runs + of_counters
+    notices = told + [each for each in of_runs if each.id not in {notice.id for notice in told}] + of_counters
     notices += [Notice.of("HW471", threads=n, path=sweep.path) for n, group in done.items() if not group]
     if sweep.sequential is None:
         notices.append(Notice.of("HW473"))

@@ -359,7 +359,8 @@ ROWS: tuple[Message, ...] = (
         "Where no worker shows when a region goes on (a sequential program, or workers with several regions), its begin and end "
         "are known to half a sampling interval. Its time over the whole run is right on average; its single instances, their "
         "number and their balance are not.",
-        "headway sweep --sample cpu:1ms ...   (or one --region for what alternates)",
+        "headway sweep --sample cpu-clock:1ms ...   (cpu comes at the kernel's tick at most; or one --region for what "
+        "alternates)",
     ),
     Message(
         "HW497",
