@@ -57,12 +57,12 @@ def a_part(draw: Draw, name: str, n: int, counters: bool) -> RegionPrimitives:
 
 @st.composite
 def models(draw: Draw, counters: bool | None = None) -> Model:
-    """Any two programs of one or two regions, and the rest."""
+    """Any two programs of one or two regions, and the rest; each has counters, or not."""
     n: int = draw(threads)
-    counted: bool = draw(st.booleans()) if counters is None else counters
     names = [*("ab"[: draw(st.integers(1, 2))]), REST]
-    sequential = tuple(draw(a_part(name, 1, counted)) for name in names)
-    parallel = tuple(draw(a_part(name, min(n, 3), counted)) for name in names)
+    counted = {name: draw(st.booleans()) if counters is None else counters for name in names}
+    sequential = tuple(draw(a_part(name, 1, counted[name])) for name in names)
+    parallel = tuple(draw(a_part(name, min(n, 3), counted[name])) for name in names)
     return model_of(sequential, parallel, n)
 
 
@@ -152,8 +152,28 @@ def test_possible_speedups_are_given_for_known_limits_only(model: Model) -> None
     for limit in LIMITS:
         if efficiencies[limit] is None:
             assert possible[limit] is None
-    unknown = ("work_inflation",) if model.counters else (*sum(GROUPS.values(), ()), "frequency")
+    counted = {part.is_counted for part in model.parts}
+    unknown = {"work_inflation"} if False not in counted else set()
+    unknown |= {*sum(GROUPS.values(), ()), "frequency"} if True not in counted else set()
     assert all(efficiencies[limit] is None for limit in unknown)
+
+
+@some
+@given(models(counters=True), st.sampled_from(["a", REST]))
+def test_a_part_whose_counts_are_not_known_has_one_limit_for_both_and_the_others_keep_theirs(
+    model: Model, name: str
+) -> None:
+    assume(model.counters and all(part.work and part.sequential_work for part in model.parts))
+    unknown = dict.fromkeys(("instructions", "cycles", "busiest_instructions", "busiest_cycles"))
+    sequential, parallel = ({**each, name: {**each[name], **unknown}} for each in (model.sequential, model.parallel))
+    found = make_model(sequential, parallel, model.threads, counters=True)
+    (part,) = (each for each in found.parts if each.name == name)
+    assert part.inflation == {"work_inflation": paper.ratio(part.sequential_work, part.work)}
+    assert [each for each in found.parts if each.name != name] == [each for each in model.parts if each.name != name]
+    assert found.efficiencies()["work_inflation"] == part.inflation["work_inflation"]
+    assert (found.time(), found.speedup()) == (model.time(), model.speedup())
+    own = [limit for limit in (*sum(GROUPS.values(), ()), "frequency") if limit in LIMITS]
+    assert found.time([*own, "work_inflation"]) == model.time(own)
 
 
 @some

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import made_speedups as made
@@ -24,8 +26,10 @@ from headway.analyses.speedup_types import REST, RunPrimitives
 from headway.errors import Notice
 from headway.report.html.sweep_flames import sweep_flames
 from headway.store import Recording, open_recording
-from headway.store.manifest import StoredNotice
+from headway.store.manifest import StoredNotice, read_manifest, write_manifest
 from headway.store.sweep import Sweep, SweepRegion, SweepRun
+from headway.store.tables import TABLES
+from headway.store.writer import TableWriter
 from made_regions import MAIN, STACKS, WORK, MadeRun
 from made_samples import Sample
 from made_sweep import EVERY, Shape
@@ -81,9 +85,37 @@ def test_a_region_without_any_sample_of_an_event_has_no_known_count(lacking: str
 
     groups = {("sequential", 1): runs(7), ("parallel", 2): runs(0)}
     found, (notice,) = with_sampled(groups, "a.sweep")
-    assert (found, notice.id) == (groups, "HW459")
-    assert f"no samples of {lacking} of (rest) at 2 threads, parallel program" in notice.message
+    assert notice.id == "HW459"
+    assert f"in (rest): there are no samples of {lacking} of (rest) at 2 threads, parallel program" in notice.message
     assert not with_sampled({**groups, ("parallel", 2): runs(7)}, "a.sweep")[1]
+    for group in found.values():
+        for run in group:
+            work, rest = run.regions
+            assert (work.cycles, work.instructions) == (300, 200)
+            assert (rest.cycles, rest.instructions) == (None, None)
+
+
+def test_a_rest_too_short_for_a_sample_leaves_the_counts_of_the_regions(run: Run, tmp_path: Path) -> None:
+    """The main thread of the parallel program, which alone is in the rest, has no sample of instructions."""
+    path = made_sweep.make(tmp_path / "a.sweep", (2,), 3, IN_TURN).path
+    before = answer(run, path)
+    recording = path / "runs" / "parallel-2-3.headway"
+    rows = pq.read_table(recording / "sample.parquet")
+    with TableWriter(recording, TABLES["sample"]) as writer:
+        writer.write(rows.filter(pc.not_equal(rows["thread_id"], 0)))
+    told = read_manifest(recording)
+    write_manifest(recording, replace(told, tables={**told.tables, "sample": writer.info}))
+    after = answer(run, path)
+    assert after["counters"] is True
+    assert [warning["id"] for warning in after["warnings"] if warning["id"] in ("HW459", "HW466")] == ["HW459"]
+    was, found = before["threads"][0], after["threads"][0]
+    for limit in ("parallel_instruction_overhead", "parallel_cpi_overhead", "load_balance"):
+        assert found["efficiencies"][limit] == pytest.approx(was["efficiencies"][limit]), limit
+    assert found["efficiencies"]["sequential_instruction_overhead"] is None
+    assert found["efficiencies"]["work_inflation"] == pytest.approx(1, abs=0.01)
+    assert found["computed_speedup"] == pytest.approx(was["computed_speedup"])
+    assert sum(found["stack"].values()) == pytest.approx(2)
+    assert after["verdict"]["limit"] == before["verdict"]["limit"]
 
 
 def test_where_one_of_both_was_never_sampled_nothing_is_said_twice() -> None:

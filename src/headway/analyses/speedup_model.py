@@ -12,8 +12,8 @@ Method     Gomes 2021, equations 3 to 11 (`speedup_equations`), generalised; C i
            - x are the waits: locks, scheduling (ready without a CPU, or on one that the host stopped), GC, JIT, spinning, and
              all other waiting. A thread waits for one thing at a time, so the waits add up; where locks are the only ones,
              this is equation 10 and 11.
-           - E_F is the clock's frequency (ns per cycle); with the paper's fixed frequency it is 1. Without counters the
-             product E_I E_CPI E_F is known as a whole, and is one limit: work_inflation.
+           - E_F is the clock's frequency (ns per cycle); with the paper's fixed frequency it is 1. Of parts without counters
+             the product E_I E_CPI E_F is known as a whole, and is one limit: work_inflation.
            - E_LB takes the busiest thread of every instance of a region, not the overall busiest one.
            - Time of an instance beyond its busiest thread (hand-over, start-up) is waiting.
            Without a limit: its efficiency is 1 in the same formula. Scheduling is the machine's doing and hits both programs:
@@ -28,7 +28,7 @@ Wrong when the sequential program does other work than the parallel one, or uses
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -67,7 +67,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """The parts of a program at `threads` threads, the rest included; `counters`: instructions and cycles are known.
+    """The parts of a program at `threads` threads, the rest included; `counters`: instructions and cycles are known of some.
 
     Made of one region alone (`of_region`), it is about that region as if it were the whole program.
     """
@@ -138,19 +138,23 @@ class Model:
         """Return the parallel fraction, and what the same work costs more."""
         total = sum(part.sequential_work for part in self.parts)
         fraction = _ratio(sum(part.sequential_work for part in self.regions), total)
-        if self.counters:
-            return {"parallel_fraction": fraction, **self._counted()}
-        return {"parallel_fraction": fraction, "work_inflation": _ratio(total, sum(part.work for part in self.parts))}
+        whole = [part for part in self.parts if not part.is_counted]
+        inflation = _ratio(sum(part.sequential_work for part in whole), sum(part.work for part in whole))
+        counted = self._counted([part for part in self.parts if part.is_counted]) if self.counters else {}
+        return {"parallel_fraction": fraction, "work_inflation": inflation, **counted}
 
-    def _counted(self) -> dict[str, Number | None]:
-        """Return equations 4, 5, 7 and 8, and the frequency, from sums over the parts."""
+    def _counted(self, parts: Sequence[Part]) -> dict[str, Number | None]:
+        """Return equations 4, 5, 7 and 8, and the frequency, from sums over some parts."""
         found: dict[str, Number | None] = {}
-        groups = {"sequential": [p.name for p in self.parts if p.is_rest], "parallel": [p.name for p in self.regions]}
+        groups = {
+            "sequential": [p.name for p in parts if p.is_rest],
+            "parallel": [p.name for p in parts if not p.is_rest],
+        }
         for fraction, names in groups.items():
             (_, i_s, cc_s), (_, i_p, cc_p) = self._work(self.sequential, names), self._work(self.parallel, names)
             found[f"{fraction}_instruction_overhead"] = _ratio(i_s, i_p)
             found[f"{fraction}_cpi_overhead"] = _ratio(cc_s * i_p, i_s * cc_p)
-        names = [part.name for part in self.parts]
+        names = [part.name for part in parts]
         (cpu_s, _, cc_s), (cpu_p, _, cc_p) = self._work(self.sequential, names), self._work(self.parallel, names)
         found["frequency"] = _ratio(cpu_s * cc_p, cc_s * cpu_p)
         return found
@@ -164,7 +168,7 @@ class Model:
 
         Mean over busiest threads: the product of both is the balance in cycles (equation 9 per instance).
         """
-        if not self.counters or not self.regions:
+        if not self.counters or not self.regions or not all(part.is_counted for part in self.regions):
             return None, None
         rows = [self.parallel[part.name] for part in self.regions if part.name in self.parallel]
         if any(row["busiest_instructions"] is None or row["busiest_cycles"] is None for row in rows):

@@ -58,9 +58,15 @@ def known(value: Number | None) -> Number:
 
 
 def has_counters(*programs: Mapping[str, Sums]) -> bool:
-    """Return whether instructions and cycles are known in every region that has CPU time."""
-    regions = [sums for program in programs for sums in program.values() if sums["cpu_ns"]]
-    return bool(regions) and all(sums["instructions"] and sums["cycles"] for sums in regions)
+    """Return whether instructions and cycles are known of some region, in every program in which it has CPU time."""
+    regions = [(name, sums) for program in programs for name, sums in program.items() if sums["cpu_ns"]]
+    lacking = {name for name, sums in regions if not (sums["instructions"] and sums["cycles"])}
+    return any(name not in lacking for name, _ in regions)
+
+
+def is_counted(*programs: Sums) -> bool:
+    """Return whether instructions and cycles of one region are known, in every program in which it has CPU time."""
+    return all(not sums["cpu_ns"] or None not in (sums["instructions"], sums["cycles"]) for sums in programs)
 
 
 def without_spinning(sums: Sums) -> tuple[Number, Number, Number]:
@@ -82,9 +88,10 @@ class Part:
 
     `work` is CPU time without spinning; `busiest` (sum over the instances of the busiest thread's busy time) and `idle` add
     up to the wall. `waits` has the limits that are waits, None where not known. `inflation` holds, per limit, the efficiency
-    whose product over the limits is sequential work / work. `sequential_scheduling` is what of `sequential_wall` the sequential
-    program was ready without a CPU, `scheduling` the thread time that this one was. `balance` is E_LB: above 1 where more than
-    `threads` are busy; `unhindered_balance` is that of the time with a CPU: a thread whose CPU others had is the last one, too.
+    whose product over the limits is sequential work / work: work_inflation alone unless the part `is_counted`.
+    `sequential_scheduling` is what of `sequential_wall` the sequential program was ready without a CPU, `scheduling` the thread
+    time that this one was. `balance` is E_LB: above 1 where more than `threads` are busy; `unhindered_balance` is that of the
+    time with a CPU: a thread whose CPU others had is the last one, too.
     """
 
     name: str
@@ -101,6 +108,7 @@ class Part:
     scheduling: Number
     waits: Mapping[str, Number | None]
     inflation: Mapping[str, Number]
+    is_counted: bool
 
     @property
     def is_rest(self) -> bool:
@@ -122,7 +130,7 @@ class Part:
 
 
 def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counters: bool) -> Part:
-    """Return the part that a region (or REST) is with `threads` threads."""
+    """Return the part that a region (or REST) is with `threads` threads; counters: its counts are used where they are known."""
     n = 1 if name == REST else threads
     busy: Number = sum((known(parallel[field]) for field in BUSY), start=known(parallel["cpu_ns"]) * 0)
     wall = known(parallel["wall_ns"])
@@ -135,6 +143,7 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
     scheduling = sum((known(parallel[field]) for field in WAITS["scheduling"]), start=busy * 0)
     unhindered = parallel["busiest_unhindered_ns"]
     is_known = bool(unhindered) and busy > scheduling
+    counters = counters and is_counted(sequential, parallel)
     waits["waiting"] = known(parallel["io_ns"]) + (idle * n * balance if busy else wall * n)
     return Part(
         name=name,
@@ -151,6 +160,7 @@ def make_part(name: str, sequential: Sums, parallel: Sums, threads: int, counter
         scheduling=scheduling,
         waits=waits,
         inflation=_inflation(name, sequential, parallel, counters),
+        is_counted=counters,
     )
 
 

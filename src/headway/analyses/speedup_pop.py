@@ -35,7 +35,7 @@ def pop(model: Model, runs: Sequence[RunPrimitives]) -> Pop | None:
         most = max(model.threads * sum(known(each) for each in busiest), cpu * len(busiest))
         balance = ratio(cpu * len(busiest), most)
     instructions = ipc = frequency = None
-    if model.counters:
+    if model.counters and all(part.is_counted for part in model.parts):
         _, i_s, cc_s = _sum(model, sequential=True)
         _, i_p, cc_p = _sum(model, sequential=False)
         if min(i_s, cc_s, i_p, cc_p) > 0:

@@ -8,13 +8,14 @@ One run samples one event: CPU time, cycles or instructions. The runs of one pro
     spinning and    of a run by instructions come from the runs by time, where there are any: a loop that waits executes few
     frames          instructions for its time
 
-A region without a single sample of an event, in none of these runs, has a count that is not known, not one of 0. A run whose JVM
-could not sample its event has no regions: where others have, it is left out.
+A region without a single sample of an event, in none of these runs, has a count that is not known, not one of 0: then CPU time
+stands for both counts in it, in all runs. A run whose JVM could not sample its event has no regions: where others have, it is
+left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -30,22 +31,44 @@ _NO_TIME = "instructions"
 _FRAMES = ("frames", "busiest_frames", "spin_frames")
 
 
+def _of(count: str) -> tuple[str, ...]:
+    """Return the fields of a region that a count has."""
+    return count, f"spin_{count}", f"busiest_{count}"
+
+
+_FIELDS = tuple(field for count in COUNTS for field in _of(count))
+
+
 def with_sampled(groups: Groups, path: object) -> tuple[Groups, list[Notice]]:
     """Return the runs with the counts that others of their group sampled; HW459 where these are not all that it takes."""
     runs = [run for group in groups.values() for run in group]
     if not all(_that_sampled(runs, count) for count in COUNTS):
         return groups, []
+    there = [(key, name) for key, group in groups.items() for name in _names(group)]
     lacking = [
-        f"{count} of {name} at {threads} threads, {program} program"
-        for (program, threads), group in groups.items()
-        for name in dict.fromkeys(part.name for run in group for part in run.regions if part.cpu_ns)
+        (key, name, count)
+        for key, name in there
         for count in COUNTS
-        if not any(getattr(part, count) for part in _parts(group, name))
+        if not any(getattr(part, count) for part in _parts(groups[key], name))
     ]
-    if lacking:
-        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
-        return groups, [Notice.of("HW459", what=lacking[0], more=more, path=path)]
-    return {key: tuple(_counted(run, group) for run in group) for key, group in groups.items()}, []
+    unknown = {name for _, name, _ in lacking}
+    notices = [_not_used(lacking, path)] if lacking else []
+    if all(name in unknown for _, name in there):
+        return groups, notices
+    return {key: tuple(_counted(run, group, unknown) for run in group) for key, group in groups.items()}, notices
+
+
+def _names(runs: Sequence[RunPrimitives]) -> list[str]:
+    """Return the names of the regions with CPU time."""
+    return list(dict.fromkeys(part.name for run in runs for part in run.regions if part.cpu_ns))
+
+
+def _not_used(lacking: Sequence[tuple[tuple[str, int], str, str]], path: object) -> Notice:
+    ((program, threads), name, count), *others = lacking
+    parts = ", ".join(dict.fromkeys(name for _, name, _ in lacking))
+    what = f"{count} of {name} at {threads} threads, {program} program"
+    more = f" and {len(others)} others" if others else ""
+    return Notice.of("HW459", parts=parts, what=what, more=more, path=path)
 
 
 def that_show_regions(groups: Groups) -> tuple[Groups, list[Notice]]:
@@ -75,17 +98,20 @@ def _that_sampled(runs: Sequence[RunPrimitives], count: str) -> list[RunPrimitiv
     return [run for run in runs if any(getattr(part, count) is not None for part in run.regions)]
 
 
-def _counted(run: RunPrimitives, group: Sequence[RunPrimitives]) -> RunPrimitives:
+def _counted(run: RunPrimitives, group: Sequence[RunPrimitives], unknown: Collection[str]) -> RunPrimitives:
     lacks = [count for count in COUNTS if not _that_sampled([run], count)]
     filled = []
     for part in run.regions:
+        if part.name in unknown:
+            filled.append(replace(part, **dict.fromkeys(_FIELDS)))  # type: ignore[arg-type]
+            continue
         numbers: dict[str, int | None] = {}
         for count in lacks:
             sampled = _that_sampled(group, count)
             there = _parts(sampled, part.name)
             cpu_ns = sum(each.cpu_ns for each in there)
             share = Fraction(part.cpu_ns, cpu_ns) if count == "cycles" and cpu_ns else Fraction(1, len(sampled))
-            for field in (count, f"spin_{count}", f"busiest_{count}"):
+            for field in _of(count):
                 numbers[field] = _scaled([getattr(each, field) for each in there], share)
         filled.append(replace(part, **numbers))  # type: ignore[arg-type]
     return replace(run, regions=tuple(filled))

@@ -212,10 +212,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Speedups:
-    """The answer of `speedups`: one row per number of threads, ascending. `counters`: instructions and cycles are known.
+    """The answer of `speedups`: one row per number of threads, ascending.
 
-    `sequential` holds the sequential program's metrics, `region` the region asked for (None: the whole program). `warmup` says
-    what was found to be warm-up, and why; None: it was not looked for.
+    `counters`: instructions and cycles are known, of some part at least. `sequential` holds the sequential program's metrics,
+    `region` the region asked for (None: the whole program). `warmup` says what was found to be warm-up, and why; None: it was
+    not looked for.
     """
 
     mode: str

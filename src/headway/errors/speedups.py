@@ -16,9 +16,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW459",
         "sampled counts that some part lacks",
-        "sampled cycles and instructions are not used: there are no samples of {what}{more}",
-        "Recorded runs take the events of --sample in turn. Every region that used CPU time, and the rest, needs samples of both,"
-        " in both programs and at every number of threads: a count without any is not known, which is not the same as 0.",
+        "sampled cycles and instructions are not used in {parts}: there are no samples of {what}{more}",
+        "Recorded runs take the events of --sample in turn. A region that used CPU time, and the rest, needs samples of both,"
+        " in both programs and at every number of threads: a count without any is not known, which is not the same as 0. In"
+        " these parts CPU time stands for both: more instructions and more cycles per instruction are one limit, work_inflation.",
         "headway sweep --resume {path}   (or one of more repeats, or of shorter intervals: cycles:1m,instructions:1m)",
     ),
     Message(
