@@ -15,7 +15,7 @@ namespace headway::agent {
 
 // The instructions that can be redirected: each takes a receiver or nothing, and becomes an invokestatic of the same
 // stack effect, followed by two nop where it had five bytes.
-enum class Opcode : uint8_t { kPutField = 181, kInvokeVirtual = 182, kInvokeStatic = 184, kInvokeInterface = 185 };
+enum class Opcode : uint8_t { kInvokeVirtual = 182, kInvokeStatic = 184, kInvokeInterface = 185 };
 
 // Every instruction `opcode` that names `member` of `owner`; in the method `in_method` only, if that is not empty.
 struct CallSite {

@@ -1,7 +1,8 @@
-// Which instructions of the JDK's classes are redirected to which method of the hook class
-// (docs/decisions/0005-locks.md).
+// Which instructions of the JDK's classes are redirected to which method of the hook class, and where a call of it is
+// added (docs/decisions/0005-locks.md).
 #pragma once
 
+#include "agent/causal/class_insert.h"
 #include "agent/class_patch.h"
 
 namespace headway::agent {
@@ -30,9 +31,10 @@ inline constexpr CallSite kLockSupportSites[] = {
     {Opcode::kInvokeInterface, kAccess, "unparkVirtualThread", "(Ljava/lang/Thread;)V", "", "unparkVirtual",
      "(Ljdk/internal/access/JavaLangAccess;Ljava/lang/Thread;)V"},
 };
-inline constexpr CallSite kOwnerSites[] = {
-    {Opcode::kPutField, kSynchroniser, "exclusiveOwnerThread", "Ljava/lang/Thread;", "setExclusiveOwnerThread",
-     "setOwner", "(Ljava/util/concurrent/locks/AbstractOwnableSynchronizer;Ljava/lang/Thread;)V"},
+// The call comes before the field is set, and whatever ends it, the field is set: where a lock's owner were not, though
+// its state was, nobody could release it any more.
+inline constexpr causal::Insert kOwnerCalls[] = {
+    {causal::Where::kEntry, causal::Call::kOwner, 0, "setExclusiveOwnerThread", "(Ljava/lang/Thread;)V", 0, true},
 };
 inline constexpr CallSite kPinnedSites[] = {
     {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "parkOnCarrierThread", "parkPinned", kParkDescriptor},

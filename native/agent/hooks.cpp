@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
@@ -29,7 +30,8 @@ constexpr int kMostReinstalls = 1000;  // another agent that undoes us again and
 // A class that is retransformed, and the methods of it that show whether our call sites are still in.
 struct Target {
   const char* name;
-  std::span<const CallSite> sites;
+  std::span<const CallSite> sites;        // redirected
+  std::span<const causal::Insert> calls;  // added
   std::array<std::string_view, 4> probes;
   jclass type = nullptr;  // global reference; null: not there
   std::vector<jmethodID> methods{};
@@ -41,9 +43,9 @@ struct Target {
 // Never destroyed, like the agent.
 struct Hooks {
   std::array<Target, 3> targets{
-      {{"java/util/concurrent/locks/LockSupport", kLockSupportSites, {"park", "unpark", "parkNanos", "parkUntil"}},
-       {kSynchroniser, kOwnerSites, {"setExclusiveOwnerThread"}},
-       {"java/lang/VirtualThread", kPinnedSites, {"parkOnCarrierThread"}}}};
+      {{"java/util/concurrent/locks/LockSupport", kLockSupportSites, {}, {"park", "unpark", "parkNanos", "parkUntil"}},
+       {kSynchroniser, {}, kOwnerCalls, {"setExclusiveOwnerThread"}},
+       {"java/lang/VirtualThread", kPinnedSites, {}, {"parkOnCarrierThread"}}}};
   BootClass own{"jdk/internal/misc/HeadwayHook", kHookClassFile, {}};
   jclass hook = nullptr;  // that class, once its fields are set up
   jfieldID on = nullptr;
@@ -240,6 +242,21 @@ bool is_in(const Target& target) {
   return target.outcome == PatchOutcome::kPatched || target.outcome == PatchOutcome::kAlreadyPatched;
 }
 
+Patch put_in(const Target& target, std::span<const uint8_t> class_file) {
+  if (target.calls.empty()) return redirect_calls(class_file, target.sites, hooks().own.name);
+  causal::Insertion done = causal::insert_calls(class_file, target.calls, hooks().own.name);
+  switch (done.outcome) {
+    case causal::InsertOutcome::kInserted:
+      return {PatchOutcome::kPatched, std::move(done.bytes), target.calls.size()};
+    case causal::InsertOutcome::kAlready:
+      return {PatchOutcome::kAlreadyPatched, {}, 0};
+    case causal::InsertOutcome::kNothing:
+      return {PatchOutcome::kNoSite, {}, 0};
+    default:
+      return {};
+  }
+}
+
 bool patch_classes() {
   Hooks& self = hooks();
   const std::span<Target> all(self.targets);
@@ -283,7 +300,7 @@ void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobj
   }
   for (Target& target : hooks().targets) {
     if (std::strcmp(name, target.name) != 0) continue;
-    const Patch patch = redirect_calls({bytes, static_cast<size_t>(length)}, target.sites, hooks().own.name);
+    const Patch patch = put_in(target, {bytes, static_cast<size_t>(length)});
     target.outcome = patch.outcome;
     if (patch.outcome != PatchOutcome::kPatched) return;
     unsigned char* copy = nullptr;

@@ -13,6 +13,9 @@ constexpr uint16_t kSynchronized = 0x0020;
 constexpr uint16_t kBridge = 0x0040;
 enum Opcodes : uint8_t {
   kSipush = 17,
+  kALoad0 = 42,
+  kALoad1 = 43,
+  kPop = 87,
   kGoto = 167,
   kJsr = 168,
   kRet = 169,
@@ -169,27 +172,53 @@ class Calls {
   Calls(uint16_t first, std::string_view hook_class) : added_(first), hook_class_(hook_class) {}
   const NewConstants& added() const { return added_; }
 
-  std::vector<uint8_t> bytes(const Insert& insert) {
-    std::vector<uint8_t> out;
-    Writer writer(out);
-    if (insert.call != Call::kSettle) {
+  // Appends the call to what stands before one instruction.
+  void put(const Insert& insert, Inserted& into) {
+    Writer writer(into.bytes);
+    const size_t start = writer.at();
+    if (insert.call == Call::kHit || insert.call == Call::kTimed) {
       writer.u1(kSipush);
       writer.u2(insert.point);
+    } else if (insert.call == Call::kOwner) {
+      writer.u1(kALoad0);
+      writer.u1(kALoad1);
     }
     writer.u1(kInvokeStatic);
     writer.u2(method(insert.call));
-    while (out.size() % 4 != 0) writer.u1(0);  // nop
-    return out;
+    if (insert.guarded) into.guards.push_back(guard(start, writer));
+    while (into.bytes.size() % 4 != 0) writer.u1(0);  // nop
   }
 
  private:
+  // The handler of the call that was written from `start` on.
+  Guard guard(size_t start, Writer& writer) {
+    constexpr uint16_t kOver = 4;  // the jump itself, and the handler
+    writer.u1(kGoto);
+    writer.u2(kOver);
+    const size_t handler = writer.at();
+    writer.u1(kPop);
+    writer.u1(0);  // nop: where the jump leads must be an instruction of ours, because it has a frame
+    if (caught_ == 0) caught_ = added_.reference(kClass, added_.utf8("java/lang/VirtualMachineError"));
+    if (table_ == 0) table_ = added_.utf8("StackMapTable");
+    return {static_cast<uint16_t>(start), static_cast<uint16_t>(handler), static_cast<uint16_t>(handler + 1), caught_,
+            table_};
+  }
+
   uint16_t method(Call call) {
-    constexpr std::array<std::string_view, 3> kNames{"hit", "timed", "leaving"};
+    struct Target {
+      std::string_view name;
+      std::string_view descriptor;
+    };
+    constexpr std::array<Target, kCalls> kTargets{
+        {{"hit", "(I)V"},
+         {"timed", "(I)V"},
+         {"leaving", "()V"},
+         {"ownerChanges", "(Ljava/util/concurrent/locks/AbstractOwnableSynchronizer;Ljava/lang/Thread;)V"}}};
     const auto number = static_cast<size_t>(call);
     if (methods_[number] == 0) {
       if (owner_ == 0) owner_ = added_.reference(kClass, added_.utf8(hook_class_));
-      const uint16_t name = added_.utf8(kNames[number]);
-      const uint16_t descriptor = added_.utf8(call == Call::kSettle ? "()V" : "(I)V");
+      const uint16_t name = added_.utf8(kTargets[number].name);
+      const uint16_t descriptor = added_.utf8(kTargets[number].descriptor);
       methods_[number] = added_.pair(kMethodref, owner_, added_.pair(kNameAndType, name, descriptor));
     }
     return methods_[number];
@@ -197,8 +226,11 @@ class Calls {
 
   NewConstants added_;
   std::string_view hook_class_;
+  static constexpr size_t kCalls = 4;
   uint16_t owner_ = 0;
-  std::array<uint16_t, 3> methods_{};
+  uint16_t caught_ = 0;
+  uint16_t table_ = 0;
+  std::array<uint16_t, kCalls> methods_{};
 };
 
 std::vector<Inserted> inserted_bytes(std::span<const Spot> spots, std::span<const Insert> inserts, Calls& calls) {
@@ -207,8 +239,7 @@ std::vector<Inserted> inserted_bytes(std::span<const Spot> spots, std::span<cons
     if (found.empty() || found.back().at != spot.at || found.back().only_from_above != spot.only_from_above) {
       found.push_back({spot.at, spot.only_from_above, {}});
     }
-    const std::vector<uint8_t> bytes = calls.bytes(inserts[spot.insert]);
-    found.back().bytes.insert(found.back().bytes.end(), bytes.begin(), bytes.end());
+    calls.put(inserts[spot.insert], found.back());
   }
   return found;
 }
@@ -234,7 +265,9 @@ bool insert_into(const ClassParts& parts, const MethodAt& method, std::span<cons
   if (!find_spots(parts, method, inserts, spots)) return false;
   if (spots.empty()) return true;
   NewCode code{method.attribute_at, {}};
-  switch (move_code(parts.file, method.code, inserted_bytes(spots, inserts, calls), 1, code.bytes)) {
+  const auto takes_two = [&](const Spot& spot) { return inserts[spot.insert].call == Call::kOwner; };
+  const uint16_t more_stack = std::ranges::any_of(spots, takes_two) ? 2 : 1;
+  switch (move_code(parts.file, method.code, inserted_bytes(spots, inserts, calls), more_stack, code.bytes)) {
     case MoveOutcome::kDone:
       codes.push_back(std::move(code));
       count_places(spots, result.places);
@@ -291,7 +324,7 @@ Insertion insert_calls(std::span<const uint8_t> class_file, std::span<const Inse
   if (!parts) return result;
   // Somebody has redefined the class with bytes that have our calls already.
   if (calls(*parts, hook_class)) {
-    result.outcome = InsertOutcome::kNothing;
+    result.outcome = InsertOutcome::kAlready;
     return result;
   }
   Calls added(parts->file.count(), hook_class);

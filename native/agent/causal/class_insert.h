@@ -19,9 +19,10 @@ namespace headway::agent::causal {
 
 // Static methods of the hook class.
 enum class Call : uint8_t {
-  kHit,    // hit(I)V: a visit of point `point`
-  kTimed,  // timed(I)V: the same, and the clock is read: one end of a latency
-  kSettle  // leaving()V
+  kHit,     // hit(I)V: a visit of point `point`
+  kTimed,   // timed(I)V: the same, and the clock is read: one end of a latency
+  kSettle,  // leaving()V
+  kOwner    // ownerChanges(AbstractOwnableSynchronizer, Thread)V, with the method's receiver and argument
 };
 
 // Where calls go.
@@ -41,10 +42,12 @@ struct Insert {
   std::string_view method;      // kEntry: its name; empty: each
   std::string_view descriptor;  // kEntry: begins so, e.g. "(II)"; empty: any
   uint16_t line = 0;            // kLine
+  bool guarded = false;         // kEntry: the end of the stack or of the heap in the call goes no further
 };
 
 enum class InsertOutcome {
   kInserted,
+  kAlready,   // it has calls of the hook class
   kNothing,   // no method that any of them fits, or only such that refuse
   kMalformed  // no class file, a damaged one, or no room in its constant pool
 };

@@ -128,8 +128,16 @@ MoveOutcome move_instructions(std::span<const uint8_t> code, std::span<const Ins
   return MoveOutcome::kDone;
 }
 
-bool move_handlers(std::span<const Handler> handlers, const Addresses& to, Writer& writer) {
-  writer.u2(handlers.size());
+bool move_handlers(std::span<const Handler> handlers, std::span<const Guard> guards, const Addresses& to,
+                   Writer& writer) {
+  writer.u2(handlers.size() + guards.size());
+  for (const Guard& guard : guards) {
+    constexpr uint16_t kGoto = 3;  // over the handler: nothing of it fails
+    writer.u2(guard.start);
+    writer.u2(size_t{guard.handler} - kGoto);
+    writer.u2(guard.handler);
+    writer.u2(guard.type);
+  }
   for (const Handler& handler : handlers) {
     if (!to.is_instruction(handler.start) || !to.is_instruction(handler.end) || !to.is_instruction(handler.handler)) {
       return false;
@@ -153,8 +161,9 @@ enum FrameTypes : uint8_t {
   kFull = 255
 };
 
+constexpr uint8_t kObject = 7;
+
 bool move_types(Reader& reader, size_t count, const Addresses& to, Writer& writer) {
-  constexpr uint8_t kObject = 7;
   constexpr uint8_t kUninitialized = 8;
   for (; count > 0 && reader.ok(); --count) {
     const uint8_t tag = reader.u1();
@@ -185,12 +194,25 @@ void write_frame_head(uint8_t type, size_t delta, Writer& writer) {
   }
 }
 
-bool move_frames(std::span<const uint8_t> table, const Addresses& to, Writer& writer) {
+// The frames of guards, which stand at the beginning of a method; returns the address of the last.
+int64_t add_frames(std::span<const Guard> guards, Writer& writer) {
+  int64_t last = -1;
+  for (const Guard& guard : guards) {
+    write_frame_head(kOneOnStack, static_cast<size_t>(guard.handler - last - 1), writer);
+    writer.u1(kObject);
+    writer.u2(guard.type);
+    write_frame_head(0, size_t{guard.end} - guard.handler - 1U, writer);
+    last = guard.end;
+  }
+  return last;
+}
+
+bool move_frames(std::span<const uint8_t> table, std::span<const Guard> guards, const Addresses& to, Writer& writer) {
   Reader reader(table);
   const uint16_t count = reader.u2();
-  writer.u2(count);
+  writer.u2(count + 2 * guards.size());
   int64_t at = -1;
-  int64_t moved = -1;
+  int64_t moved = add_frames(guards, writer);
   for (uint16_t i = 0; i < count && reader.ok(); ++i) {
     const uint8_t type = reader.u1();
     if (type > kOneOnStack && type < kOneOnStackExtended) return false;
@@ -312,10 +334,10 @@ void move_annotations(std::span<const uint8_t> table, const Addresses& to, std::
   }
 }
 
-bool move_attribute(std::string_view name, std::span<const uint8_t> bytes, const Addresses& to,
-                    std::vector<uint8_t>& out) {
+bool move_attribute(std::string_view name, std::span<const uint8_t> bytes, std::span<const Guard> guards,
+                    const Addresses& to, std::vector<uint8_t>& out) {
   Writer writer(out);
-  if (name == "StackMapTable") return move_frames(bytes, to, writer);
+  if (name == "StackMapTable") return move_frames(bytes, guards, to, writer);
   if (name == "LineNumberTable") return move_lines(bytes, to, writer);
   if (name == "LocalVariableTable" || name == "LocalVariableTypeTable") return move_variables(bytes, to, out);
   if (name == "RuntimeVisibleTypeAnnotations" || name == "RuntimeInvisibleTypeAnnotations") {
@@ -323,6 +345,28 @@ bool move_attribute(std::string_view name, std::span<const uint8_t> bytes, const
     return true;
   }
   writer.bytes(bytes);
+  return true;
+}
+
+bool move_attributes(const ClassFile& file, const CodeParts& parts, std::span<const Guard> guards, const Addresses& to,
+                     std::vector<uint8_t>& out) {
+  static constexpr uint8_t kNoFrames[] = {0, 0};
+  constexpr std::string_view kStackMap = "StackMapTable";
+  std::vector<CodeParts::Attribute> attributes = parts.attributes;
+  const auto is_frames = [&](const CodeParts::Attribute& attribute) { return file.utf8(attribute.name) == kStackMap; };
+  const bool has_frames = std::ranges::any_of(attributes, is_frames);
+  Writer writer(out);
+  if (!guards.empty() && !has_frames) attributes.push_back({guards.front().table, kNoFrames});
+  writer.u2(attributes.size());
+  for (const CodeParts::Attribute& attribute : attributes) {
+    const bool is_new = !guards.empty() && attribute.name == guards.front().table;
+    writer.u2(attribute.name);
+    const size_t length_at = writer.at();
+    writer.u4(0);
+    const std::string_view name = is_new ? kStackMap : file.utf8(attribute.name);
+    if (!move_attribute(name, attribute.bytes, guards, to, out)) return false;
+    writer.put_u4(length_at, writer.at() - length_at - 4);
+  }
   return true;
 }
 
@@ -383,16 +427,9 @@ MoveOutcome move_code(const ClassFile& file, const CodeParts& parts, std::span<c
   writer.u4(to.end());
   const MoveOutcome outcome = move_instructions(parts.code, inserted, to, out);
   if (outcome != MoveOutcome::kDone) return outcome;
-  if (!move_handlers(parts.handlers, to, writer)) return MoveOutcome::kMalformed;
-  writer.u2(parts.attributes.size());
-  for (const CodeParts::Attribute& attribute : parts.attributes) {
-    writer.u2(attribute.name);
-    const size_t length_at = writer.at();
-    writer.u4(0);
-    if (!move_attribute(file.utf8(attribute.name), attribute.bytes, to, out)) return MoveOutcome::kMalformed;
-    writer.put_u4(length_at, writer.at() - length_at - 4);
-  }
-  return MoveOutcome::kDone;
+  const std::span<const Guard> guards = inserted.empty() ? std::span<const Guard>() : inserted.front().guards;
+  if (!move_handlers(parts.handlers, guards, to, writer)) return MoveOutcome::kMalformed;
+  return move_attributes(file, parts, guards, to, out) ? MoveOutcome::kDone : MoveOutcome::kMalformed;
 }
 
 }  // namespace headway::agent::causal

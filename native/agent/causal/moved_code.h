@@ -64,6 +64,16 @@ bool read_code(std::span<const uint8_t> attribute, CodeParts& parts);
 // What an instruction may jump to; addresses, not offsets. False: malformed.
 bool jump_targets(std::span<const uint8_t> code, size_t at, std::vector<uint32_t>& targets);
 
+// Of inserted bytes: what is thrown between `start` and the jump before `handler` is caught, and dropped there. Nothing
+// is on the stack before and behind it; `end` is an instruction of the inserted bytes, too.
+struct Guard {
+  uint16_t start = 0;
+  uint16_t handler = 0;
+  uint16_t end = 0;
+  uint16_t type = 0;   // the constant of the class that is caught
+  uint16_t table = 0;  // the constant "StackMapTable", for a method that has none
+};
+
 // Bytes to be put before the instruction at `at`; a multiple of four. Jumps to that instruction execute them, except
 // where `only_from_above` (then those stand first): the beginning of a method, which is not the beginning of its first
 // loop.
@@ -71,6 +81,7 @@ struct Inserted {
   uint32_t at = 0;
   bool only_from_above = false;
   std::vector<uint8_t> bytes;
+  std::vector<Guard> guards{};  // where a method begins, from above only: nothing but its arguments is known there
 };
 
 enum class MoveOutcome { kDone, kTooBig, kMalformed };

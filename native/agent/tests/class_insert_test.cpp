@@ -11,11 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "agent/causal/class_parts.h"
 #include "agent/causal/point_match.h"
 #include "agent/causal/scope.h"
+#include "agent/hook_sites.h"
 #include "check.h"
 
 using namespace headway::agent::causal;
+using headway::agent::kOwnerCalls;
 
 namespace {
 
@@ -26,6 +29,7 @@ constexpr Insert kEverywhere[] = {
     {Where::kEntry, Call::kHit, 1, {}, {}, 0},
     {Where::kStretch, Call::kTimed, 32767, {}, {}, 0},
     {Where::kRelease, Call::kSettle, 0, {}, {}, 0},
+    {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true},
 };
 std::filesystem::path classes;
 
@@ -64,7 +68,32 @@ void a_call_makes_its_method_a_multiple_of_four_bytes_longer_and_nothing_else() 
 void a_class_that_has_our_calls_gets_none_again() {
   const Insertion once = insert(read("25", "Formatter"), kEverywhere);
   CHECK(once.outcome == InsertOutcome::kInserted);
-  CHECK(insert(once.bytes, kEverywhere).outcome == InsertOutcome::kNothing);
+  CHECK(insert(once.bytes, kEverywhere).outcome == InsertOutcome::kAlready);
+}
+
+// Aload_0, aload_1, the call, over the handler; the handler drops what was thrown; then what the method did before.
+void the_owner_of_a_lock_is_set_behind_a_call_that_may_fail() {
+  for (const char* jdk : {"17", "25"}) {
+    const Bytes before = read(jdk, "AbstractOwnableSynchronizer");
+    const Insertion after = insert(before, kOwnerCalls);
+    CHECK(after.outcome == InsertOutcome::kInserted);
+    CHECK_EQUAL(after.places[0], 1U);
+    const auto old_class = read_class(before);
+    const auto new_class = read_class(after.bytes);
+    CHECK(old_class && new_class);
+    const auto is_setter = [](const MethodAt& each) { return each.name == "setExclusiveOwnerThread"; };
+    const CodeParts& old_code = std::ranges::find_if(old_class->methods, is_setter)->code;
+    const CodeParts& new_code = std::ranges::find_if(new_class->methods, is_setter)->code;
+    constexpr size_t kCall = 12;
+    CHECK_EQUAL(new_code.code.size(), old_code.code.size() + kCall);
+    CHECK(std::ranges::equal(new_code.code.subspan(kCall), old_code.code));
+    CHECK(new_code.code[0] == 42 && new_code.code[1] == 43 && new_code.code[2] == 184 && new_code.code[5] == 167);
+    CHECK(new_code.code[7] == 4 && new_code.code[8] == 87);
+    CHECK_EQUAL(new_code.handlers.size(), 1U);
+    const Handler& handler = new_code.handlers[0];
+    CHECK(handler.start == 0 && handler.end == 5 && handler.handler == 8);
+    CHECK(new_class->file.class_name(handler.type) == "java/lang/VirtualMachineError");
+  }
 }
 
 void what_fits_nothing_changes_nothing() {
@@ -215,6 +244,7 @@ int main(int count, char** arguments) {
   classes = arguments[1];
   a_call_makes_its_method_a_multiple_of_four_bytes_longer_and_nothing_else();
   a_class_that_has_our_calls_gets_none_again();
+  the_owner_of_a_lock_is_set_behind_a_call_that_may_fail();
   what_fits_nothing_changes_nothing();
   a_method_without_room_is_refused_and_the_others_are_not();
   a_cut_off_class_file_is_malformed_wherever_it_is_cut();

@@ -234,38 +234,34 @@ public final class HeadwayHook0 {
 
   // --- owners: on the path of every exclusive lock, contended or not ---
   //
-  // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess). What calls on from here is never
-  // inlined: the second compiler's code of a lock with a native call in it lost the lock's state there.
+  // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess), before the owner is set. Who
+  // calls this goes on whatever VirtualMachineError comes of it: this hold is not recorded then. What calls on from here
+  // is never inlined: the second compiler's code of a lock with a native call in it lost the lock's state there.
 
   @ForceInline
   @Hidden
-  public static void setOwner(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+  public static void ownerChanges(AbstractOwnableSynchronizer synchroniser, Thread thread) {
     if (causal) {
       beforeRelease(synchroniser, thread);
     }
-    U.putReference(synchroniser, OWNER, thread);
     if (on) {
-      ownerChanged(synchroniser, thread);
+      timeHold(synchroniser, thread);
     }
   }
 
   @ForceInline
   @Hidden
-  private static void ownerChanged(AbstractOwnableSynchronizer synchroniser, Thread thread) {
-    try {
-      if (thread != null) {
-        if (hasQueue(synchroniser)) {
-          beginHold(synchroniser, idOf(thread));
-        }
-      } else {
-        int id = idOf(Thread.currentThread());
-        int at = placeOf(id);
-        if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
-          endHold(synchroniser, id, at);
-        }
+  private static void timeHold(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    if (thread != null) {
+      if (hasQueue(synchroniser)) {
+        beginHold(synchroniser, idOf(thread));
       }
-    } catch (VirtualMachineError ignored) {
-      // no stack, no memory: this hold is not recorded
+    } else {
+      int id = idOf(Thread.currentThread());
+      int at = placeOf(id);
+      if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
+        endHold(synchroniser, id, at);
+      }
     }
   }
 
@@ -274,11 +270,7 @@ public final class HeadwayHook0 {
   @Hidden
   private static void beforeRelease(AbstractOwnableSynchronizer synchroniser, Thread thread) {
     if (thread == null && hasQueue(synchroniser)) {
-      try {
-        pays();
-      } catch (VirtualMachineError ignored) {
-        // it pays later
-      }
+      pays();
     }
   }
 
