@@ -41,8 +41,10 @@ inline ChunkFile* recording() noexcept {
   return file != nullptr && file->recording() ? file : nullptr;
 }
 
-// --- records (records.cpp): each may be called on any thread; each does nothing when no records are wanted ---
+// --- blockers.cpp ---
 ThreadSlot& this_thread() noexcept;
+
+// --- records (records.cpp): each may be called on any thread; each does nothing when no records are wanted ---
 struct ThreadFacts {
   uint32_t tid;  // OS thread
   uint64_t java_id;

@@ -1,6 +1,7 @@
 // The JVM's side of what is recorded of locks (lock_records.h): weak references, class and thread names.
 #include "agent/lock_records.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +18,32 @@ namespace {
 std::atomic<LockRecords*> current{nullptr};  // leaked once ended: other threads may still be in it
 uint32_t recordings = 0;
 JavaVM* vm = nullptr;
-thread_local LockThread lock_thread;
+constinit thread_local LockThread lock_thread;
 
 LockThread& this_lock_thread() {
   LockThread& mine = lock_thread;
-  if (mine.place == nullptr) mine.place = &this_thread();
+  if (mine.place.tid == 0) mine.place.tid = static_cast<uint32_t>(syscall(SYS_gettid));
   return mine;
+}
+
+// Where an object is: a reference that is local to a thread is a pointer to a pointer to it. 0: another kind of
+// reference, which HotSpot marks in the last bits.
+uintptr_t address_of(jobject object) {
+  constexpr uintptr_t kMarks = 7;
+  const auto reference = reinterpret_cast<uintptr_t>(object);
+  return object == nullptr || (reference & kMarks) != 0 ? 0 : *reinterpret_cast<const uintptr_t*>(reference);
+}
+
+LockRecords::Beginning beginning(hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
+                                 uint32_t flags) {
+  return {static_cast<uint16_t>(kind),
+          blocker.object,
+          address_of(blocker.object),
+          blocker.hash,
+          blocker.class_hash,
+          java_id,
+          owner,
+          flags};
 }
 
 const char* primitive_name(char code) {
@@ -150,14 +171,15 @@ LockRecords* running() { return current.load(std::memory_order_acquire); }
 
 }  // namespace
 
+ThreadSlot& this_thread() noexcept { return this_lock_thread().place; }
+
 Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
                      uint32_t flags) noexcept {
   LockRecords* locks = running();
-  if (locks == nullptr || recording() == nullptr) return nullptr;
+  if (locks == nullptr) return nullptr;
   Jvm java(jni);
-  const LockRecords::Beginning it{
-      static_cast<uint16_t>(kind), blocker.object, blocker.hash, blocker.class_hash, java_id, owner, flags};
-  return reinterpret_cast<Waiting*>(locks->wait_begins(java, this_lock_thread(), it));
+  return reinterpret_cast<Waiting*>(
+      locks->wait_begins(java, this_lock_thread(), beginning(kind, blocker, java_id, owner, flags)));
 }
 
 void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags) noexcept {
@@ -173,8 +195,8 @@ Waiting* seen_to_wait(JNIEnv* jni, LockRecording* into, const Blocker& blocker, 
   auto* locks = reinterpret_cast<LockRecords*>(into);  // leaked once ended, and records nothing then
   if (locks == nullptr || locks != running() || recording() == nullptr) return nullptr;
   Jvm java(jni);
-  const LockRecords::Beginning it{HW_BK_PARK, blocker.object, blocker.hash, blocker.class_hash, java_id, owner, flags};
-  return reinterpret_cast<Waiting*>(locks->wait_begins(java, this_lock_thread(), it));
+  return reinterpret_cast<Waiting*>(
+      locks->wait_begins(java, this_lock_thread(), beginning(HW_BK_PARK, blocker, java_id, owner, flags)));
 }
 
 bool wait_goes_on(Waiting* waiting) noexcept {
@@ -189,11 +211,12 @@ void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept {
   locks->waking(java, this_lock_thread(), target, java_id);
 }
 
-void held(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id, int64_t start_ns) noexcept {
+void held(JNIEnv* jni, const Blocker& synchroniser, uint32_t java_id, int64_t start_ns, int64_t end_ns) noexcept {
   LockRecords* locks = running();
   if (locks == nullptr) return;
   Jvm java(jni);
-  locks->held(java, this_lock_thread(), {synchroniser, hash, java_id, start_ns});
+  locks->held(java, this_lock_thread(),
+              {synchroniser.object, address_of(synchroniser.object), synchroniser.hash, java_id, start_ns, end_ns});
 }
 
 void waiter_dies(uint32_t java_id) noexcept {

@@ -47,6 +47,7 @@ void look_around(JNIEnv* jni, ParkedThreads& parked, bool at_blockers) {
   }
   look_after_hooks(jni);
   if (at_blockers) {
+    tell_all_holds(jni);
     look_after_blockers(jni);
     parked.look(jni);
   }
@@ -75,6 +76,7 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* argument) {
     }
     if (!is_on()) break;
     if (recording() == nullptr) {
+      tell_all_holds(jni);
       end_recording();  // the recorder has asked for silence by the word in the file
       break;
     }
@@ -170,6 +172,8 @@ void silence_locks() noexcept {
 
 void jvm_dies() noexcept {
   care().dying = true;
+  JNIEnv* const jni = this_jni();
+  if (care().active.load() && jni != nullptr) tell_all_holds(jni);
   silence_locks();
 }
 

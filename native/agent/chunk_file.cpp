@@ -126,7 +126,8 @@ bool ChunkFile::recording() const noexcept {
   return std::atomic_ref<hw_u32>(const_cast<hw_u32&>(watch_->stop)).load(std::memory_order_relaxed) == 0;
 }
 
-void* ChunkFile::begin(ThreadSlot& slot, uint32_t bytes) noexcept {
+// Where the chunk has no room, or there is none yet.
+void* ChunkFile::begin_chunk(ThreadSlot& slot, uint32_t bytes) noexcept {
   if (slot.busy || bytes > kChunkBytes - sizeof(hw_agent_chunk)) {
     count_lost();
     return nullptr;
@@ -155,17 +156,6 @@ void* ChunkFile::begin(ThreadSlot& slot, uint32_t bytes) noexcept {
     }
   }
   return base_ + slot.offset + slot.used;
-}
-
-void ChunkFile::commit(ThreadSlot& slot, uint32_t bytes) noexcept {
-  const uint64_t at = slot.offset + slot.used;
-  write_through(at, base_ + at, bytes);
-  slot.used += bytes;
-  hw_u32& used = chunk_at(slot.offset)->used;
-  std::atomic_ref<hw_u32>(used).store(slot.used, std::memory_order_release);
-  write_through(slot.offset + offsetof(hw_agent_chunk, used), &used, sizeof(used));
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  slot.busy = false;
 }
 
 void ChunkFile::retire(ThreadSlot& slot) noexcept {
@@ -261,10 +251,6 @@ void ChunkFile::count_lost() noexcept {
 void ChunkFile::tell_lost(hw_u64 lost) noexcept {
   const bool told = same_file() && pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost)) == sizeof(lost);
   if (!told) lost_untold_.store(true, std::memory_order_relaxed);
-}
-
-bool ChunkFile::used_past(uint64_t eighths) const noexcept {
-  return full_.load(std::memory_order_relaxed) || next_.load(std::memory_order_relaxed) >= longest_ / 8 * eighths;
 }
 
 uint64_t ChunkFile::lost() const noexcept {

@@ -51,8 +51,23 @@ class ChunkFile {
 
   // Makes room for a record of `bytes` (a multiple of 8) in the slot's chunk and returns it, or nullptr, counted as
   // lost. Every begin() that returns a record is followed by commit() with the same size, on the same thread.
-  void* begin(ThreadSlot& slot, uint32_t bytes) noexcept;
-  void commit(ThreadSlot& slot, uint32_t bytes) noexcept;
+  void* begin(ThreadSlot& slot, uint32_t bytes) noexcept {
+    if (slot.busy || slot.file_id != id_ || slot.offset == 0 || slot.used + bytes > kChunkBytes) {
+      return begin_chunk(slot, bytes);
+    }
+    slot.busy = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return base_ + slot.offset + slot.used;
+  }
+  void commit(ThreadSlot& slot, uint32_t bytes) noexcept {
+    if (through_) write_through(slot.offset + slot.used, base_ + slot.offset + slot.used, bytes);
+    slot.used += bytes;
+    hw_u32& used = chunk_at(slot.offset)->used;
+    std::atomic_ref<hw_u32>(used).store(slot.used, std::memory_order_release);
+    if (through_) write_through(slot.offset + offsetof(hw_agent_chunk, used), &used, sizeof(used));
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    slot.busy = false;
+  }
 
   // Gives the rest of an ending thread's chunk to the next new thread, so that 10,000 short threads don't take 40 MB.
   void retire(ThreadSlot& slot) noexcept;
@@ -68,11 +83,14 @@ class ChunkFile {
 
   // True once so many eighths of the longest file are used, or the disk is full: records that others can do without
   // leave the rest to those that they can't.
-  bool used_past(uint64_t eighths) const noexcept;
+  bool used_past(uint64_t eighths) const noexcept {
+    return full_.load(std::memory_order_relaxed) || next_.load(std::memory_order_relaxed) >= longest_ / 8 * eighths;
+  }
 
  private:
   static constexpr int kRetired = 16;
 
+  void* begin_chunk(ThreadSlot& slot, uint32_t bytes) noexcept;
   bool open_file(const std::string& directory, pid_t pid) noexcept;
   bool map_file(uint64_t map_bytes) noexcept;
   void write_header(pid_t pid) noexcept;
@@ -89,20 +107,21 @@ class ChunkFile {
   hw_spool_header* header() const noexcept { return reinterpret_cast<hw_spool_header*>(base_); }
   hw_agent_chunk* chunk_at(uint64_t offset) const noexcept { return reinterpret_cast<hw_agent_chunk*>(base_ + offset); }
 
-  std::string path_;
+  // What every record needs comes first, in one line of the cache.
+  alignas(64) std::byte* base_ = nullptr;
   uint64_t id_ = 0;
+  uint64_t longest_ = 0;                    // what map_bytes_ was before release()
+  std::atomic<uint64_t> next_{0};           // mirrored in the header for readers, authoritative here
+  std::atomic<uint64_t> limit_{0};          // chunks that end at or before this offset are backed
+  const hw_spool_header* watch_ = nullptr;  // a mapping of the header to see `stop` in; base_ itself unless through_
+  bool through_ = false;                    // base_ is anonymous memory; records also go through pwrite
+  std::atomic<bool> full_{false};
+  std::atomic<bool> extending_{false};
+  uint64_t map_bytes_ = 0;
+  std::string path_;
   int fd_ = -1;
   dev_t dev_ = 0;
   ino_t ino_ = 0;
-  std::byte* base_ = nullptr;
-  uint64_t map_bytes_ = 0;
-  uint64_t longest_ = 0;                    // what map_bytes_ was before release()
-  bool through_ = false;                    // base_ is anonymous memory; records also go through pwrite
-  const hw_spool_header* watch_ = nullptr;  // a mapping of the header to see `stop` in; base_ itself unless through_
-  std::atomic<uint64_t> next_{0};           // mirrored in the header for readers, authoritative here
-  std::atomic<uint64_t> limit_{0};          // chunks that end at or before this offset are backed
-  std::atomic<bool> extending_{false};
-  std::atomic<bool> full_{false};
   std::atomic<bool> lost_untold_{false};  // the header refused the count of what was lost
   std::atomic<bool> released_{false};
   std::array<std::atomic<uint64_t>, kRetired> retired_{};

@@ -32,9 +32,10 @@ inline constexpr CallSite kLockSupportSites[] = {
      "(Ljdk/internal/access/JavaLangAccess;Ljava/lang/Thread;)V"},
 };
 // The call comes before the field is set, and whatever ends it, the field is set: where a lock's owner were not, though
-// its state was, nobody could release it any more.
+// its state was, nobody could release it any more. And the method may not end the stack when it is called, which it can
+// since it calls: compilers put it into its callers, as they do without us.
 inline constexpr causal::Insert kOwnerCalls[] = {
-    {causal::Where::kEntry, causal::Call::kOwner, 0, "setExclusiveOwnerThread", "(Ljava/lang/Thread;)V", 0, true},
+    {causal::Where::kEntry, causal::Call::kOwner, 0, "setExclusiveOwnerThread", "(Ljava/lang/Thread;)V", 0, true, true},
 };
 inline constexpr CallSite kPinnedSites[] = {
     {Opcode::kInvokeVirtual, kUnsafe, "park", "(ZJ)V", "parkOnCarrierThread", "parkPinned", kParkDescriptor},

@@ -50,6 +50,7 @@ struct Hooks {
   jclass hook = nullptr;  // that class, once its fields are set up
   jfieldID on = nullptr;
   jfieldID causal = nullptr;
+  jmethodID tell_all_holds = nullptr;
   jrawMonitorID lock = nullptr;  // one thread installs, removes or looks at a time
   uint8_t uses = 0;              // of HookUse; while any, the call sites are in
   int reinstalls = 0;
@@ -91,8 +92,9 @@ void JNICALL hook_wakes(JNIEnv* jni, jclass, jint target, jint thread) {
   waking(jni, static_cast<uint32_t>(target), static_cast<uint32_t>(thread));
 }
 
-void JNICALL hook_held(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread, jlong start_ns) {
-  held(jni, synchroniser, static_cast<uint32_t>(hash), static_cast<uint32_t>(thread), start_ns);
+void JNICALL hook_held(JNIEnv* jni, jclass, jobject synchroniser, jint hash, jint thread, jlong start_ns,
+                       jlong end_ns) {
+  held(jni, {synchroniser, static_cast<uint32_t>(hash), 0}, static_cast<uint32_t>(thread), start_ns, end_ns);
 }
 
 jboolean JNICALL hook_park_begins(JNIEnv*, jclass, jint alias, jboolean is_timed) {
@@ -112,7 +114,7 @@ std::span<const JNINativeMethod> natives() {
       native_method("begin", "(Ljava/lang/Object;IIIII)J", reinterpret_cast<void*>(hook_begin)),
       native_method("end", "(JI)V", reinterpret_cast<void*>(hook_end)),
       native_method("wakes", "(II)V", reinterpret_cast<void*>(hook_wakes)),
-      native_method("held", "(Ljava/lang/Object;IIJ)V", reinterpret_cast<void*>(hook_held)),
+      native_method("held", "(Ljava/lang/Object;IIJJ)V", reinterpret_cast<void*>(hook_held)),
       native_method("parkBegins", "(IZ)Z", reinterpret_cast<void*>(hook_park_begins)),
       native_method("parkEnds", "(IZ)V", reinterpret_cast<void*>(hook_park_ends)),
       native_method("unparks", "(I)V", reinterpret_cast<void*>(hook_unparks)),
@@ -146,6 +148,7 @@ bool set_up(JNIEnv* jni) {
   jfieldID longs_field = no_exception(jni) ? jni->GetStaticFieldID(type, "longsAt", "J") : nullptr;
   self.on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
   self.causal = no_exception(jni) ? jni->GetStaticFieldID(type, "causal", "Z") : nullptr;
+  self.tell_all_holds = no_exception(jni) ? jni->GetStaticMethodID(type, "tellAllHolds", "()V") : nullptr;
   if (!no_exception(jni) || longs_at < 0 || self.on == nullptr || self.causal == nullptr) return false;
   jni->SetStaticLongField(type, longs_field, longs_at);
   self.hook = type;
@@ -290,6 +293,12 @@ const char* hooks_problem() noexcept { return hooks().problem; }
 void switch_hooks(JNIEnv* jni, bool on, HookUse use) noexcept {
   const jfieldID field = use == HookUse::kLocks ? hooks().on : hooks().causal;
   if (hooks().hook != nullptr) jni->SetStaticBooleanField(hooks().hook, field, on ? JNI_TRUE : JNI_FALSE);
+}
+
+void tell_all_holds(JNIEnv* jni) noexcept {
+  if (hooks().hook == nullptr || hooks().tell_all_holds == nullptr) return;
+  jni->CallStaticVoidMethod(hooks().hook, hooks().tell_all_holds);
+  no_exception(jni);
 }
 
 void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject, const char* name, jobject,

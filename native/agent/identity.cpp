@@ -16,7 +16,6 @@ void Identity::retire(uint32_t slot) noexcept {
     nodes_[before].next.store(next);
     break;
   }
-  node.published.store(false);
   node.retired_ref = node.ref.exchange(0);
 }
 

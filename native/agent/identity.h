@@ -28,13 +28,6 @@ class Identity {
   uint32_t find(uint64_t key, const Same& same) const noexcept {
     return search(bucket(key).load(), key, same);
   }
-  // Whether it has this slot, which may be any number: one of an earlier table.
-  template <typename Same>
-  bool is_it(uint32_t slot, uint64_t key, const Same& same) const noexcept {
-    // An unpublished one may yet turn out to be the second slot of its object.
-    return slot != 0 && slot < nodes_.usable() && nodes_[slot].published.load() && is(slot, key, same);
-  }
-
   // Room for what a slot needs here; before fill().
   bool make_room(uint32_t slot) noexcept { return nodes_.make_room(slot + 1); }
   // Gives `slot`, which no other thread knows, to an object, unless that got one meanwhile. Returns the slot it has.
@@ -53,10 +46,7 @@ class Identity {
       node.next.store(first, std::memory_order_relaxed);
       // Others push only here, so the search saw all there is if the head is still the same; and it is the same node,
       // because its slot can't be used again while we are in our section.
-      if (head.compare_exchange_strong(first, slot)) {
-        node.published.store(true);
-        return slot;
-      }
+      if (head.compare_exchange_strong(first, slot)) return slot;
     }
   }
 
@@ -80,7 +70,6 @@ class Identity {
     std::atomic<uint32_t> blocker_id;
     Ref retired_ref;
     uint32_t next_retired;
-    std::atomic<bool> published;  // found in its bucket
   };
 
   template <typename Same>

@@ -36,7 +36,7 @@ class Alone {
   bool is_first_;
 };
 
-uint32_t tid_of(const LockThread& thread) { return thread.place->tid; }
+uint32_t tid_of(const LockThread& thread) { return thread.place.tid; }
 
 hw_record head(int64_t now_ns, hw_type type, size_t bytes, uint32_t tid) {
   return {now_ns, static_cast<hw_u16>(type), static_cast<hw_u16>(bytes), tid};
@@ -45,10 +45,10 @@ hw_record head(int64_t now_ns, hw_type type, size_t bytes, uint32_t tid) {
 template <typename Record>
 bool put(ChunkFile& file, LockThread& thread, const Record& record) {
   static_assert(sizeof(Record) % 8 == 0);
-  void* at = file.begin(*thread.place, sizeof(Record));
+  void* at = file.begin(thread.place, sizeof(Record));
   if (at == nullptr) return false;
   std::memcpy(at, &record, sizeof(Record));
-  file.commit(*thread.place, sizeof(Record));
+  file.commit(thread.place, sizeof(Record));
   return true;
 }
 
@@ -58,6 +58,7 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
   file_ = &file;
   options_ = options;
   started_ns_ = monotonic_ns();
+  recording_ = static_cast<uint16_t>(number % UINT16_MAX + 1);
   // agent-<pid>.2.spool has locks-<pid>.2.table beside it.
   std::string path = file.path();
   const size_t name = path.rfind("/agent-");
@@ -77,19 +78,28 @@ bool LockRecords::start(ChunkFile& file, pid_t pid, uint32_t number, const Optio
 
 // --- who an object is ------------------------------------------------------------------------------------------------
 
-uint32_t LockRecords::known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept {
-  if (is_last(java, thread, object, key)) return thread.last_slot;
-  const uint32_t slot = identity_.find(key, [&](Identity::Ref ref) { return java.same(ref, object); });
-  if (slot != 0) {
-    thread.last_slot = slot;
-    thread.last_key = key;
-  }
+uint32_t LockRecords::known(JavaSide& java, LockThread& thread, const Who& who) noexcept {
+  if (is_last(thread, who)) return thread.last_slot;
+  const uint32_t slot = identity_.find(who.key(), [&](Identity::Ref ref) { return java.same(ref, who.object); });
+  if (slot != 0) remember(thread, who, slot);
   return slot;
 }
 
-bool LockRecords::is_last(JavaSide& java, const LockThread& thread, Object object, uint64_t key) const noexcept {
-  return thread.last_key == key &&
-         identity_.is_it(thread.last_slot, key, [&](Identity::Ref ref) { return java.same(ref, object); });
+// Threads wait for the same object again and again. It is the same if it is where it was and has its hash, 31 bits that
+// the JVM draws at random: to ask the JVM would be a third of what a wait costs. Another one would have to have been
+// put where that one was, and to have drawn the same hash. While it lives it keeps its slot.
+bool LockRecords::is_last(const LockThread& thread, const Who& who) const noexcept {
+  return thread.last_hash == who.hash && thread.last_address == who.address && thread.last_kind == who.kind &&
+         thread.last_recording == recording_ && who.address != 0;
+}
+
+void LockRecords::remember(LockThread& thread, const Who& who, uint32_t slot) const noexcept {
+  thread.last_address = who.address;
+  thread.last_hash = who.hash;
+  thread.last_kind = who.kind;
+  thread.last_slot = slot;
+  thread.last_blocker = identity_.blocker_id(slot);
+  thread.last_recording = recording_;
 }
 
 uint32_t LockRecords::class_of(JavaSide& java, const Beginning& it, char (&text)[kClassBytes],
@@ -147,17 +157,20 @@ LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, c
     }
     return {parks_alone_, 0, 0, false};
   }
-  const uint64_t key = Identity::key(it.hash, it.kind);
-  if (is_last(java, thread, it.blocker, key)) {  // threads wait for the same one again and again
-    return {thread.last_slot, identity_.blocker_id(thread.last_slot), 0, false};
-  }
-  if (const Found brief = together(thread, it, key); brief.slot != 0) return brief;
-  if (const uint32_t slot = known(java, thread, it.blocker, key)) return {slot, identity_.blocker_id(slot), 0, false};
-  if (options_.park_threshold > 0 && !early_.reached(key, options_.park_threshold)) {
+  const Who who{it.blocker, it.address, it.hash, it.kind};
+  if (is_last(thread, who)) return {thread.last_slot, thread.last_blocker, 0, false};
+  return find_blocker(java, thread, it);
+}
+
+LockRecords::Found LockRecords::find_blocker(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
+  const Who who{it.blocker, it.address, it.hash, it.kind};
+  if (const Found brief = together(thread, it, who.key()); brief.slot != 0) return brief;
+  if (const uint32_t slot = known(java, thread, who)) return {slot, identity_.blocker_id(slot), 0, false};
+  if (options_.park_threshold > 0 && !early_.reached(who.key(), options_.park_threshold)) {
     table_.count_below_threshold();
     return {};
   }
-  Found found = new_blocker(java, thread, it, key);
+  Found found = new_blocker(java, thread, it);
   if (found.slot == 0) {  // then its class at least has the sums
     char text[kClassBytes];
     std::string_view name;
@@ -167,8 +180,7 @@ LockRecords::Found LockRecords::blocker_of(JavaSide& java, LockThread& thread, c
   return found;
 }
 
-LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, const Beginning& it,
-                                            uint64_t key) noexcept {
+LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
   const uint32_t slot = table_.take_slot();
   if (slot == 0) return {};
   const Identity::Ref ref = identity_.make_room(slot) ? java.keep_weakly(it.blocker) : 0;
@@ -200,9 +212,9 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   }
   table_.open(slot, facts);
   const auto same = [&](Identity::Ref other) { return java.same(other, it.blocker); };
-  const uint32_t given = identity_.add(slot, key, facts.blocker_id, ref, same);
-  thread.last_slot = given;
-  thread.last_key = key;
+  const Who who{it.blocker, it.address, it.hash, it.kind};
+  const uint32_t given = identity_.add(slot, who.key(), facts.blocker_id, ref, same);
+  remember(thread, who, given);
   if (given != slot) {  // another thread was first
     java.let_go(ref);
     table_.give_back(slot);
@@ -257,18 +269,22 @@ Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const
     wait.owner_java_id = it.hash;
     wait.flags |= HW_BL_TOGETHER;
   }
+  int64_t now_ns = monotonic_ns();
   if ((it.flags & HW_BL_ATTACHED) == 0) {  // else another thread tells of it
     wait.tid = tid_of(thread);
     if (found.first_stack_id != 0) {
       wait.stack_id = found.first_stack_id;
       wait.weight = 1;
     } else if (!capped_.load(std::memory_order_relaxed)) {
-      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id, stacks_, new_stacks_);
-      if (weight != 0) wait.stack_id = java.take_stack();
-      if (wait.stack_id != 0) wait.weight = weight;
+      const uint32_t weight = thread.blocks.weight_of_next(found.blocker_id, stacks_, new_stacks_, now_ns);
+      if (weight != 0) {
+        wait.stack_id = java.take_stack();
+        if (wait.stack_id != 0) wait.weight = weight;
+        now_ns = monotonic_ns();
+      }
     }
   }
-  wait.start_ns = table_.begin(found.slot, monotonic_ns());
+  wait.start_ns = table_.begin(found.slot, now_ns);
   Wait over;
   const Waits::Handle handle = waits_.begin(wait, over);
   if (over.kind != 0) close(thread, over, wait.start_ns, HW_BL_END_GUESSED);
@@ -296,7 +312,8 @@ void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, ui
   const Alone alone(thread);
   if (!alone || !waits_.may_wait(target)) return;
   // In no section: the wait keeps its slot from being used again, and is there until somebody takes it out.
-  const Waits::Woken woken = waits_.wake(target, java_id, monotonic_ns());
+  const int64_t now_ns = monotonic_ns();
+  const Waits::Woken woken = waits_.wake(target, java_id, now_ns);
   if (woken.handle == 0) return;
   if (woken.ends_with_it) {
     const Sections::Inside inside(sections_, tid_of(thread));
@@ -305,7 +322,7 @@ void LockRecords::waking(JavaSide& java, LockThread& thread, uint32_t target, ui
     return;
   }
   if (capped_.load(std::memory_order_relaxed)) return;
-  if (thread.wakings.weight_of_next(target, stacks_, stacks_) == 0) return;
+  if (thread.wakings.weight_of_next(target, stacks_, stacks_, now_ns) == 0) return;
   const Sections::Inside inside(sections_, tid_of(thread));
   if (const uint32_t stack_id = java.take_stack()) waits_.set_waker_stack(woken.handle, stack_id);
 }
@@ -321,15 +338,14 @@ void LockRecords::waiter_dies(LockThread& thread, uint32_t java_id) noexcept {
 
 // Others are queued, so it has a slot, unless none of them has parked yet: such a hold is let pass.
 void LockRecords::held(JavaSide& java, LockThread& thread, const Hold& hold) noexcept {
-  const int64_t now_ns = monotonic_ns();
   const Alone alone(thread);
   if (!alone || hold.synchroniser == nullptr || hold.start_ns < started_ns_) return;
   const Sections::Inside inside(sections_, tid_of(thread));
-  const uint32_t slot = known(java, thread, hold.synchroniser, Identity::key(hold.hash, HW_BK_PARK));
+  const uint32_t slot = known(java, thread, {hold.synchroniser, hold.address, hold.hash, HW_BK_PARK});
   if (slot == 0) return;
-  table_.add_hold(slot, now_ns - hold.start_ns);
+  table_.add_hold(slot, hold.end_ns - hold.start_ns);
   if (!wants_events(thread)) return;
-  const hw_record its_head = head(now_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread));
+  const hw_record its_head = head(hold.end_ns, HW_HOLD, sizeof(hw_hold), tid_of(thread));
   put(*file_, thread, hw_hold{its_head, hold.start_ns, identity_.blocker_id(slot), hold.java_id});
 }
 
@@ -351,20 +367,10 @@ void LockRecords::cap(LockThread& thread) noexcept {
 
 void LockRecords::write_block(LockThread& thread, const Wait& wait, int64_t end_ns) noexcept {
   if (!wants_events(thread)) return;
-  hw_block record{};
-  record.head = head(end_ns, HW_BLOCK, sizeof(record), wait.tid);
-  record.start_ns = wait.start_ns;
-  record.waking_ns = wait.waking_ns;
-  record.blocker_id = wait.blocker_id;
-  record.stack_id = wait.stack_id;
-  record.java_id = wait.java_id;
-  record.waker_java_id = wait.waker_java_id;
-  record.waker_stack_id = wait.waker_stack_id;
-  record.owner_java_id = wait.owner_java_id;
-  record.kind = wait.kind;
-  record.flags = wait.flags;
-  record.weight = wait.weight;
-  put(*file_, thread, record);
+  const hw_record its_head = head(end_ns, HW_BLOCK, sizeof(hw_block), wait.tid);
+  put(*file_, thread,
+      hw_block{its_head, wait.start_ns, wait.waking_ns, wait.blocker_id, wait.stack_id, wait.java_id,
+               wait.waker_java_id, wait.waker_stack_id, wait.owner_java_id, wait.kind, wait.flags, wait.weight});
 }
 
 void LockRecords::write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
@@ -381,13 +387,13 @@ void LockRecords::write_blocker(LockThread& thread, const LockTable::Facts& fact
   record.first_stack_id = facts.first_stack_id;
   record.class_bytes = static_cast<hw_u16>(class_name.size());
   record.name_bytes = static_cast<hw_u16>(thread_name.size());
-  auto* at = static_cast<char*>(file_->begin(*thread.place, bytes));
+  auto* at = static_cast<char*>(file_->begin(thread.place, bytes));
   if (at == nullptr) return;
   std::memset(at + bytes - 8, 0, 8);  // the padding
   std::memcpy(at, &record, sizeof(record));
   std::copy(class_name.begin(), class_name.end(), at + sizeof(record));
   std::copy(thread_name.begin(), thread_name.end(), at + sizeof(record) + class_name.size());
-  file_->commit(*thread.place, bytes);
+  file_->commit(thread.place, bytes);
 }
 
 void LockRecords::write_dead(LockThread& thread, uint32_t blocker_id, uint32_t folded_into) noexcept {

@@ -66,16 +66,22 @@ class RecentObjects {
   std::array<uint64_t, 8> seen_{};
 };
 
-// What a thread brings along: thread-local.
-struct LockThread {
-  ThreadSlot* place = nullptr;  // in the file
-  uint32_t last_slot = 0;       // of the blocker it last met
-  uint64_t last_key = 0;        // and its key
+// What a thread brings along: thread-local. A park needs the first line of the cache and one more.
+struct alignas(64) LockThread {
+  ThreadSlot place;  // in the file
+  // The blocker it last met: where it was, its key, and what it has in the recording that the number names.
+  uintptr_t last_address = 0;
+  uint32_t last_hash = 0;
+  uint32_t last_slot = 0;
+  uint32_t last_blocker = 0;
+  uint16_t last_recording = 0;
+  uint16_t last_kind = 0;
   bool inside = false;  // a call is under way: what a signal handler or callback on top of it does is not recorded
   StackRhythm blocks;
   StackRhythm wakings;
   RecentObjects brief;
 };
+static_assert(offsetof(LockThread, blocks) == 64);
 
 class LockRecords {
  public:
@@ -99,6 +105,7 @@ class LockRecords {
   struct Beginning {
     uint16_t kind;
     Object blocker;
+    uintptr_t address;  // where it is now; it moves. 0: not known
     uint32_t hash;
     uint32_t class_hash;  // the identity hash of its class; 0: not known
     uint32_t java_id;
@@ -111,11 +118,13 @@ class LockRecords {
   void waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept;
   struct Hold {
     Object synchroniser;
+    uintptr_t address;
     uint32_t hash;
     uint32_t java_id;
     int64_t start_ns;
+    int64_t end_ns;
   };
-  // It ends now. One that began before this recording is let pass.
+  // It may have ended a while ago. One that began before this recording is let pass.
   void held(JavaSide& java, LockThread& thread, const Hold& hold) noexcept;
   void waiter_dies(LockThread& thread, uint32_t java_id) noexcept;
 
@@ -140,8 +149,9 @@ class LockRecords {
     bool is_together = false;     // HW_BL_TOGETHER
   };
 
+  [[gnu::cold]] Found find_blocker(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
   Found blocker_of(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
-  Found new_blocker(JavaSide& java, LockThread& thread, const Beginning& it, uint64_t key) noexcept;
+  [[gnu::cold]] Found new_blocker(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
   // The blocker that stands for all of a class and kind that have no slot of their own: dead ones whose slot is used
   // again, and live ones that found none.
   Found rest_of(LockThread& thread, uint32_t class_index, uint16_t kind) noexcept;
@@ -158,9 +168,18 @@ class LockRecords {
   };
   // The row of all short-lived objects of a class, for one of them; slot 0: it has, or is to have, its own.
   Found together(LockThread& thread, const Beginning& it, uint64_t key) noexcept;
+  // An object by what tells it from others.
+  struct Who {
+    Object object;
+    uintptr_t address;
+    uint32_t hash;
+    uint16_t kind;
+    uint64_t key() const noexcept { return Identity::key(hash, kind); }
+  };
   // The slot that an object has; 0: none. Looks first at the one that the thread met last.
-  uint32_t known(JavaSide& java, LockThread& thread, Object object, uint64_t key) noexcept;
-  bool is_last(JavaSide& java, const LockThread& thread, Object object, uint64_t key) const noexcept;
+  uint32_t known(JavaSide& java, LockThread& thread, const Who& who) noexcept;
+  bool is_last(const LockThread& thread, const Who& who) const noexcept;
+  void remember(LockThread& thread, const Who& who, uint32_t slot) const noexcept;
   void write_blocker(LockThread& thread, const LockTable::Facts& facts, std::string_view class_name,
                      std::string_view thread_name) noexcept;
   void write_dead(LockThread& thread, uint32_t blocker_id, uint32_t folded_into) noexcept;
@@ -168,7 +187,7 @@ class LockRecords {
   void close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t flags) noexcept;
   void write_open(JavaSide* java, LockThread& thread, int64_t now_ns) noexcept;
   bool wants_events(LockThread& thread) noexcept;
-  void cap(LockThread& thread) noexcept;
+  [[gnu::cold]] void cap(LockThread& thread) noexcept;
   void find_brief(LockThread& thread) noexcept;
   bool is_brief(uint32_t class_index) const noexcept;
   void find_dead(JavaSide& java, LockThread& thread) noexcept;
@@ -185,25 +204,27 @@ class LockRecords {
   static constexpr uint32_t kMostBriefParks = 2;
   static constexpr uint32_t kOneInLasting = 64;
 
+  // What every wait looks at comes first, in few lines of the cache and pages.
+  ChunkFile* file_ = nullptr;
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> capped_{false};
+  uint16_t recording_ = 0;  // its number; 0: it has not begun
+  std::atomic<uint32_t> briefs_{0};
+  Identity identity_;
+  LockTable table_;
   Waits waits_;
   Sections sections_;
-  ChunkFile* file_ = nullptr;
   Options options_;
   int64_t started_ns_ = 0;
-  LockTable table_;
-  Identity identity_;
   EarlyCounts early_;
   Arena<std::atomic<uint64_t>> rests_;  // by class and kind: the blocker of rest_of() and its slot
   std::array<KnownClass, kKnownClasses> known_classes_{};
   std::atomic<uint32_t> classes_met_{0};
   std::array<std::atomic<uint8_t>, kKnownClasses> brief_{};  // places of such classes
-  std::atomic<uint32_t> briefs_{0};
   uint32_t parks_alone_ = 0;  // the slot of parks without a blocker, free to readers until there is one
   std::atomic<bool> is_alone_open_{false};
   std::atomic<uint32_t> next_blocker_{1};
-  std::atomic<bool> ended_{false};
   std::atomic<bool> looking_{false};
-  std::atomic<bool> capped_{false};
   // A stack takes microseconds, thirty of them on a busy server, where what the JVM looks at for it is in no cache. The
   // first ones tell a site's share of the beginning within 1.5 points; after them 25 in a second cost 0.1 % of a core,
   // and tell it within 3 points once a minute has passed, within 6 in ten seconds (95 %). New blockers, and a thread's

@@ -23,13 +23,10 @@ static_assert(HW_LOCK_CLASSES <= UINT16_MAX);
 // The lock of a slot is its sequence: odd while one thread writes.
 class Writing {
  public:
-  explicit Writing(hw_lock_slot& slot) noexcept : sequence_(slot.sequence) {
-    Backoff backoff;
-    for (;;) {
-      was_ = sequence_.load(std::memory_order_relaxed);
-      if (was_ % 2 == 0 && sequence_.compare_exchange_weak(was_, was_ + 1, std::memory_order_acquire)) break;
-      backoff.pause();
-    }
+  explicit Writing(hw_lock_slot& slot) noexcept
+      : sequence_(slot.sequence), was_(sequence_.load(std::memory_order_relaxed)) {
+    if (!take()) [[unlikely]]
+      wait();
 #if !defined(__SANITIZE_THREAD__)  // which knows no fences, and sees no other process
     // The odd sequence comes before what is written next, also for a reader in another process.
     std::atomic_thread_fence(std::memory_order_release);
@@ -40,8 +37,19 @@ class Writing {
   Writing& operator=(const Writing&) = delete;
 
  private:
+  bool take() noexcept {
+    return was_ % 2 == 0 && sequence_.compare_exchange_weak(was_, was_ + 1, std::memory_order_acquire);
+  }
+  [[gnu::cold, gnu::noinline]] void wait() noexcept {
+    Backoff backoff;
+    do {
+      backoff.pause();
+      was_ = sequence_.load(std::memory_order_relaxed);
+    } while (!take());
+  }
+
   std::atomic_ref<hw_u32> sequence_;
-  hw_u32 was_ = 0;
+  hw_u32 was_;
 };
 
 // The times of what went on since the last event; returns the time of this one.
@@ -84,6 +92,7 @@ bool LockTable::create(const std::string& path, pid_t pid, bool no_map, uint32_t
   const uint64_t least = kSlotsAt + kSegmentBytes;
   const uint64_t most = std::min(file_size_limit(), kSlotsAt + uint64_t{max_slots} * sizeof(hw_lock_slot));
   if (most < least) return false;
+  if (!class_places_.reserve(kClassPlaces, kClassPlaces) || !class_places_.make_room(kClassPlaces)) return false;
   map_bytes_ = most;
   max_slots_ = static_cast<uint32_t>((most - kSlotsAt) / sizeof(hw_lock_slot));
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -382,7 +391,7 @@ uint32_t LockTable::class_index(std::string_view name) noexcept {
   uint64_t place = hash_of(name);
   const auto find = [&]() -> uint32_t {
     for (;; ++place) {
-      const uint32_t index = class_places_[place % class_places_.size()].load(std::memory_order_acquire);
+      const uint32_t index = class_places_[static_cast<uint32_t>(place % kClassPlaces)].load(std::memory_order_acquire);
       if (index == 0 || name == class_name(index)) return index;
     }
   };
@@ -392,7 +401,8 @@ uint32_t LockTable::class_index(std::string_view name) noexcept {
   if (index == 0 && classes_ < HW_LOCK_CLASSES) {
     index = classes_++;
     std::memcpy(class_name(index), name.data(), name.size());
-    class_places_[place % class_places_.size()].store(static_cast<uint16_t>(index), std::memory_order_release);
+    class_places_[static_cast<uint32_t>(place % kClassPlaces)].store(static_cast<uint16_t>(index),
+                                                                     std::memory_order_release);
     std::atomic_ref<hw_u32>(header()->classes).store(classes_, std::memory_order_release);
   }
   classes_lock_.unlock();

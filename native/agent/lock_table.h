@@ -8,13 +8,13 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "agent/arena.h"
 #include "agent/spin.h"
 #include "wire/records.h"
 
@@ -88,6 +88,8 @@ class LockTable {
   hw_lock_slot slot_now(uint32_t slot) const noexcept;  // a copy that is whole
 
  private:
+  static constexpr uint32_t kClassPlaces = 2 * HW_LOCK_CLASSES;
+
   bool map_file() noexcept;
   void write_header(pid_t pid) noexcept;
   bool ensure_backed(uint64_t end) noexcept;
@@ -104,10 +106,10 @@ class LockTable {
     return reinterpret_cast<char*>(base_ + HW_HEADER_BYTES) + size_t{index} * HW_LOCK_CLASS_BYTES;
   }
 
+  std::byte* base_ = nullptr;  // what every wait needs
   int fd_ = -1;
   dev_t dev_ = 0;
   ino_t ino_ = 0;
-  std::byte* base_ = nullptr;
   uint64_t map_bytes_ = 0;
   uint64_t mapped_bytes_ = 0;  // less, once released
   uint32_t max_slots_ = 0;
@@ -121,7 +123,7 @@ class LockTable {
   std::atomic<bool> released_{false};
   SpinLock classes_lock_;
   uint32_t classes_ = 1;  // 0 has no name
-  std::array<std::atomic<uint16_t>, 2 * HW_LOCK_CLASSES> class_places_{};
+  Arena<std::atomic<uint16_t>> class_places_;
 };
 
 }  // namespace headway::agent

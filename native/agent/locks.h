@@ -46,8 +46,8 @@ Waiting* seen_to_wait(JNIEnv* jni, LockRecording* into, const Blocker& blocker, 
 bool wait_goes_on(Waiting* waiting) noexcept;
 // The calling thread `java_id` unparks `target`; does nothing when that one does not wait. The first waking counts.
 void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept;
-// An exclusive synchroniser that was acquired at `start_ns`, while others were queued, is released by the same thread.
-void held(JNIEnv* jni, jobject synchroniser, uint32_t hash, uint32_t java_id, int64_t start_ns) noexcept;
+// Thread `java_id` held an exclusive synchroniser, which it acquired while others were queued.
+void held(JNIEnv* jni, const Blocker& synchroniser, uint32_t java_id, int64_t start_ns, int64_t end_ns) noexcept;
 // A thread ends: what it still seems to wait in (attached in the middle of a park) is over.
 void waiter_dies(uint32_t java_id) noexcept;
 // Creates the live table beside the spool file. False: no room; then locks are off.

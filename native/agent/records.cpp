@@ -17,8 +17,6 @@ constexpr size_t kGroupBytes = 512;
 constexpr size_t kCauseBytes = 256;
 constexpr size_t kPieceBytes = 2048;  // of a JVM fact's value; a longer one takes several records
 
-thread_local ThreadSlot slot;
-
 uint32_t padded(size_t bytes) { return static_cast<uint32_t>((bytes + 7) & ~size_t{7}); }
 
 // Fills in the head, copies the fixed part and up to two texts behind it, and commits.
@@ -44,11 +42,6 @@ int64_t now_ns(clockid_t clock) noexcept {
   timespec ts{};
   clock_gettime(clock, &ts);
   return static_cast<int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
-}
-
-ThreadSlot& this_thread() noexcept {
-  if (slot.tid == 0) slot.tid = static_cast<uint32_t>(syscall(SYS_gettid));
-  return slot;
 }
 
 void write_thread_start(const ThreadFacts& facts, uint16_t type) noexcept {

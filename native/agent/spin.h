@@ -60,8 +60,7 @@ class Sections {
  public:
   class Inside {
    public:
-    Inside(Sections& sections, uint32_t thread) noexcept
-        : count_(sections.counts_[thread % kStripes].inside[sections.phase_.load() & 1]) {
+    Inside(Sections& sections, uint32_t thread) noexcept : count_(sections.stripes_[thread % kStripes].current()) {
       count_.fetch_add(1);  // sequentially consistent: what is read inside is read after it
     }
     ~Inside() { count_.fetch_sub(1, std::memory_order_release); }
@@ -80,11 +79,10 @@ class Sections {
   // rest.
   bool all_left() noexcept {
     for (; stage_ < 2; ++stage_) {
-      const uint32_t old = (phase_.load() & 1) ^ 1;
-      for (const Stripe& stripe : counts_) {
-        if (stripe.inside[old].load(std::memory_order_seq_cst) != 0) return false;
+      for (Stripe& stripe : stripes_) {
+        if (stripe.other().load(std::memory_order_seq_cst) != 0) return false;
       }
-      if (stage_ == 0) phase_.fetch_add(1);
+      for (Stripe& stripe : stripes_) stripe.phase.fetch_add(stage_ == 0 ? 1 : 0);
     }
     return true;
   }
@@ -93,9 +91,11 @@ class Sections {
   static constexpr uint32_t kStripes = 32;
   struct alignas(64) Stripe {
     std::array<std::atomic<uint32_t>, 2> inside{};
+    std::atomic<uint32_t> phase{0};  // the same in all; here, so that who enters touches one line of the cache
+    std::atomic<uint32_t>& current() noexcept { return inside[phase.load() & 1]; }
+    std::atomic<uint32_t>& other() noexcept { return inside[(phase.load() & 1) ^ 1]; }
   };
-  std::array<Stripe, kStripes> counts_{};
-  std::atomic<uint32_t> phase_{0};
+  std::array<Stripe, kStripes> stripes_{};
   int stage_ = 0;
 };
 

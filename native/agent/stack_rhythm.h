@@ -63,14 +63,13 @@ class Allowance {
   int64_t since_ns_ = 0;  // 0 is long ago: begins full
 };
 
-// Of one thread.
-class StackRhythm {
+// Of one thread. One line of the cache: a thread that parks finds nothing there any more when it parks next.
+class alignas(64) StackRhythm {
  public:
   // The weight of the stack to take for this block; 0: none. `id`: what it blocks on. `first`: for first blocks on it.
-  uint32_t weight_of_next(uint32_t id, SharedAllowance& shared, SharedAllowance& first) noexcept {
+  uint32_t weight_of_next(uint32_t id, SharedAllowance& shared, SharedAllowance& first, int64_t now_ns) noexcept {
     if (is_first(id)) {
       constexpr uint32_t kLeaveForOthers = 8;
-      const int64_t now_ns = monotonic_ns();
       if (pace_ns_ == kMillisecond && allowed_.take(now_ns, kLeaveForOthers) && first.take(now_ns)) return 1;
     }
     ++since_;
@@ -78,7 +77,6 @@ class StackRhythm {
       --leave_out_;
       return 0;
     }
-    const int64_t now_ns = monotonic_ns();
     if (!allowed_.take(now_ns)) return 0;
     if (!shared.take(now_ns)) {
       pace_ns_ = std::min(2 * pace_ns_, kSlowest);
@@ -94,23 +92,25 @@ class StackRhythm {
   }
 
   // A blocker that was described just now had its stack.
-  void seen(uint32_t id) noexcept { seen_[id % seen_.size()] = id; }
+  void seen(uint32_t id) noexcept { seen_[id % seen_.size()] = tag(id); }
 
  private:
-  static constexpr int64_t kMillisecond = 1'000'000;
-  static constexpr int64_t kSlowest = 1'000'000'000;
+  static constexpr uint32_t kMillisecond = 1'000'000;
+  static constexpr uint32_t kSlowest = 1'000'000'000;
 
+  // What tells an id from the others of its place; ids so far from each other that it is the same are taken for one.
+  static uint16_t tag(uint32_t id) noexcept { return static_cast<uint16_t>(id / 8 + 1); }
   bool is_first(uint32_t id) noexcept {
-    uint32_t& place = seen_[id % seen_.size()];
-    if (place == id) return false;
-    place = id;
+    uint16_t& place = seen_[id % seen_.size()];
+    if (place == tag(id)) return false;
+    place = tag(id);
     return true;
   }
 
   void draw(int64_t now_ns) noexcept {
     const int64_t elapsed_ns = std::max<int64_t>(now_ns - last_ns_, 1);
-    const uint64_t in_pace = std::min<uint64_t>(
-        (since_ - drawn_at_) * static_cast<uint64_t>(pace_ns_) / static_cast<uint64_t>(elapsed_ns), 1U << 20);
+    const uint64_t in_pace =
+        std::min<uint64_t>((since_ - drawn_at_) * uint64_t{pace_ns_} / static_cast<uint64_t>(elapsed_ns), 1U << 20);
     last_ns_ = now_ns;
     drawn_at_ = since_;
     if (random_ == 0) random_ = static_cast<uint64_t>(now_ns) ^ reinterpret_cast<uintptr_t>(this);
@@ -124,11 +124,12 @@ class StackRhythm {
   uint32_t since_ = 0;      // blocks since the last one with a stack, this one included
   uint32_t drawn_at_ = 0;   // of them, those before leave_out_ was drawn last
   uint32_t leave_out_ = 0;  // of those that come
-  int64_t last_ns_ = 0;     // when it was
-  int64_t pace_ns_ = kMillisecond;
+  uint32_t pace_ns_ = kMillisecond;
+  int64_t last_ns_ = 0;  // when it was drawn
   uint64_t random_ = 0;
   Allowance<32, kMillisecond> allowed_;
-  std::array<uint32_t, 16> seen_{};
+  std::array<uint16_t, 8> seen_{};
 };
+static_assert(sizeof(StackRhythm) == 64);
 
 }  // namespace headway::agent

@@ -31,13 +31,20 @@ uint32_t lock_with_free(Arena<Entry>& entries, std::atomic<uint32_t>& next, Stri
 }  // namespace
 
 Waits::Locked::Locked(Entry& cell) noexcept : cell_(cell), taken_(false) {
-  const std::atomic_ref<uint32_t> state(cell.next);
-  Backoff backoff;
-  uint32_t was = 0;
-  while (((was = state.fetch_or(kLocked, std::memory_order_acquire)) & kLocked) != 0) {
-    while ((state.load(std::memory_order_relaxed) & kLocked) != 0) backoff.pause();
-  }
+  uint32_t was = std::atomic_ref<uint32_t>(cell.next).fetch_or(kLocked, std::memory_order_acquire);
+  if ((was & kLocked) != 0) [[unlikely]]
+    was = lock_in_the_end();
   taken_ = (was & kTaken) != 0;
+}
+
+uint32_t Waits::Locked::lock_in_the_end() noexcept {
+  const std::atomic_ref<uint32_t> state(cell_.next);
+  Backoff backoff;
+  for (;;) {
+    while ((state.load(std::memory_order_relaxed) & kLocked) != 0) backoff.pause();
+    const uint32_t was = state.fetch_or(kLocked, std::memory_order_acquire);
+    if ((was & kLocked) == 0) return was;
+  }
 }
 
 Waits::Locked::~Locked() {
@@ -91,6 +98,7 @@ void Waits::take_out(Stripe& home, uint32_t* link, Wait& wait) noexcept {
   entry.next = home.free;
   home.free = index;
   home.waits.store(home.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  in_table_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // What this wait shows to be over, of those in the table; nullptr: nothing.
@@ -159,6 +167,7 @@ Waits::Handle Waits::begin_in_table(const Wait& wait, Wait& over) noexcept {
       entry.next = first;
       first = index;
       home.waits.store(home.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      in_table_.fetch_add(1, std::memory_order_relaxed);
       result = handle(index);
     }
   }

@@ -115,6 +115,7 @@ class Waits {
     void take_out(Wait& wait) noexcept;
 
    private:
+    [[gnu::cold, gnu::noinline]] uint32_t lock_in_the_end() noexcept;
     Entry& cell_;
     bool taken_;
   };
@@ -126,7 +127,8 @@ class Waits {
     return (std::atomic_ref<uint32_t>(cell.next).load(std::memory_order_relaxed) & kTaken) != 0;
   }
   bool some_in_table(uint32_t java_id) const noexcept {
-    return stripes_[java_id % kStripes].waits.load(std::memory_order_relaxed) != 0;
+    return in_table_.load(std::memory_order_relaxed) != 0 &&
+           stripes_[java_id % kStripes].waits.load(std::memory_order_relaxed) != 0;
   }
   Stripe& stripe(uint32_t java_id) noexcept { return stripes_[java_id % kStripes]; }
   uint32_t& bucket(uint32_t java_id) const noexcept { return buckets_[java_id % kBuckets]; }
@@ -141,19 +143,21 @@ class Waits {
     uint32_t count = 0;
     bool has_seen = false;  // one that was seen at an attach
   };
-  InTable in_table(uint32_t java_id) noexcept;
-  Handle begin_in_table(const Wait& wait, Wait& over) noexcept;
-  bool end_in_table(Handle handle, Wait& wait) noexcept;
-  bool wake_in_table(uint32_t target, uint32_t waker, int64_t now_ns, Woken& woken) noexcept;
+  [[gnu::cold]] InTable in_table(uint32_t java_id) noexcept;
+  [[gnu::cold]] Handle begin_in_table(const Wait& wait, Wait& over) noexcept;
+  [[gnu::cold]] bool end_in_table(Handle handle, Wait& wait) noexcept;
+  [[gnu::cold]] bool wake_in_table(uint32_t target, uint32_t waker, int64_t now_ns, Woken& woken) noexcept;
   Woken wake_this(uint32_t index, uint32_t waker, int64_t now_ns) noexcept;
   bool take_from_table(uint32_t java_id, Wait& wait) noexcept;
 
-  std::array<Stripe, kStripes> stripes_{};
+  // Every wait looks at these, and almost none changes them.
   Arena<Entry> entries_;
   Arena<uint32_t> buckets_;
   std::atomic<uint32_t> next_{kCells};
+  std::atomic<uint32_t> in_table_{0};   // waits
   std::atomic<bool> is_closed_{false};  // what cells go by; looked at with one locked
   uint32_t recording_ = 0;
+  std::array<Stripe, kStripes> stripes_{};
 };
 
 }  // namespace headway::agent

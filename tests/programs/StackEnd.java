@@ -18,11 +18,18 @@ final class StackEnd {
     private static ReentrantLock lock;
     private static int ends;
     private static int broken;
+    private static int within;
     private static long sink;
 
     private static void visit() {
-        lock.lock();
-        lock.unlock();
+        try {
+            lock.lock();
+            lock.unlock();
+            LockSupport.unpark(Thread.currentThread()); // as who releases a lock does for the one that waits for it
+        } catch (StackOverflowError e) {
+            within++;
+            throw e;
+        }
     }
 
     // Frames of three sizes, so that the stack ends in another place of the lock's code each time.

@@ -172,6 +172,19 @@ class Calls {
   Calls(uint16_t first, std::string_view hook_class) : added_(first), hook_class_(hook_class) {}
   const NewConstants& added() const { return added_; }
 
+  // The attribute of a method with @ForceInline.
+  std::vector<uint8_t> always_inlined() {
+    std::vector<uint8_t> out;
+    Writer writer(out);
+    constexpr size_t kBytes = 6;
+    writer.u2(added_.utf8("RuntimeVisibleAnnotations"));
+    writer.u4(kBytes);
+    writer.u2(1);  // annotation, which has
+    writer.u2(added_.utf8("Ljdk/internal/vm/annotation/ForceInline;"));
+    writer.u2(0);  // values
+    return out;
+  }
+
   // Appends the call to what stands before one instruction.
   void put(const Insert& insert, Inserted& into) {
     Writer writer(into.bytes);
@@ -245,7 +258,9 @@ std::vector<Inserted> inserted_bytes(std::span<const Spot> spots, std::span<cons
 }
 
 struct NewCode {
-  size_t attribute_at;  // of the old attribute's length
+  size_t attributes_at;            // of the number of the method's attributes
+  std::vector<uint8_t> attribute;  // one that is added
+  size_t attribute_at;             // of the old attribute's length
   std::vector<uint8_t> bytes;
 };
 
@@ -264,7 +279,9 @@ bool insert_into(const ClassParts& parts, const MethodAt& method, std::span<cons
   std::vector<Spot> spots;
   if (!find_spots(parts, method, inserts, spots)) return false;
   if (spots.empty()) return true;
-  NewCode code{method.attribute_at, {}};
+  NewCode code{method.attributes_at, {}, method.attribute_at, {}};
+  const auto is_inlined = [&](const Spot& spot) { return inserts[spot.insert].inlined; };
+  if (!method.is_annotated && std::ranges::any_of(spots, is_inlined)) code.attribute = calls.always_inlined();
   const auto takes_two = [&](const Spot& spot) { return inserts[spot.insert].call == Call::kOwner; };
   const uint16_t more_stack = std::ranges::any_of(spots, takes_two) ? 2 : 1;
   switch (move_code(parts.file, method.code, inserted_bytes(spots, inserts, calls), more_stack, code.bytes)) {
@@ -290,6 +307,12 @@ std::vector<uint8_t> assemble(std::span<const uint8_t> old, const ClassFile& fil
   writer.put_u2(8, added.count());
   writer.bytes(added.bytes());
   for (const NewCode& code : codes) {
+    if (!code.attribute.empty()) {
+      writer.bytes(old.subspan(at, code.attributes_at - at));
+      writer.u2(Reader(old, code.attributes_at).u2() + size_t{1});
+      writer.bytes(code.attribute);
+      at = code.attributes_at + 2;
+    }
     writer.bytes(old.subspan(at, code.attribute_at - at));
     writer.u4(code.bytes.size());
     writer.bytes(code.bytes);

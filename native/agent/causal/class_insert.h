@@ -43,6 +43,7 @@ struct Insert {
   std::string_view descriptor;  // kEntry: begins so, e.g. "(II)"; empty: any
   uint16_t line = 0;            // kLine
   bool guarded = false;         // kEntry: the end of the stack or of the heap in the call goes no further
+  bool inlined = false;         // kEntry: compilers always put the method into its callers (a class of the JDK's)
 };
 
 enum class InsertOutcome {

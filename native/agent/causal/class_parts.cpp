@@ -15,8 +15,11 @@ bool read_method(std::span<const uint8_t> bytes, const ClassFile& file, Reader& 
   method.access = reader.u2();
   method.name = file.utf8(reader.u2());
   method.descriptor = file.utf8(reader.u2());
+  method.attributes_at = reader.at();
   for (uint16_t left = reader.u2(); left > 0 && reader.ok(); --left) {
-    const bool is_code = file.utf8(reader.u2()) == "Code";
+    const std::string_view attribute = file.utf8(reader.u2());
+    const bool is_code = attribute == "Code";
+    method.is_annotated = method.is_annotated || attribute == "RuntimeVisibleAnnotations";
     const size_t at = reader.at();
     const uint32_t length = reader.u4();
     reader.skip(length);

@@ -14,6 +14,8 @@ struct MethodAt {
   uint16_t access = 0;
   std::string_view name;
   std::string_view descriptor;
+  size_t attributes_at = 0;  // of the number of its attributes in the class file
+  bool is_annotated = false;
   size_t attribute_at = 0;  // of the Code attribute's length in the class file; 0: no code
   CodeParts code{};
 };

@@ -29,7 +29,7 @@ constexpr Insert kEverywhere[] = {
     {Where::kEntry, Call::kHit, 1, {}, {}, 0},
     {Where::kStretch, Call::kTimed, 32767, {}, {}, 0},
     {Where::kRelease, Call::kSettle, 0, {}, {}, 0},
-    {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true},
+    {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
 };
 std::filesystem::path classes;
 
@@ -93,6 +93,8 @@ void the_owner_of_a_lock_is_set_behind_a_call_that_may_fail() {
     const Handler& handler = new_code.handlers[0];
     CHECK(handler.start == 0 && handler.end == 5 && handler.handler == 8);
     CHECK(new_class->file.class_name(handler.type) == "java/lang/VirtualMachineError");
+    CHECK(!std::ranges::find_if(old_class->methods, is_setter)->is_annotated);
+    CHECK(std::ranges::find_if(new_class->methods, is_setter)->is_annotated);
   }
 }
 

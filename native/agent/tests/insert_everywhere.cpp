@@ -19,7 +19,7 @@ namespace {
 constexpr Insert kEverywhere[] = {
     {Where::kEntry, Call::kHit, 1, {}, {}, 0},      {Where::kEntry, Call::kTimed, 32767, {}, {}, 0},
     {Where::kStretch, Call::kHit, 300, {}, {}, 0},  {Where::kStretch, Call::kTimed, 2, {}, {}, 0},
-    {Where::kRelease, Call::kSettle, 0, {}, {}, 0}, {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true},
+    {Where::kRelease, Call::kSettle, 0, {}, {}, 0}, {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
 };
 
 std::vector<uint8_t> read(const fs::path& path) {

@@ -36,6 +36,8 @@ struct Thing {
 
 inline uint32_t class_hash(const Thing& thing) { return 1000 + thing.type; }
 
+inline uintptr_t address_of(const Thing* thing) { return reinterpret_cast<uintptr_t>(thing); }
+
 // Weak references to things: freed ones must never be looked at, which the sanitizers see.
 struct Weak {
   Thing* thing;
@@ -107,11 +109,7 @@ class Things final : public JavaSide {
 
 // A thread's own: as in the agent, thread-local there.
 struct Thread {
-  Thread() {
-    place.tid = static_cast<uint32_t>(syscall(SYS_gettid));
-    locks.place = &place;
-  }
-  ThreadSlot place;
+  Thread() { locks.place.tid = static_cast<uint32_t>(syscall(SYS_gettid)); }
   LockThread locks;
   Things java;
 };
@@ -237,8 +235,8 @@ class Recording {
 };
 
 inline LockRecords::Beginning park(Thing* thing, uint32_t java_id, uint32_t owner = 0, uint32_t flags = 0) {
-  if (thing == nullptr) return {HW_BK_PARK, nullptr, 0, 0, java_id, owner, flags};
-  return {HW_BK_PARK, thing, thing->hash, class_hash(*thing), java_id, owner, flags};
+  if (thing == nullptr) return {HW_BK_PARK, nullptr, 0, 0, 0, java_id, owner, flags};
+  return {HW_BK_PARK, thing, address_of(thing), thing->hash, class_hash(*thing), java_id, owner, flags};
 }
 
 // Sums of every blocker and of the blocks that were recorded of it, which must be the same.

@@ -34,7 +34,8 @@ void the_sums_of_64_threads_are_those_of_their_blocks_open_ones_too(bool no_map)
         recording->waking(self.java, self.locks, static_cast<uint32_t>(1 + random() % kThreads), t);
         if (round + 1 < kRounds || t % 8 != 0) recording->wait_ends(self.locks, wait, 0);
         if (thing == nullptr) continue;
-        recording->held(self.java, self.locks, {thing, thing->hash, t, monotonic_ns()});
+        recording->held(self.java, self.locks,
+                        {thing, address_of(thing), thing->hash, t, monotonic_ns(), monotonic_ns()});
       }
     });
   }

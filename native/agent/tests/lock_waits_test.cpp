@@ -74,7 +74,7 @@ void monitors_waited_for_long_at_the_end_have_their_owners(int64_t long_wait_ns,
   Thing parked(3);
   Thread self;
   const auto begin = [&](Thing& thing, uint16_t kind, uint32_t java_id, uint32_t owner) {
-    const LockRecords::Beginning it{kind, &thing, thing.hash, class_hash(thing), java_id, owner, 0};
+    const LockRecords::Beginning it{kind, &thing, address_of(&thing), thing.hash, class_hash(thing), java_id, owner, 0};
     return recording->wait_begins(self.java, self.locks, it);
   };
   begin(first, HW_BK_MONITOR, 1, 0);
@@ -217,10 +217,11 @@ void holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waite
   Thing lock{1};
   Thing other{2};
   recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, 1)), 0);
-  recording->held(thread.java, thread.locks, {&lock, lock.hash, 7, before});
-  recording->held(thread.java, thread.locks, {&other, other.hash, 7, monotonic_ns()});
+  recording->held(thread.java, thread.locks, {&lock, address_of(&lock), lock.hash, 7, before, monotonic_ns()});
+  recording->held(thread.java, thread.locks,
+                  {&other, address_of(&other), other.hash, 7, monotonic_ns(), monotonic_ns()});
   const int64_t start = monotonic_ns();
-  recording->held(thread.java, thread.locks, {&lock, lock.hash, 7, start});
+  recording->held(thread.java, thread.locks, {&lock, address_of(&lock), lock.hash, 7, start, monotonic_ns()});
   recording.end();
   const Recorded all = recording.spool();
   CHECK_EQUAL(all.holds.size(), 1u);

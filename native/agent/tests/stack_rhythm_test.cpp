@@ -38,7 +38,7 @@ Spell block_for(int64_t ms, StackRhythm& rhythm, SharedAllowance& shared) {
   const int64_t until_ns = monotonic_ns() + ms * kMillisecond;
   rhythm.seen(1);
   while (monotonic_ns() < until_ns) {
-    const uint32_t weight = rhythm.weight_of_next(1, shared, shared);
+    const uint32_t weight = rhythm.weight_of_next(1, shared, shared, monotonic_ns());
     spell.weight_of[spell.blocks % 2] += weight;
     ++spell.blocks;
     if (weight == 0) continue;
@@ -67,7 +67,7 @@ void a_thread_that_blocks_seldom_gets_all_its_stacks() {
   rhythm.seen(1);
   for (int i = 0; i < 20; ++i) {
     usleep(3'000);
-    CHECK_EQUAL(rhythm.weight_of_next(1, shared, shared), 1U);
+    CHECK_EQUAL(rhythm.weight_of_next(1, shared, shared, monotonic_ns()), 1U);
   }
 }
 

@@ -34,16 +34,21 @@ public final class HeadwayHook0 {
   private static final long LONG_TAIL = U.objectFieldOffset(AbstractQueuedLongSynchronizer.class, "tail");
 
   /**
-   * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart, and behind them when
-   * each hold began, by System.nanoTime, which is the agent's clock. A place holds the identity hash of the synchroniser and
-   * the id of the thread; so a release looks at one cache line, and computes an identity hash only when its thread, or one of
-   * its group, times a hold. A hold that finds no place is not timed.
+   * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart: the thread's id and
+   * what is known; when the hold began; when it ended, by System.nanoTime, which is the agent's clock. Which lock it is is in
+   * LOCKS, until the agent is told. A hold that finds no place is not timed.
    */
   private static final int WAYS = 4;
 
-  private static final int STRIDE = 8;
+  private static final int ENDS = 2 * WAYS;
+  private static final int STRIDE = 4 * WAYS;
   private static final int GROUPS = 256;
   private static final long[] HOLDS = new long[GROUPS * STRIDE];
+  private static final Object[] LOCKS = new Object[GROUPS * WAYS];
+
+  private static final long HOLDING = 1;
+  private static final long ENDED = 2;
+  private static final long TAKEN = 4; // by who tells the agent
 
   /** Ids of virtual threads that kept their carrier in their last park; an entry that another one overwrites is lost. */
   private static final int[] PINNED_THREADS = new int[256];
@@ -68,7 +73,7 @@ public final class HeadwayHook0 {
 
   private static native void wakes(int target, int thread);
 
-  private static native void held(Object synchroniser, int hash, int thread, long start);
+  private static native void held(Object synchroniser, int hash, int thread, long start, long end);
 
   private static native boolean parkBegins(int virtualThread, boolean isTimed);
 
@@ -127,6 +132,9 @@ public final class HeadwayHook0 {
       waking(thread);
     }
     unsafe.unpark(thread);
+    if (on) {
+      tellHolds();
+    }
   }
 
   // --- virtual threads: while one is unmounted, only Java frames are on its stack ---
@@ -180,6 +188,9 @@ public final class HeadwayHook0 {
       waking(thread);
     }
     VirtualThreads.unpark(thread);
+    if (on) {
+      tellHolds();
+    }
   }
 
   /** JDK 24 and later. */
@@ -217,6 +228,9 @@ public final class HeadwayHook0 {
       waking(thread);
     }
     access.unparkVirtualThread(thread);
+    if (on) {
+      tellHolds();
+    }
   }
 
   /** Called by VirtualThread itself, inside one of the parks above or in a sleep, when it can't leave its carrier. */
@@ -235,8 +249,10 @@ public final class HeadwayHook0 {
   // --- owners: on the path of every exclusive lock, contended or not ---
   //
   // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess), before the owner is set. Who
-  // calls this goes on whatever VirtualMachineError comes of it: this hold is not recorded then. What calls on from here
-  // is never inlined: the second compiler's code of a lock with a native call in it lost the lock's state there.
+  // calls this goes on whatever VirtualMachineError comes of it: this hold is not recorded then. And compiled code calls
+  // nothing from here: a call takes the reserved part of the stack into use, which compilers give back only when the method
+  // ends that they have put the lock into. Deeper calls of that one, with locks of their own, would then find none. So the
+  // agent is told of holds later.
 
   @ForceInline
   @Hidden
@@ -261,6 +277,39 @@ public final class HeadwayHook0 {
       int at = placeOf(id);
       if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
         endHold(synchroniser, id, at);
+      }
+    }
+  }
+
+  @ForceInline
+  @Hidden
+  private static void beginHold(AbstractOwnableSynchronizer synchroniser, int thread) {
+    long hold = (long) thread << 32 | HOLDING;
+    int at = placeOf(thread);
+    for (int way = 0; way < WAYS; way++) {
+      if (HOLDS[at + way] == hold && LOCKS[lockOf(at) + way] == synchroniser) { // its end was not seen: nothing was recorded then
+        HOLDS[at + way + WAYS] = System.nanoTime();
+        return;
+      }
+    }
+    for (int way = 0; way < WAYS; way++) {
+      if (HOLDS[at + way] == 0 && U.compareAndSetLong(HOLDS, offsetOf(at + way), 0, hold)) {
+        LOCKS[lockOf(at) + way] = synchroniser;
+        HOLDS[at + way + WAYS] = System.nanoTime();
+        return;
+      }
+    }
+  }
+
+  @ForceInline
+  @Hidden
+  private static void endHold(AbstractOwnableSynchronizer synchroniser, int thread, int at) {
+    long hold = (long) thread << 32 | HOLDING;
+    for (int way = 0; way < WAYS; way++) {
+      if (HOLDS[at + way] == hold && LOCKS[lockOf(at) + way] == synchroniser) {
+        HOLDS[at + way + ENDS] = System.nanoTime();
+        U.putLongVolatile(HOLDS, offsetOf(at + way), (long) thread << 32 | ENDED);
+        return;
       }
     }
   }
@@ -297,38 +346,52 @@ public final class HeadwayHook0 {
     return (thread & (GROUPS - 1)) * STRIDE;
   }
 
-  @DontInline
+  @ForceInline
   @Hidden
-  private static void beginHold(AbstractOwnableSynchronizer synchroniser, int thread) {
-    int hash = System.identityHashCode(synchroniser);
-    long hold = (long) thread << 32 | hash;
-    int at = placeOf(thread);
-    for (int way = at; way < at + WAYS; way++) {
-      if (HOLDS[way] == hold) { // its end was not seen: nothing was recorded then
-        HOLDS[way + WAYS] = System.nanoTime();
-        return;
+  private static int lockOf(int at) {
+    return at / STRIDE * WAYS;
+  }
+
+  @ForceInline
+  @Hidden
+  private static long offsetOf(int place) {
+    return longsAt + (long) place * Long.BYTES;
+  }
+
+  /** Of the calling thread, and of those that share its places: outside of locks, where it takes no time of a hold. */
+  @Hidden
+  private static void tellHolds() {
+    try {
+      int at = placeOf(idOf(Thread.currentThread()));
+      if (((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) & ENDED) != 0) {
+        tellHoldsOf(at);
       }
-    }
-    for (int way = at; way < at + WAYS; way++) {
-      if (HOLDS[way] == 0 && U.compareAndSetLong(HOLDS, longsAt + (long) way * Long.BYTES, 0, hold)) {
-        HOLDS[way + WAYS] = System.nanoTime();
-        return;
-      }
+    } catch (VirtualMachineError ignored) {
+      // later
     }
   }
 
-  @DontInline
+  /** Called by the agent: of all threads. */
   @Hidden
-  private static void endHold(AbstractOwnableSynchronizer synchroniser, int thread, int at) {
-    int hash = System.identityHashCode(synchroniser);
-    long hold = (long) thread << 32 | hash;
-    for (int way = at; way < at + WAYS; way++) {
-      if (HOLDS[way] == hold) {
-        long start = HOLDS[way + WAYS];
-        HOLDS[way] = 0;
-        held(synchroniser, hash, thread, start);
-        return;
+  private static void tellAllHolds() {
+    for (int at = 0; at < HOLDS.length; at += STRIDE) {
+      tellHoldsOf(at);
+    }
+  }
+
+  @Hidden
+  private static void tellHoldsOf(int at) {
+    for (int way = 0; way < WAYS; way++) {
+      long hold = U.getLongVolatile(HOLDS, offsetOf(at + way));
+      if ((hold & ENDED) == 0 || !U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, TAKEN)) {
+        continue;
       }
+      Object lock = LOCKS[lockOf(at) + way];
+      long start = HOLDS[at + way + WAYS];
+      long end = HOLDS[at + way + ENDS];
+      LOCKS[lockOf(at) + way] = null;
+      U.putLongVolatile(HOLDS, offsetOf(at + way), 0);
+      held(lock, System.identityHashCode(lock), (int) (hold >> 32), start, end);
     }
   }
 
@@ -357,6 +420,7 @@ public final class HeadwayHook0 {
       }
       int owner = 0;
       if (blocker instanceof AbstractOwnableSynchronizer) {
+        tellHolds(); // of a lock that nobody waited for when it was released
         Object holder = U.getReference(blocker, OWNER);
         owner = holder == null ? 0 : idOf(holder);
       }
