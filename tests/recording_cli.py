@@ -58,9 +58,13 @@ def manifest(directory: Path) -> dict[str, Any]:
 
 
 def attached(directory: Path) -> bool:
-    """Tell whether an attached recording has begun, with all that runs and its agents: then it takes the second sample."""
+    """Tell whether an attached recording has begun, with all that runs and its agents.
+
+    Then it takes the second sample, and the window begins: what was recorded before that is left out.
+    """
     samples = (directory / "spool" / "counters.jsonl").read_text().splitlines()
-    return len({json.loads(line)["ns"] for line in samples}) >= 2
+    taken_ns = sorted({int(json.loads(line)["ns"]) for line in samples})
+    return len(taken_ns) >= 2 and int(manifest(directory)["window"]["start_ns"]) >= taken_ns[1]
 
 
 def notice_ids(directory: Path) -> set[str]:

@@ -22,6 +22,7 @@
 #include "agent/causal/causal.h"
 #include "agent/hooks.h"
 #include "agent/old_glibc.h"
+#include "agent/raw_monitor.h"
 #include "agent/sampler.h"
 
 namespace headway::agent {
@@ -82,21 +83,33 @@ void hand_on_to_children(const Options& options) {
   setenv("JAVA_TOOL_OPTIONS", value.c_str(), 1);
 }
 
-AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
+// What every recording in this JVM shares.
+AttachCode set_up(JavaVM* vm) {
   Agent& self = agent();
+  if (self.jvmti != nullptr) return kFine;
+  void* env = nullptr;
+  const jint got = vm->GetEnv(&env, JVMTI_VERSION_1_2);
+  if (got == JNI_EDETACHED) return kNotYetLive;
+  if (got != JNI_OK) return kNoJvmti;
+  auto* const jvmti = static_cast<jvmtiEnv*>(env);
+  if (jvmti->CreateRawMonitor("headway ending", &self.ending) != JVMTI_ERROR_NONE) {
+    jvmti->DisposeEnvironment();
+    return kNoJvmti;
+  }
+  self.vm = vm;
+  self.jvmti = jvmti;
+  self.hotspot.load();
+  self.jdk_major = jdk_major_version(jvmti);
+  return kFine;
+}
+
+AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
+  if (const AttachCode code = set_up(vm); code != kFine) return code;
+  Agent& self = agent();
+  const Locked alone(self.ending);  // the one before, whose events would be turned off behind ours
   if (ChunkFile* running = self.file.load(); running != nullptr) {
     if (running->recording()) return kAlreadyRecording;
     end_recording();
-  }
-  if (self.jvmti == nullptr) {
-    void* env = nullptr;
-    const jint got = vm->GetEnv(&env, JVMTI_VERSION_1_2);
-    if (got == JNI_EDETACHED) return kNotYetLive;
-    if (got != JNI_OK) return kNoJvmti;
-    self.vm = vm;
-    self.jvmti = static_cast<jvmtiEnv*>(env);
-    self.hotspot.load();
-    self.jdk_major = jdk_major_version(self.jvmti);
   }
   jvmtiPhase phase{};
   if (attached && (self.jvmti->GetPhase(&phase) != JVMTI_ERROR_NONE || phase != JVMTI_PHASE_LIVE)) return kNotYetLive;
@@ -112,6 +125,15 @@ AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
   end_recording();
   unlink(path.c_str());
   return kNoJvmti;
+}
+
+// False where there is none any more; then also its file is let go of.
+bool end_any_recording() {
+  if (agent().ending == nullptr) return false;
+  const Locked alone(agent().ending);
+  if (agent().file.load() == nullptr) return false;
+  end_recording();
+  return true;
 }
 
 }  // namespace
@@ -136,8 +158,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   if (options.stop) {
     end_sampling();
     causal::end_causal();
-    if (agent().file.load() == nullptr) return kNotRecording;
-    end_recording();
+    if (!end_any_recording()) return kNotRecording;
     take_locks_out();
     return kFine;
   }

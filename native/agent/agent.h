@@ -21,6 +21,7 @@ struct Agent {
   jvmtiEnv* jvmti = nullptr;
   HotSpot hotspot;
   Options options;
+  jrawMonitorID ending = nullptr;         // held by who ends a recording
   std::atomic<ChunkFile*> file{nullptr};  // leaked once ended: other threads may still hold it
   int jdk_major = 0;
   bool attached = false;                 // came by the attach protocol, not by a launch option
@@ -78,6 +79,8 @@ jthread new_headway_thread(JNIEnv* jni) noexcept;
 // --- events.cpp ---
 bool enable_events(bool live) noexcept;  // `live`: the JVM runs already
 void end_recording() noexcept;
+void end_silenced() noexcept;  // the same, unless it is already the next recording, which is wanted
+bool is_ending() noexcept;     // a thread is in end_recording
 void vm_unloads() noexcept;
 
 }  // namespace headway::agent

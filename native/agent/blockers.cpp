@@ -26,12 +26,17 @@ LockThread& this_lock_thread() {
   return mine;
 }
 
+constexpr int64_t kRandomHashes = 5;
+bool hashes_are_random = true;  // HotSpot's -XX:hashCode=5; others give many objects the same, or go by the address
+
 // Where an object is: a reference that is local to a thread is a pointer to a pointer to it. 0: another kind of
-// reference, which HotSpot marks in the last bits.
+// reference, which HotSpot marks in the last bits; or a hash beside it would not tell objects apart.
 uintptr_t address_of(jobject object) {
   constexpr uintptr_t kMarks = 7;
   const auto reference = reinterpret_cast<uintptr_t>(object);
-  return object == nullptr || (reference & kMarks) != 0 ? 0 : *reinterpret_cast<const uintptr_t*>(reference);
+  return object == nullptr || (reference & kMarks) != 0 || !hashes_are_random
+             ? 0
+             : *reinterpret_cast<const uintptr_t*>(reference);
 }
 
 LockRecords::Beginning beginning(hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
@@ -176,7 +181,7 @@ ThreadSlot& this_thread() noexcept { return this_lock_thread().place; }
 Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
                      uint32_t flags) noexcept {
   LockRecords* locks = running();
-  if (locks == nullptr) return nullptr;
+  if (locks == nullptr || recording() == nullptr) return nullptr;
   Jvm java(jni);
   return reinterpret_cast<Waiting*>(
       locks->wait_begins(java, this_lock_thread(), beginning(kind, blocker, java_id, owner, flags)));
@@ -219,6 +224,10 @@ void held(JNIEnv* jni, const Blocker& synchroniser, uint32_t java_id, int64_t st
               {synchroniser.object, address_of(synchroniser.object), synchroniser.hash, java_id, start_ns, end_ns});
 }
 
+void not_timed(uint32_t holds) noexcept {
+  if (LockRecords* locks = running()) locks->not_timed(holds);
+}
+
 void waiter_dies(uint32_t java_id) noexcept {
   if (LockRecords* locks = running()) locks->waiter_dies(this_lock_thread(), java_id);
 }
@@ -233,6 +242,7 @@ void look_after_blockers(JNIEnv* jni) noexcept {
 bool start_lock_records(JNIEnv* jni) noexcept {
   ChunkFile* file = recording();
   if (file == nullptr || running() != nullptr || jni->GetJavaVM(&vm) != JNI_OK) return false;
+  hashes_are_random = agent().hotspot.int_flag("hashCode").value_or(kRandomHashes) == kRandomHashes;
   const Options& asked = agent().options;
   LockRecords::Options options;
   options.park_threshold = static_cast<uint32_t>(std::max(asked.park_threshold, 0));

@@ -1,6 +1,8 @@
 // Turns locks on and off, and the agent's own Java thread, which looks after them meanwhile.
 //
 // The thread is a daemon called "headway" in the JVM's own thread group. It exists only while locks are recorded.
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -76,8 +78,7 @@ void JNICALL look_after_locks(jvmtiEnv* jvmti, JNIEnv* jni, void* argument) {
     }
     if (!is_on()) break;
     if (recording() == nullptr) {
-      tell_all_holds(jni);
-      end_recording();  // the recorder has asked for silence by the word in the file
+      end_silenced();  // the recorder has asked for silence by the word in the file
       break;
     }
     const uint32_t collected = agent().collections.load(std::memory_order_relaxed);
@@ -118,6 +119,7 @@ const char* turn_on(JNIEnv* jni) {
     return "no room for the table of locks";
   }
   self.active = true;
+  forget_holds(jni);
   if (!install_hooks(jni)) {
     silence_locks();
     return hooks_problem();
@@ -131,6 +133,7 @@ const char* turn_on(JNIEnv* jni) {
     return "the JVM gives the agent no thread of its own";
   }
   set_monitor_events(true);
+  if (ChunkFile* file = recording()) file->will_tell_its_end();
   return nullptr;
 }
 
@@ -164,7 +167,11 @@ void begin_locks(JNIEnv* jni) noexcept {
 
 void silence_locks() noexcept {
   if (!care().active.exchange(false)) return;
-  if (JNIEnv* jni = this_jni()) switch_hooks(jni, false);
+  if (JNIEnv* jni = this_jni()) {
+    switch_hooks(jni, false);
+    tell_all_holds(jni);
+    forget_holds(jni);
+  }
   set_monitor_events(false);
   end_lock_records();
   end_stacks();
@@ -172,9 +179,8 @@ void silence_locks() noexcept {
 
 void jvm_dies() noexcept {
   care().dying = true;
-  JNIEnv* const jni = this_jni();
-  if (care().active.load() && jni != nullptr) tell_all_holds(jni);
   silence_locks();
+  for (int naps = 0; naps < 100 && is_ending(); ++naps) usleep(1000);  // another thread writes what goes on
 }
 
 void take_locks_out() noexcept {

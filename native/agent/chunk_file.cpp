@@ -263,17 +263,27 @@ void ChunkFile::let_pages_go() const noexcept {
   if (end > HW_HEADER_BYTES) madvise(base_ + HW_HEADER_BYTES, end - HW_HEADER_BYTES, MADV_DONTNEED);
 }
 
+// As tell_lost: also where the disk is full.
+void ChunkFile::tell_end(hw_u32 end) noexcept {
+  std::atomic_ref<hw_u32>(header()->end).store(end, std::memory_order_release);
+  if (!through_ || !same_file()) return;
+  // Refused: the recorder waits in vain for a moment.
+  [[maybe_unused]] const ssize_t told = pwrite(fd_, &end, sizeof(end), offsetof(hw_spool_header, end));
+}
+
 void ChunkFile::release() noexcept {
   if (released_.exchange(true, std::memory_order_acq_rel)) return;
   while (extending_.exchange(true, std::memory_order_acquire)) sched_yield();  // extend() uses fd_
   if (through_) {
     if (lost_untold_.load(std::memory_order_relaxed)) tell_lost(lost());
+    tell_end(HW_END_DONE);
     // A thread may be on its way into pwrite: its descriptor must not become another file's. Point it at nothing.
     replace_by_zeros(const_cast<hw_spool_header*>(watch_), HW_HEADER_BYTES);
     const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nothing >= 0 && same_file()) dup3(nothing, fd_, O_CLOEXEC);
     if (nothing >= 0) close(nothing);
   } else {
+    tell_end(HW_END_DONE);
     // Stores stay below limit_, which no longer grows.
     const uint64_t limit = limit_.load(std::memory_order_relaxed);
     if (replace_by_zeros(base_, limit)) {

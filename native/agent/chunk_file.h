@@ -75,6 +75,8 @@ class ChunkFile {
   // Lets go of the file while threads may still be writing: the mapping is replaced by anonymous memory at the same
   // address, where late stores do no harm. The address range stays taken.
   void release() noexcept;
+  // The recorder may wait for release().
+  void will_tell_its_end() noexcept { tell_end(HW_END_AHEAD); }
   // What was written is the file's business from now on: its pages no longer count as the program's memory. A thread
   // that goes on writing in its chunk gets that page back. Any time.
   void let_pages_go() const noexcept;
@@ -104,6 +106,7 @@ class ChunkFile {
   void write_through(uint64_t offset, const void* data, size_t bytes) noexcept;
   void count_lost() noexcept;
   void tell_lost(hw_u64 lost) noexcept;
+  void tell_end(hw_u32 end) noexcept;
   hw_spool_header* header() const noexcept { return reinterpret_cast<hw_spool_header*>(base_); }
   hw_agent_chunk* chunk_at(uint64_t offset) const noexcept { return reinterpret_cast<hw_agent_chunk*>(base_ + offset); }
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 
 #include "agent/agent.h"
@@ -11,6 +12,7 @@
 #include "agent/hooks.h"
 #include "agent/locks.h"
 #include "agent/monitors.h"
+#include "agent/raw_monitor.h"
 #include "agent/sampler.h"
 
 namespace headway::agent {
@@ -44,10 +46,20 @@ void set_recording_events(bool on) {
   }
 }
 
+std::atomic<int> endings{0};
+
+// In scope while a thread ends the recording.
+struct Ending {
+  Ending() { endings.fetch_add(1); }
+  ~Ending() { endings.fetch_sub(1); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+};
+
 // False once the recorder wants no more: then the events are turned off, on a thread where JVMTI allows it.
 bool wanted() {
   if (recording() != nullptr) return true;
-  end_recording();
+  if (agent().file.load() != nullptr && !is_ending()) end_silenced();  // nobody waits here for another one's end
   return false;
 }
 
@@ -209,15 +221,26 @@ bool enable_events(bool live) noexcept {
   return true;
 }
 
+bool is_ending() noexcept { return endings.load() > 0; }
+
 void end_recording() noexcept {
   wake_sampler();
   causal::wake_causal();
+  // Who comes second must not let go of the file while the first still writes what goes on there.
+  const Locked alone(agent().ending);
+  const Ending now;
   silence_locks();
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
   if (file == nullptr) return;
   set_event(JVMTI_EVENT_CLASS_PREPARE, false);
   set_recording_events(false);
   file->release();  // and leaked: a thread may be about to look at it
+}
+
+void end_silenced() noexcept {
+  const Locked alone(agent().ending);
+  const ChunkFile* const file = agent().file.load();
+  if (file != nullptr && !file->recording()) end_recording();
 }
 
 void vm_unloads() noexcept {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -51,8 +52,10 @@ struct Hooks {
   jfieldID on = nullptr;
   jfieldID causal = nullptr;
   jmethodID tell_all_holds = nullptr;
-  jrawMonitorID lock = nullptr;  // one thread installs, removes or looks at a time
-  uint8_t uses = 0;              // of HookUse; while any, the call sites are in
+  jmethodID forget_holds = nullptr;
+  std::atomic<uint32_t> untimed{0};  // what the hook class has said of it
+  jrawMonitorID lock = nullptr;      // one thread installs, removes or looks at a time
+  uint8_t uses = 0;                  // of HookUse; while any, the call sites are in
   int reinstalls = 0;
   int64_t seen_ns = 0;  // when our call sites were last seen in place
   const char* problem = "";
@@ -148,7 +151,8 @@ bool set_up(JNIEnv* jni) {
   jfieldID longs_field = no_exception(jni) ? jni->GetStaticFieldID(type, "longsAt", "J") : nullptr;
   self.on = no_exception(jni) ? jni->GetStaticFieldID(type, "on", "Z") : nullptr;
   self.causal = no_exception(jni) ? jni->GetStaticFieldID(type, "causal", "Z") : nullptr;
-  self.tell_all_holds = no_exception(jni) ? jni->GetStaticMethodID(type, "tellAllHolds", "()V") : nullptr;
+  self.tell_all_holds = no_exception(jni) ? jni->GetStaticMethodID(type, "tellAllHolds", "()I") : nullptr;
+  self.forget_holds = no_exception(jni) ? jni->GetStaticMethodID(type, "forgetHolds", "()V") : nullptr;
   if (!no_exception(jni) || longs_at < 0 || self.on == nullptr || self.causal == nullptr) return false;
   jni->SetStaticLongField(type, longs_field, longs_at);
   self.hook = type;
@@ -297,7 +301,14 @@ void switch_hooks(JNIEnv* jni, bool on, HookUse use) noexcept {
 
 void tell_all_holds(JNIEnv* jni) noexcept {
   if (hooks().hook == nullptr || hooks().tell_all_holds == nullptr) return;
-  jni->CallStaticVoidMethod(hooks().hook, hooks().tell_all_holds);
+  const auto untimed = static_cast<uint32_t>(jni->CallStaticIntMethod(hooks().hook, hooks().tell_all_holds));
+  if (!no_exception(jni)) return;
+  if (const uint32_t more = untimed - hooks().untimed.exchange(untimed); more != 0) not_timed(more);
+}
+
+void forget_holds(JNIEnv* jni) noexcept {
+  if (hooks().hook == nullptr || hooks().forget_holds == nullptr) return;
+  jni->CallStaticVoidMethod(hooks().hook, hooks().forget_holds);
   no_exception(jni);
 }
 
@@ -350,12 +361,13 @@ void remove_hooks(JNIEnv* jni, HookUse use) noexcept {
   switch_hooks(jni, false, use);
   const auto bit = static_cast<uint8_t>(use);
   if ((hooks().uses & bit) == 0) return;
+  if (use == HookUse::kLocks) forget_holds(jni);  // of threads that were just timing one
   hooks().uses = static_cast<uint8_t>(hooks().uses & ~bit);
   if (hooks().uses != 0) return;
   retransform(hooks().targets, false);
 }
 
-void look_after_hooks(JNIEnv*) noexcept {
+void look_after_hooks(JNIEnv* jni) noexcept {
   const Locked locked(monitor());
   Hooks& self = hooks();
   if (self.uses == 0 || self.reinstalls >= kMostReinstalls) return;
@@ -367,6 +379,7 @@ void look_after_hooks(JNIEnv*) noexcept {
   // Another agent has redefined one of the classes: what it put there stays, and our call sites come back.
   const int64_t from_ns = self.seen_ns;
   const bool back = patch_classes();
+  forget_holds(jni);  // some of them have ended unseen
   if (!back) self.reinstalls = kMostReinstalls;
   ++self.reinstalls;
   write_info(back ? "locks_gap" : "locks_lost", std::to_string(from_ns) + ' ' + std::to_string(now_ns()));

@@ -13,8 +13,10 @@ const char* hooks_problem() noexcept;
 // The off-switch: whether the hook class records anything, or tells the causal profiler. Works at once, at any time, on
 // any thread.
 void switch_hooks(JNIEnv* jni, bool on, HookUse use = HookUse::kLocks) noexcept;
-// Has the hook class tell of the holds that it has timed and not yet told of. Calls Java: with nothing locked.
+// Has the hook class tell of the holds that it has timed and not yet told of; or forget those, and those that go on.
+// Both call Java, which waits for nobody.
 void tell_all_holds(JNIEnv* jni) noexcept;
+void forget_holds(JNIEnv* jni) noexcept;
 // JVMTI's ClassFileLoadHook; enabled only while hooks.cpp itself retransforms.
 void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv* jni, jclass redefined, jobject loader, const char* name,
                                 jobject domain, jint length, const unsigned char* bytes, jint* new_length,

@@ -175,6 +175,13 @@ std::optional<bool> HotSpot::bool_flag(std::string_view name) const noexcept {
   return value == nullptr ? std::nullopt : std::optional<bool>(*value != 0);
 }
 
+std::optional<int64_t> HotSpot::int_flag(std::string_view name) const noexcept {
+  const char* at = flag(name);
+  if (at == nullptr || flag_addr_ < 0) return std::nullopt;
+  const char* value = load_at<const char*>(at + flag_addr_);
+  return value == nullptr ? std::nullopt : std::optional<int64_t>(load_at<int64_t>(value));
+}
+
 std::optional<HotSpot::FlagOrigin> HotSpot::pretend_on_command_line(std::string_view name) noexcept {
   char* at = flag(name);
   if (at == nullptr || flag_origin_ < 0) return std::nullopt;

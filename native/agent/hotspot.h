@@ -38,6 +38,7 @@ class HotSpot {
 
   // A boolean -XX flag's value now (whoever set it), if there is such a flag.
   std::optional<bool> bool_flag(std::string_view name) const noexcept;
+  std::optional<int64_t> int_flag(std::string_view name) const noexcept;  // of an intx
 
   // Marks a flag as set on the command line, which it was not; returns what restore_flag needs, or nothing when it was
   // already, or can't be.

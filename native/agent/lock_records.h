@@ -126,6 +126,7 @@ class LockRecords {
   };
   // It may have ended a while ago. One that began before this recording is let pass.
   void held(JavaSide& java, LockThread& thread, const Hold& hold) noexcept;
+  void not_timed(uint32_t holds) noexcept { table_.count_untimed(holds); }
   void waiter_dies(LockThread& thread, uint32_t java_id) noexcept;
 
   // One thread at a time. `collections`: how many garbage collections there were; looks for dead ones after new ones.

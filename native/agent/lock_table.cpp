@@ -184,6 +184,7 @@ hw_lock_header LockTable::header_now() const noexcept {
   head.capped_ns = now(from->capped_ns);
   head.updated_ns = now(from->updated_ns);
   head.below_threshold = now(from->below_threshold);
+  head.untimed_holds = now(from->untimed_holds);
   return head;
 }
 
@@ -409,8 +410,8 @@ uint32_t LockTable::class_index(std::string_view name) noexcept {
   return index;
 }
 
-void LockTable::add(hw_u64 hw_lock_header::*counter) noexcept {
-  std::atomic_ref<hw_u64>(header()->*counter).fetch_add(1, std::memory_order_relaxed);
+void LockTable::add(hw_u64 hw_lock_header::*counter, hw_u64 count) noexcept {
+  std::atomic_ref<hw_u64>(header()->*counter).fetch_add(count, std::memory_order_relaxed);
 }
 
 void LockTable::set_capped(int64_t now_ns) noexcept {

@@ -75,6 +75,7 @@ class LockTable {
 
   void count_dropped() noexcept { add(&hw_lock_header::dropped); }
   void count_below_threshold() noexcept { add(&hw_lock_header::below_threshold); }
+  void count_untimed(uint32_t holds) noexcept { add(&hw_lock_header::untimed_holds, holds); }
   void set_capped(int64_t now_ns) noexcept;
   void set_updated(int64_t now_ns, uint64_t threads_parked) noexcept;
 
@@ -99,7 +100,7 @@ class LockTable {
   hw_lock_header header_now() const noexcept;
   uint32_t next_slot(uint32_t bound) noexcept;
   uint32_t pop_free() noexcept;
-  void add(hw_u64 hw_lock_header::*counter) noexcept;
+  void add(hw_u64 hw_lock_header::*counter, hw_u64 count = 1) noexcept;
   hw_lock_header* header() const noexcept { return reinterpret_cast<hw_lock_header*>(base_); }
   hw_lock_slot& at(uint32_t slot) const noexcept { return reinterpret_cast<hw_lock_slot*>(base_ + kSlotsAt)[slot]; }
   char* class_name(uint32_t index) const noexcept {

@@ -48,6 +48,8 @@ bool wait_goes_on(Waiting* waiting) noexcept;
 void waking(JNIEnv* jni, uint32_t target, uint32_t java_id) noexcept;
 // Thread `java_id` held an exclusive synchroniser, which it acquired while others were queued.
 void held(JNIEnv* jni, const Blocker& synchroniser, uint32_t java_id, int64_t start_ns, int64_t end_ns) noexcept;
+// So many holds began that nobody will tell of.
+void not_timed(uint32_t holds) noexcept;
 // A thread ends: what it still seems to wait in (attached in the middle of a park) is over.
 void waiter_dies(uint32_t java_id) noexcept;
 // Creates the live table beside the spool file. False: no room; then locks are off.

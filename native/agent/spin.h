@@ -82,7 +82,8 @@ class Sections {
       for (Stripe& stripe : stripes_) {
         if (stripe.other().load(std::memory_order_seq_cst) != 0) return false;
       }
-      for (Stripe& stripe : stripes_) stripe.phase.fetch_add(stage_ == 0 ? 1 : 0);
+      if (stage_ != 0) continue;
+      for (Stripe& stripe : stripes_) stripe.phase.fetch_add(1);
     }
     return true;
   }

@@ -35,6 +35,7 @@ nb::list files(const Locks& locks) {
     one["stacks"] = file.records.stacks.size();
     one["slots"] = file.table.slots.size();
     one["dropped"] = file.table.found ? header.dropped : 0;
+    one["untimed_holds"] = file.table.found ? header.untimed_holds : 0;
     one["forgotten"] = file.table.found ? header.forgotten : 0;
     one["below_threshold"] = file.table.found ? header.below_threshold : 0;
     out.append(one);

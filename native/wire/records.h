@@ -56,6 +56,13 @@ struct hw_spool_header {  // the rest of HW_HEADER_BYTES is zero
   hw_u64 next_chunk;   // AGENT: offset of the next free chunk, taken with one fetch_add
   hw_u64 limit_bytes;  // AGENT: chunks at or past this offset are not backed by disk space: do not write
   hw_u64 lost;         // AGENT: records dropped because no chunk could be had
+  hw_u32 end;          // AGENT: hw_file_end
+};
+
+enum hw_file_end {
+  HW_END_UNTOLD = 0,  // nobody will say when the agent has let go of the file
+  HW_END_AHEAD = 1,   // the agent will, soon after `stop`
+  HW_END_DONE = 2,    // it has: its last records are in the file
 };
 
 enum hw_type {
@@ -355,6 +362,7 @@ struct hw_lock_header {
   hw_i64 capped_ns;        // HW_LOCKS_CAPPED; 0: not
   hw_i64 updated_ns;       // when the agent last looked for dead blockers
   hw_u64 below_threshold;  // parks that were only counted, on blockers below --park-threshold
+  hw_u64 untimed_holds;    // holds of contended acquisitions that found no place
 };
 
 struct hw_lock_slot {  // 128 bytes; written under `sequence` (odd: being written)

@@ -21,7 +21,7 @@ import pytest
 from agent_reader import read_agent_spool
 from headway.record.jvm_options import LockOptions, agent_options
 from headway.store import open_recording
-from recording_cli import HEADWAY, attached, headway, notice_ids, start_headway, wait_for
+from recording_cli import HEADWAY, attached, headway, manifest, notice_ids, start_headway, wait_for
 from workloads import JAVAS, agent, java_command, workloads_jar
 
 pytestmark = pytest.mark.root
@@ -29,6 +29,7 @@ JCMD = JAVAS["jdk17"].parent / "jcmd"
 HOOK = "HeadwayHook"
 PLACE = "headway.workloads.OnRequest$Place"
 SYNCHRONISER = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
+HOLDS = f"SELECT count(*) FROM hold JOIN blocker USING (blocker_id) WHERE class_name = '{SYNCHRONISER}'"
 
 
 @pytest.fixture(params=JAVAS)
@@ -194,6 +195,64 @@ def test_locks_are_left_alone_unless_they_are_asked_for(java: Path, tmp_path: Pa
     assert count(tmp_path / "r.headway", "SELECT count(*) FROM blocker") == 0
 
 
+def test_a_recording_that_ends_while_its_program_goes_on_has_the_holds_to_its_end(java: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = [*HEADWAY, "record", "--locks", "--duration", "4", "-o", str(recording), "--"]
+    held_ns: list[int] = []
+    with program([*words, *java_command(java, "OnRequest")]) as asked:
+        while manifest(recording)["ended_by"] == "recorder-died":  # it says so until it has ended
+            held_ns.append(asked.ask("hold 1")["now_ns"])
+        assert asked.process.stdin is not None
+        asked.process.stdin.close()
+        assert asked.process.wait(timeout=100) == 0
+    assert manifest(recording)["ended_by"] == "duration"
+    end_ns = manifest(recording)["window"]["end_ns"]
+    before = sum(ns <= end_ns for ns in held_ns)
+    assert before > 100
+    assert before <= count(recording, HOLDS) <= before + 1
+
+
+def test_parks_behind_the_end_of_a_recording_are_in_no_sum(java: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    words = [*HEADWAY, "record", "--locks", "--duration", "4", "-o", str(recording), "--"]
+    with program([*words, *java_command(java, "OnRequest")]) as asked:
+        while manifest(recording)["ended_by"] == "recorder-died":  # it says so until it has ended
+            asked.ask("park 100")
+        assert asked.process.stdin is not None
+        asked.process.stdin.close()
+        assert asked.process.wait(timeout=100) == 0
+    blocks = f"SELECT count(*) FROM block JOIN blocker USING (blocker_id) WHERE class_name = '{PLACE}'"
+    in_sums = sum(parks(recording).values())
+    assert in_sums > 1000
+    assert in_sums == count(recording, blocks)
+
+
+def test_a_lock_that_was_held_as_a_recording_ended_is_not_kept_alive(java: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with program(java_command(java, "OnRequest")) as asked:
+        recorder = start_headway("record", "--locks", "-o", recording, "--pid", asked.process.pid)
+        wait_for(lambda: attached(recording))
+        asked.ask("grip")
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(timeout=100) == 0, recorder.communicate()
+        assert asked.ask("let-go")["collected"] == 1
+        asked.end()
+
+
+def test_holds_of_more_locks_at_once_than_are_timed_are_counted_and_told(java: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with program(
+        [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *java_command(java, "OnRequest")]
+    ) as asked:
+        asked.ask("nest 6")
+        assert asked.process.stdin is not None
+        asked.process.stdin.close()
+        assert asked.process.wait(timeout=100) == 0
+    assert count(recording, HOLDS) == 4 + 6  # of the one thread, and of those that waited for its locks
+    (said,) = (notice for notice in manifest(recording)["notices"] if notice["id"] == "HW219")
+    assert said["message"].startswith("2 holds of contended locks were not timed")
+
+
 def test_detaching_gives_the_classes_their_own_bytes_back_and_a_second_attach_finds_all_again(
     java: Path, tmp_path: Path
 ) -> None:
@@ -215,8 +274,7 @@ def test_detaching_gives_the_classes_their_own_bytes_back_and_a_second_attach_fi
             found = parks(recording)
             assert found[inside["hash"]] == number * 100
             assert outside["hash"] not in found
-            holds = f"SELECT count(*) FROM hold JOIN blocker USING (blocker_id) WHERE class_name = '{SYNCHRONISER}'"
-            assert count(recording, holds) == number * 10
+            assert count(recording, HOLDS) == number * 10
             # Who was parked already appears, marked so: before the second attach, two threads.
             staying = f"SELECT count(*) FROM block JOIN blocker USING (blocker_id) WHERE class_name = '{PLACE}' AND is_attached"
             assert count(recording, staying) == 2 * (number - 1)

@@ -18,7 +18,6 @@ final class StackEnd {
     private static ReentrantLock lock;
     private static int ends;
     private static int broken;
-    private static int within;
     private static long sink;
 
     private static void visit() {
@@ -27,7 +26,7 @@ final class StackEnd {
             lock.unlock();
             LockSupport.unpark(Thread.currentThread()); // as who releases a lock does for the one that waits for it
         } catch (StackOverflowError e) {
-            within++;
+            sink++;
             throw e;
         }
     }

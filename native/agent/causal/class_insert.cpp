@@ -281,7 +281,13 @@ bool insert_into(const ClassParts& parts, const MethodAt& method, std::span<cons
   if (spots.empty()) return true;
   NewCode code{method.attributes_at, {}, method.attribute_at, {}};
   const auto is_inlined = [&](const Spot& spot) { return inserts[spot.insert].inlined; };
-  if (!method.is_annotated && std::ranges::any_of(spots, is_inlined)) code.attribute = calls.always_inlined();
+  if (std::ranges::any_of(spots, is_inlined)) {
+    if (method.is_annotated) {  // in no JDK so far: not inlined, the call would do harm
+      ++result.refused;
+      return true;
+    }
+    code.attribute = calls.always_inlined();
+  }
   const auto takes_two = [&](const Spot& spot) { return inserts[spot.insert].call == Call::kOwner; };
   const uint16_t more_stack = std::ranges::any_of(spots, takes_two) ? 2 : 1;
   switch (move_code(parts.file, method.code, inserted_bytes(spots, inserts, calls), more_stack, code.bytes)) {

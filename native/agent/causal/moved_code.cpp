@@ -427,6 +427,9 @@ MoveOutcome move_code(const ClassFile& file, const CodeParts& parts, std::span<c
   writer.u4(to.end());
   const MoveOutcome outcome = move_instructions(parts.code, inserted, to, out);
   if (outcome != MoveOutcome::kDone) return outcome;
+  for (size_t i = 1; i < inserted.size(); ++i) {
+    if (!inserted[i].guards.empty()) return MoveOutcome::kMalformed;  // only the first one's get a place in the table
+  }
   const std::span<const Guard> guards = inserted.empty() ? std::span<const Guard>() : inserted.front().guards;
   if (!move_handlers(parts.handlers, guards, to, writer)) return MoveOutcome::kMalformed;
   return move_attributes(file, parts, guards, to, out) ? MoveOutcome::kDone : MoveOutcome::kMalformed;

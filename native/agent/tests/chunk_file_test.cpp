@@ -198,6 +198,23 @@ void the_stop_word_in_the_file_is_seen(bool no_map) {
   CHECK(!file.recording());
 }
 
+void the_file_says_that_it_was_let_go(bool no_map) {
+  const Scratch scratch;
+  ChunkFile file;
+  CHECK(file.create(scratch.path(), kPid, no_map));
+  const auto end = [&] {
+    hw_spool_header header{};
+    std::ifstream in(file.path(), std::ios::binary);
+    in.read(reinterpret_cast<char*>(&header), sizeof(header));
+    return header.end;
+  };
+  CHECK(end() == HW_END_UNTOLD);
+  file.will_tell_its_end();
+  CHECK(end() == HW_END_AHEAD);
+  file.release();
+  CHECK(end() == HW_END_DONE);
+}
+
 void an_interrupted_record_is_not_torn_by_a_nested_one() {
   const Scratch scratch;
   ChunkFile file;
@@ -324,6 +341,7 @@ int main() {
     many_threads_lose_nothing_and_never_share_a_place(no_map);
     a_file_size_limit_is_kept_to_without_a_signal(no_map);
     the_stop_word_in_the_file_is_seen(no_map);
+    the_file_says_that_it_was_let_go(no_map);
     letting_go_of_the_file_while_threads_write_harms_nothing(no_map);
   }
   what_is_allocated_ahead_is_in_memory_before_it_is_stored_to();

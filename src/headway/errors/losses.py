@@ -149,6 +149,14 @@ ROWS: tuple[Message, ...] = (
         "headway run --locks -- CMD   (from the start of the program nothing is missed)",
     ),
     Message(
+        "HW219",
+        "holds that were not timed",
+        "{count} holds of contended locks were not timed: counts and percentiles of true hold times lack them",
+        "A thread's holds are timed in one of four places that it shares with the threads whose ids are equal modulo 256; more "
+        "than four held at once, or ended and not yet told, leave none. Waits, holders and the other figures are whole.",
+        "headway locks NAME.headway   (average_hold_time_ns is estimated from the waits, which are whole)",
+    ),
+    Message(
         "HW220",
         "a file that was imported in part",
         "{path} could not be read whole: places damaged or missing: {count}, the first {first}",

@@ -15,8 +15,10 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-HOST_PID, CREATED, STOP = 28, 32, 48
+PID, HOST_PID, CREATED, STOP, END = 24, 28, 32, 48, 80
 """Offsets in struct hw_spool_header."""
+END_AHEAD = 1
+"""enum hw_file_end: the agent will say when it has let go of the file."""
 
 
 @contextlib.contextmanager
@@ -37,6 +39,12 @@ def write_word(path: Path, offset: int, value: int, owner: int) -> None:
     """Write one word of the header, which the agent has mapped. Raises OSError."""
     with opened(path, os.O_WRONLY, owner) as fd:
         os.pwrite(fd, struct.pack("<I", value), offset)
+
+
+def read_word(path: Path, offset: int, owner: int) -> int:
+    """Return one word of the header. Raises OSError, or struct.error for a cut-off header."""
+    with opened(path, os.O_RDONLY, owner) as fd:
+        return int(struct.unpack("<I", os.pread(fd, 4, offset))[0])
 
 
 def created_ns(path: Path, owner: int) -> int:

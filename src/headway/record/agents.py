@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import struct
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,3 +88,26 @@ def silence_all(spool: Path) -> None:
     for path in spool.glob("agent-*.spool"):
         with contextlib.suppress(OSError):
             agent_file.write_word(path, agent_file.STOP, 1, path.lstat().st_uid)
+
+
+def wait_until_ended(spool: Path, limit_s: float = 2.0) -> None:
+    """Wait for the agents that were silenced to write what they know of locks by then, and to let go of their files.
+
+    Not for a JVM that has ended or is stopped, or one in a process namespace of its own, whose pid here is not known; nor
+    longer than `limit_s`. Then holds of the last second may be missing.
+    """
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end and any(_may_yet_write(path) for path in spool.glob("agent-*.spool")):
+        time.sleep(0.02)
+
+
+def _may_yet_write(path: Path) -> bool:
+    try:
+        owner = path.lstat().st_uid
+        end, pid, host_pid = (
+            agent_file.read_word(path, word, owner) for word in (agent_file.END, agent_file.PID, agent_file.HOST_PID)
+        )
+    except (OSError, struct.error):
+        return False
+    stat = processes.read_stat(host_pid or pid) if end == agent_file.END_AHEAD else None
+    return stat is not None and stat[0] not in ("Z", "X", "T", "t")

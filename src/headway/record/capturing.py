@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, Notice
-from headway.record.agents import AttachedAgents, silence_all
+from headway.record.agents import AttachedAgents, silence_all, wait_until_ended
 from headway.record.capabilities import MODES, Mode
 from headway.record.capture import Capture
 from headway.record.causal_live import CausalCapture
@@ -100,16 +100,18 @@ def close(
     agents: AttachedAgents | None = None,
 ) -> None:
     """Silence the agents, stop the collector, and put what is known by now into the manifest."""
-    facts.end_ns = time.monotonic_ns()
     silence_all(directory / "spool")
-    if isinstance(capture, CausalCapture):
-        capture.end(facts.ended_by, is_gone=watch.gone)
     if agents is not None:
         agents.silence()
+    facts.end_ns = time.monotonic_ns()  # not before: what agents sum up can't be cut at the window's end later
+    if isinstance(capture, CausalCapture):
+        capture.end(facts.ended_by, is_gone=watch.gone)
     stats = capture.stop()
     if agents is not None:
         agents.leave()
         facts.notices += agents.notices
+    if plan.locks is not None:
+        wait_until_ended(directory / "spool")
     if plan.sample is not None:
         wait_until_complete(directory / "spool")
     if capture.disk_full:

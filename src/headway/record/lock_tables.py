@@ -161,6 +161,7 @@ class LockTables:
             "threshold": self.asked.get("threshold"),
             "stacks": sum(each["stacks"] for each in self.files),
             "dropped": sum(each["dropped"] for each in self.files),
+            "untimed_holds": sum(each["untimed_holds"] for each in self.files),
             "forgotten": sum(each["forgotten"] for each in self.files),
             "below_threshold": sum(each["below_threshold"] for each in self.files),
             "problem": "; ".join(reason for _, reason in self._problems()) or None,
@@ -176,6 +177,8 @@ class LockTables:
             found.append(Notice.of("HW206", after_s=max(0, facts["capped_ns"] - self.window[0]) / 1e9))
         if facts["dropped"]:
             found.append(Notice.of("HW208", count=facts["dropped"]))
+        if facts["untimed_holds"]:
+            found.append(Notice.of("HW219", count=facts["untimed_holds"]))
         if facts["threshold"] and facts["below_threshold"]:
             found.append(Notice.of("HW217", threshold=facts["threshold"], count=facts["below_threshold"]))
         for number, agent in enumerate(self.agents):

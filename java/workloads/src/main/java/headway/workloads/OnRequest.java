@@ -3,9 +3,13 @@ package headway.workloads;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -14,12 +18,40 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <ul>
  *   <li>{@code park N}: parks N times, each for a moment, on an object made for it
- *   <li>{@code hold N}: N times another thread acquires a lock that it had to queue for
+ *   <li>{@code hold N}: N times another thread acquires a lock that it had to park for
+ *   <li>{@code nest N}: one thread holds N locks at once that it had to park for, and that another thread waits for
+ *   <li>{@code grip}: from now on a thread holds a lock that it had to park for, and that another one waits for
+ *   <li>{@code let-go}: it releases it; is the lock collected when nobody in the program knows it any more?
  *   <li>{@code stay NAME}: a thread of that name parks for ever
  *   <li>{@code redefine}: has {@link OtherAgent} redefine LockSupport
  * </ul>
  */
 public final class OnRequest {
+    /** Whoever knows the synchroniser keeps it alive; of a ReentrantLock that is another object than the lock. */
+    private static final class Mutex extends AbstractQueuedSynchronizer {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean tryAcquire(int ignored) {
+            boolean isMine = compareAndSetState(0, 1);
+            if (isMine) {
+                setExclusiveOwnerThread(Thread.currentThread());
+            }
+            return isMine;
+        }
+
+        @Override
+        protected boolean tryRelease(int ignored) {
+            setExclusiveOwnerThread(null);
+            setState(0);
+            return true;
+        }
+    }
+
+    private static final CountDownLatch LET_GO = new CountDownLatch(1);
+    private static final List<Thread> GRIPPERS = new ArrayList<>();
+    private static WeakReference<Mutex> gripped;
+
     private OnRequest() {}
 
     /** What is parked on: a class of its own, one object for each request. */
@@ -33,6 +65,9 @@ public final class OnRequest {
             switch (words[0]) {
                 case "park" -> park(Integer.parseInt(words[1]));
                 case "hold" -> hold(Integer.parseInt(words[1]));
+                case "nest" -> nest(Integer.parseInt(words[1]));
+                case "grip" -> grip();
+                case "let-go" -> letGo();
                 case "stay" -> stay(words[1]);
                 case "redefine" -> {
                     OtherAgent.redefine();
@@ -56,18 +91,82 @@ public final class OnRequest {
         ReentrantLock lock = new ReentrantLock();
         for (int i = 0; i < times; i++) {
             lock.lock();
-            Thread other = new Thread(() -> {
+            Thread other = waiting(() -> {
                 lock.lock();
                 lock.unlock();
             });
-            other.start();
-            while (!lock.hasQueuedThread(other)) {
-                Thread.onSpinWait();
-            }
             lock.unlock();
             Work.join(other);
         }
-        Report.of("held").put("times", times).print();
+        Report.of("held").put("times", times).put("now_ns", System.nanoTime()).print();
+    }
+
+    private static void nest(int depth) {
+        List<ReentrantLock> locks = new ArrayList<>();
+        List<Thread> others = new ArrayList<>();
+        for (int i = 0; i < depth; i++) {
+            locks.add(new ReentrantLock());
+        }
+        Thread nesting = new Thread(() -> {
+            locks.forEach(ReentrantLock::lock);
+            locks.forEach(ReentrantLock::unlock);
+        });
+        locks.forEach(ReentrantLock::lock);
+        nesting.start();
+        for (ReentrantLock lock : locks) {
+            while (!lock.hasQueuedThread(nesting) || nesting.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            others.add(waiting(() -> {
+                lock.lock();
+                lock.unlock();
+            }));
+            lock.unlock();
+        }
+        Work.join(nesting);
+        others.forEach(Work::join);
+        Report.of("nested").put("depth", depth).print();
+    }
+
+    private static void grip() {
+        Mutex lock = new Mutex();
+        gripped = new WeakReference<>(lock);
+        CountDownLatch gripping = new CountDownLatch(1);
+        lock.acquire(1);
+        Thread holder = waiting(() -> {
+            lock.acquire(1);
+            gripping.countDown();
+            Work.await(() -> LET_GO.getCount() == 0);
+            lock.release(1);
+        });
+        Thread next = waiting(() -> {
+            lock.acquire(1);
+            lock.release(1);
+        });
+        GRIPPERS.addAll(List.of(holder, next));
+        lock.release(1);
+        Work.await(() -> gripping.getCount() == 0);
+        Report.of("grips").print();
+    }
+
+    private static void letGo() {
+        LET_GO.countDown();
+        GRIPPERS.forEach(Work::join);
+        GRIPPERS.clear();
+        for (int i = 0; i < 20 && gripped.get() != null; i++) {
+            System.gc();
+        }
+        Report.of("let-go").put("collected", gripped.get() == null ? 1 : 0).print();
+    }
+
+    /** Starts a thread and returns it once it is parked. */
+    private static Thread waiting(Runnable task) {
+        Thread thread = new Thread(task);
+        thread.start();
+        while (thread.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
+        return thread;
     }
 
     private static void stay(String name) {

@@ -35,12 +35,14 @@ public final class HeadwayHook0 {
 
   /**
    * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart: the thread's id and
-   * what is known; when the hold began; when it ended, by System.nanoTime, which is the agent's clock. Which lock it is is in
-   * LOCKS, until the agent is told. A hold that finds no place is not timed.
+   * what is known; when the hold began; when it ended, by System.nanoTime, which is the agent's clock; and at NEXT which
+   * group is looked after next. Which lock it is is in LOCKS, until the agent is told. A hold that finds no place is not
+   * timed, but counted.
    */
   private static final int WAYS = 4;
 
   private static final int ENDS = 2 * WAYS;
+  private static final int NEXT = 3 * WAYS;
   private static final int STRIDE = 4 * WAYS;
   private static final int GROUPS = 256;
   private static final long[] HOLDS = new long[GROUPS * STRIDE];
@@ -49,6 +51,9 @@ public final class HeadwayHook0 {
   private static final long HOLDING = 1;
   private static final long ENDED = 2;
   private static final long TAKEN = 4; // by who tells the agent
+
+  /** Holds that found no place. Threads that count at the same time may count one for two. */
+  private static int untimed;
 
   /** Ids of virtual threads that kept their carrier in their last park; an entry that another one overwrites is lost. */
   private static final int[] PINNED_THREADS = new int[256];
@@ -133,7 +138,7 @@ public final class HeadwayHook0 {
     }
     unsafe.unpark(thread);
     if (on) {
-      tellHolds();
+      tellHoldsInTurn();
     }
   }
 
@@ -189,7 +194,7 @@ public final class HeadwayHook0 {
     }
     VirtualThreads.unpark(thread);
     if (on) {
-      tellHolds();
+      tellHoldsInTurn();
     }
   }
 
@@ -229,7 +234,7 @@ public final class HeadwayHook0 {
     }
     access.unparkVirtualThread(thread);
     if (on) {
-      tellHolds();
+      tellHoldsInTurn();
     }
   }
 
@@ -250,7 +255,7 @@ public final class HeadwayHook0 {
   //
   // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess), before the owner is set. Who
   // calls this goes on whatever VirtualMachineError comes of it: this hold is not recorded then. And compiled code calls
-  // nothing from here: a call takes the reserved part of the stack into use, which compilers give back only when the method
+  // nothing from here, but for a causal profile: a call takes the reserved part of the stack into use, which compilers give back only when the method
   // ends that they have put the lock into. Deeper calls of that one, with locks of their own, would then find none. So the
   // agent is told of holds later.
 
@@ -281,24 +286,27 @@ public final class HeadwayHook0 {
     }
   }
 
+  /** What may fail comes before the place is taken. */
   @ForceInline
   @Hidden
   private static void beginHold(AbstractOwnableSynchronizer synchroniser, int thread) {
     long hold = (long) thread << 32 | HOLDING;
     int at = placeOf(thread);
+    long start = System.nanoTime();
     for (int way = 0; way < WAYS; way++) {
       if (HOLDS[at + way] == hold && LOCKS[lockOf(at) + way] == synchroniser) { // its end was not seen: nothing was recorded then
-        HOLDS[at + way + WAYS] = System.nanoTime();
+        HOLDS[at + way + WAYS] = start;
         return;
       }
     }
     for (int way = 0; way < WAYS; way++) {
       if (HOLDS[at + way] == 0 && U.compareAndSetLong(HOLDS, offsetOf(at + way), 0, hold)) {
         LOCKS[lockOf(at) + way] = synchroniser;
-        HOLDS[at + way + WAYS] = System.nanoTime();
+        HOLDS[at + way + WAYS] = start;
         return;
       }
     }
+    untimed++;
   }
 
   @ForceInline
@@ -308,7 +316,7 @@ public final class HeadwayHook0 {
     for (int way = 0; way < WAYS; way++) {
       if (HOLDS[at + way] == hold && LOCKS[lockOf(at) + way] == synchroniser) {
         HOLDS[at + way + ENDS] = System.nanoTime();
-        U.putLongVolatile(HOLDS, offsetOf(at + way), (long) thread << 32 | ENDED);
+        U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, (long) thread << 32 | ENDED); // or it is forgotten
         return;
       }
     }
@@ -358,23 +366,62 @@ public final class HeadwayHook0 {
     return longsAt + (long) place * Long.BYTES;
   }
 
-  /** Of the calling thread, and of those that share its places: outside of locks, where it takes no time of a hold. */
+  /** Of the calling thread, and of those that share its places: not while a lock is acquired or released. */
   @Hidden
   private static void tellHolds() {
     try {
-      int at = placeOf(idOf(Thread.currentThread()));
-      if (((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) & ENDED) != 0) {
-        tellHoldsOf(at);
-      }
+      tellEndedHolds(placeOf(idOf(Thread.currentThread())));
     } catch (VirtualMachineError ignored) {
-      // later
+      untimed++; // one that was being told may be lost
     }
   }
 
-  /** Called by the agent: of all threads. */
+  /**
+   * Also of one other group in turn, from the one before on. Who released a lock that nobody waited for may never come here
+   * again, but was woken by somebody before: as many groups are looked after as holds end like this.
+   */
   @Hidden
-  private static void tellAllHolds() {
+  private static void tellHoldsInTurn() {
+    try {
+      int at = placeOf(idOf(Thread.currentThread()));
+      tellEndedHolds(at);
+      long distance = HOLDS[at + NEXT] + STRIDE;
+      HOLDS[at + NEXT] = distance;
+      tellEndedHolds((int) (at - distance) & (HOLDS.length - 1));
+    } catch (VirtualMachineError ignored) {
+      untimed++; // one that was being told may be lost
+    }
+  }
+
+  /** Called by the agent: of all threads. Returns how many holds were not timed since the JVM began. */
+  @Hidden
+  private static int tellAllHolds() {
     for (int at = 0; at < HOLDS.length; at += STRIDE) {
+      tellHoldsOf(at);
+    }
+    return untimed;
+  }
+
+  /**
+   * Called by the agent, before a recording and behind it, and after a time without call sites: holds whose end nobody will
+   * see, or nobody wants to know. Their locks are no longer kept alive, and their places are free.
+   */
+  @Hidden
+  private static void forgetHolds() {
+    for (int at = 0; at < HOLDS.length; at += STRIDE) {
+      for (int way = 0; way < WAYS; way++) {
+        long hold = U.getLongVolatile(HOLDS, offsetOf(at + way));
+        if ((hold & (HOLDING | ENDED)) != 0 && U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, TAKEN)) {
+          LOCKS[lockOf(at) + way] = null;
+          U.putLongVolatile(HOLDS, offsetOf(at + way), 0);
+        }
+      }
+    }
+  }
+
+  @Hidden
+  private static void tellEndedHolds(int at) {
+    if (((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) & ENDED) != 0) {
       tellHoldsOf(at);
     }
   }
