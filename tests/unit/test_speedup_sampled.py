@@ -22,7 +22,7 @@ from headway.analyses.speedup_next import next_command
 from headway.analyses.speedup_parts import ABSENT, without_spinning
 from headway.analyses.speedup_runs import Block, read_runs
 from headway.analyses.speedup_sampled import that_show_regions, with_sampled, with_time
-from headway.analyses.speedup_types import REST, RunPrimitives
+from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
 from headway.errors import Notice
 from headway.report.html.sweep_flames import sweep_flames
 from headway.store import Recording, open_recording
@@ -93,6 +93,32 @@ def test_a_region_without_any_sample_of_an_event_has_no_known_count(lacking: str
             work, rest = run.regions
             assert (work.cycles, work.instructions) == (300, 200)
             assert (rest.cycles, rest.instructions) == (None, None)
+
+
+@pytest.mark.parametrize("lacking", ["cycles", "instructions"])
+def test_a_region_without_cpu_time_in_a_group_that_sampled_nothing_of_an_event_is_counted_in_the_others(
+    lacking: str,
+) -> None:
+    """The runs of that group and event failed, or were left out (HW458)."""
+
+    def runs(threads: int, cpu_ns: int, counts: tuple[str, ...]) -> tuple[RunPrimitives, ...]:
+        def parts(count: str) -> tuple[RegionPrimitives, ...]:
+            idle = made.region("work", wall_ns=1, cpu_ns=cpu_ns, **{count: 70})
+            return idle, made.region(REST, wall_ns=9, cpu_ns=9, **{count: 50})
+
+        return tuple(made.run(threads, parts(count)) for count in counts)
+
+    both = ("cycles", "instructions")
+    few = tuple(count for count in both if count != lacking)
+    groups = {("parallel", n): runs(n, cpu_ns, counts) for n, cpu_ns, counts in ((1, 0, few), (2, 5, both))}
+    found, (notice,) = with_sampled(groups, "a.sweep")
+    assert notice.id == "HW459"
+    assert f"there are no samples of {lacking} of (rest) at 1 threads, parallel program" in notice.message
+    work = {n: [run.regions[0] for run in found["parallel", n]] for n in (1, 2)}
+    assert [(part.cycles, part.instructions) for part in work[2]] == [(70, 70)] * 2
+    (part,) = work[1]
+    assert [getattr(part, field) for field in (lacking, f"spin_{lacking}", f"busiest_{lacking}")] == [None] * 3
+    assert [getattr(part, count) for count in few] == [70]
 
 
 def test_a_rest_too_short_for_a_sample_leaves_the_counts_of_the_regions(run: Run, tmp_path: Path) -> None:

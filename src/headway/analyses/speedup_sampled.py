@@ -108,6 +108,9 @@ def _counted(run: RunPrimitives, group: Sequence[RunPrimitives], unknown: Collec
         numbers: dict[str, int | None] = {}
         for count in lacks:
             sampled = _that_sampled(group, count)
+            if not sampled:
+                numbers |= dict.fromkeys(_of(count))
+                continue
             there = _parts(sampled, part.name)
             cpu_ns = sum(each.cpu_ns for each in there)
             share = Fraction(part.cpu_ns, cpu_ns) if count == "cycles" and cpu_ns else Fraction(1, len(sampled))
