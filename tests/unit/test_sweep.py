@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headway.errors import HeadwayError
-from headway.record.sweep_plan import Wishes, check_counted, order, parse_regions, plan_sweep, words_of
+from headway.record.sweep_plan import Wishes, check_counted, order, plan_sweep, words_of
 from headway.store.sweep import RUNS_FILE, Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 Run = Callable[..., tuple[int, str, str]]
@@ -65,36 +65,6 @@ def test_a_parallel_command_without_its_number_of_threads_is_refused(tmp_path: P
 def test_a_program_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
     assert refused(tmp_path, sequential="headway-no-such-program").notice.id == "HW001"
     assert refused(tmp_path, parallel="headway-no-such-program {threads}").notice.id == "HW001"
-
-
-# --- regions -------------------------------------------------------------------------------------------------------------
-
-
-def test_regions_have_a_name_and_a_pattern() -> None:
-    (spaced,) = parse_regions(["the tally=KMeans.tally"], "--region")
-    assert (spaced.name, spaced.pattern) == ("the tally", "KMeans.tally")
-    found = parse_regions([r"kmeans=KMeans\.(assign|tally)", "Plain.method", "eq=a=b"], "--region")
-    assert found == (
-        SweepRegion("kmeans", r"KMeans\.(assign|tally)"),
-        SweepRegion("Plain.method", "Plain.method"),
-        SweepRegion("eq", "a=b"),
-    )
-
-
-@pytest.mark.parametrize(
-    ("texts", "why"),
-    [
-        (["a=(b"], "missing ), unterminated subpattern at character 1"),
-        (["a=b", "a=c"], "given twice"),
-        (["(rest)=b"], "in no region"),
-        (["(parallel)=b"], "take for a region"),
-        ([""], "empty"),
-    ],
-)
-def test_a_region_that_cannot_be_used_is_refused(tmp_path: Path, texts: list[str], why: str) -> None:
-    error = refused(tmp_path, regions=tuple(texts))
-    assert error.notice.id == "HW082"
-    assert why in error.notice.message
 
 
 def test_a_marker_that_is_no_regular_expression_is_refused(tmp_path: Path) -> None:

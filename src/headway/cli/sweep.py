@@ -47,7 +47,8 @@ Examples:
     "sequential_regions",
     multiple=True,
     metavar="NAME=REGEX",
-    help="The same part in the sequential program, where its methods are called otherwise.",
+    help="The part of that name in the sequential program, where its methods are called otherwise. For the other regions REGEX "
+    "of --region holds there, too.",
 )
 @click.option(
     "--from-marker", metavar="REGEX", help="Leave out all before the first line of output that REGEX is found in."
@@ -85,7 +86,7 @@ Examples:
     "--resume",
     type=click.Path(path_type=Path),
     metavar="NAME.sweep",
-    help="Run what is missing of a sweep, as planned; with --region its regions are replaced.",
+    help="Run what is missing of a sweep, as planned; --region and --sequential-region replace its own ones.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="NAME.sweep", help="The sweep to make.")
 @click.pass_context
@@ -142,12 +143,10 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     return Wishes(**options)
 
 
-def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]] | None:
-    """Return the regions that are given, None if none are: recordings hold for any. Raises HeadwayError HW082."""
+def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]]:
+    """Return the regions that are given, of the parallel and the sequential program. Raises HeadwayError HW082."""
     from headway.record.sweep_plan import parse_regions
 
-    if not options["regions"] and not options["sequential_regions"]:
-        return None
     given = parse_regions(options["regions"], "--region")
     return given, parse_regions(options["sequential_regions"], "--sequential-region")
 

@@ -340,7 +340,8 @@ ROWS: tuple[Message, ...] = (
         "HW082",
         "a region or marker that can't be used",
         "{option} '{pattern}': {reason}",
-        "Regions and the marker are Python regular expressions, found anywhere in a frame (org.example.KMeans.assign) or line.",
+        "Regions and the marker are Python regular expressions, found anywhere in a frame (org.example.KMeans.assign) or line. "
+        "What --sequential-region names is the part of a --region of the same name, in the sequential program.",
         "--region 'NAME=REGEX', as in --region 'kmeans=KMeans\\.(assign|tally)'",
     ),
     Message(

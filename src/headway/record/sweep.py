@@ -18,7 +18,7 @@ from pathlib import Path
 from headway.errors import HeadwayError, Notice
 from headway.record import sweep_checks
 from headway.record.signals import SignalGate
-from headway.record.sweep_plan import check_counted
+from headway.record.sweep_plan import check_counted, with_given
 from headway.record.sweep_run import Outcome, RunInterruptedError, discard, run_once
 from headway.record.sweep_warmup import with_warmup
 from headway.store.manifest import StoredNotice
@@ -60,21 +60,19 @@ def run_sweep(sweep: Sweep, force: bool, teller: Teller) -> bool:
 Regions = tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]]
 
 
-def resume_sweep(path: Path, teller: Teller, regions: Regions | None = None) -> bool:
+def resume_sweep(path: Path, teller: Teller, regions: Regions = ((), ())) -> bool:
     """Carry out the runs of a sweep that are not complete, as it was planned; return whether all are complete then.
 
-    `regions` (of the parallel and the sequential program) replace those it has: recordings hold for any.
+    `regions` (of the parallel and the sequential program) replace those it has, as `with_given`: recordings hold for any.
 
-    Raises HeadwayError HW320 to HW322 (no sweep), HW093 (an event to be sampled is not counted here), HW006 (the directory
-    it began in is gone), or as `run_sweep`.
+    Raises HeadwayError HW320 to HW322 (no sweep), HW093 (an event to be sampled is not counted here), HW082 (a region that can't
+    be used), HW006 (the directory it began in is gone), or as `run_sweep`.
     """
     sweep = read_sweep(os.path.abspath(path))
     with _alone(sweep.path):
         sweep = read_sweep(sweep.path)
         check_counted(sweep.sample, (run.number for run in sweep.runs if run.recorded and run.state != "complete"))
-        if regions is not None:
-            kept = tuple(notice for notice in sweep.notices if notice.id != "HW493")
-            sweep = replace(sweep, regions=regions[0], sequential_regions=regions[1], regions_found=False, notices=kept)
+        sweep = with_given(sweep, *regions)
         try:
             os.chdir(sweep.cwd)  # its commands may name files beside where it began
         except OSError as error:

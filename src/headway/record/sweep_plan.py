@@ -13,7 +13,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -69,6 +69,7 @@ def plan_sweep(wishes: Wishes) -> Sweep:
     if wishes.input is not None and not os.access(wishes.input, os.R_OK):
         raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
     check_counted(wishes.sample, range(1, wishes.repeat + 1))
+    regions = parse_regions(wishes.regions, "--region")
     cores = len(wishes.cpus or os.sched_getaffinity(0))
     seed = wishes.seed if wishes.seed is not None else time.time_ns() % 1_000_000
     return Sweep(
@@ -77,8 +78,8 @@ def plan_sweep(wishes: Wishes) -> Sweep:
         parallel=wishes.parallel,
         threads=threads,
         repeat=wishes.repeat,
-        regions=parse_regions(wishes.regions, "--region"),
-        sequential_regions=parse_regions(wishes.sequential_regions, "--sequential-region"),
+        regions=regions,
+        sequential_regions=_named(parse_regions(wishes.sequential_regions, "--sequential-region"), regions),
         from_marker=wishes.from_marker,
         auto_warmup=wishes.from_marker is None and not wishes.keep_warmup,
         runs=order(wishes.sequential is not None, threads, wishes.repeat, seed),
@@ -158,6 +159,40 @@ def parse_regions(texts: Sequence[str], option: str) -> tuple[SweepRegion, ...]:
             raise HeadwayError("HW082", option=f"{option} {name}", pattern=pattern, reason=why)
         found[name] = SweepRegion(name, pattern)
     return tuple(found.values())
+
+
+def with_given(sweep: Sweep, regions: tuple[SweepRegion, ...], sequential: tuple[SweepRegion, ...]) -> Sweep:
+    """Return a sweep with other regions of the parallel and the sequential program; of the side without any it keeps its own.
+
+    Of its own ones of the sequential program those that the given regions leave without a name, or that were found together with
+    the replaced ones, are none any more. Raises HeadwayError HW082 for one that has no region of its name.
+    """
+    if not regions and not sequential:
+        return sweep
+    if not sequential and not sweep.regions_found:
+        names = {region.name for region in regions}
+        sequential = tuple(region for region in sweep.sequential_regions if region.name in names)
+    regions = regions or sweep.regions
+    return replace(
+        sweep,
+        regions=regions,
+        sequential_regions=_named(sequential, regions),
+        regions_found=False,
+        notices=tuple(notice for notice in sweep.notices if notice.id != "HW493"),
+    )
+
+
+def _named(sequential: tuple[SweepRegion, ...], regions: Sequence[SweepRegion]) -> tuple[SweepRegion, ...]:
+    """Return regions of the sequential program. Raises HeadwayError HW082 for one that has no region of its name."""
+    names = [region.name for region in regions]
+    for region in sequential:
+        if region.name not in names:
+            there = f" (there are: {', '.join(names)})" if names else ""
+            option = f"--sequential-region {region.name}"
+            raise HeadwayError(
+                "HW082", option=option, pattern=region.pattern, reason=f"no --region has this name{there}"
+            )
+    return sequential
 
 
 def _compiled(option: str, pattern: str) -> None:

@@ -135,8 +135,9 @@ class Sweep:
         return open_recording(self.path / (run.recording or f"runs/{run.name}.headway"))
 
     def regions_of(self, program: Program) -> tuple[SweepRegion, ...]:
-        """Return the regions to look for in a program; those of the parallel one serve for both where none is given."""
-        return (self.sequential_regions or self.regions) if program == "sequential" else self.regions
+        """Return the regions to look for in a program: a region of the sequential one stands for that of its name."""
+        others = {region.name: region for region in self.sequential_regions} if program == "sequential" else {}
+        return tuple(others.get(region.name, region) for region in self.regions)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is written to sweep.json."""
