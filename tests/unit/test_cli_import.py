@@ -217,7 +217,14 @@ def test_for_another_compression_the_command_that_unpacks_it_is_named(
         ("a.collapsed", b"", "HW313"),
         ("a.collapsed", b"a;b 3\nno count\n", "HW314"),
         ("a.collapsed", b"a;b 99999999999999999999\n", "HW314"),
+        ("a.collapsed", b"a;b " + b"1" * 5000, "HW314"),
         ("a.csv", b"threads,cycles\n", "HW313"),
+        ("a.csv", b"threads,cycles,cycles\n1,2,3\n", "HW313"),
+        ("a.csv", b"threads,cache-misses,cache_misses\n1,2,3\n", "HW313"),
+        ("a.csv", b"threads,cycles\n1," + b"9" * 5000, "HW314"),
+        ("a.csv", b"threads,cycles\n" + b"9" * 5000 + b",1", "HW314"),
+        ("a.csv", b'threads,cycles\n1,"' + b"x" * 200_000 + b'"\n', "HW314"),
+        ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "HW314"),
         ("a.csv", b"threads,bogus\n1,2\n", "HW313"),
         ("a.csv", b"threads,cycles\n1,many\n", "HW314"),
         ("a.csv", b"threads,cycles\n1\n", "HW314"),
@@ -276,6 +283,28 @@ def test_collapsed_stacks_become_a_profile(run: Run, tmp_path: Path) -> None:
     assert recording.query("SELECT name, tid FROM thread").fetchall() == [("main", 7)]
     code, out, _ = run("top", target, "--json")
     assert (code, "org.example.A" in out) == (0, True)
+
+
+def test_digits_that_no_number_has_are_part_of_a_name_and_leading_zeros_are_nothing(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    tid = "7" * 5000
+    source.write_text(f"[main tid={tid}];a {'0' * 5000}12\n[main];a {2**63 - 1}\n")
+    assert run("import", source, "-o", target)[0] == 0
+    recording = open_recording(target)
+    assert recording.query("SELECT weight FROM sample").fetchall() == [(12,), (2**63 - 1,)]
+    assert recording.query("SELECT name, tid FROM thread").fetchall() == [(f"main tid={tid}", 0), ("main", 0)]
+
+
+@pytest.mark.parametrize("interval", [1, 2, 3, 7])
+def test_the_largest_count_is_the_last_that_fits_64_bits_with_its_interval(
+    run: Run, tmp_path: Path, interval: int
+) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    most = (2**63 - 1) // interval
+    for count, fits in ((most, True), (most + 1, False)):
+        source.write_text(f"a;b {count}\n")
+        code, _, err = run("import", source, "-o", target, "--interval", f"{interval}ns", "--force")
+        assert (code == 0, "HW314" in err) == (fits, not fits)
 
 
 @pytest.mark.parametrize("event", ["native", "execution"])

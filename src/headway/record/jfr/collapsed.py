@@ -15,13 +15,14 @@ from typing import Any
 
 from headway import __version__
 from headway.errors import HeadwayError, Notice
+from headway.record.jfr.digits import number_below
 from headway.store.manifest import Manifest
 from headway.store.writer import write_recording
 
 _LINE = re.compile(r"(.*\S)\s+(\d+)")
 _KIND = re.compile(r"(.*)_\[([jikJIK01])\]")
 _KINDS = {"j": "java", "i": "inlined", "k": "kernel", "0": "interpreted", "1": "c1"}
-_THREAD = re.compile(r"\[(.*?)(?: tid=(\d+))?\]")
+_THREAD = re.compile(r"\[(.*?)(?: tid=(\d{1,18}))?\]")
 _NATIVE = re.compile(r"[:<(\s]|^\W|\.so\b")
 MOST_DEPTH = 4096
 
@@ -110,15 +111,15 @@ def _take(tables: _Tables, source: Path, number: int, line: str, factor: int) ->
     if found is None:
         raise HeadwayError("HW314", path=source, line=number, reason="expected is 'frame;frame;frame COUNT'")
     names = found[1].split(";")
-    weight = int(found[2]) * factor
-    if weight >= 1 << 63 or len(names) > MOST_DEPTH:
-        what = "its count does not fit 64 bits" if weight >= 1 << 63 else f"more than {MOST_DEPTH} frames"
+    count = number_below(found[2], -(-(1 << 63) // factor))
+    if count is None or len(names) > MOST_DEPTH:
+        what = "its count does not fit 64 bits" if count is None else f"more than {MOST_DEPTH} frames"
         raise HeadwayError("HW314", path=source, line=number, reason=what)
     thread = tables.thread(names[0])
     own = names if thread is None else names[1:]
     key = tuple(tables.frame(name) for name in reversed(own))
     stack = tables.stacks.setdefault(key, len(tables.stacks))
-    tables.samples.append((thread, stack, weight))
+    tables.samples.append((thread, stack, count * factor))
 
 
 def _columns(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Any:

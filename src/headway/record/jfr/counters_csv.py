@@ -8,11 +8,13 @@ row again is a repeat.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from headway import __version__
 from headway.errors import HeadwayError
+from headway.record.jfr.digits import number_below
 from headway.store.manifest import Manifest
 from headway.store.tables import TABLES
 from headway.store.writer import write_recording
@@ -20,6 +22,8 @@ from headway.store.writer import write_recording
 _COUNTERS = ("cycles", "instructions", "cache_misses")
 _KEYS = ("threads", "program", "region", "thread")
 _PROGRAMS = ("sequential", "parallel")
+_SHOWN = 40
+"""Of a value that is none, so many characters are told."""
 
 
 def import_counters(source: Path, directory: Path) -> None:
@@ -31,12 +35,8 @@ def import_counters(source: Path, directory: Path) -> None:
 
     columns: dict[str, list[object]] = {name: [] for name in (*_KEYS, *_COUNTERS)}
     with open(source, encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
-        reader = csv.DictReader((line for line in lines if not line.startswith("#")), skipinitialspace=True)
-        names = [(name or "").strip().replace("-", "_") for name in reader.fieldnames or ()]
-        _check_head(source, names)
-        reader.fieldnames = names
-        for row in reader:
-            for name, value in _row(source, reader.line_num, row).items():
+        for found in _rows(source, lines):
+            for name, value in found.items():
                 columns[name].append(value)
     if not columns["threads"]:
         raise HeadwayError("HW313", path=source, reason="it has a head line and no rows")
@@ -53,11 +53,26 @@ def import_counters(source: Path, directory: Path) -> None:
     write_recording(directory, parsed, {"region_counter": table}, overwrite=True)
 
 
+def _rows(source: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:
+    reader = csv.DictReader((line for line in lines if not line.startswith("#")), skipinitialspace=True)
+    try:
+        names = [(name or "").strip().replace("-", "_") for name in reader.fieldnames or ()]
+        _check_head(source, names)
+        reader.fieldnames = names
+        for row in reader:
+            yield _row(source, reader.line_num, row)
+    except csv.Error as error:  # a field of more characters than the module takes
+        raise HeadwayError("HW314", path=source, line=reader.reader.line_num, reason=str(error)) from None
+
+
 def _check_head(source: Path, names: list[str]) -> None:
     unknown = [name for name in names if name not in (*_KEYS, *_COUNTERS)]
     if unknown or "threads" not in names or not set(names) & set(_COUNTERS):
-        reason = f"unknown column {unknown[0]!r}" if unknown else "its head line lacks threads, or any counter"
+        reason = f"unknown column {_shown(unknown[0])}" if unknown else "its head line lacks threads, or any counter"
         raise HeadwayError("HW313", path=source, reason=f"{reason}; known are {', '.join((*_KEYS, *_COUNTERS))}")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise HeadwayError("HW313", path=source, reason=f"its head line has the column {twice!r} twice")
 
 
 def _row(source: Path, line: int, row: dict[str, str | None]) -> dict[str, object]:
@@ -70,14 +85,20 @@ def _row(source: Path, line: int, row: dict[str, str | None]) -> dict[str, objec
         if not text and name != "threads":
             found[name] = None
             continue
-        if not (text.isascii() and text.isdigit()) or int(text) >= (1 << 31 if name == "threads" else 1 << 63):
-            raise HeadwayError("HW314", path=source, line=line, reason=f"{name} is {text!r}, not a count")
-        found[name] = int(text)
+        is_number = text.isascii() and text.isdigit()
+        count = number_below(text, 1 << 31 if name == "threads" else 1 << 63) if is_number else None
+        if count is None:
+            raise HeadwayError("HW314", path=source, line=line, reason=f"{name} is {_shown(text)}, not a count")
+        found[name] = count
     if found["threads"] == 0:
         raise HeadwayError("HW314", path=source, line=line, reason="threads is 0")
     program = cells.get("program") or "parallel"
     if program not in _PROGRAMS:
         raise HeadwayError(
-            "HW314", path=source, line=line, reason=f"program is {program!r}, not sequential or parallel"
+            "HW314", path=source, line=line, reason=f"program is {_shown(program)}, not sequential or parallel"
         )
     return {**found, "program": program, "region": cells.get("region", ""), "thread": cells.get("thread") or None}
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
