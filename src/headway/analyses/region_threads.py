@@ -30,7 +30,7 @@ from headway.analyses.spans import NOTHING, Measure, Spans, union
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -75,12 +75,13 @@ class ThreadTime:
 
 @dataclass(frozen=True, eq=False)
 class ThreadTimes:
-    """All application threads that ran. What the recording can't tell is False: locks, stolen time, waiting for a CPU."""
+    """The application threads that ran. What a recording can't tell is False: locks, stolen time, waits for CPUs, GC pauses."""
 
     threads: list[ThreadTime]
     locks: LockData | None
     knows_steal: bool
     knows_runnable: bool
+    knows_gc: bool
 
 
 def load_threads(recording: Recording) -> ThreadTimes:
@@ -102,7 +103,17 @@ def load_threads(recording: Recording) -> ThreadTimes:
         part = slices.of(thread_id)
         if len(part["start"]):
             threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), waits))
-    return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable)
+    knows_gc = _knows_gc(recording, stopped)
+    return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable, knows_gc)
+
+
+def _knows_gc(recording: Recording, stopped: Collection[int]) -> bool:
+    """Return whether every JVM tells of its pauses: by its agent, or some are there. HotSpot's own threads give a JVM away."""
+    rows = recording.query(
+        "SELECT DISTINCT pid FROM thread WHERE comm = 'VM Thread' OR comm LIKE 'VM Peri%'"
+    ).fetchall()
+    told = {jvm.get("pid") for jvm in recording.manifest.jvms} | {*stopped}
+    return all(pid in told for (pid,) in rows)
 
 
 def _thread(

@@ -152,7 +152,7 @@ class _Parts:
             lock_wait_ns=_sum(present, "lock") if times.locks is not None else None,
             runnable_ns=_sum(present, "runnable") if times.knows_runnable else None,
             steal_ns=_sum(present, "steal") if times.knows_steal else None,
-            gc_ns=_sum(present, "gc"),
+            gc_ns=_sum(present, "gc") if times.knows_gc else None,
             jit_ns=_sum(present, "jit") if times.knows_runnable else None,
             io_ns=_sum(present, "io") if times.locks is not None else None,
             spin_ns=spin,
