@@ -1,6 +1,7 @@
 # Tests of a native part without Python, meant to run plain and under ASan/UBSan:
 #   headway_tests(decode sweep random_spool)   -> decode_sweep_test of sweep_test.cpp, linked with headway_decode, and so on
-# Beside them fuzz.cpp, where there is one: with clang and HEADWAY_SANITIZE=fuzzer-no-link,... it is a libFuzzer target:
+# Beside them fuzz.cpp, where there is one: a test over the same few hundred inputs each time (fuzz_inputs.cpp), or, with clang and
+# HEADWAY_SANITIZE=fuzzer-no-link,..., a libFuzzer target:
 #   cmake -B build/fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DHEADWAY_TESTS=ON -DHEADWAY_PYTHON=OFF \
 #         -DHEADWAY_SANITIZE=fuzzer-no-link,address,undefined
 #   cmake --build build/fuzz --target jfr_fuzz && build/fuzz/native/jfr/tests/jfr_fuzz -max_len=70000 CORPUS SEEDS
@@ -10,9 +11,15 @@ function(headway_tests part)
     target_link_libraries(${part}_${name}_test PRIVATE headway_${part})
     add_test(NAME ${part}_${name} COMMAND ${part}_${name}_test)
   endforeach()
-  if(HEADWAY_SANITIZE MATCHES fuzzer AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz.cpp)
-    add_executable(${part}_fuzz fuzz.cpp)
-    target_link_libraries(${part}_fuzz PRIVATE headway_${part})
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz.cpp)
+    return()
+  endif()
+  add_executable(${part}_fuzz fuzz.cpp)
+  target_link_libraries(${part}_fuzz PRIVATE headway_${part})
+  if(HEADWAY_SANITIZE MATCHES fuzzer)
     target_link_options(${part}_fuzz PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${part}_fuzz PRIVATE ${CMAKE_SOURCE_DIR}/native/fuzz_inputs.cpp)
+    add_test(NAME ${part}_fuzz COMMAND ${part}_fuzz)
   endif()
 endfunction()

@@ -1,20 +1,37 @@
 // libFuzzer entry: the input is cut into the files of a spool, bytes as they come behind valid headers.
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "decode/tests/decode_all.h"
 #include "decode/tests/lock_table_bytes.h"
+#include "fuzz_inputs.h"
 
 namespace {
 
-const std::string& directory() {
-  static const std::string path = [] {
+class Directory {
+ public:
+  Directory() {
     char name[] = "/tmp/headway-fuzz-XXXXXX";
     CHECK(mkdtemp(name) != nullptr);
-    return std::string(name);
-  }();
-  return path;
+    path_ = name;
+  }
+  ~Directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+const std::string& directory() {
+  static const Directory made;
+  return made.path();
 }
 
 void write(const std::string& name, hw_source source, hw_u32 chunk_bytes, const uint8_t* data, size_t size) {
@@ -57,3 +74,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   headway::decode_all(directory(), 0, int64_t{1} << (data[2] % 61));
   return 0;
 }
+
+std::vector<std::string> fuzz_seeds() { return {}; }

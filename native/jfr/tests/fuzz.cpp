@@ -1,6 +1,7 @@
 // libFuzzer entry: the input is a JFR file. Seeds: any small file, or none (the magic is put before it).
 #include <string>
 
+#include "fuzz_inputs.h"
 #include "jfr/tests/jfr_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -10,4 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   file.write(bytes);
   headway::jfr::read_all(file.path());
   return 0;
+}
+
+std::vector<std::string> fuzz_seeds() {
+  using headway::jfr::usual_chunk;
+  return {usual_chunk(2).bytes() + usual_chunk(1).bytes()};
 }
