@@ -39,6 +39,7 @@ class Wait:
     is_timed: bool = False
     waker_stack: int | None = None
     is_kernel_waking: bool | None = None
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Made:
             "pid": 100,
             **self._thread("", wait.thread),
             "is_virtual": wait.thread < 0,
-            "is_pinned": False,
+            "is_pinned": wait.is_pinned,
             "blocker_id": wait.lock,
             "kind": self.kind(wait.lock),
             "is_timed": wait.is_timed,

@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 KINDS = ("park", "monitor", "wait")
-_FLAGS = ("is_timed", "is_open", "is_attached", "is_kernel_waking")
+_FLAGS = ("is_timed", "is_open", "is_attached", "is_kernel_waking", "is_pinned")
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """The blocks that overlap the window, in order of start. `start`, `end` are clipped to it, `began` and `full` are not.
 
-    `is_kernel_waking`: the waker unparked nobody; never so in recordings that do not tell.
+    `is_kernel_waking`: the waker unparked nobody; never so in recordings that do not tell. `is_pinned`: of a virtual thread that
+    kept its carrier.
     """
 
     blocker: Ints
@@ -55,6 +56,7 @@ class Blocks:
     is_open: NDArray[np.bool_]
     is_attached: NDArray[np.bool_]
     is_kernel_waking: NDArray[np.bool_]
+    is_pinned: NDArray[np.bool_]
 
     def __len__(self) -> int:
         """Return how many there are."""

@@ -41,6 +41,7 @@ from headway.analyses.profile_sources import (
 from headway.analyses.profile_stacks import StackTable, load_stacks
 from headway.analyses.profile_tree import build_tree
 from headway.analyses.profile_types import Frame, Profile, ThreadWeight
+from headway.analyses.region_labels import RETURN_BARRIER
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ __all__ = ["busiest_thread", "profile", "recorded_events"]
 
 PROGRAM_KINDS = ("app", "carrier")
 ALL_KINDS = ("app", "carrier", "gc", "jit", "vm")
-_VIRTUAL_CODE = re.compile(r"^java\.lang\.VirtualThread\.run$|^(.*[.:])?[Cc]ont[_ ](thaw )?return[_ ]?[bB]arrier")
+_VIRTUAL_CODE = re.compile(rf"^java\.lang\.VirtualThread\.run$|{RETURN_BARRIER}")
 """The outermost frame of a virtual thread's own stack; runContinuation is its carrier's. After a wait the JVM brings back one or
-two frames of it; what these return to, once they do, is its stub, called "Cont thaw return barrier" before JDK 25."""
+two frames of it; what these return to, once they do, is its stub."""
 VIRTUAL = "(virtual threads)"
 UNTOLD = "(threads not told)"
 NO_CODE = "(nobody)"

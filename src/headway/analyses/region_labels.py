@@ -2,7 +2,9 @@
 
 A stack belongs to the first region whose pattern is found in one of its frames, written Class.method (org.example.KMeans.assign);
 the code that javac makes of a lambda goes by the method around it as well. A stack without any frame of a program's own (all
-JDK, JVM, kernel) tells nothing: a pool's thread looks so between two tasks.
+JDK, JVM, kernel) tells nothing: a pool's thread looks so between two tasks. Nor does one that begins at the stub to which a
+virtual thread's frames return after a wait: those around them are in the heap, and any region may be among them. Frames of a
+region that are left tell it all the same.
 
 A sample counts as spinning by the first of these rules that fits:
 
@@ -42,6 +44,10 @@ OUTSIDE, SILENT = -1, -2
 EVENTS = ("cpu", "cycles", "instructions")
 """Events whose samples tell where the CPU time went, best first: what was imported may lack the first."""
 
+RETURN_BARRIER = r"^(.*[.:])?[Cc]ont[_ ](thaw )?return[_ ]?[bB]arrier"
+"""Found in the JVM's stub that a virtual thread's stack begins at once it has waited, until its innermost frames return; it is
+called "Cont thaw return barrier" before JDK 25."""
+
 _LAMBDA = re.compile(r"lambda\$(\w+)\$\d+")
 _WAITS = re.compile(
     r"Thread\.(onSpinWait|yield0?$|SpinAcquire)|Thread::SpinAcquire|naked_yield|SpinPause|TrySpin|SpinYield"
@@ -56,6 +62,7 @@ _CALLED_SO = re.compile(
     r"|\w*[bB]arrier(_?([wW]ait|[aA]wait|[sS]ync)\w*)?))"
 )
 _ATOMICS = re.compile(r"java\.util\.concurrent\.atomic\.|java\.lang\.invoke\.|jdk\.internal\.|sun\.misc\.Unsafe")
+_BARRIER = re.compile(RETURN_BARRIER)
 _LOOP_SHARE = 5
 
 
@@ -64,7 +71,8 @@ class Stacks:
     """What was found out about each stack, by stack_id; the last row is for samples whose stack is not known.
 
     `leaf` is its innermost frame, a place in `texts`; `own` and `root` are the innermost and the outermost method of the
-    program's own, places in `methods`, -1 for none. `waits`: rule 1 fits; `spins`: rule 1, 2 or 3.
+    program's own, places in `methods`, -1 for none (`root` also where the outermost frames are lost). `waits`: rule 1 fits;
+    `spins`: rule 1, 2 or 3.
     """
 
     label: Ints
@@ -113,7 +121,8 @@ def load_stacks(recording: Recording, regions: Sequence[SweepRegion]) -> Stacks:
     frames = _Frames(recording, regions)
     rows = recording.query("SELECT stack_id, frame_id FROM stack ORDER BY stack_id, depth").fetchnumpy()
     stacks = _Rows(whole(rows["stack_id"]), np.searchsorted(frames.ids, whole(rows["frame_id"])))
-    label = np.where(stacks.first(frames.is_own) >= 0, OUTSIDE, SILENT)
+    is_lost = stacks.first(frames.is_barrier) >= 0
+    label = np.where((stacks.first(frames.is_own) >= 0) & ~is_lost, OUTSIDE, SILENT)
     region = np.full(stacks.count, len(regions), np.int64)
     np.minimum.at(region, stacks.stack, frames.region[stacks.frame])
     java = stacks.first(frames.is_java & ~frames.is_atomic)
@@ -124,7 +133,7 @@ def load_stacks(recording: Recording, regions: Sequence[SweepRegion]) -> Stacks:
         waits=waits,
         leaf=_of(np.arange(len(frames.ids)), stacks.first(np.ones(len(frames.ids), dtype=bool)), len(frames.ids)),
         own=_of(frames.method, stacks.first(frames.is_own), -1),
-        root=_of(frames.method, stacks.last(frames.is_own), -1),
+        root=np.where(is_lost, -1, _of(frames.method, stacks.last(frames.is_own), -1)),
         texts=frames.texts,
         methods=frames.methods,
     )
@@ -202,6 +211,7 @@ class _Frames:
         self.is_java = _flags(row[4] not in ("native", "jvm", "kernel") for row in rows)
         self.is_own = self.is_java & _flags(row[1] and not is_jdk(row[1]) and not is_proxy(row[1]) for row in rows)
         self.is_atomic = _flags(_ATOMICS.match(name) for name in names)
+        self.is_barrier = _flags(_BARRIER.search(name) for name in names)
         self.waits = _flags(_WAITS.search(name) for name in names)
         self.looks = _flags(_LOOKS.match(name) for name in names)
         self.called_so = _flags(_CALLED_SO.fullmatch(".".join(name.split(".")[-2:])) for name in names)

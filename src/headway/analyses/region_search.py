@@ -4,7 +4,8 @@ Method     Work that a program gives to other threads begins, on their stacks, w
            fork/join pool, a parallel stream or an executor, or what a thread was started with. Each such method with at least a
            twentieth of the CPU samples of all threads but the main one is a region. In the sequential program the same work is
            looked for by the methods on the workers' stacks that the parallel program was never seen in outside of a region: the
-           outermost of them on each sequential stack.
+           outermost of them on each sequential stack. A stack of a virtual thread that has lost its outermost frames tells no
+           such method: it counts where a region's frame is left, and nowhere else.
 Assumes    the sequential program does the work in methods of the same names.
 Wrong when a worker's task does things that are sequential in the other program, or the other way round: so the regions are shown.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.lock_rules import is_jdk, is_proxy, simple
 from headway.analyses.profile_sources import recorded_events
-from headway.analyses.region_labels import EVENTS, plain_lambda
+from headway.analyses.region_labels import EVENTS, RETURN_BARRIER, plain_lambda
 from headway.analyses.regions import regions_of
 from headway.errors import Notice
 from headway.store.manifest import StoredNotice
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.05
 _MOST_REGIONS = 8
 _RECORDINGS = 3
+_LOST = "without its outermost frames"
+"""How a thread was given the work of a stack that does not say so."""
 _CHECKED = ("HW490", "HW491", "HW492", "HW496")
 _POOLS = (
     ("parallel stream", re.compile(r"java\.util\.stream\.")),
@@ -98,7 +101,7 @@ def with_checks(sweep: Sweep) -> Sweep:
                     continue
                 window = (run.warmup_excluded_ns or 0, recording.wall_ns)
                 notices = regions_of(recording, sweep.regions_of(program), window).notices
-            found += [StoredNotice(each.id, each.message, each.remedy) for each in notices]
+            found += [StoredNotice(each.id, each.message, each.remedy) for each in notices if each.id in _CHECKED]
     return replace(sweep, notices=(*kept, *found))
 
 
@@ -117,7 +120,7 @@ def _roots(seen: _Seen) -> list[tuple[str, str, str]]:
     weights: dict[str, int] = {}
     how: dict[str, dict[str, int]] = {}
     for (stack, kind), weight in seen.others.items():
-        if stack:
+        if stack and kind != _LOST:
             weights[stack[0]] = weights.get(stack[0], 0) + weight
             kinds = how.setdefault(stack[0], {})
             kinds[kind] = kinds.get(kind, 0) + weight
@@ -139,9 +142,10 @@ def _in_sequential(region: SweepRegion, seen: _Seen, alone: _Seen) -> SweepRegio
     pattern = re.compile(region.pattern)
     inside: set[str] = set()
     outside: set[str] = set()
-    for stack in [stack for stack, _ in seen.others] + list(seen.main):
+    for stack, kind in [*seen.others, *((stack, "") for stack in seen.main)]:
         in_region = any(pattern.search(method) for method in stack)
-        (inside if in_region else outside).update(map(plain_lambda, stack))
+        if in_region or kind != _LOST:
+            (inside if in_region else outside).update(map(plain_lambda, stack))
     methods = inside - outside
     weights: dict[str, int] = {}
     for stack, weight in [*alone.main.items(), *((stack, weight) for (stack, _), weight in alone.others.items())]:
@@ -210,7 +214,21 @@ def _stacks(recording: Recording) -> dict[int, tuple[Stack, str]]:
         if class_name and not is_jdk(class_name) and not is_proxy(class_name):
             frames.setdefault(stack_id, []).append(f"{class_name}.{method}")
         names.setdefault(stack_id, []).append(class_name)
-    return {stack_id: (tuple(frames.get(stack_id, ())), _given(classes)) for stack_id, classes in names.items()}
+    lost = _lost(recording)
+    return {
+        stack_id: (tuple(frames.get(stack_id, ())), _LOST if stack_id in lost else _given(classes))
+        for stack_id, classes in names.items()
+    }
+
+
+def _lost(recording: Recording) -> set[int]:
+    """Return the stacks of virtual threads whose outermost frames were in the heap."""
+    rows = recording.query(
+        "SELECT DISTINCT s.stack_id FROM stack s JOIN frame f ON f.frame_id = s.frame_id"
+        " WHERE regexp_matches(concat_ws('.', nullif(f.class_name, ''), f.method), $1)",
+        (RETURN_BARRIER,),
+    ).fetchall()
+    return {row[0] for row in rows}
 
 
 def _given(classes: list[str]) -> str:

@@ -10,6 +10,10 @@ Every moment of a thread has at most one part:
     io              blocked without any record of a wait, or in a timed pause: files, sockets, sleeps; of Java threads only
 
 What is left is idle: waiting for the others (join, barrier, condition, an empty queue), not yet born, gone.
+
+Virtual threads are no threads to the kernel: what they do on a CPU is their carriers'. Their waits in contention are no thread's
+here (`unplaced`), and how much lock time there was is not known where there are any. While one that is pinned waits, so does its
+carrier; which one that is, is not recorded: what no record of its own tells of a carrier meanwhile is that wait, not io.
 """
 
 from __future__ import annotations
@@ -75,13 +79,24 @@ class ThreadTime:
 
 @dataclass(frozen=True, eq=False)
 class ThreadTimes:
-    """The application threads that ran. What a recording can't tell is False: locks, stolen time, waits for CPUs, GC pauses."""
+    """The application threads that ran. What a recording can't tell is False: locks, stolen time, waits for CPUs, GC pauses.
+
+    `unplaced`: begin and end of each wait in contention of a thread that has no scheduling record (virtual ones).
+    """
 
     threads: list[ThreadTime]
     locks: LockData | None
     knows_steal: bool
     knows_runnable: bool
     knows_gc: bool
+    unplaced: tuple[Ints, Ints]
+
+    def unplaced_in(self, window: Spans) -> tuple[int, int]:
+        """Return how many waits of no thread here there are in a window, and how long they last in it altogether."""
+        start, end = self.unplaced
+        inside = Measure.length(window)
+        spent = inside.until(end) - inside.until(start)
+        return int((spent > 0).sum()), int(spent.sum())
 
 
 def load_threads(recording: Recording) -> ThreadTimes:
@@ -92,19 +107,21 @@ def load_threads(recording: Recording) -> ThreadTimes:
     if not has_scheduling(recording):
         raise HeadwayError("HW400", path=recording.path, mode=recording.manifest.mode)
     rows = recording.query(
-        "SELECT thread_id, name, java_id, pid FROM thread WHERE kind IN ('app', 'carrier') ORDER BY thread_id"
+        "SELECT thread_id, name, java_id, kind = 'carrier', pid FROM thread WHERE kind IN ('app', 'carrier')"
+        " ORDER BY thread_id"
     ).fetchall()
     slices = _Slices(recording, "app', 'carrier")
     jit = _Slices(recording, "jit").running()
     stopped = {pid: Spans(found.start, found.end) for pid, found in pauses(recording).items()}
     waits = _Waits(recording)
     threads = []
-    for thread_id, name, java_id, pid in rows:
+    for thread_id, name, java_id, is_carrier, pid in rows:
         part = slices.of(thread_id)
         if len(part["start"]):
-            threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), waits))
+            mine = waits.of(thread_id, is_carrier)
+            threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), mine))
     knows_gc = _knows_gc(recording, stopped)
-    return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable, knows_gc)
+    return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable, knows_gc, waits.unplaced)
 
 
 def _knows_gc(recording: Recording, stopped: Collection[int]) -> bool:
@@ -117,18 +134,17 @@ def _knows_gc(recording: Recording, stopped: Collection[int]) -> bool:
 
 
 def _thread(
-    who: tuple[int, str, int | None], part: Mapping[str, Ints], jit: Spans, stopped: Spans, waits: _Waits
+    who: tuple[int, str, int | None], part: Mapping[str, Ints], jit: Spans, stopped: Spans, mine: _Mine
 ) -> ThreadTime:
     start, end = part["start"], part["start"] + part["running"]
     woken = start - part["runnable"]
     ready = Spans.of(woken, start)
     # Before its first run a thread has done nothing yet, and what blocks it then is how threads are made.
     blocked = Spans.of((woken - part["blocked"])[1:], woken[1:])
-    mine = waits.of(who[0])
     lock = (blocked & mine.contended) - stopped
     idle = blocked & mine.idle
     gc = ((blocked - idle) | ready) & stopped
-    unknown = (blocked - mine.contended - mine.idle) - stopped if who[2] is not None and waits.data else NOTHING
+    unknown = (blocked - mine.contended - mine.idle) - stopped if who[2] is not None and mine.is_known else NOTHING
     jitted = (ready - stopped) & jit
     return ThreadTime(
         thread_id=who[0],
@@ -181,11 +197,12 @@ class _Slices:
 
 @dataclass(frozen=True, eq=False)
 class _Mine:
-    """The waits of one thread: in contention, and with nothing to do."""
+    """The waits of one thread: in contention, and with nothing to do; a carrier's are those of pinned virtual threads, too."""
 
     contended: Spans
     idle: Spans
     rows: tuple[Ints, Ints, Ints, Ints]
+    is_known: bool
 
 
 class _Waits:
@@ -193,6 +210,7 @@ class _Waits:
 
     def __init__(self, recording: Recording) -> None:
         self.data = lock_data.load(recording, None) if lock_data.has_locks(recording) else None
+        self.unplaced: tuple[Ints, Ints] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self.data is None:
             return
         sites, blocks = sites_of(self.data), self.data.blocks
@@ -200,19 +218,29 @@ class _Waits:
         self._thread, self._order = blocks.thread[order], order
         self._is_lock, self._is_idle = _IS_LOCK[sites.rule], ~(_IS_LOCK | _IS_PAUSE)[sites.rule]
         self._stack = sites.stack
+        is_unplaced = blocks.thread >= self.data.platform_threads
+        found = is_unplaced & self._is_lock
+        self.unplaced = (blocks.began[found], blocks.full[found])
+        contended, idle = ((is_unplaced & blocks.is_pinned & kind) for kind in (self._is_lock, self._is_idle))
+        self._pinned_contended = Spans.of(blocks.began[contended], blocks.full[contended])
+        self._pinned_idle = Spans.of(blocks.began[idle], blocks.full[idle])
 
-    def of(self, thread_id: int) -> _Mine:
+    def of(self, thread_id: int, is_carrier: bool) -> _Mine:
         """Return the waits of one thread."""
         none = np.zeros(0, np.int64)
         if self.data is None:
-            return _Mine(NOTHING, NOTHING, (none, none, none, none))
+            return _Mine(NOTHING, NOTHING, (none, none, none, none), False)
         low, high = np.searchsorted(self._thread, [thread_id, thread_id + 1])
         rows, blocks = self._order[low:high], self.data.blocks
         began, ended = blocks.began[rows], blocks.full[rows]
         is_lock, is_idle = self._is_lock[rows], self._is_idle[rows]
         contended = Spans.of(began[is_lock], ended[is_lock])
         columns = (began[is_lock], ended[is_lock], blocks.blocker[rows][is_lock], self._stack[rows][is_lock])
-        return _Mine(contended, Spans.of(began[is_idle], ended[is_idle]) - contended, columns)
+        idle = Spans.of(began[is_idle], ended[is_idle]) - contended
+        if is_carrier:
+            contended = contended | (self._pinned_contended - idle)
+            idle = idle | (self._pinned_idle - contended)
+        return _Mine(contended, idle, columns, True)
 
 
 def lock_evidence(times: ThreadTimes, inside: Spans) -> tuple[dict[str, int], dict[str, int]]:

@@ -5,10 +5,12 @@ Question   per named region, and for all that lies in none (REST): how long its 
 Method     instances by the exact trace and samples (region_instances); inside them every thread's time is exact and each moment
            has one part (region_threads). Only what samples alone can tell is split by their weights: frames, spinning, counters.
            So the sum over regions of the CPU time is the CPU time of all application threads in the window.
+           Where a virtual thread waited for a lock in the window, lock time is not known (HW457), and platform threads' is none.
 Assumes    a thread that works in a region shows it: it is sampled there.
 Wrong when a sequential stretch and a region alternate faster than the sampling interval on the same thread, with no worker that
            shows where the region ends: then the times are right on average only, and instances are too few. A worker that waits
-           in native code (no record of the wait) counts as doing I/O.
+           in native code (no record of the wait) counts as doing I/O. A carrier without a virtual thread to run has nothing to
+           do, whatever these wait for.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from headway.analyses.region_pace import hasty
 from headway.analyses.region_threads import ThreadTime, ThreadTimes, load_threads, lock_evidence
 from headway.analyses.spans import Measure, Spans, union
 from headway.analyses.speedup_types import PARALLEL, REST, RegionPrimitives
+from headway.analyses.units import duration
 from headway.errors import HeadwayError, Notice
 from headway.store.sweep import SweepRegion
 
@@ -76,12 +79,16 @@ def regions_of(recording: Recording, regions: Sequence[SweepRegion], window: tup
     within = Spans.one(low, high)
     found = instances(times.threads, samples if regions else None, len(named), within)
     awake = union([thread.active for thread in times.threads if thread.thread_id in found.workers])
-    parts = _Parts(recording, times, stacks, samples, found.members, awake)
+    unplaced = times.unplaced_in(within)
+    parts = _Parts(recording, times, stacks, samples, found.members, awake, knows_lock=not unplaced[0])
     labels = (*range(len(regions)), *[None] * (len(found.spans) - len(regions)))
     rows = tuple(parts.of(*each) for each in zip((*named, REST), found.spans, labels, strict=True))
     names = tuple(thread.name for thread in times.threads if thread.thread_id in found.workers)
     busiest = max((int(thread.cpu.within(within).sum()) for thread in times.threads), default=None)
     notices = _notices(recording, regions, samples, within) + _pace(recording, regions, samples, found.workers)
+    if unplaced[0]:
+        time = duration(unplaced[1])
+        notices += (Notice.of("HW457", path=recording.path, count=unplaced[0], time=time),)
     return Regions(rows, notices, tuple(found.spans), names, busiest)
 
 
@@ -127,7 +134,10 @@ class _Parts:
         samples: Samples | None,
         members: frozenset[int],
         awake: Spans,
+        *,
+        knows_lock: bool,
     ) -> None:
+        self._knows_lock = knows_lock and times.locks is not None
         self._times, self._stacks, self._samples, self._members, self._awake = times, stacks, samples, members, awake
         events = recording.query("SELECT DISTINCT event FROM sample").fetchall() if recording.has("sample") else []
         self._counters = {event: load_samples(recording, stacks, event) for (event,) in events if event in _COUNTERS}
@@ -135,7 +145,10 @@ class _Parts:
     def of(self, name: str, spans: Spans, label: int | None) -> RegionPrimitives:
         """Return the primitives of one region, given by its instances; its stacks have a label, unless all are its."""
         times = self._times
-        each = [_ThreadParts.of(thread, spans, thread.thread_id in self._members) for thread in times.threads]
+        each = [
+            _ThreadParts.of(thread, spans, thread.thread_id in self._members, knows_lock=self._knows_lock)
+            for thread in times.threads
+        ]
         present = [part for part in each if part.total_busy]
         most = max((part.total("cpu") for part in present), default=0)
         overall = max(present, key=lambda part: part.total_busy, default=None)
@@ -149,7 +162,7 @@ class _Parts:
             instances=len(spans),
             wall_ns=spans.total,
             cpu_ns=sum(cpu.values()),
-            lock_wait_ns=_sum(present, "lock") if times.locks is not None else None,
+            lock_wait_ns=_sum(present, "lock") if self._knows_lock else None,
             runnable_ns=_sum(present, "runnable") if times.knows_runnable else None,
             steal_ns=_sum(present, "steal") if times.knows_steal else None,
             gc_ns=_sum(present, "gc") if times.knows_gc else None,
@@ -203,11 +216,16 @@ class _ThreadParts:
     total_busy: int
 
     @classmethod
-    def of(cls, thread: ThreadTime, spans: Spans, is_member: bool) -> _ThreadParts:
-        """Measure a thread inside some instances; one that works in no region (a timer) has nothing to do while it sleeps."""
+    def of(cls, thread: ThreadTime, spans: Spans, is_member: bool, *, knows_lock: bool) -> _ThreadParts:
+        """Measure a thread inside some instances; one that works in no region (a timer) has nothing to do while it sleeps.
+
+        Lock time that is not known as a whole is in no thread's: its part would pass for imbalance between them.
+        """
         parts = {"cpu": thread.cpu.within(spans), "steal": thread.steal.within(spans)}
         for name in ("gc", "lock", "jit", "runnable", "io"):
             parts[name] = Measure.length(getattr(thread, name)).within(spans)
+        if not knows_lock:
+            parts["lock"] = np.zeros(len(spans), np.int64)
         runs = Measure.length(thread.runs).within(spans)
         for name in ("gc", "io"):  # a thread that does not run in an instance does nothing in it, whatever blocks it
             parts[name] = np.where((runs > 0) & (is_member or name != "io"), parts[name], 0)

@@ -5,7 +5,8 @@ Method     Sartor, Du Bois, Eyerman and Eeckhout, ISPASS 2017 (after Eyerman et 
            threads for T_P each; a component is the thread time lost to something over T_P, the base is T_S / T_P. What the
            sequential program loses to the same thing is no loss of the parallel one, so it is taken off.
 Exact      the components add up to N: sum = (T_S + N T_P - T_S) / T_P. A component may be below 0: the parallel program then
-           loses less to it than the sequential one (as with their "positive interference").
+           loses less to it than the sequential one (as with their "positive interference"). A wait that is not known is no
+           component: its time is in `waiting`.
 Against    possible speedups (`speedup_model`): those say what a fix would bring, this says what is lost; losses add up,
            gains do not.
 """
@@ -37,11 +38,16 @@ def _losses(model: Model, part: Part) -> dict[str, Number]:
     sequential = model.sequential.get(part.name, ABSENT)
     parallel = model.parallel.get(part.name, ABSENT)
     losses = _inflation(part)
+    unknown: Number = 0
     for limit, made_of in WAITS.items():
-        losses[limit] = sum(known(parallel[name]) - known(sequential[name]) for name in made_of)
+        loss = sum(known(parallel[name]) - known(sequential[name]) for name in made_of)
+        if any(all(program[name] is None for name in made_of) for program in (sequential, parallel)):
+            unknown += loss  # what only one program knows counts as the other's does: as waiting
+        else:
+            losses[limit] = loss
     idle_threads = 1 if part.is_rest else model.threads
     idle = part.idle * idle_threads - (known(sequential["wall_ns"]) - _busy(sequential))
-    losses["waiting"] = known(parallel["io_ns"]) - known(sequential["io_ns"]) + idle
+    losses["waiting"] = known(parallel["io_ns"]) - known(sequential["io_ns"]) + idle + unknown
     if part.is_rest:
         losses["parallel_fraction"] = (part.busiest + part.idle) * model.threads - part.busy - part.idle
     else:

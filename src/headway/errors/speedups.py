@@ -6,6 +6,15 @@ from headway.errors.message import Message
 
 ROWS: tuple[Message, ...] = (
     Message(
+        "HW457",
+        "waits for locks of virtual threads",
+        "lock contention is not known: {count} waits for locks in {path}, {time} in all, are of virtual threads",
+        "Lock time is what the scheduler saw threads blocked of the waits on record. To it virtual threads are no threads: while"
+        " one waits, its carrier runs another or has nothing to do. So lock_contention is null, which is not the same as 1; what"
+        " such waits cost shows as load imbalance or other waiting, and another limit may be named for it.",
+        "headway locks {path}   (who waits for which lock, virtual threads too)",
+    ),
+    Message(
         "HW458",
         "runs whose regions can't be told",
         "{count} of {of} recorded runs have no samples of the CPU and are left out: nothing tells their regions",
