@@ -24,10 +24,11 @@ WORK = ("java.lang.Thread.run", "org.example.App.work")
 
 @dataclass
 class MadeRun(Made):
-    """A run with samples of some events; `native` threads have no Java id."""
+    """A run with samples of some events; `native` threads have no Java id, the others theirs from `first_java_id` on."""
 
     samples: Mapping[str, Sequence[Sample]] = field(default_factory=dict)
     native: Sequence[int] = ()
+    first_java_id: int = 1
 
     def _stacks(self) -> dict[str, list[dict[str, Any]]]:
         tables = super()._stacks()
@@ -43,7 +44,7 @@ class MadeRun(Made):
             for row in added["sample"]
         ]
         tables["thread"] = [
-            {**thread_row(i, thread, self.wall), "java_id": None if i in self.native else i + 1}
+            {**thread_row(i, thread, self.wall), "java_id": None if i in self.native else i + self.first_java_id}
             for i, thread in enumerate(self.threads)
         ]
         return tables

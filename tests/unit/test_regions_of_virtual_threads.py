@@ -136,6 +136,15 @@ def test_stacks_that_have_lost_their_outer_frames_are_no_regions(tmp_path: Path)
     assert found.sequential_regions == (SweepRegion("App.work", r"^org\.example\.App\.work$"),)
 
 
+def test_the_main_thread_of_jdk_25_is_no_worker_and_its_main_no_region(tmp_path: Path) -> None:
+    made = carried()
+    made.first_java_id = 3
+    assert [region.name for region in with_regions(sweep_of(tmp_path, made)).regions] == ["App.work"]
+    everything = SweepRegion("all", r"org\.example")
+    found = regions_of(open_recording(made.write(tmp_path / "b.headway")), (everything,))
+    assert "main" not in found.workers
+
+
 def test_the_methods_of_such_stacks_are_not_taken_for_code_outside_of_regions(tmp_path: Path) -> None:
     sweep = sweep_of(tmp_path, carried(), (*MAIN, KNOWN[1]))
     assert with_regions(sweep).sequential_regions == (SweepRegion("App.work", r"^org\.example\.App\.inner$"),)

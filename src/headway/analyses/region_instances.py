@@ -25,6 +25,7 @@ import numpy as np
 
 from headway.analyses.region_labels import OUTSIDE, SILENT, Samples
 from headway.analyses.spans import NOTHING, Spans, cells, union
+from headway.model.names import is_main_thread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _WORKER_SHARE = 0.8
-_MAIN_JAVA_ID = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def _main(threads: list[ThreadTime], evidence: _Evidence) -> ThreadTime | None:
     """Return the thread that runs what is sequential: Java's first thread, else the one that was seen most outside of regions."""
     if not threads:
         return None
-    first = [thread for thread in threads if thread.java_id == _MAIN_JAVA_ID]
+    first = [thread for thread in threads if is_main_thread(thread.java_id, thread.name)]
     return first[0] if first else max(threads, key=lambda thread: evidence.outside(thread.thread_id))
 
 

@@ -23,6 +23,7 @@ from headway.analyses.profile_sources import recorded_events
 from headway.analyses.region_labels import EVENTS, RETURN_BARRIER, plain_lambda
 from headway.analyses.regions import regions_of
 from headway.errors import Notice
+from headway.model.names import is_main_thread
 from headway.store.manifest import StoredNotice
 from headway.store.sweep import SweepRegion
 
@@ -189,14 +190,14 @@ def _event(recording: Recording) -> str | None:
 def _add(seen: _Seen, recording: Recording, event: str) -> None:
     stacks = _stacks(recording)
     rows = recording.query(
-        "SELECT coalesce(t.java_id = 1, false), s.stack_id, sum(s.weight) FROM sample s LEFT JOIN thread t"
+        "SELECT t.java_id, t.name, s.stack_id, sum(s.weight) FROM sample s LEFT JOIN thread t"
         " ON t.thread_id = s.thread_id WHERE s.event = $1 AND s.stack_id IS NOT NULL"
-        " AND coalesce(t.kind, 'app') IN ('app', 'carrier') GROUP BY 1, 2",
+        " AND coalesce(t.kind, 'app') IN ('app', 'carrier') GROUP BY 1, 2, 3",
         (event,),
     ).fetchall()
-    for is_main, stack_id, weight in rows:
+    for java_id, name, stack_id, weight in rows:
         stack, kind = stacks.get(stack_id, ((), ""))
-        if is_main:
+        if is_main_thread(java_id, name):
             seen.main[stack] = seen.main.get(stack, 0) + int(weight)
         else:
             seen.others[stack, kind] = seen.others.get((stack, kind), 0) + int(weight)

@@ -18,6 +18,11 @@ def name_by_id(java_id: int) -> str:
     return f"thread #{java_id}"
 
 
+def is_main_thread(java_id: int | None, name: str | None) -> bool:
+    """Return whether a thread is its JVM's first Java thread, by its Thread.getId(): that was always 1, in JDK 25 it is 3."""
+    return java_id == 1 or (java_id == 3 and name == "main")
+
+
 def may_have_virtual_threads(java_version: str) -> bool:
     """Return whether a JVM of this `java.version` (1.8.0_392, 17.0.9, 25-ea) can have any; not where it is not known."""
     found = re.match(r"(?:1\.)?(\d+)", java_version)
