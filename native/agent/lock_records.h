@@ -83,6 +83,7 @@ struct alignas(64) LockThread {
 };
 static_assert(offsetof(LockThread, blocks) == 64);
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what every wait needs lies in lines of its own
 class LockRecords {
  public:
   struct Options {
