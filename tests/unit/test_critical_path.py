@@ -250,13 +250,14 @@ def test_without_an_exit_the_path_ends_in_the_thread_that_was_active_last(tmp_pa
     assert told(result.segments)[-1] == (100, "last", "unknown")
 
 
-def test_without_wakers_the_path_ends_in_javas_main_thread(tmp_path: Path) -> None:
+@pytest.mark.parametrize("java_id", [1, 3])  # 3 in JDK 25
+def test_without_wakers_the_path_ends_in_javas_main_thread(tmp_path: Path, java_id: int) -> None:
     threads = [
         FakeThread("app", 0, [("R", 10), ("B", 80), ("R", 10)], "java"),
         FakeThread("app", 0, [("R", 90)], "main"),
     ]
     rows = [synthetic.thread_row(i, thread, WALL) for i, thread in enumerate(threads)]
-    rows[1]["java_id"] = 1
+    rows[1]["java_id"] = java_id
     path = synthetic.write(tmp_path / "a.headway", threads, WALL, tables={"thread": rows}, mode="perf-switch")
     result = asked(path)
     assert told(result.segments) == [(90, "main", "running"), (100, "main", "ended")]
