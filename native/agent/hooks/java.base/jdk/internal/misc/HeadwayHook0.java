@@ -378,8 +378,10 @@ public final class HeadwayHook0 {
 
   /**
    * Also of one other group in turn, from the one before on. Who released a lock that nobody waited for may never come here
-   * again, but was woken by somebody before: as many groups are looked after as holds end like this.
+   * again, but was woken by somebody before: as many groups are looked after as holds end like this. In one place, not in
+   * each of the many that wake somebody: what is compiled there takes memory of the program.
    */
+  @DontInline
   @Hidden
   private static void tellHoldsInTurn() {
     try {
