@@ -239,6 +239,19 @@ def test_a_lock_that_was_held_as_a_recording_ended_is_not_kept_alive(java: Path,
         asked.end()
 
 
+def test_holds_of_a_thread_that_wakes_nobody_in_between_are_all_timed(java: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with program(
+        [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *java_command(java, "OnRequest")]
+    ) as asked:
+        asked.ask("barge 60")
+        assert asked.process.stdin is not None
+        asked.process.stdin.close()
+        assert asked.process.wait(timeout=100) == 0
+    assert count(recording, HOLDS.replace(SYNCHRONISER, "headway.workloads.OnRequest$Mutex")) == 60 + 2
+    assert "HW219" not in notice_ids(recording)
+
+
 def test_holds_of_more_locks_at_once_than_are_timed_are_counted_and_told(java: Path, tmp_path: Path) -> None:
     recording = tmp_path / "r.headway"
     with program(

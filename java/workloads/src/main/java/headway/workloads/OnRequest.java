@@ -22,6 +22,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *   <li>{@code nest N}: one thread holds N locks at once that it had to park for, and that another thread waits for
  *   <li>{@code grip}: from now on a thread holds a lock that it had to park for, and that another one waits for
  *   <li>{@code let-go}: it releases it; is the lock collected when nobody in the program knows it any more?
+ *   <li>{@code barge N}: N times a thread gets and releases a lock that another one waits for all the while, unwoken
  *   <li>{@code stay NAME}: a thread of that name parks for ever
  *   <li>{@code redefine}: has {@link OtherAgent} redefine LockSupport
  * </ul>
@@ -30,10 +31,11 @@ public final class OnRequest {
     /** Whoever knows the synchroniser keeps it alive; of a ReentrantLock that is another object than the lock. */
     private static final class Mutex extends AbstractQueuedSynchronizer {
         private static final long serialVersionUID = 1L;
+        private transient volatile boolean isShut;
 
         @Override
         protected boolean tryAcquire(int ignored) {
-            boolean isMine = compareAndSetState(0, 1);
+            boolean isMine = (ignored != 0 || !isShut) && compareAndSetState(0, 1);
             if (isMine) {
                 setExclusiveOwnerThread(Thread.currentThread());
             }
@@ -68,6 +70,7 @@ public final class OnRequest {
                 case "nest" -> nest(Integer.parseInt(words[1]));
                 case "grip" -> grip();
                 case "let-go" -> letGo();
+                case "barge" -> barge(Integer.parseInt(words[1]));
                 case "stay" -> stay(words[1]);
                 case "redefine" -> {
                     OtherAgent.redefine();
@@ -147,6 +150,24 @@ public final class OnRequest {
         lock.release(1);
         Work.await(() -> gripping.getCount() == 0);
         Report.of("grips").print();
+    }
+
+    private static void barge(int times) {
+        Mutex lock = new Mutex();
+        lock.isShut = true;
+        Thread other = waiting(() -> {
+            lock.acquire(0); // not while it is shut
+            lock.release(0);
+        });
+        for (int i = 0; i < times; i++) {
+            lock.acquire(1);
+            lock.tryRelease(1);
+        }
+        lock.isShut = false;
+        lock.acquire(1);
+        lock.release(1);
+        Work.join(other);
+        Report.of("barged").put("times", times).print();
     }
 
     private static void letGo() {

@@ -35,18 +35,29 @@ public final class HeadwayHook0 {
 
   /**
    * The holds that are being timed: WAYS places for each group of threads (by id), a cache line apart: the thread's id and
-   * what is known; when the hold began; when it ended, by System.nanoTime, which is the agent's clock; and at NEXT which
-   * group is looked after next. Which lock it is is in LOCKS, until the agent is told. A hold that finds no place is not
-   * timed, but counted.
+   * what is known; when the hold began; when it ended, by System.nanoTime, which is the agent's clock; and what NEXT, WRITTEN
+   * and LOOKED say. Which lock it is is in LOCKS. A hold that finds no place is not timed, but counted.
    */
   private static final int WAYS = 4;
 
   private static final int ENDS = 2 * WAYS;
-  private static final int NEXT = 3 * WAYS;
+  private static final int NEXT = 3 * WAYS; // how far away the group is that is looked after next
+  private static final int WRITTEN = NEXT + 1; // how many of the group's holds came to DONE
+  private static final int LOOKED = NEXT + 2; // ... when the agent was told of those there
   private static final int STRIDE = 4 * WAYS;
   private static final int GROUPS = 256;
   private static final long[] HOLDS = new long[GROUPS * STRIDE];
   private static final Object[] LOCKS = new Object[GROUPS * WAYS];
+
+  /**
+   * Holds that have ended, until the agent is told: a ring of places for each group. One that finds its place taken waits where
+   * it was timed. A thread that gets a lock again and again while the next one is on its way wakes nobody for long.
+   */
+  private static final int RING = 64;
+
+  private static final long[] DONE = new long[GROUPS * RING];
+  private static final long[] DONE_TIMES = new long[2 * GROUPS * RING];
+  private static final Object[] DONE_LOCKS = new Object[GROUPS * RING];
 
   private static final long HOLDING = 1;
   private static final long ENDED = 2;
@@ -315,10 +326,31 @@ public final class HeadwayHook0 {
     long hold = (long) thread << 32 | HOLDING;
     for (int way = 0; way < WAYS; way++) {
       if (HOLDS[at + way] == hold && LOCKS[lockOf(at) + way] == synchroniser) {
-        HOLDS[at + way + ENDS] = System.nanoTime();
-        U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, (long) thread << 32 | ENDED); // or it is forgotten
+        keepHold(synchroniser, hold, at, way, System.nanoTime());
         return;
       }
+    }
+  }
+
+  @ForceInline
+  @Hidden
+  private static void keepHold(Object synchroniser, long hold, int at, int way, long end) {
+    long written = HOLDS[at + WRITTEN]; // one that another thread takes as well gets no place in the ring
+    HOLDS[at + WRITTEN] = written + 1;
+    int place = ringOf(at) + (int) (written & (RING - 1));
+    long ended = hold ^ HOLDING ^ ENDED;
+    if (DONE[place] != 0 || !U.compareAndSetLong(DONE, offsetOf(place), 0, TAKEN)) {
+      HOLDS[at + way + ENDS] = end;
+      U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, ended); // or it is forgotten
+      return;
+    }
+    DONE_LOCKS[place] = synchroniser;
+    DONE_TIMES[2 * place] = HOLDS[at + way + WAYS];
+    DONE_TIMES[2 * place + 1] = end;
+    U.putLongVolatile(DONE, offsetOf(place), ended);
+    if (U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, TAKEN)) {
+      LOCKS[lockOf(at) + way] = null;
+      U.putLongVolatile(HOLDS, offsetOf(at + way), 0);
     }
   }
 
@@ -362,6 +394,12 @@ public final class HeadwayHook0 {
 
   @ForceInline
   @Hidden
+  private static int ringOf(int at) {
+    return at / STRIDE * RING;
+  }
+
+  @ForceInline
+  @Hidden
   private static long offsetOf(int place) {
     return longsAt + (long) place * Long.BYTES;
   }
@@ -400,6 +438,9 @@ public final class HeadwayHook0 {
   private static int tellAllHolds() {
     for (int at = 0; at < HOLDS.length; at += STRIDE) {
       tellHoldsOf(at);
+      if (HOLDS[at + WRITTEN] != 0) {
+        tellDoneOf(at);
+      }
     }
     return untimed;
   }
@@ -419,12 +460,40 @@ public final class HeadwayHook0 {
         }
       }
     }
+    for (int place = 0; place < DONE.length; place++) {
+      long hold = U.getLongVolatile(DONE, offsetOf(place));
+      if ((hold & ENDED) != 0 && U.compareAndSetLong(DONE, offsetOf(place), hold, TAKEN)) {
+        DONE_LOCKS[place] = null;
+        U.putLongVolatile(DONE, offsetOf(place), 0);
+      }
+    }
   }
 
   @Hidden
   private static void tellEndedHolds(int at) {
     if (((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) & ENDED) != 0) {
       tellHoldsOf(at);
+    }
+    long written = HOLDS[at + WRITTEN];
+    if (written != HOLDS[at + LOOKED]) {
+      HOLDS[at + LOOKED] = written;
+      tellDoneOf(at);
+    }
+  }
+
+  @Hidden
+  private static void tellDoneOf(int at) {
+    for (int place = ringOf(at); place < ringOf(at) + RING; place++) {
+      long hold = U.getLongVolatile(DONE, offsetOf(place));
+      if ((hold & ENDED) == 0 || !U.compareAndSetLong(DONE, offsetOf(place), hold, TAKEN)) {
+        continue;
+      }
+      Object lock = DONE_LOCKS[place];
+      long start = DONE_TIMES[2 * place];
+      long end = DONE_TIMES[2 * place + 1];
+      DONE_LOCKS[place] = null;
+      U.putLongVolatile(DONE, offsetOf(place), 0);
+      held(lock, System.identityHashCode(lock), (int) (hold >> 32), start, end);
     }
   }
 
