@@ -189,7 +189,8 @@ def _root(recording: Recording, threads: Threads) -> int | None:
 def _java_main(recording: Recording) -> int | None:
     """Return the main thread of the JVM that is the program itself."""
     pid = recording.manifest.pid
-    text = "SELECT thread_id FROM thread WHERE (java_id = 1 OR java_id = 3 AND name = 'main') AND pid = ? ORDER BY start_ns LIMIT 1"
+    main = "(java_id = 1 OR java_id = 3 AND name = 'main')"  # headway.model.names.is_main_thread
+    text = f"SELECT thread_id FROM thread WHERE {main} AND pid = ? ORDER BY start_ns LIMIT 1"
     row = recording.query(text, [pid]).fetchone() if pid is not None else None
     return int(row[0]) if row else None
 

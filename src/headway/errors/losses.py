@@ -152,9 +152,9 @@ ROWS: tuple[Message, ...] = (
         "HW219",
         "holds that were not timed",
         "{count} holds of contended locks were not timed: counts and percentiles of true hold times lack them",
-        "A thread's holds are timed in one of four places that it shares with the threads whose ids are equal modulo 256, and kept "
-        "in one of 64 until the agent is told; where more are held at once, or have ended, they find none. Waits, holders and the "
-        "other figures are whole.",
+        "A thread's holds are timed in one of four places that it shares with the threads whose ids are equal modulo 256, and "
+        "kept in one of 64 until the agent is told; where more are held at once, or have ended, they find none. Waits, holders "
+        "and the other figures are whole.",
         "headway locks NAME.headway   (average_hold_time_ns is estimated from the waits, which are whole)",
     ),
     Message(
