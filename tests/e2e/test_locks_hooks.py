@@ -76,6 +76,18 @@ def program(words: list[str]) -> Iterator[Program]:
         process.wait()
 
 
+def recorded(java: Path, recording: Path, request: str) -> Path:
+    """Record the program from its start to its end; it is asked once."""
+    with program(
+        [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *java_command(java, "OnRequest")]
+    ) as asked:
+        asked.ask(request)
+        assert asked.process.stdin is not None
+        asked.process.stdin.close()
+        assert asked.process.wait(timeout=100) == 0
+    return recording
+
+
 def with_agent(java: Path, spool: Path, *jvm: str) -> list[str]:
     """Return the command of a JVM with the agent, without a recorder."""
     spool.mkdir(exist_ok=True)
@@ -240,27 +252,13 @@ def test_a_lock_that_was_held_as_a_recording_ended_is_not_kept_alive(java: Path,
 
 
 def test_holds_of_a_thread_that_wakes_nobody_in_between_are_all_timed(java: Path, tmp_path: Path) -> None:
-    recording = tmp_path / "r.headway"
-    with program(
-        [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *java_command(java, "OnRequest")]
-    ) as asked:
-        asked.ask("barge 60")
-        assert asked.process.stdin is not None
-        asked.process.stdin.close()
-        assert asked.process.wait(timeout=100) == 0
+    recording = recorded(java, tmp_path / "r.headway", "barge 60")
     assert count(recording, HOLDS.replace(SYNCHRONISER, "headway.workloads.OnRequest$Mutex")) == 60 + 2
     assert "HW219" not in notice_ids(recording)
 
 
 def test_holds_of_more_locks_at_once_than_are_timed_are_counted_and_told(java: Path, tmp_path: Path) -> None:
-    recording = tmp_path / "r.headway"
-    with program(
-        [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *java_command(java, "OnRequest")]
-    ) as asked:
-        asked.ask("nest 6")
-        assert asked.process.stdin is not None
-        asked.process.stdin.close()
-        assert asked.process.wait(timeout=100) == 0
+    recording = recorded(java, tmp_path / "r.headway", "nest 6")
     assert count(recording, HOLDS) == 4 + 6  # of the one thread, and of those that waited for its locks
     (said,) = (notice for notice in manifest(recording)["notices"] if notice["id"] == "HW219")
     assert said["message"].startswith("2 holds of contended locks were not timed")
