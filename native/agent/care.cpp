@@ -170,7 +170,7 @@ void silence_locks() noexcept {
   if (JNIEnv* jni = this_jni()) {
     switch_hooks(jni, false);
     tell_all_holds(jni);
-    forget_holds(jni);
+    if (!care().dying.load()) forget_holds(jni);
   }
   set_monitor_events(false);
   end_lock_records();

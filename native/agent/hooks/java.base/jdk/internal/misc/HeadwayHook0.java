@@ -266,9 +266,9 @@ public final class HeadwayHook0 {
   //
   // Inside methods that HotSpot lets end even where the stack does (@ReservedStackAccess), before the owner is set. Who
   // calls this goes on whatever VirtualMachineError comes of it: this hold is not recorded then. And compiled code calls
-  // nothing from here, but for a causal profile: a call takes the reserved part of the stack into use, which compilers give back only when the method
-  // ends that they have put the lock into. Deeper calls of that one, with locks of their own, would then find none. So the
-  // agent is told of holds later.
+  // nothing from here, but for a causal profile: a call takes the reserved part of the stack into use, which compilers
+  // give back only when the method ends that they have put the lock into. Deeper calls of that one, with locks of their
+  // own, would then find none. So the agent is told of holds later.
 
   @ForceInline
   @Hidden
@@ -410,7 +410,7 @@ public final class HeadwayHook0 {
     try {
       tellEndedHolds(placeOf(idOf(Thread.currentThread())));
     } catch (VirtualMachineError ignored) {
-      untimed++; // one that was being told may be lost
+      // later
     }
   }
 
@@ -429,7 +429,7 @@ public final class HeadwayHook0 {
       HOLDS[at + NEXT] = distance;
       tellEndedHolds((int) (at - distance) & (HOLDS.length - 1));
     } catch (VirtualMachineError ignored) {
-      untimed++; // one that was being told may be lost
+      // later
     }
   }
 
@@ -437,34 +437,36 @@ public final class HeadwayHook0 {
   @Hidden
   private static int tellAllHolds() {
     for (int at = 0; at < HOLDS.length; at += STRIDE) {
-      tellHoldsOf(at);
-      if (HOLDS[at + WRITTEN] != 0) {
-        tellDoneOf(at);
-      }
+      HOLDS[at + LOOKED] = HOLDS[at + WRITTEN] == 0 ? 0 : -1; // one may have come to DONE behind the last look
+      tellEndedHolds(at);
     }
     return untimed;
   }
 
   /**
    * Called by the agent, before a recording and behind it, and after a time without call sites: holds whose end nobody will
-   * see, or nobody wants to know. Their locks are no longer kept alive, and their places are free.
+   * see, or nobody wants to know. Their locks are no longer kept alive, and their places are free. Mostly interpreted, and by
+   * a thread of the program: so only what was ever used is looked at.
    */
   @Hidden
   private static void forgetHolds() {
     for (int at = 0; at < HOLDS.length; at += STRIDE) {
-      for (int way = 0; way < WAYS; way++) {
-        long hold = U.getLongVolatile(HOLDS, offsetOf(at + way));
-        if ((hold & (HOLDING | ENDED)) != 0 && U.compareAndSetLong(HOLDS, offsetOf(at + way), hold, TAKEN)) {
-          LOCKS[lockOf(at) + way] = null;
-          U.putLongVolatile(HOLDS, offsetOf(at + way), 0);
-        }
+      if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
+        forget(HOLDS, LOCKS, at, lockOf(at), WAYS);
+      }
+      if (HOLDS[at + WRITTEN] != 0) {
+        forget(DONE, DONE_LOCKS, ringOf(at), ringOf(at), RING);
       }
     }
-    for (int place = 0; place < DONE.length; place++) {
-      long hold = U.getLongVolatile(DONE, offsetOf(place));
-      if ((hold & ENDED) != 0 && U.compareAndSetLong(DONE, offsetOf(place), hold, TAKEN)) {
-        DONE_LOCKS[place] = null;
-        U.putLongVolatile(DONE, offsetOf(place), 0);
+  }
+
+  @Hidden
+  private static void forget(long[] holds, Object[] locks, int first, int firstLock, int count) {
+    for (int i = 0; i < count; i++) {
+      long hold = U.getLongVolatile(holds, offsetOf(first + i));
+      if ((hold & (HOLDING | ENDED)) != 0 && U.compareAndSetLong(holds, offsetOf(first + i), hold, TAKEN)) {
+        locks[firstLock + i] = null;
+        U.putLongVolatile(holds, offsetOf(first + i), 0);
       }
     }
   }
@@ -482,22 +484,6 @@ public final class HeadwayHook0 {
   }
 
   @Hidden
-  private static void tellDoneOf(int at) {
-    for (int place = ringOf(at); place < ringOf(at) + RING; place++) {
-      long hold = U.getLongVolatile(DONE, offsetOf(place));
-      if ((hold & ENDED) == 0 || !U.compareAndSetLong(DONE, offsetOf(place), hold, TAKEN)) {
-        continue;
-      }
-      Object lock = DONE_LOCKS[place];
-      long start = DONE_TIMES[2 * place];
-      long end = DONE_TIMES[2 * place + 1];
-      DONE_LOCKS[place] = null;
-      U.putLongVolatile(DONE, offsetOf(place), 0);
-      held(lock, System.identityHashCode(lock), (int) (hold >> 32), start, end);
-    }
-  }
-
-  @Hidden
   private static void tellHoldsOf(int at) {
     for (int way = 0; way < WAYS; way++) {
       long hold = U.getLongVolatile(HOLDS, offsetOf(at + way));
@@ -509,7 +495,32 @@ public final class HeadwayHook0 {
       long end = HOLDS[at + way + ENDS];
       LOCKS[lockOf(at) + way] = null;
       U.putLongVolatile(HOLDS, offsetOf(at + way), 0);
+      tell(lock, hold, start, end);
+    }
+  }
+
+  @Hidden
+  private static void tellDoneOf(int at) {
+    for (int place = ringOf(at); place < ringOf(at) + RING; place++) {
+      long hold = U.getLongVolatile(DONE, offsetOf(place));
+      if ((hold & ENDED) == 0 || !U.compareAndSetLong(DONE, offsetOf(place), hold, TAKEN)) {
+        continue;
+      }
+      Object lock = DONE_LOCKS[place];
+      long start = DONE_TIMES[2 * place];
+      long end = DONE_TIMES[2 * place + 1];
+      DONE_LOCKS[place] = null;
+      U.putLongVolatile(DONE, offsetOf(place), 0);
+      tell(lock, hold, start, end);
+    }
+  }
+
+  @Hidden
+  private static void tell(Object lock, long hold, long start, long end) {
+    try {
       held(lock, System.identityHashCode(lock), (int) (hold >> 32), start, end);
+    } catch (VirtualMachineError ignored) {
+      untimed++;
     }
   }
 
