@@ -20,6 +20,7 @@ from headway.analyses.lock_sites import sites_of
 from headway.analyses.why_exits import NEVER, exit_ns
 from headway.errors import HeadwayError
 from headway.model.kinds import Kind
+from headway.model.names import is_main_thread
 from headway.store.manifest import damaged
 
 if TYPE_CHECKING:
@@ -189,10 +190,10 @@ def _root(recording: Recording, threads: Threads) -> int | None:
 def _java_main(recording: Recording) -> int | None:
     """Return the main thread of the JVM that is the program itself."""
     pid = recording.manifest.pid
-    main = "(java_id = 1 OR java_id = 3 AND name = 'main')"  # headway.model.names.is_main_thread
-    text = f"SELECT thread_id FROM thread WHERE {main} AND pid = ? ORDER BY start_ns LIMIT 1"
-    row = recording.query(text, [pid]).fetchone() if pid is not None else None
-    return int(row[0]) if row else None
+    if pid is None:
+        return None
+    rows = recording.query("SELECT thread_id, java_id, name FROM thread WHERE pid = ? ORDER BY start_ns", [pid]).fetchall()
+    return next((int(thread) for thread, java_id, name in rows if is_main_thread(java_id, name)), None)
 
 
 def last_active(recording: Recording, chosen: list[int], span: tuple[int, int]) -> int | None:
