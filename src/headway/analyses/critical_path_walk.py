@@ -192,7 +192,9 @@ def _java_main(recording: Recording) -> int | None:
     pid = recording.manifest.pid
     if pid is None:
         return None
-    rows = recording.query("SELECT thread_id, java_id, name FROM thread WHERE pid = ? ORDER BY start_ns", [pid]).fetchall()
+    rows = recording.query(
+        "SELECT thread_id, java_id, name FROM thread WHERE pid = ? ORDER BY start_ns", [pid]
+    ).fetchall()
     return next((int(thread) for thread, java_id, name in rows if is_main_thread(java_id, name)), None)
 
 
