@@ -48,13 +48,15 @@ native: $(STAMPS)/native
 web: $(STAMPS)/web
 java: $(STAMPS)/java
 
-# The shared library and the module go in place, beside the sources, where an editable install finds them.
+# The shared library and the module go in place, beside the sources, where an editable install finds them. New files:
+# written over, they would take the code from under a JVM that has the old ones mapped.
 $(STAMPS)/native: $(call sources,native) CMakeLists.txt | $(STAMPS)/venv
 	@mkdir -p $(@D)
 	@echo "build: native"
 	@[ -f build/native/build.ninja ] || cmake -S . -B build/native -G Ninja -DHEADWAY_TESTS=OFF \
 		-DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
 	@flock build/native.lock cmake --build build/native -j $(JOBS) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
+	@rm -f src/headway/libheadway_agent.so src/headway/_native.*.so
 	@flock build/native.lock cmake --install build/native --prefix src >>build/native.log 2>&1 \
 		|| { cat build/native.log; exit 1; }
 	@touch $@
