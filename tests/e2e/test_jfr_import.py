@@ -20,8 +20,8 @@ from workloads import JAVAS, compile_java
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "FlightRecorded.java"
 G1 = ("-Xmx256m", "-XX:+UseG1GC", "-XX:+ExplicitGCInvokesConcurrent")
 """A collection that is asked for goes on beside the program: it is much longer than its pauses."""
-EXECUTION_NS, NATIVE_NS = 10_000_000, 20_000_000
-"""The periods of the samplers: the program sets the first, the JDK's `profile` settings the second."""
+FIRST_NS, LATER_NS, NATIVE_NS = 10_000_000, 7_000_000, 20_000_000
+"""The periods of the samplers: the program sets the first and changes it, the JDK's `profile` settings tell the native one's."""
 CLOCKS_NS = 10_000_000
 """The tool takes each chunk's reading of the wall clock, headway that of the first: in a second these part by less than this."""
 WAITS = {
@@ -188,11 +188,23 @@ def test_threads_have_the_lives_that_the_jvm_tells(imported: Imported) -> None:
 # --- samples ---------------------------------------------------------------------------------------------------------------
 
 
+def told_period_ns(told: Events, ns: int) -> int:
+    """Return the period of ExecutionSample at a time: the only event that ever has the later one."""
+    rows = [each for each in told["jdk.ActiveSetting"] if each["name"] == "period"]
+    (event,) = {each["id"] for each in rows if each["value"] == f"{LATER_NS} ns"}
+    of_it = sorted((each["startTime"], each["value"]) for each in rows if each["id"] == event)
+    value = ([of_it[0][1]] + [value for start, value in of_it if start <= ns])[
+        -1
+    ]  # the sampler begins before it is told
+    return int(value.removesuffix(" ns"))
+
+
 def told_samples(told: Events) -> Iterator[tuple[Any, ...]]:
     """Yield (event, weight, thread, stack) of all samples: what two events tell counts once."""
     by_time = told.get("jdk.CPUTimeSample", [])
     rows = [("cpu", each["samplingPeriod"], each) for each in by_time]
-    rows += [("execution" if by_time else "cpu", EXECUTION_NS, each) for each in told["jdk.ExecutionSample"]]
+    execution = "execution" if by_time else "cpu"
+    rows += [(execution, told_period_ns(told, each["startTime"]), each) for each in told["jdk.ExecutionSample"]]
     rows += [("native", NATIVE_NS, each) for each in told.get("jdk.NativeMethodSample", [])]
     if "jdk.ObjectAllocationInNewTLAB" in told:
         rows += [("alloc", each["tlabSize"], each) for each in told["jdk.ObjectAllocationInNewTLAB"]]
@@ -211,6 +223,16 @@ def test_every_sample_is_there_once_with_its_weight_thread_and_stack(imported: I
     theirs = Counter(told_samples(imported.told))
     assert {event for event, *_ in theirs} >= {"cpu", "alloc"}
     assert ours == theirs
+
+
+def test_samples_stand_for_the_period_that_was_set_at_their_time(imported: Imported) -> None:
+    told = Counter(told_period_ns(imported.told, each["startTime"]) for each in imported.told["jdk.ExecutionSample"])
+    event = "execution" if "jdk.CPUTimeSample" in imported.told else "cpu"
+    rows = imported.recording.query(
+        "SELECT weight, count(*) FROM sample WHERE event = ? GROUP BY 1", [event]
+    ).fetchall()
+    assert dict(rows) == told
+    assert set(told) == {FIRST_NS, LATER_NS}
 
 
 def test_cpu_time_that_two_samplers_tell_counts_once(imported: Imported) -> None:

@@ -22,7 +22,8 @@ from workloads import compile_java
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 BOTH = pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
 JAVA_17, JAVA_25 = javas()
-KERNEL_TIME = Path(__file__).resolve().parents[1] / "programs" / "KernelTime.java"
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
+KERNEL_TIME, FAULTS = PROGRAMS / "KernelTime.java", PROGRAMS / "Faults.java"
 FAILURES = {"HW211", "HW212", "HW214", "HW215", "HW216"}
 
 
@@ -217,6 +218,38 @@ def test_a_timer_of_perf_events_samples_cpu_time_with_the_frames_of_the_kernel(t
         assert "HW447" not in {each["id"] for each in found["warnings"]}
 
 
+@BOTH
+def test_an_event_that_the_kernel_counts_is_sampled_and_drawn(tmp_path: Path, java: str) -> None:
+    compile_java(tmp_path, FAULTS)
+    recording, every = tmp_path / "r.headway", 10
+    words = ("--sample", f"page-faults:{every}", "-o", recording, "--", java, "-cp", tmp_path, "Faults", 120)
+    done = headway("run", *words)
+    assert done.returncode == 0, done.stderr
+    assert not notice_ids(recording) & FAILURES
+    counted = json.loads(done.stdout.splitlines()[0])["faults"]
+    weights = dict(
+        query(
+            recording,
+            "WITH filling AS (SELECT DISTINCT stack_id FROM stack JOIN frame f USING (frame_id) WHERE f.method = 'fill') "
+            "SELECT name, sum(weight) FROM sample JOIN filling USING (stack_id) JOIN thread USING (thread_id) "
+            "WHERE event = 'page-faults' GROUP BY 1",
+        )
+    )
+    assert counted > 30_000
+    assert 0.97 * counted <= weights.pop("toucher") <= counted + every
+    assert not weights
+    said = headway("top", recording, "--event", "page-faults", "--json")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    every_one = single(
+        recording, "SELECT sum(weight) FROM sample JOIN thread USING (thread_id) WHERE kind <> 'headway'"
+    )
+    assert (found["unit"], found["total"]) == ("count", every_one)
+    drawn = headway("flame", recording, "--event", "page-faults", "-o", tmp_path / "faults.html")
+    assert drawn.returncode == 0, drawn.stderr
+    assert "page-faults" in (tmp_path / "faults.html").read_text()
+
+
 # --- into every JVM, and out again -------------------------------------------------------------------------------------
 
 
@@ -275,6 +308,15 @@ def test_virtual_threads_are_sampled_on_their_carriers(tmp_path: Path, workloads
         "JOIN thread t USING (thread_id) WHERE f.class_name = 'headway.workloads.VirtualThreads' AND method = 'nap' GROUP BY ALL",
     )
     assert rows == [("carrier", True)]
+    told = {each["id"]: each["message"] for each in json.loads(headway("top", recording, "--json").stdout)["warnings"]}
+    theirs, every = query(
+        recording,
+        "WITH theirs AS (SELECT DISTINCT stack_id FROM stack JOIN frame f USING (frame_id) "
+        "WHERE class_name = 'java.lang.VirtualThread' AND method = 'run' OR method LIKE '%return%arrier') "
+        "SELECT sum(weight) FILTER (WHERE stack_id IN (FROM theirs)), sum(weight) FROM sample "
+        "JOIN thread t USING (thread_id) WHERE event = 'cpu' AND kind <> 'headway'",
+    )[0]
+    assert f"{100 * theirs / every:.0f}%" in told["HW448"], told
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------------

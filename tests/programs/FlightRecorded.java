@@ -10,7 +10,8 @@ import jdk.jfr.Configuration;
 import jdk.jfr.Recording;
 
 /**
- * Blocks in every way, allocates, computes and collects garbage, in two chunks of a recording that Flight Recorder makes of it.
+ * Blocks in every way, allocates, computes and collects garbage, in two chunks of a recording that Flight Recorder makes of it;
+ * in the second half it samples more often.
  *
  * <p>Arguments: the file to write; "all" for events that tell the same thing twice (allocations by buffer and by sample, CPU time by
  * two samplers, pauses beside collections), "few" for one each. Prints how many bytes the thread "allocator" has allocated.
@@ -44,6 +45,9 @@ public final class FlightRecorded {
             recording.enable("jdk.CPULoad").with("period", "everyChunk");
             recording.start();
             for (int i = 0; i < 2; i++) {
+                if (i == 1) {
+                    recording.enable("jdk.ExecutionSample").withPeriod(Duration.ofMillis(7)); // from here on
+                }
                 block();
                 ended(new Thread(FlightRecorded::allocate, "allocator"));
                 ended(new Thread(FlightRecorded::compute, "computer"));

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING
 from headway import __version__
 from headway.errors import HeadwayError, Notice
 from headway.record.jfr.event_files import EventFiles
-from headway.record.jfr.jvm_events import EVENTS, JvmEvents
+from headway.record.jfr.intervals import (
+    EXECUTION_SAMPLE,
+    NATIVE_SAMPLE,
+    WALL_SAMPLE,
+    IntervalsOverTime,
+    parse_ns,
+    read_intervals,
+)
+from headway.record.jfr.jvm_events import EVENTS, MOST_SETTINGS, JvmEvents
 from headway.record.jfr.own_time import WORTH_SAYING, StackWeights
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
 from headway.record.jfr.sample_table import SampleTable
-from headway.record.jfr.samples import Intervals, is_sample, parse_ns, read_intervals, sample_batch
+from headway.record.jfr.samples import is_sample, sample_batch
 from headway.record.jfr.threads import ThreadIds
 from headway.record.jfr.waits import WAITS, WaitTables
 from headway.store.manifest import FORMAT, VERSION, TableInfo, write_manifest
@@ -44,7 +52,7 @@ class JfrImport:
         self._shown = shown
         self._directory = directory
         self._progress = progress
-        self._intervals: Intervals = read_intervals(source)
+        self._cpu_event = read_intervals(source).event
         self._file = JfrFile(source, (), Times.ONE_CLOCK)
         self._threads = ThreadIds(self._file)
         self._jvm = JvmEvents()
@@ -77,10 +85,14 @@ class JfrImport:
             if not self._rows:
                 first = next(iter(self._file.problems), "it has no events")
                 raise HeadwayError("HW313", path=self._shown, reason=first)
+            if self._jvm.told_settings > MOST_SETTINGS:
+                self._problems.append(
+                    "settings change more often than is followed: later samples may count for too much"
+                )
             window = self._window()
             threads = self._threads.table(self._jvm.pid, window)
             if samples.rows:
-                tables |= samples.write(self._directory)
+                tables |= samples.write(self._directory, self._intervals())
             if self._has_locks(waits):
                 tables |= waits.write(self._directory, self._jvm.pid, threads)
                 self._note_waits(waits)
@@ -105,9 +117,9 @@ class JfrImport:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            rows = sample_batch(batch, self._intervals)
+            rows = sample_batch(batch, self._cpu_event)
             samples.add(rows, self._threads)
-            if rows.event == self._intervals.event:
+            if rows.event == self._cpu_event:
                 self._cpu_weights.add(rows.stack, rows.weight)
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
@@ -150,6 +162,9 @@ class JfrImport:
                 f"more objects were waited for than are kept: {waits.not_told_apart} waits are known by their class alone"
             )
 
+    def _intervals(self) -> IntervalsOverTime:
+        return IntervalsOverTime(self._settings(), self._jvm.named_changes(self._file.type_names()))
+
     def _settings(self) -> dict[tuple[str, str], str]:
         return self._jvm.named_settings(self._file.type_names())
 
@@ -170,7 +185,7 @@ class JfrImport:
     # --- the manifest ------------------------------------------------------------------------------------------------
 
     def _write_manifest(self, tables: dict[str, TableInfo], window: tuple[int, int], events: EventFiles) -> None:
-        settings = self._settings()
+        settings, intervals = self._settings(), self._intervals()
         chunks = self._file.chunks()
         is_partial = self._problem_count > 0 or events.left_out > 0
         writer = writer_of(settings)
@@ -199,10 +214,10 @@ class JfrImport:
                 "events": sum(chunk["events"] for chunk in chunks),
                 "problems": self._problem_count,
                 "cores_used": used,
-                "intervals_ns": {
-                    "execution": self._intervals.execution,
-                    "native": self._intervals.native,
-                    "wall": self._intervals.wall,
+                "intervals": {
+                    "execution": intervals.texts(EXECUTION_SAMPLE),
+                    "native": intervals.texts(NATIVE_SAMPLE),
+                    "wall": intervals.texts(WALL_SAMPLE),
                 },
             },
         }
@@ -221,7 +236,7 @@ class JfrImport:
             found.append(Notice.of("HW225", path=self._shown, percent=f"{100 * self._handlers_share:.0f}"))
         is_estimate = "jdk.ExecutionSample" in self._sources and "jdk.CPUTimeSample" not in self._sources
         if is_estimate and writer != ASYNC_PROFILER:
-            period = f"{self._intervals.execution / 1e6:g} ms"
+            period = " or ".join(self._intervals().texts(EXECUTION_SAMPLE))
             found.append(Notice.of("HW223", path=self._shown, period=period))
         return found
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headway.record.jfr.intervals import TELLING, Change
 from headway.record.jfr.reader import NONE, EventBatch
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ EVENTS = (
     "jdk.ActiveSetting",
 )
 MILLIONTHS = 1_000_000
+MOST_SETTINGS = 200_000
+"""Rows of settings that are followed over time: those of some thousand chunks."""
 _LOADS = {"jvmUser": "cpu_load_jvm_user", "jvmSystem": "cpu_load_jvm_system", "machineTotal": "cpu_load_machine"}
 _PROPERTIES = ("java.version", "java.vm.name", "java.vendor", "java.home", "os.version")
 
@@ -33,8 +36,10 @@ class JvmEvents:
     loads: list[tuple[int, str, int]] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     settings: dict[tuple[int, str], str] = field(default_factory=dict)
+    told_settings: int = 0
     pid: int = 0
     cores: int | None = None
+    _changes: list[tuple[int, int, str, str]] = field(default_factory=list)  # ns, id of the event, name, value
 
     def take(self, batch: EventBatch) -> None:
         """Take a batch of one of `EVENTS`."""
@@ -73,10 +78,14 @@ class JvmEvents:
                 self.loads += [(ns, event, round(min(max(share, 0.0), 1.0) * MILLIONTHS)) for ns, share in rows]
 
     def _setting(self, batch: EventBatch) -> None:
-        rows = zip(
-            batch.ints("id").tolist(), *(batch.text_array(each).to_pylist() for each in ("name", "value")), strict=True
-        )
-        self.settings |= {(number, str(name)): str(value) for number, name, value in rows}
+        names, values = (batch.text_array(each).to_pylist() for each in ("name", "value"))
+        rows = zip(batch.ints("startTime", 0).tolist(), batch.ints("id").tolist(), names, values, strict=True)
+        for ns, number, name, value in rows:
+            self.settings[number, str(name)] = str(value)
+            if name in TELLING:
+                self.told_settings += 1
+                if self.told_settings <= MOST_SETTINGS:
+                    self._changes.append((ns, number, name, str(value)))
 
     def _fact(self, batch: EventBatch) -> None:
         if batch.event == "jdk.InitialSystemProperty":
@@ -166,6 +175,10 @@ class JvmEvents:
             return shlex.split(text)
         except ValueError:
             return text.split()
+
+    def named_changes(self, type_names: Mapping[int, str]) -> list[Change]:
+        """Return what the file says of intervals, and when; the first `MOST_SETTINGS` of such rows."""
+        return [Change(ns, type_names.get(number, ""), name, value) for ns, number, name, value in self._changes]
 
     def named_settings(self, type_names: Mapping[int, str]) -> dict[tuple[str, str], str]:
         """Return (event, name) -> value of the settings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.record.jfr.intervals import SCALED, IntervalsOverTime
 from headway.record.jfr.samples import STATES, SampleBatch, told_once
 from headway.record.jfr.sorted_runs import SortedRuns
 from headway.record.jfr.threads import ThreadIds
@@ -52,16 +53,25 @@ class SampleTable:
             }
         )
 
-    def write(self, directory: Path) -> dict[str, TableInfo]:
+    def write(self, directory: Path, intervals: IntervalsOverTime) -> dict[str, TableInfo]:
         """Write the table; what two events of the file tell is in it once."""
         place, events = self._events()
         with ColumnWriter(directory, TABLES["sample"]) as writer:
             for rows in self._staged.sorted():
+                self._weigh(rows, intervals)
                 event = place.take(rows["source"])
                 kept = _where(rows, event >= 0) if (place < 0).any() else rows
                 event = event[event >= 0]
                 writer.write(len(event), {**_columns(kept), "event": Texts(event, events)})
         return {"sample": writer.info}
+
+    def _weigh(self, rows: Columns, intervals: IntervalsOverTime) -> None:
+        """Give each row the weight that the settings of its time give it: they are known when the file has been read."""
+        for number, (_, source) in enumerate(self._sources):
+            if source not in SCALED:
+                continue
+            of_it = (rows["source"] == number).nonzero()[0]
+            rows["weight"][of_it] *= intervals.of(source, rows["ns"][of_it])
 
     def _events(self) -> tuple[NDArray[np.int16], list[str]]:
         """Return for each number of a source the place of its event among the events, -1 for what is told by others."""

@@ -8,10 +8,17 @@ threads that run Java code every period, so that its weights are estimates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headway.record.jfr.intervals import (
+    DEFAULT_NS,
+    EXECUTION_SAMPLE,
+    NATIVE_SAMPLE,
+    WALL_SAMPLE,
+    read_intervals,
+)
 from headway.record.jfr.reader import NONE, EventBatch, JfrFile, Times
 
 if TYPE_CHECKING:
@@ -23,15 +30,11 @@ STATES = ("running", "sleeping")
 """What the codes of `SampleBatch.state` mean; -1: unknown."""
 _SLEEPING = {"STATE_SLEEPING", "STATE_PARKED", "STATE_IN_OBJECT_WAIT", "STATE_IN_OBJECT_WAIT_TIMED"}
 _RUNNING = {"STATE_RUNNABLE"}
-_CPU_EVENTS = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", ""}
-_SUFFIX_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 EXECUTION = "execution"
 """The event of jdk.ExecutionSample where the file has CPU time by CPUTimeSample: together they would be more than was used."""
-_EXECUTION, _CPU_TIME = "jdk.ExecutionSample", "jdk.CPUTimeSample"
+_CPU_TIME = "jdk.CPUTimeSample"
 _IN_TLAB, _OUTSIDE_TLAB = "jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"
 _SAMPLED = "jdk.ObjectAllocationSample"
-DEFAULT_NS = {"cpu": 10_000_000, "wall": 50_000_000, "period": 20_000_000}
-"""Intervals where no setting tells: async-profiler's own of cpu and wall, the JDK's of its samplers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +45,9 @@ class SampleBatch:
     source: str  # the event of JFR: jdk.ExecutionSample
     ns: NDArray[np.int64]
     thread: NDArray[np.int32]  # place in the file's threads; -1: none
-    weight: NDArray[np.int64]
+    weight: NDArray[np.int64]  # times what the file's settings say of its source: a sample counts 1
     state: NDArray[np.int8]  # index of STATES; -1: unknown
     stack: NDArray[np.int32]  # -1: could not be walked
-
-
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """What the settings of a file say of its samplers: the CPU event's name and intervals in ns (counts for others)."""
-
-    event: str
-    cpu: int
-    wall: int
-    execution: int
-    native: int
 
 
 def read_samples(path: Path | str, times: Times = Times.TICKS) -> SampleReader:
@@ -79,7 +71,8 @@ class SampleReader:
     def __iter__(self) -> Iterator[SampleBatch]:
         """Yield batches, each of one event."""
         for batch in self.file:
-            yield sample_batch(batch, self.intervals)
+            found = sample_batch(batch, self.intervals.event)
+            yield replace(found, weight=found.weight * self.intervals.of(found.source))
 
     def stacks(self) -> dict[str, NDArray[Any]]:
         """Return stacks new since the last call: stack_id, depth, frame_id, is_cut, one row per frame; ids from 0."""
@@ -114,7 +107,7 @@ def told_once(found: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str | N
     repeated = set() if _SAMPLED not in sources else {_SAMPLED} if buffers <= sources else buffers
     names: dict[tuple[str, str], str | None] = {}
     for event, source in pairs:
-        is_second = event == "cpu" and source == _EXECUTION and _CPU_TIME in sources
+        is_second = event == "cpu" and source == EXECUTION_SAMPLE and _CPU_TIME in sources
         names[event, source] = None if source in repeated else EXECUTION if is_second else event
     return names
 
@@ -124,14 +117,13 @@ def is_sample(event: str) -> bool:
     return event in _SOURCES
 
 
-def sample_batch(batch: EventBatch, intervals: Intervals) -> SampleBatch:
-    """Turn rows of a sampling event into samples."""
-
-    source = _SOURCES[batch.event]
-    event, weight = source(batch, intervals)
+def sample_batch(batch: EventBatch, cpu_event: str) -> SampleBatch:
+    """Turn rows of a sampling event into samples; `cpu_event` names those of async-profiler's or the JDK's main sampler."""
+    event, weigh = _SOURCES[batch.event]
+    weight = weigh(batch)
     thread = batch.ids("thread", "sampledThread" if "sampledThread" in batch.columns else "eventThread")
     return SampleBatch(
-        event=event,
+        event=event or cpu_event,
         source=batch.event,
         ns=batch.ints("startTime", 0),
         thread=thread,
@@ -154,96 +146,43 @@ def _states(batch: EventBatch) -> NDArray[np.int8]:
 
 # --- what a sample stands for ----------------------------------------------------------------------------------------
 
-_Weighed = tuple[str, "NDArray[np.int64]"]
 
-
-def _each(batch: EventBatch, weight: int) -> NDArray[np.int64]:
+def _one(batch: EventBatch) -> NDArray[np.int64]:
     import numpy as np
 
-    return np.full(batch.rows, weight, dtype=np.int64)
+    return np.ones(batch.rows, dtype=np.int64)
 
 
-def _execution(batch: EventBatch, intervals: Intervals) -> _Weighed:
-    return intervals.event, _each(batch, intervals.execution)
-
-
-def _native(batch: EventBatch, intervals: Intervals) -> _Weighed:
-    return "native", _each(batch, intervals.native)
-
-
-def _cpu_time(batch: EventBatch, intervals: Intervals) -> _Weighed:
+def _cpu_time(batch: EventBatch) -> NDArray[np.int64]:
     import numpy as np
 
     period = batch.ints("samplingPeriod", DEFAULT_NS["cpu"])
-    return "cpu", np.where(period == NONE, DEFAULT_NS["cpu"], period)
+    return np.where(period == NONE, DEFAULT_NS["cpu"], period)
 
 
-def _wall(batch: EventBatch, intervals: Intervals) -> _Weighed:
-    return "wall", batch.ints("samples", 1) * intervals.wall
+def _wall(batch: EventBatch) -> NDArray[np.int64]:
+    return batch.ints("samples", 1)
 
 
-def _in_tlab(batch: EventBatch, intervals: Intervals) -> _Weighed:
+def _in_tlab(batch: EventBatch) -> NDArray[np.int64]:
     """async-profiler puts what the sample stands for where the JDK has the size of the new buffer: the same sense."""
-    return "alloc", batch.ints("tlabSize", 0)
+    return batch.ints("tlabSize", 0)
 
 
-def _outside_tlab(batch: EventBatch, intervals: Intervals) -> _Weighed:
-    return "alloc", batch.ints("allocationSize", 0)
+def _outside_tlab(batch: EventBatch) -> NDArray[np.int64]:
+    return batch.ints("allocationSize", 0)
 
 
-def _allocation(batch: EventBatch, intervals: Intervals) -> _Weighed:
-    return "alloc", batch.ints("weight", 0)
+def _allocation(batch: EventBatch) -> NDArray[np.int64]:
+    return batch.ints("weight", 0)
 
 
-_SOURCES: Mapping[str, Callable[[EventBatch, Intervals], _Weighed]] = {
-    _EXECUTION: _execution,
-    _CPU_TIME: _cpu_time,
-    "jdk.NativeMethodSample": _native,
-    "profiler.WallClockSample": _wall,
-    _IN_TLAB: _in_tlab,
-    _OUTSIDE_TLAB: _outside_tlab,
-    _SAMPLED: _allocation,
+_SOURCES: Mapping[str, tuple[str, Callable[[EventBatch], NDArray[np.int64]]]] = {
+    EXECUTION_SAMPLE: ("", _one),  # named by what async-profiler samples by
+    _CPU_TIME: ("cpu", _cpu_time),
+    NATIVE_SAMPLE: ("native", _one),
+    WALL_SAMPLE: ("wall", _wall),
+    _IN_TLAB: ("alloc", _in_tlab),
+    _OUTSIDE_TLAB: ("alloc", _outside_tlab),
+    _SAMPLED: ("alloc", _allocation),
 }
-
-
-# --- settings ---------------------------------------------------------------------------------------------------------
-
-
-def read_intervals(path: Path | str) -> Intervals:
-    """Return the intervals that the settings in a file's first chunk tell.
-
-    Raises HeadwayError as `read_samples`.
-    """
-    file = JfrFile(path, ("jdk.ActiveSetting",), most_chunks=1)
-    found: dict[tuple[str, str], str] = {}
-    for batch in file:
-        names, types = batch.text_array("name").to_pylist(), file.type_names()
-        for number, name, value in zip(batch.ints("id"), names, batch.text_array("value").to_pylist(), strict=True):
-            found[types.get(int(number), ""), str(name)] = str(value)
-    return intervals_of(found)
-
-
-def intervals_of(settings: Mapping[tuple[str, str], str]) -> Intervals:
-    """Return the intervals of settings, (event, name) -> value. async-profiler's "event" names what it samples by."""
-    event = next((value for (_, name), value in settings.items() if name == "event"), None)
-    period = parse_ns(settings.get((_EXECUTION, "period"), ""))
-    own = parse_ns(settings.get((_EXECUTION, "interval"), ""))
-    wall = parse_ns(settings.get((_EXECUTION, "wall"), ""))
-    is_wall = event == "wall"
-    cpu = own or DEFAULT_NS["cpu"]
-    return Intervals(
-        event="cpu" if event in _CPU_EVENTS or event in (None, "None") else str(event),
-        cpu=cpu,
-        wall=wall or (own if is_wall else 0) or DEFAULT_NS["wall"],
-        execution=(period or DEFAULT_NS["period"]) if event is None else cpu,
-        native=parse_ns(settings.get(("jdk.NativeMethodSample", "period"), "")) or DEFAULT_NS["period"],
-    )
-
-
-def parse_ns(value: str) -> int:
-    """Return a setting's time in ns: "20 ms", "1000000" (ns); 0 for what is no time, such as "everyChunk"."""
-    number, _, unit = value.strip().partition(" ")
-    try:
-        return max(0, round(float(number) * _SUFFIX_NS.get(unit or "ns", 0)))
-    except ValueError:
-        return 0

@@ -40,9 +40,11 @@ class SortedRuns:
 
     def add(self, columns: Columns) -> None:
         """Add rows."""
-        self._parts.append(columns)
-        self.rows += len(columns[self._by])
-        self._held_bytes += sum(values.nbytes for values in columns.values())
+        # The reader's own columns have room for several times the rows that they have: what is kept is a copy.
+        own = {name: values if values.base is None else values.copy() for name, values in columns.items()}
+        self._parts.append(own)
+        self.rows += len(own[self._by])
+        self._held_bytes += sum(values.nbytes for values in own.values())
         if self._held_bytes > self._most:
             self._to_disk()
 
