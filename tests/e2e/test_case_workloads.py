@@ -101,10 +101,12 @@ def test_a_known_limit_is_as_large_as_it_says(java: Path, limit: str) -> None:
 
 
 def test_a_sequential_program_has_one_thread_and_no_overhead(java: Path) -> None:
-    twice = phases(said_by(java, "KnownLimit", "overhead", 2, 1.0, 4, 5000, 2))["work"]["cpu_ns"]
-    once = phases(said_by(java, "KnownLimit", "overhead", 0, 1.0, 4, 5000, 2))["work"]["cpu_ns"]
-    assert len(once) == 1
-    assert 1.5 < sum(twice) / sum(once) < 2.7
+    found: dict[int, list[int]] = {0: [], 2: []}
+    for threads in (0, 2) * 3:  # a neighbour of this machine may make one run take half as much CPU time more
+        cpu_ns = phases(said_by(java, "KnownLimit", "overhead", threads, 1.0, 4, 5000, 2))["work"]["cpu_ns"]
+        assert len(cpu_ns) == max(1, threads)
+        found[threads].append(sum(cpu_ns))
+    assert 1.5 < min(found[2]) / min(found[0]) < 2.7
 
 
 def test_a_driven_program_measures_its_rounds_once_for_each_line_and_ends_with_its_input(java: Path) -> None:
