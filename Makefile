@@ -48,17 +48,16 @@ native: $(STAMPS)/native
 web: $(STAMPS)/web
 java: $(STAMPS)/java
 
-# The shared library and the module go in place, beside the sources, where an editable install finds them. New files:
-# written over, they would take the code from under a JVM that has the old ones mapped.
+# The shared library and the module go in place, beside the sources, where an editable install finds them. Moved there, as
+# cmake writes into the files that are there already: it would take the code from under a JVM that has them mapped.
 $(STAMPS)/native: $(call sources,native) CMakeLists.txt | $(STAMPS)/venv
 	@mkdir -p $(@D)
 	@echo "build: native"
 	@[ -f build/native/build.ninja ] || cmake -S . -B build/native -G Ninja -DHEADWAY_TESTS=OFF \
 		-DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
 	@flock build/native.lock cmake --build build/native -j $(JOBS) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
-	@rm -f src/headway/libheadway_agent.so src/headway/_native.*.so
-	@flock build/native.lock cmake --install build/native --prefix src >>build/native.log 2>&1 \
-		|| { cat build/native.log; exit 1; }
+	@flock build/native.lock sh -c 'cmake --install build/native --prefix build/installed >>build/native.log 2>&1 \
+		&& mv -f build/installed/headway/* src/headway/' || { cat build/native.log; exit 1; }
 	@touch $@
 
 # Not `npm ci`: it refuses a lock file made where some optional packages of other platforms could not be looked up.

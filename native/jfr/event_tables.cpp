@@ -7,6 +7,8 @@ namespace {
 
 constexpr size_t kLeastRoom = 4;  // rows: a damaged file may lay out any number of tables
 constexpr size_t kFewRows = 16;   // too few to remember anything of their constants
+// Settings tell their event by a number that is another one in chunks of another JVM: they get its name as a column.
+constexpr const char *kSetting = "jdk.ActiveSetting", *kSettingId = "id", *kSettingOf = "event";
 
 int64_t times(int64_t value, int64_t factor) {
   if (value > INT64_MAX / factor) return INT64_MAX;
@@ -61,6 +63,7 @@ void EventTable::clear() {
     column.recent.forget();
   }
   texts = TextPool();
+  chunks.clear();
   rows = 0;
   room = 0;
   text_bytes = 0;
@@ -86,6 +89,8 @@ EventTables::Plan EventTables::plan(int64_t type) {
     const Step& step = (*steps)[i];
     Pool* pool = step.op == Op::constant ? meanings_->pool(step.type) : nullptr;
     plan.fields.push_back({fill_of(step, plan.table->columns[i].kind), &step, pool});
+    const bool is_id = step.name == kSettingId && plan.table->columns[i].kind == Kind::integer;
+    if (is_id && plan.table->columns.size() > steps->size()) plan.setting_of = &plan.table->columns[i];
   }
   return plan;
 }
@@ -120,6 +125,12 @@ EventTable* EventTables::table_for(const std::string& event, const Steps& steps)
       column.name = step.name;
       column.kind = kind_of(step, layouts_->types());
       column.unit = step.unit;
+    }
+    const auto is_named = [](const Step& step) { return step.name == kSettingOf; };
+    if (event == kSetting && std::none_of(steps.begin(), steps.end(), is_named)) {
+      Column& column = table->columns.emplace_back();
+      column.name = kSettingOf;
+      column.kind = Kind::text;
     }
   }
   return table;
@@ -183,8 +194,19 @@ EventTables::Taken EventTables::add_near(const Plan& plan, const Cursor& in) {
 }
 
 void EventTables::count_row(const Plan& plan, size_t text_bytes_before) {
-  ++plan.table->rows;
-  values_ += plan.fields.size() + plan.table->text_bytes / sizeof(int64_t) - text_bytes_before / sizeof(int64_t);
+  EventTable* table = plan.table;
+  if (table->columns.size() > plan.fields.size()) name_setting(plan);
+  if (table->chunks.empty() || table->chunks.back().second != generation_) {
+    table->chunks.emplace_back(table->rows, generation_);
+  }
+  ++table->rows;
+  values_ += table->columns.size() + table->text_bytes / sizeof(int64_t) - text_bytes_before / sizeof(int64_t);
+}
+
+void EventTables::name_setting(const Plan& plan) {
+  EventTable* table = plan.table;
+  const Type* type = plan.setting_of == nullptr ? nullptr : layouts_->types().find(plan.setting_of->ints[table->rows]);
+  table->columns.back().ids[table->rows] = keep(type == nullptr ? nullptr : &type->name, table);
 }
 
 inline int64_t EventTables::converted(int64_t value, Unit unit) const {

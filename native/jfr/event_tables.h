@@ -109,7 +109,8 @@ struct EventTable {
   size_t rows = 0;
   size_t room = 0;  // rows that the columns have room for
   size_t text_bytes = 0;
-  size_t most_rows = 0;  // that were taken at once so far
+  size_t most_rows = 0;                             // that were taken at once so far
+  std::vector<std::pair<size_t, uint64_t>> chunks;  // (row, number of the chunk that it and those behind it are of)
   size_t values() const { return rows * columns.size() + text_bytes / sizeof(int64_t); }
   // At first to as many rows as before: columns are handed out with their memory, and growing them anew copies each
   // twice.
@@ -140,7 +141,8 @@ class EventTables {
   };
   struct Plan {
     std::vector<Field> fields;
-    EventTable* table = nullptr;  // nullptr: not wanted
+    EventTable* table = nullptr;         // nullptr: not wanted
+    const Column* setting_of = nullptr;  // of a setting: which event's, by its number in this chunk
   };
   Plan plan(int64_t type);
   const Plan& plan_of(int64_t type);
@@ -150,6 +152,7 @@ class EventTables {
   Taken add_near(const Plan& plan, const Cursor& in);
   bool add(const Plan& plan, Cursor in);
   void count_row(const Plan& plan, size_t text_bytes_before);
+  void name_setting(const Plan& plan);
   [[gnu::always_inline]] void value(const Field& field, Cursor* in, EventTable* table, Column* column, size_t row);
   int32_t constant(const Field& field, uint64_t index, EventTable* table, Column* column);
   int32_t meaning(const Field& field, uint64_t index, EventTable* table, Kind kind);

@@ -201,7 +201,6 @@ bool Reader::load(uint64_t constants, uint64_t metadata) {
       return false;
     }
   }
-  for (const auto& [id, known] : chunk_->metadata.types()) type_names_[id] = known.name;
   chunk_->layouts = std::make_unique<Layouts>(chunk_->metadata);
   chunk_->constants = std::make_unique<Constants>(chunk_->layouts.get(), chunk_->compressed);
   chunk_->meanings = std::make_unique<Meanings>(chunk_->constants.get(), &universe_);

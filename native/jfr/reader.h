@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -53,8 +52,6 @@ class Reader {
   const std::vector<Problem>& problems() const { return problems_; }
   uint64_t problem_count() const { return problem_count_; }
   Universe& universe() { return universe_; }
-  // The names of the types of all chunks so far, by their ids: settings name events so.
-  const std::unordered_map<int64_t, std::string>& type_names() const { return type_names_; }
   uint64_t position() const { return position_; }
   uint64_t size() const { return file_.size(); }
 
@@ -77,7 +74,6 @@ class Reader {
   FileWindow file_;
   Times times_;
   size_t most_chunks_;
-  std::unordered_map<int64_t, std::string> type_names_;
   EventTables tables_;
   Universe universe_;
   std::string refused_;

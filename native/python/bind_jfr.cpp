@@ -61,7 +61,9 @@ nb::object next_or_none(Reader& reader) {
     const auto kind = static_cast<int>(column.kind);
     columns.append(nb::make_tuple(column.name, kind, static_cast<int>(column.unit), values_of(&column)));
   }
-  return nb::make_tuple(table->event, table->rows, columns, texts_of(table->texts));
+  nb::list chunks;
+  for (const auto& [row, chunk] : table->chunks) chunks.append(nb::make_tuple(row, chunk));
+  return nb::make_tuple(table->event, table->rows, columns, texts_of(table->texts), chunks);
 }
 
 nb::dict stacks(Reader& reader) {
@@ -110,12 +112,6 @@ nb::list chunks(const Reader& reader) {
     one["is_cut"] = chunk.is_cut;
     out.append(one);
   }
-  return out;
-}
-
-nb::dict type_names(const Reader& reader) {
-  nb::dict out;
-  for (const auto& [id, name] : reader.type_names()) out[nb::int_(id)] = bytes_of(name);
   return out;
 }
 
@@ -182,12 +178,12 @@ void bind_jfr(nb::module_& m) {
       "Places of the numbers from the least to the most; equal ones stay as they were.");
   nb::class_<Reader>(m, "JfrReader", "Reads a JFR file as tables of events; see native/jfr/reader.h.")
       .def("__init__", &make, nb::arg("path"), nb::arg("wanted"), nb::arg("times"), nb::arg("most_chunks") = size_t{0})
-      .def("next", &next_or_none, "(event, rows, [(column, kind, unit, values)], texts), or None at the end.")
+      .def("next", &next_or_none,
+           "(event, rows, [(column, kind, unit, values)], texts, [(first row, chunk)]), or None at the end.")
       .def("stacks", &stacks, "Frames of the stacks that are new since the last call.")
       .def("frames", &frames, "Every frame so far.")
       .def("threads", &threads, "Every thread so far: (os tid, java id, os name, java name, group, is virtual).")
       .def("chunks", &chunks, "What the headers of the chunks so far say.")
-      .def("type_names", &type_names, "Names of the types of all chunks so far, by id.")
       .def("problems", &problems, "The first problems: (offset, what).")
       .def_prop_ro("problem_count", &Reader::problem_count)
       .def_prop_ro("refused", &Reader::refused)

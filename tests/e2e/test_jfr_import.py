@@ -193,9 +193,8 @@ def told_period_ns(told: Events, ns: int) -> int:
     rows = [each for each in told["jdk.ActiveSetting"] if each["name"] == "period"]
     (event,) = {each["id"] for each in rows if each["value"] == f"{LATER_NS} ns"}
     of_it = sorted((each["startTime"], each["value"]) for each in rows if each["id"] == event)
-    value = ([of_it[0][1]] + [value for start, value in of_it if start <= ns])[
-        -1
-    ]  # the sampler begins before it is told
+    # The sampler begins a little before it is told.
+    value = next((value for start, value in reversed(of_it) if start <= ns), of_it[0][1])
     return int(value.removesuffix(" ns"))
 
 

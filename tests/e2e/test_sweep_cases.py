@@ -145,6 +145,7 @@ def test_the_published_limit_is_named_first(name: str, answered: Callable[[str],
     assert is_no_lie(CASES[name], said["verdict"]), said
 
 
+@pytest.mark.timeout(1500)  # where it runs alone it makes every sweep itself
 def test_at_least_half_of_the_limits_are_named_alone(answered: Callable[[str], Answer]) -> None:
     """Whoever never decides tells no lie either. Which ones are undecided is up to the host."""
     named = [name for name, case in CASES.items() if names_it(case, answered(name)[1]["verdict"])]

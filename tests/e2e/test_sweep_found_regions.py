@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from workloads import JAVAS, compile_java
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "GivenWork.java"
-ROUNDS, ITEMS = 3, 120
+CORES = len(os.sched_getaffinity(0))
+ROUNDS, ITEMS = 3, 60 * max(2, CORES)
 FOUND = {
     "pool": ("GivenWork$Part.compute", "fork/join"),
     "executor": ("GivenWork.lambda$byExecutor$", "executor"),
@@ -86,16 +88,15 @@ def test_a_found_region_takes_the_time_that_the_program_measured_of_it(how: str,
             assert 0.98 * own["items_cpu_ns"] <= part.cpu_ns <= 1.08 * own["items_cpu_ns"], (program, part)
 
 
-def test_threads_above_the_cores_are_told_and_no_verdict_is_about_them(swept: Swept) -> None:
-    cores = len(os.sched_getaffinity(0))
-    found = swept("threads", JAVA_17, f"{cores},{2 * cores}")
+def test_threads_above_the_cores_are_told_and_wait_for_them(swept: Swept) -> None:
+    found = swept("threads", JAVA_17, f"{CORES},{2 * CORES}")
     assert "HW083" in (found.path / "said").read_text()
     said = json.loads(headway("speedups", found.path, "--json").stdout)
     assert "HW462" in {each["id"] for each in said["warnings"]}
-    above = said["threads"][-1]
-    assert above["threads"] == 2 * cores
-    assert above["efficiencies"]["scheduling"] < 0.8 < said["threads"][0]["efficiencies"]["scheduling"] <= 1
-    assert above["real_speedup"] < cores
+    at_most, above = said["threads"]
+    assert above["threads"] == 2 * CORES
+    assert above["efficiencies"]["scheduling"] < at_most["efficiencies"]["scheduling"] - 0.15
+    assert above["real_speedup"] < CORES
 
 
 @pytest.mark.parametrize(
@@ -104,12 +105,13 @@ def test_threads_above_the_cores_are_told_and_no_verdict_is_about_them(swept: Sw
     ids=["nothing", "everything", "corrected"],
 )
 def test_regions_of_a_finished_sweep_are_given_anew_and_bad_ones_told(
-    region: str, told: str | None, swept: Swept
+    region: str, told: str | None, swept: Swept, tmp_path: Path
 ) -> None:
-    found = swept("threads", JAVA_17, f"{len(os.sched_getaffinity(0))},{2 * len(os.sched_getaffinity(0))}")
-    done = headway("sweep", "--resume", found.path, "--region", region)
+    found = swept("threads", JAVA_17, f"{CORES},{2 * CORES}")
+    copy = shutil.copytree(found.path, tmp_path / "copy.sweep")
+    done = headway("sweep", "--resume", copy, "--region", region)
     assert done.returncode == 0, done.stderr
-    again = read_sweep(found.path)
+    again = read_sweep(copy)
     assert [f"{each.name}={each.pattern}" for each in again.regions] == [region]
     assert not again.regions_found
     assert [run.name for run in again.runs] == [run.name for run in found.runs], "nothing is run again"

@@ -50,3 +50,10 @@ def test_rows_with_one_key_come_back_in_batches_that_do_not_grow_with_their_numb
     batches = given_back([[key] * 20] * 50, 400, block=8)
     assert sum(map(len, batches)) == 1000
     assert max(map(len, batches)) <= 4 * 8
+
+
+def test_what_is_kept_of_an_array_with_room_for_more_is_its_rows_alone(tmp_path: Path) -> None:
+    """As the reader's are: kept as they come they would take what is not counted."""
+    rows, large = SortedRuns("ns", tmp_path, 1 << 30), np.zeros(100_000, dtype=np.int64)
+    rows.add({"ns": large[:10]})
+    assert all(values.base is None for part in rows._parts for values in part.values())

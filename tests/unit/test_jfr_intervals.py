@@ -3,40 +3,90 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from headway.record.jfr.intervals import EXECUTION_SAMPLE, NATIVE_SAMPLE, WALL_SAMPLE, Change, IntervalsOverTime
+from headway.record.jfr.intervals import (
+    EXECUTION_SAMPLE,
+    MOST_INTERVAL,
+    NATIVE_SAMPLE,
+    WALL_SAMPLE,
+    ChunkIntervals,
+    FileIntervals,
+    Setting,
+    parse_ns,
+)
 
 MS = 1_000_000
-PERIOD = (EXECUTION_SAMPLE, "period")
 
 
-def change(ns: int, value: str, event: str = EXECUTION_SAMPLE) -> Change:
-    return Change(ns, event, "period", value)
+def period(ns: int, value: str, event: str = EXECUTION_SAMPLE) -> Setting:
+    return Setting(ns, event, "period", value)
+
+
+def of_profiler(ns: int, **values: str) -> list[Setting]:
+    return [Setting(ns, EXECUTION_SAMPLE, name, value) for name, value in values.items()]
 
 
 def test_a_period_holds_from_when_it_was_told_and_the_first_from_the_beginning() -> None:
-    found = IntervalsOverTime({PERIOD: "5 ms"}, [change(100, "20 ms"), change(200, "10000000"), change(300, "5 ms")])
+    found = ChunkIntervals([period(100, "20 ms"), period(200, "10000000"), period(300, "5 ms")])
     at = np.array([0, 99, 100, 199, 200, 299, 300, 1000])
     assert found.of(EXECUTION_SAMPLE, at).tolist() == [each * MS for each in (20, 20, 20, 20, 10, 10, 5, 5)]
-    assert found.texts(EXECUTION_SAMPLE) == ["20 ms", "10 ms", "5 ms"]
 
 
-def test_chunks_may_lie_in_any_order() -> None:
-    """Files of one JVM put together: the last in the file is not the last in time."""
-    told = [change(200, "10 ms"), change(0, "20 ms"), change(300, "10 ms"), change(100, "20 ms")]
-    found = IntervalsOverTime({PERIOD: "20 ms"}, told)
-    assert found.of(EXECUTION_SAMPLE, np.array([150, 250, 350])).tolist() == [20 * MS, 10 * MS, 10 * MS]
+def test_settings_of_a_chunk_may_come_in_any_order() -> None:
+    found = ChunkIntervals([period(300, "5 ms"), period(100, "20 ms"), period(200, "5 ms")])
+    assert found.of(EXECUTION_SAMPLE, np.array([150, 250, 350])).tolist() == [20 * MS, 5 * MS, 5 * MS]
+    assert len(found.each) == 2
 
 
 def test_another_event_s_period_changes_nothing_but_its_own() -> None:
-    found = IntervalsOverTime({PERIOD: "20 ms"}, [change(0, "20 ms"), change(50, "1 s", NATIVE_SAMPLE)])
-    assert found.of(EXECUTION_SAMPLE, np.array([0, 60])).tolist() == [20 * MS, 20 * MS]
-    # What was told first of it holds from the beginning on.
-    assert found.of(NATIVE_SAMPLE, np.array([0, 60])).tolist() == [1000 * MS, 1000 * MS]
+    found = ChunkIntervals([period(0, "20 ms"), period(50, "1 s", NATIVE_SAMPLE), period(60, "2 s", NATIVE_SAMPLE)])
+    assert found.of(EXECUTION_SAMPLE, np.array([0, 70])).tolist() == [20 * MS, 20 * MS]
+    assert found.of(NATIVE_SAMPLE, np.array([0, 70])).tolist() == [1000 * MS, 2000 * MS]
 
 
 def test_without_a_word_of_it_the_writers_own_periods_hold() -> None:
-    found = IntervalsOverTime({}, [])
-    assert found.of(EXECUTION_SAMPLE, np.array([0])).tolist() == [20 * MS]
-    assert found.of(WALL_SAMPLE, np.array([0])).tolist() == [50 * MS]
-    assert found.of("jdk.CPUTimeSample", np.array([0])).tolist() == [1], "its rows say it themselves"
+    found = FileIntervals({}).of_chunk(7)
+    expected = {EXECUTION_SAMPLE: 20 * MS, NATIVE_SAMPLE: 20 * MS, WALL_SAMPLE: 50 * MS, "jdk.CPUTimeSample": 1}
+    assert {source: found.of(source, np.array([0])).tolist() for source in expected} == {
+        source: [value] for source, value in expected.items()
+    }
+
+
+def test_chunks_of_two_writers_have_each_their_own_and_one_that_says_nothing_that_of_the_one_before() -> None:
+    told = {
+        2: of_profiler(5, event="cycles", interval="1000000"),
+        4: [period(0, "5 ms")],
+        7: of_profiler(1, event="wall", wall="2000000"),
+    }
+    found = FileIntervals(told)
+    of = [found.of_chunk(chunk).each[0] for chunk in (1, 2, 3, 4, 6, 7, 9)]
+    assert [each.event for each in of] == ["cycles", "cycles", "cycles", "cpu", "cpu", "wall", "wall"]
+    assert [each.execution for each in of] == [MS, MS, MS, 5 * MS, 5 * MS, 10 * MS, 10 * MS]
+    assert of[-1].wall == 2 * MS
+
+
+@pytest.mark.parametrize(
+    ("value", "ns"),
+    [
+        ("20 ms", 20 * MS),
+        ("5ms", 5 * MS),  # as a .jfc file may have it: the JVM passes it on
+        ("10000000", 10 * MS),
+        ("1.5 s", 1500 * MS),
+        ("2 m", 120_000 * MS),
+        ("1 h", 3_600_000 * MS),
+        ("everyChunk", 0),
+        ("beginChunk", 0),
+        ("", 0),
+        ("-5 ms", 0),
+        ("9e999999 s", 0),
+        ("inf", 0),
+        ("nan ms", 0),
+        ("9" * 400 + " s", 0),
+        ("900000000000000 s", 0),
+        ("20 fortnights", 0),
+    ],
+)
+def test_a_setting_s_time_is_read_as_the_jvm_writes_it_and_what_can_not_be_one_is_none(value: str, ns: int) -> None:
+    assert parse_ns(value) == ns
+    assert parse_ns(value) <= MOST_INTERVAL

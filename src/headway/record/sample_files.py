@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.errors import HeadwayError
-from headway.record.jfr.samples import STATES, SampleReader, read_samples
+from headway.record.jfr.samples import STATES, SampleReader, event_of, read_samples
 from headway.record.sampling import LIBRARY
 
 if TYPE_CHECKING:
@@ -164,11 +164,11 @@ def _take(reader: SampleReader, file: SampleFile, first_stack: int) -> None:
             Samples(
                 thread=np.where(os_tid > 0, os_tid, -1),
                 ns=batch.ns,
-                weight=batch.weight,
+                weight=batch.count * reader.intervals.of(batch.source),
                 stack=np.where(stack >= 0, stack + first_stack, -1),
                 event=np.zeros(len(batch.ns), dtype=np.int64),
                 state=batch.state.astype(np.int64),
-                events=[batch.event],
+                events=[event_of(batch.source, reader.intervals)],
             )
         )
         stacks.append(reader.stacks())

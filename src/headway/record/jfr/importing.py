@@ -15,16 +15,9 @@ from typing import TYPE_CHECKING
 from headway import __version__
 from headway.errors import HeadwayError, Notice
 from headway.record.jfr.event_files import EventFiles
-from headway.record.jfr.intervals import (
-    EXECUTION_SAMPLE,
-    NATIVE_SAMPLE,
-    WALL_SAMPLE,
-    IntervalsOverTime,
-    parse_ns,
-    read_intervals,
-)
-from headway.record.jfr.jvm_events import EVENTS, MOST_SETTINGS, JvmEvents
-from headway.record.jfr.own_time import WORTH_SAYING, StackWeights
+from headway.record.jfr.intervals import EXECUTION_SAMPLE, SCALED, FileIntervals, parse_ns
+from headway.record.jfr.jvm_events import EVENTS, JvmEvents
+from headway.record.jfr.own_time import WORTH_SAYING
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
 from headway.record.jfr.sample_table import SampleTable
 from headway.record.jfr.samples import is_sample, sample_batch
@@ -41,6 +34,8 @@ Progress = Callable[[float], None]
 _ONLY_SAMPLES = ("jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample", "profiler.WallClockSample")
 """These are rows of `sample` as a whole; of allocations the class is only in the event's own table."""
 ASYNC_PROFILER = "async-profiler"
+_SHOWN = 3
+"""Intervals that are named one by one."""
 _LIVES = {"jdk.ThreadStart": False, "jdk.ThreadEnd": True}
 
 
@@ -52,7 +47,6 @@ class JfrImport:
         self._shown = shown
         self._directory = directory
         self._progress = progress
-        self._cpu_event = read_intervals(source).event
         self._file = JfrFile(source, (), Times.ONE_CLOCK)
         self._threads = ThreadIds(self._file)
         self._jvm = JvmEvents()
@@ -61,7 +55,8 @@ class JfrImport:
         self._rows = 0
         self._problems: list[str] = []
         """What the reader can't know."""
-        self._cpu_weights = StackWeights()
+        self._intervals: dict[str, list[int]] = {}
+        """What samples of each event of the file stand for, in turn: ns or counts."""
         self._handlers_share = 0.0
         """Of the CPU time sampled, what async-profiler's signal handlers took."""
 
@@ -85,42 +80,49 @@ class JfrImport:
             if not self._rows:
                 first = next(iter(self._file.problems), "it has no events")
                 raise HeadwayError("HW313", path=self._shown, reason=first)
-            if self._jvm.told_settings > MOST_SETTINGS:
-                self._problems.append(
-                    "settings change more often than is followed: later samples may count for too much"
-                )
             window = self._window()
             threads = self._threads.table(self._jvm.pid, window)
             if samples.rows:
-                tables |= samples.write(self._directory, self._intervals())
+                tables |= self._write_samples(samples)
             if self._has_locks(waits):
                 tables |= waits.write(self._directory, self._jvm.pid, threads)
                 self._note_waits(waits)
         tables["stack"] = stacks.info
-        small = {
+        tables |= self._write_small(threads)
+        if writer_of(self._jvm.settings) == ASYNC_PROFILER:
+            self._handlers_share = samples.cpu_weights.handlers_share(self._directory, self._file.frames())
+        self._write_manifest(tables, window, events)
+        self._progress(1.0)
+
+    def _write_samples(self, samples: SampleTable) -> dict[str, TableInfo]:
+        intervals = FileIntervals(self._jvm.of_samplers)
+        if self._jvm.not_kept:
+            self._problems.append(
+                f"settings are told too often: what later samples stand for goes without {self._jvm.not_kept} of them"
+            )
+        self._intervals = {source: samples.intervals(source, intervals) for source in SCALED if source in self._sources}
+        return samples.write(self._directory, intervals)
+
+    def _write_small(self, threads: pa.Table) -> dict[str, TableInfo]:
+        rows = {
             "thread": threads,
             "frame": self._file.frames(),
             "jvm_phase": self._jvm.phases(),
             "jvm": self._jvm.jvm_rows(),
             "counter": self._jvm.counters(),
         }
-        for name, rows in small.items():
+        found: dict[str, TableInfo] = {}
+        for name, table in rows.items():
             with TableWriter(self._directory, TABLES[name]) as writer:
-                writer.write(rows)
-            tables[name] = writer.info
-        if writer_of(self._settings()) == ASYNC_PROFILER:
-            self._handlers_share = self._cpu_weights.handlers_share(self._directory, small["frame"])
-        self._write_manifest(tables, window, events)
-        self._progress(1.0)
+                writer.write(table)
+            found[name] = writer.info
+        return found
 
     def _take(self, batch: EventBatch, samples: SampleTable, waits: WaitTables, events: EventFiles) -> None:
         self._rows += batch.rows
         self._note_end(batch)
         if is_sample(batch.event):
-            rows = sample_batch(batch, self._cpu_event)
-            samples.add(rows, self._threads)
-            if rows.event == self._cpu_event:
-                self._cpu_weights.add(rows.stack, rows.weight)
+            samples.add(sample_batch(batch), self._threads)
             self._sources[batch.event] = self._sources.get(batch.event, 0) + batch.rows
         if batch.event in WAITS:
             waits.add(batch)
@@ -148,7 +150,7 @@ class JfrImport:
 
     def _has_locks(self, waits: WaitTables) -> bool:
         """Return whether the file would have blocks if there were any: then none is a finding."""
-        settings = self._settings()
+        settings = self._jvm.settings
         return waits.rows > 0 or any(settings.get((event, "enabled")) == "true" for event in WAITS)
 
     def _note_waits(self, waits: WaitTables) -> None:
@@ -161,12 +163,6 @@ class JfrImport:
             self._problems.append(
                 f"more objects were waited for than are kept: {waits.not_told_apart} waits are known by their class alone"
             )
-
-    def _intervals(self) -> IntervalsOverTime:
-        return IntervalsOverTime(self._settings(), self._jvm.named_changes(self._file.type_names()))
-
-    def _settings(self) -> dict[tuple[str, str], str]:
-        return self._jvm.named_settings(self._file.type_names())
 
     def _window(self) -> tuple[int, int]:
         chunks = self._file.chunks()
@@ -185,7 +181,7 @@ class JfrImport:
     # --- the manifest ------------------------------------------------------------------------------------------------
 
     def _write_manifest(self, tables: dict[str, TableInfo], window: tuple[int, int], events: EventFiles) -> None:
-        settings, intervals = self._settings(), self._intervals()
+        settings = self._jvm.settings
         chunks = self._file.chunks()
         is_partial = self._problem_count > 0 or events.left_out > 0
         writer = writer_of(settings)
@@ -214,11 +210,7 @@ class JfrImport:
                 "events": sum(chunk["events"] for chunk in chunks),
                 "problems": self._problem_count,
                 "cores_used": used,
-                "intervals": {
-                    "execution": intervals.texts(EXECUTION_SAMPLE),
-                    "native": intervals.texts(NATIVE_SAMPLE),
-                    "wall": intervals.texts(WALL_SAMPLE),
-                },
+                "intervals": {source: values[:_SHOWN] for source, values in self._intervals.items()},
             },
         }
         if "blocker" in tables:
@@ -236,7 +228,7 @@ class JfrImport:
             found.append(Notice.of("HW225", path=self._shown, percent=f"{100 * self._handlers_share:.0f}"))
         is_estimate = "jdk.ExecutionSample" in self._sources and "jdk.CPUTimeSample" not in self._sources
         if is_estimate and writer != ASYNC_PROFILER:
-            period = " or ".join(self._intervals().texts(EXECUTION_SAMPLE))
+            period = _told(self._intervals[EXECUTION_SAMPLE])
             found.append(Notice.of("HW223", path=self._shown, period=period))
         return found
 
@@ -244,6 +236,12 @@ class JfrImport:
 def writer_of(settings: dict[tuple[str, str], str]) -> str:
     """Return who wrote a file with these settings."""
     return ASYNC_PROFILER if any(name == "engine" for _, name in settings) else "JDK Flight Recorder"
+
+
+def _told(intervals_ns: list[int]) -> str:
+    """Return intervals as a part of HW223."""
+    texts = [f"{ns / 1e6:g} ms" for ns in sorted(intervals_ns)]
+    return " or ".join(texts) if len(texts) <= _SHOWN else f"{texts[0]} to {texts[-1]}"
 
 
 def _which_waits(settings: dict[tuple[str, str], str]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headway.record.jfr.intervals import TELLING, Change
+from headway.record.jfr.intervals import Setting
 from headway.record.jfr.reader import NONE, EventBatch
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ EVENTS = (
 )
 MILLIONTHS = 1_000_000
 MOST_SETTINGS = 200_000
-"""Rows of settings that are followed over time: those of some thousand chunks."""
+"""Rows of settings of samplers that are kept: a chunk has about four."""
 _LOADS = {"jvmUser": "cpu_load_jvm_user", "jvmSystem": "cpu_load_jvm_system", "machineTotal": "cpu_load_machine"}
 _PROPERTIES = ("java.version", "java.vm.name", "java.vendor", "java.home", "os.version")
 
@@ -35,11 +34,12 @@ class JvmEvents:
     safepoints: list[tuple[int, int, str | None]] = field(default_factory=list)
     loads: list[tuple[int, str, int]] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
-    settings: dict[tuple[int, str], str] = field(default_factory=dict)
-    told_settings: int = 0
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)  # (event, name) -> the last value
+    of_samplers: dict[int, list[Setting]] = field(default_factory=dict)  # by chunk
+    not_kept: int = 0
     pid: int = 0
     cores: int | None = None
-    _changes: list[tuple[int, int, str, str]] = field(default_factory=list)  # ns, id of the event, name, value
+    _kept: int = 0
 
     def take(self, batch: EventBatch) -> None:
         """Take a batch of one of `EVENTS`."""
@@ -78,14 +78,19 @@ class JvmEvents:
                 self.loads += [(ns, event, round(min(max(share, 0.0), 1.0) * MILLIONTHS)) for ns, share in rows]
 
     def _setting(self, batch: EventBatch) -> None:
-        names, values = (batch.text_array(each).to_pylist() for each in ("name", "value"))
-        rows = zip(batch.ints("startTime", 0).tolist(), batch.ints("id").tolist(), names, values, strict=True)
-        for ns, number, name, value in rows:
-            self.settings[number, str(name)] = str(value)
-            if name in TELLING:
-                self.told_settings += 1
-                if self.told_settings <= MOST_SETTINGS:
-                    self._changes.append((ns, number, name, str(value)))
+        columns = (batch.text_array(each).to_pylist() for each in ("event", "name", "value"))
+        rows = zip(batch.ints("startTime", 0).tolist(), *columns, strict=True)
+        told = [Setting(ns, str(event), str(name), str(value)) for ns, event, name, value in rows]
+        self.settings |= {(each.event, each.name): each.value for each in told}
+        at = 0
+        for chunk, count in batch.chunks:
+            found = [each for each in told[at : at + count] if each.tells_intervals]
+            at += count
+            if self._kept + len(found) > MOST_SETTINGS:
+                self.not_kept += len(found)
+            elif found:
+                self.of_samplers.setdefault(chunk, []).extend(found)
+                self._kept += len(found)
 
     def _fact(self, batch: EventBatch) -> None:
         if batch.event == "jdk.InitialSystemProperty":
@@ -175,14 +180,6 @@ class JvmEvents:
             return shlex.split(text)
         except ValueError:
             return text.split()
-
-    def named_changes(self, type_names: Mapping[int, str]) -> list[Change]:
-        """Return what the file says of intervals, and when; the first `MOST_SETTINGS` of such rows."""
-        return [Change(ns, type_names.get(number, ""), name, value) for ns, number, name, value in self._changes]
-
-    def named_settings(self, type_names: Mapping[int, str]) -> dict[tuple[str, str], str]:
-        """Return (event, name) -> value of the settings."""
-        return {(type_names.get(number, ""), name): value for (number, name), value in self.settings.items()}
 
     def cores_used(self) -> dict[str, float] | None:
         """Return how many cores the JVM used, mean and peak over the readings of its CPU load; None: it was not read."""

@@ -67,6 +67,8 @@ class EventBatch:
     rows: int
     columns: Mapping[str, EventColumn]
     texts: Sequence[str]
+    chunks: Sequence[tuple[int, int]] = ()
+    """The chunks that the rows are of, in turn, by numbers that rise through the file, and how many rows each has."""
 
     def ints(self, name: str, default: int = NONE) -> NDArray[np.int64]:
         """Return an integer column, or `default` in every row where the event has no such column."""
@@ -133,9 +135,11 @@ class JfrFile:
 
     def __iter__(self) -> Iterator[EventBatch]:
         """Yield batches; in the file's order within an event, but for what several threads wrote at a time."""
-        for event, rows, columns, texts in iter(self._reader.next, None):
+        for event, rows, columns, texts, begins in iter(self._reader.next, None):
             named = {name: EventColumn(name, _KINDS[kind], unit > 0, values) for name, kind, unit, values in columns}
-            yield EventBatch(event, rows, named, [text(each) for each in texts])
+            ends = [row for row, _ in begins[1:]] + [rows]
+            chunks = [(chunk, end - row) for (row, chunk), end in zip(begins, ends, strict=True)]
+            yield EventBatch(event, rows, named, [text(each) for each in texts], chunks)
 
     def stacks(self) -> dict[str, NDArray[Any]]:
         """Return what is new since the last call: stack_id, depth, frame_id, is_cut, one row per frame."""
@@ -170,10 +174,6 @@ class JfrFile:
     def chunks(self) -> list[dict[str, Any]]:
         """Return the chunks so far: offset, size, version, start_ns, dur_ns, base_ns, events, is_cut ..."""
         return list(self._reader.chunks())
-
-    def type_names(self) -> dict[int, str]:
-        """Return the names of events and other types by the ids that settings use."""
-        return {number: text(name) for number, name in self._reader.type_names().items()}
 
     @property
     def problems(self) -> list[str]:

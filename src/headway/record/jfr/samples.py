@@ -1,14 +1,14 @@
 """The stack samples of a JFR file: who was where when, and what each sample stands for.
 
-Weights: CPU and wall samples stand for nanoseconds (the interval that the file's settings tell), allocation samples for
+Weights: CPU and wall samples stand for nanoseconds (the interval that the chunk's settings tell), allocation samples for
 bytes, samples of another perf event for counts of it. The JDK's ExecutionSample is no CPU clock: it looks at some of the
 threads that run Java code every period, so that its weights are estimates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from headway.record.jfr.intervals import (
     EXECUTION_SAMPLE,
     NATIVE_SAMPLE,
     WALL_SAMPLE,
+    Intervals,
     read_intervals,
 )
 from headway.record.jfr.reader import NONE, EventBatch, JfrFile, Times
@@ -39,13 +40,13 @@ _SAMPLED = "jdk.ObjectAllocationSample"
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """Samples of one event, in columns of equal length."""
+    """Samples of one event of a file, in columns of equal length; what they are of and stand for is for `Intervals` to say."""
 
-    event: str  # cpu, wall, alloc, native, cycles ...
     source: str  # the event of JFR: jdk.ExecutionSample
+    chunks: Sequence[tuple[int, int]]  # the chunks that the rows are of, in turn, with their numbers of rows
     ns: NDArray[np.int64]
     thread: NDArray[np.int32]  # place in the file's threads; -1: none
-    weight: NDArray[np.int64]  # times what the file's settings say of its source: a sample counts 1
+    count: NDArray[np.int64]  # times `Intervals.of(source)`: what each stands for
     state: NDArray[np.int8]  # index of STATES; -1: unknown
     stack: NDArray[np.int32]  # -1: could not be walked
 
@@ -61,7 +62,10 @@ def read_samples(path: Path | str, times: Times = Times.TICKS) -> SampleReader:
 
 
 class SampleReader:
-    """Yields `SampleBatch`es; afterwards, or between them, `stacks` gives the frames of stacks that are new."""
+    """Yields `SampleBatch`es; afterwards, or between them, `stacks` gives the frames of stacks that are new.
+
+    `intervals` hold for the whole file: it is one that headway's own sampler wrote.
+    """
 
     def __init__(self, path: Path | str, times: Times) -> None:
         """Use `read_samples` instead."""
@@ -70,9 +74,7 @@ class SampleReader:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         """Yield batches, each of one event."""
-        for batch in self.file:
-            found = sample_batch(batch, self.intervals.event)
-            yield replace(found, weight=found.weight * self.intervals.of(found.source))
+        return map(sample_batch, self.file)
 
     def stacks(self) -> dict[str, NDArray[Any]]:
         """Return stacks new since the last call: stack_id, depth, frame_id, is_cut, one row per frame; ids from 0."""
@@ -117,17 +119,19 @@ def is_sample(event: str) -> bool:
     return event in _SOURCES
 
 
-def sample_batch(batch: EventBatch, cpu_event: str) -> SampleBatch:
-    """Turn rows of a sampling event into samples; `cpu_event` names those of async-profiler's or the JDK's main sampler."""
-    event, weigh = _SOURCES[batch.event]
-    weight = weigh(batch)
-    thread = batch.ids("thread", "sampledThread" if "sampledThread" in batch.columns else "eventThread")
+def event_of(source: str, intervals: Intervals) -> str:
+    """Return what samples of an event of the file are of: cpu, wall, alloc, native, cycles ..."""
+    return _SOURCES[source][0] or intervals.event
+
+
+def sample_batch(batch: EventBatch) -> SampleBatch:
+    """Turn rows of a sampling event into samples."""
     return SampleBatch(
-        event=event or cpu_event,
         source=batch.event,
+        chunks=batch.chunks,
         ns=batch.ints("startTime", 0),
-        thread=thread,
-        weight=weight,
+        thread=batch.ids("thread", "sampledThread" if "sampledThread" in batch.columns else "eventThread"),
+        count=_SOURCES[batch.event][1](batch),
         state=_states(batch),
         stack=batch.ids("stack", "stackTrace"),
     )
