@@ -147,10 +147,14 @@ const EventTables::Plan& EventTables::plan_of(int64_t type) {
 
 bool EventTables::add(int64_t type, Cursor in) {
   const Plan& plan = plan_of(type);
-  if (plan.table == nullptr) return true;
-  if (plan.table->rows == plan.table->room) plan.table->grow();
+  EventTable* table = plan.table;
+  if (table == nullptr) return true;
+  if (table->rows == table->room) table->grow();
+  const size_t before = table->text_bytes;
   const Taken taken = add_near(plan, in);
-  return taken == Taken::not_near ? add(plan, in) : taken == Taken::yes;
+  if (taken == Taken::not_near ? add(plan, in) : taken == Taken::yes) return true;
+  values_ += table->text_bytes / sizeof(int64_t) - before / sizeof(int64_t);  // the texts of a row that was not added
+  return false;
 }
 
 // As `add`, of an event with compressed integers that lies so far from the end of what is in memory that each of them
@@ -310,9 +314,17 @@ int32_t EventTables::keep(const std::string* found, EventTable* table) {
 }
 
 EventTable* EventTables::largest() {
-  const auto found = std::max_element(tables_.begin(), tables_.end(),
-                                      [](const EventTable& a, const EventTable& b) { return a.values() < b.values(); });
-  return found == tables_.end() || found->rows == 0 ? nullptr : &*found;
+  EventTable* found = nullptr;
+  for (EventTable& table : tables_) {
+    if (table.rows > 0 && (found == nullptr || found->values() < table.values())) found = &table;
+  }
+  return found;
+}
+
+void EventTables::drop_texts() {
+  for (EventTable& table : tables_) {
+    if (table.rows == 0 && table.text_bytes > 0) taken(&table);
+  }
 }
 
 void EventTables::taken(EventTable* table) {

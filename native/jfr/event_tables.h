@@ -130,6 +130,8 @@ class EventTables {
   // The table with the most in it, or nullptr; to be cleared with `taken` when its rows are used.
   EventTable* largest();
   void taken(EventTable* table);
+  // Lets go of the texts that damaged events left in tables without rows.
+  void drop_texts();
 
  private:
   // How a field's bytes become a value: what its step, its column and its unit say, told apart once per chunk.

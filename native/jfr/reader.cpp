@@ -55,11 +55,17 @@ void Reader::problem(uint64_t offset, std::string text) {
 EventTable* Reader::next() {
   if (handed_out_ != nullptr) tables_.taken(std::exchange(handed_out_, nullptr));
   if (!refused_.empty()) return nullptr;
-  while (tables_.values() + universe_.waiting_frames() < kMostValues) {
-    if (!chunk_ && !open_chunk()) break;
-    read_events();
+  most_values_ = kMostValues;
+  for (bool is_more = true; handed_out_ == nullptr && is_more;) {
+    while (tables_.values() + universe_.waiting_frames() < most_values_ && is_more) {
+      is_more = chunk_ || open_chunk();
+      if (is_more) read_events();
+    }
+    handed_out_ = tables_.largest();
+    // All that waits may be what damaged events have left: their texts are nobody's, their stacks may be others' as well.
+    tables_.drop_texts();
+    most_values_ = tables_.values() + universe_.waiting_frames() + kMostValues;
   }
-  handed_out_ = tables_.largest();
   if (handed_out_ != nullptr) handed_out_->resize(handed_out_->rows);
   return handed_out_;
 }
@@ -307,7 +313,7 @@ void Reader::read_events() {
       }
     }
     position_ += size;
-    if (tables_.values() + universe_.waiting_frames() >= kMostValues) return;
+    if (tables_.values() + universe_.waiting_frames() >= most_values_) return;
   }
   uint64_t next = chunk.end;
   if (chunk.info->is_cut) find_magic(position_, &next);

@@ -26,13 +26,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("joined")
     compile_java(folder, PROGRAM)
     for jdk, java in JAVAS.items():
-        command = [java, "-Xmx256m", "-cp", folder, "FlightRecorded", folder / f"{jdk}.jfr", "few"]
+        told = "all" if jdk == "jdk25" else "few"  # allocations, and CPU time, by two events
+        command = [java, "-Xmx256m", "-cp", folder, "FlightRecorded", folder / f"{jdk}.jfr", told]
         subprocess.run(list(map(str, command)), check=True, capture_output=True, timeout=120)
     machine = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
     with zipfile.ZipFile(workloads_jar().with_name("async-profiler.jar")) as jar:
         library = jar.extract(f"{machine}/libasyncProfiler.so", folder)
     path = folder / "profiler.jfr"
-    options = f"start,event=page-faults,interval=7,wall=3ms,jfr,file={path}"
+    options = f"start,event=page-faults,interval=7,wall=3ms,alloc=64k,jfr,file={path}"
     profiled = java_command(JAVAS["jdk17"], "JucZoo", 3, jvm=(f"-agentpath:{library}={options}",))
     subprocess.run(profiled, check=True, capture_output=True, timeout=120)
     return {"jdk17": folder / "jdk17.jfr", "jdk25": folder / "jdk25.jfr", "profiler": path}
@@ -44,9 +45,7 @@ def sums_of(file: Path) -> Sums:
     assert done.returncode == 0, done.stderr
     recording = open_recording(output)
     try:
-        rows = recording.query(
-            "SELECT event, weight, count(*) FROM sample WHERE event <> 'alloc' GROUP BY 1, 2"
-        ).fetchall()
+        rows = recording.query("SELECT event, weight, count(*) FROM sample GROUP BY 1, 2").fetchall()
         return Counter({(event, weight): count for event, weight, count in rows})
     finally:
         recording.close()
@@ -59,10 +58,11 @@ def alone(files: dict[str, Path]) -> dict[str, Sums]:
 
 def test_each_alone_says_what_its_samples_stand_for(alone: dict[str, Sums]) -> None:
     assert {key[1] for key in alone["jdk17"] if key[0] == "cpu"} == {10_000_000, 7_000_000}
-    assert {key[1] for key in alone["jdk25"] if key[0] == "cpu"} == {10_000_000, 7_000_000}
+    assert {key[1] for key in alone["jdk25"] if key[0] == "execution"} == {10_000_000, 7_000_000}
     assert {key[1] for key in alone["profiler"] if key[0] == "page-faults"} == {7}
     assert all(weight % 3_000_000 == 0 for event, weight in alone["profiler"] if event == "wall")
-    assert {event for event, _ in alone["profiler"]} == {"page-faults", "wall"}
+    assert {event for event, _ in alone["profiler"]} == {"page-faults", "wall", "alloc"}
+    assert {event for event, _ in alone["jdk25"]} >= {"cpu", "execution", "alloc"}
 
 
 @pytest.mark.parametrize("names", list(itertools.permutations(("jdk17", "jdk25", "profiler"))), ids="-".join)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -59,7 +60,9 @@ def in_pieces(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch]:
                 name: dataclasses.replace(each, values=each.values[at : at + most])
                 for name, each in batch.columns.items()
             }
-            yield dataclasses.replace(batch, rows=min(most, batch.rows - at), columns=columns)
+            chunks = [chunk for chunk, rows in batch.chunks for _ in range(rows)][at : at + most]
+            counted = [(chunk, len(list(rows))) for chunk, rows in itertools.groupby(chunks)]
+            yield dataclasses.replace(batch, rows=len(chunks), columns=columns, chunks=counted)
 
 
 def test_rows_that_memory_does_not_hold_are_those_of_a_file_that_it_does(
@@ -344,6 +347,10 @@ def samples_of(with_stack: int, without: int, *settings: bytes) -> list[bytes]:
     return [*settings, *(made_jfr.event(made_jfr.SAMPLE, 1000 * i, 1, stack) for i, stack in enumerate(stacks))]
 
 
+def of_profiler(engine: str) -> list[bytes]:
+    return [made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, name, engine) for name in ("engine", "event")]
+
+
 @pytest.mark.parametrize(
     ("engine", "pools", "said"),
     [("ctimer", HANDLER, True), ("ctimer", made_jfr.constants(), False), (None, HANDLER, False)],
@@ -352,7 +359,7 @@ def test_time_of_async_profilers_own_handlers_is_said(
     run: Run, tmp_path: Path, engine: str | None, pools: bytes, said: bool
 ) -> None:
     source = tmp_path / "a.jfr"
-    settings = [made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, "engine", engine)] if engine else []
+    settings = of_profiler(engine) if engine else []
     source.write_bytes(made_jfr.chunk(samples_of(30, 70, *settings), pools=pools))
     target = tmp_path / "a.headway"
     assert run("import", source, "-o", target)[0] == 0
@@ -363,7 +370,42 @@ def test_time_of_async_profilers_own_handlers_is_said(
 
 def test_little_time_of_async_profilers_own_is_not_worth_a_message(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "a.jfr"
-    engine = made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, "engine", "ctimer")
-    source.write_bytes(made_jfr.chunk(samples_of(1, 99, engine), pools=HANDLER))
+    source.write_bytes(made_jfr.chunk(samples_of(1, 99, *of_profiler("ctimer")), pools=HANDLER))
     run("import", source, "-o", tmp_path / "a.headway")
     assert "HW225" not in (tmp_path / "a.headway" / "manifest.json").read_text()
+
+
+def is_odd(event: bytes) -> bool:
+    return event[5:6] == bytes([made_jfr.ODD])  # behind its length
+
+
+def tables_of(run: Run, source: Path, data: bytes) -> dict[str, int]:
+    source.write_bytes(data)
+    target = source.with_suffix(".headway")
+    code, _, err = run("import", source, "-o", target)
+    assert code == 0, err
+    manifest = json.loads((target / "manifest.json").read_text())
+    return {name: each["rows"] for name, each in manifest["tables"].items() if each["rows"]}
+
+
+@pytest.mark.parametrize("letters", [10, 100, 2_000, 30_000, 300_000])
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_damaged_event_leaves_takes_nothing_else_with_it(
+    run: Run, tmp_path: Path, letters: int, first: bool
+) -> None:
+    """Its text was in a table without rows, which looked like the end of the file."""
+    whole = [each for each in made_jfr.usual(5) if not is_odd(each)]
+    expected = tables_of(run, tmp_path / "whole.jfr", made_jfr.chunk(whole) * 2)
+    damaged = made_jfr.event(made_jfr.ODD, 0, "x" * letters)  # its last field is missing
+    chunks = [made_jfr.chunk([damaged, *whole] if first else [*whole, damaged]), made_jfr.chunk(whole)]
+    found = tables_of(run, tmp_path / "damaged.jfr", b"".join(chunks if first else reversed(chunks)))
+    assert found == expected
+
+
+def test_many_damaged_events_are_passed_over_and_what_follows_is_read(run: Run, tmp_path: Path) -> None:
+    """Their texts, all different, are more than waits at a time."""
+    texts = [made_jfr.event(made_jfr.ODD, 0, f"{number:0900}") for number in range(45_000)]
+    whole = [each for each in made_jfr.usual(5) if not is_odd(each)]
+    expected = tables_of(run, tmp_path / "whole.jfr", made_jfr.chunk(whole))
+    found = tables_of(run, tmp_path / "damaged.jfr", made_jfr.chunk(texts) + made_jfr.chunk(whole))
+    assert found == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headway.record.jfr.intervals import EXECUTION_SAMPLE, WALL_SAMPLE, FileIntervals, Setting
-from headway.record.jfr.sample_table import SampleTable
+from headway.record.jfr.sample_table import ProgramOf, SampleTable
 from headway.record.jfr.samples import SampleBatch
 
 ROWS = 1000
@@ -31,8 +32,14 @@ def batch(source: str, chunks: list[tuple[int, int]], first_ns: int, count: int 
     return SampleBatch(source, chunks, ns, zeros, counts, np.zeros(rows, dtype=np.int8), zeros)
 
 
-def written(folder: Path, table: SampleTable, told: dict[int, list[Setting]]) -> list[tuple[int, str, int]]:
-    table.write(folder, FileIntervals(told))
+def one_program(chunk: int) -> int:
+    return 0
+
+
+def written(
+    folder: Path, table: SampleTable, told: dict[int, list[Setting]], program_of: ProgramOf = one_program
+) -> list[tuple[int, str, int]]:
+    table.write(folder, FileIntervals(told, program_of), program_of)
     rows = pq.read_table(folder / "sample.parquet").to_pylist()
     return [(row["ns"], row["event"], row["weight"]) for row in rows]
 
@@ -51,14 +58,14 @@ def test_every_sample_has_the_weight_of_its_chunk_and_time(tmp_path: Path, in_me
     table.add(batch("jdk.CPUTimeSample", [(3, 10)], 5 * ROWS, count=123), threads)
     told = {
         1: [setting(0, "period", "20 ns"), setting(ROWS // 2, "period", "10 ns")],
-        2: [setting(0, "event", "cycles"), setting(0, "interval", "7"), setting(0, "wall", "3")],
+        2: [Setting(0, "", "event", "cycles"), setting(0, "interval", "7"), setting(0, "wall", "3")],
     }
     found = written(tmp_path, table, told)
     execution = [(ns, "execution", 20 if ns < ROWS // 2 else 10) for ns in range(ROWS)]
     expected = execution + [(ns, "cycles", 7) for ns in range(ROWS, 2 * ROWS)]
     expected += [(ns, "wall", 12) for ns in range(ROWS)] + [(5 * ROWS + ns, "cpu", 123) for ns in range(10)]
     assert sorted(found) == sorted(expected)
-    assert table.intervals(EXECUTION_SAMPLE, FileIntervals(told)) == [20, 10, 7]
+    assert table.intervals(EXECUTION_SAMPLE, FileIntervals(told, one_program)) == [20, 10, 7]
 
 
 def test_an_absurd_count_of_an_absurd_interval_is_no_negative_time(tmp_path: Path) -> None:
@@ -69,3 +76,26 @@ def test_an_absurd_count_of_an_absurd_interval_is_no_negative_time(tmp_path: Pat
     (_, _, large), (_, _, small) = written(tmp_path, table, {1: [setting(0, "wall", "1 h")]})
     assert large > 1 << 61
     assert small == 2 * 3600 * 10**9
+
+
+def test_what_one_jvm_tells_twice_is_dropped_for_it_alone(tmp_path: Path) -> None:
+    table = SampleTable(tmp_path)
+    threads: Any = Threads()
+    in_tlab, outside, sampled = (f"jdk.ObjectAllocation{each}" for each in ("InNewTLAB", "OutsideTLAB", "Sample"))
+    for source in (in_tlab, outside, sampled, "jdk.CPUTimeSample", EXECUTION_SAMPLE):
+        table.add(batch(source, [(1, 3)], 0, count=1), threads)
+    for source in (in_tlab, EXECUTION_SAMPLE):
+        table.add(batch(source, [(2, 5)], 100, count=1), threads)
+    for source in (sampled, EXECUTION_SAMPLE):
+        table.add(batch(source, [(3, 7)], 200, count=1), threads)
+    told = {1: [setting(0, "period", "9 ns")], 2: [Setting(0, "", "event", "ctimer"), setting(0, "interval", "4")]}
+    found = Counter(written(tmp_path, table, told, lambda chunk: chunk))
+    events = Counter((event, ns // 100) for ns, event, _ in found.elements())
+    assert events == {
+        **{("alloc", 0): 6, ("cpu", 0): 3, ("execution", 0): 3},
+        **{("alloc", 1): 5, ("cpu", 1): 5},
+        **{("alloc", 2): 7, ("cpu", 2): 7},
+    }
+    assert list(table.estimates_ns) == [20_000_000], (
+        "of the third JVM; the first has a clock, the second is no estimate"
+    )

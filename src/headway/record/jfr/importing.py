@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from headway import __version__
 from headway.errors import HeadwayError, Notice
 from headway.record.jfr.event_files import EventFiles
-from headway.record.jfr.intervals import EXECUTION_SAMPLE, SCALED, FileIntervals, parse_ns
+from headway.record.jfr.intervals import SCALED, FileIntervals, parse_ns
 from headway.record.jfr.jvm_events import EVENTS, JvmEvents
 from headway.record.jfr.own_time import WORTH_SAYING
 from headway.record.jfr.reader import EventBatch, JfrFile, Times
@@ -57,6 +57,7 @@ class JfrImport:
         """What the reader can't know."""
         self._intervals: dict[str, list[int]] = {}
         """What samples of each event of the file stand for, in turn: ns or counts."""
+        self._estimates_ns: list[int] = []
         self._handlers_share = 0.0
         """Of the CPU time sampled, what async-profiler's signal handlers took."""
 
@@ -95,13 +96,16 @@ class JfrImport:
         self._progress(1.0)
 
     def _write_samples(self, samples: SampleTable) -> dict[str, TableInfo]:
-        intervals = FileIntervals(self._jvm.of_samplers)
+        program_of = self._jvm.programs.of
+        intervals = FileIntervals(self._jvm.of_samplers, program_of)
         if self._jvm.not_kept:
             self._problems.append(
                 f"settings are told too often: what later samples stand for goes without {self._jvm.not_kept} of them"
             )
         self._intervals = {source: samples.intervals(source, intervals) for source in SCALED if source in self._sources}
-        return samples.write(self._directory, intervals)
+        written = samples.write(self._directory, intervals, program_of)
+        self._estimates_ns = list(samples.estimates_ns)
+        return written
 
     def _write_small(self, threads: pa.Table) -> dict[str, TableInfo]:
         rows = {
@@ -226,10 +230,8 @@ class JfrImport:
             found.append(Notice.of("HW222", path=self._shown, which=_which_waits(settings)))
         if self._handlers_share >= WORTH_SAYING:
             found.append(Notice.of("HW225", path=self._shown, percent=f"{100 * self._handlers_share:.0f}"))
-        is_estimate = "jdk.ExecutionSample" in self._sources and "jdk.CPUTimeSample" not in self._sources
-        if is_estimate and writer != ASYNC_PROFILER:
-            period = _told(self._intervals[EXECUTION_SAMPLE])
-            found.append(Notice.of("HW223", path=self._shown, period=period))
+        if self._estimates_ns:
+            found.append(Notice.of("HW223", path=self._shown, period=_told(self._estimates_ns)))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,24 +30,27 @@ _TELLING = ("period", "interval", "wall")
 _EVENT = "event"
 """The setting by which async-profiler names what it samples by."""
 _CPU_EVENTS = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", ""}
-_TIME = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(ns|us|ms|s|m|h|d|)\s*", re.ASCII)
+_LONGEST = 200
+_TIME = re.compile(r"\s*(\d{1,20}(?:\.\d*)?)\s*(ns|us|ms|s|m|h|d|)\s*", re.ASCII)
 _SUFFIX_NS = {"": 1, "ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _SUFFIX_NS["d"] = 24 * _SUFFIX_NS["h"]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a chunk says at a time."""
+    """What a chunk says of its samplers at a time."""
 
     ns: int
     event: str
     name: str
     value: str
 
-    @property
-    def tells_intervals(self) -> bool:
-        """Return whether what samples stand for, or what they are of, may go by it."""
-        return self.name == _EVENT or (self.event in SCALED and self.name in _TELLING)
+
+def of_samplers(ns: int, event: str | None, name: str | None, value: str | None) -> Setting | None:
+    """Return a setting if what samples stand for, or what they are of, may go by it; it is short, whatever the file has."""
+    if name == _EVENT:
+        return Setting(ns, "", _EVENT, (value or "")[:_LONGEST])
+    return Setting(ns, event, name, (value or "")[:_LONGEST]) if event in SCALED and name in _TELLING else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Intervals:
     """What samples stand for: the CPU event's name and intervals in ns (counts for others)."""
 
     event: str
+    is_estimate: bool  # the sampler is the JDK's, which is no clock
     wall: int
     execution: int
     native: int
@@ -67,45 +71,73 @@ class Intervals:
 class ChunkIntervals:
     """The intervals of a chunk, whose settings may change: where a second recording begins, samples come more often."""
 
-    def __init__(self, settings: Iterable[Setting]) -> None:
+    def __init__(self, first: Intervals) -> None:
+        """Begin with what holds from the beginning on."""
+        self._starts_ns = [-(1 << 63)]
+        self.each = [first]
+        """Those in turn, each differs from the one before."""
+        self._values: dict[str, NDArray[np.int64]] = {}
+
+    @classmethod
+    def told(cls, settings: Iterable[Setting]) -> ChunkIntervals:
         """Take what the chunk says, in any order; what it says first of a setting holds from its beginning on."""
         in_order = sorted(settings, key=lambda each: each.ns)
         now: dict[tuple[str, str], str] = {}
         for each in in_order:
             now.setdefault((each.event, each.name), each.value)
-        self.starts_ns = [-(1 << 63)]
-        self.each = [intervals_of(now)]
-        """Those in turn, each differs from the one before."""
+        found = cls(intervals_of(now))
         for each in in_order:
             if now[each.event, each.name] != each.value:
                 now[each.event, each.name] = each.value
-                self._note(each.ns, intervals_of(now))
+                found._note(each.ns, intervals_of(now))
+        return found
 
-    def _note(self, ns: int, found: Intervals) -> None:
-        if found != self.each[-1]:
-            self.starts_ns.append(ns)
-            self.each.append(found)
+    def _note(self, ns: int, intervals: Intervals) -> None:
+        if intervals != self.each[-1]:
+            self._starts_ns.append(ns)
+            self.each.append(intervals)
+
+    def values(self, source: str) -> NDArray[np.int64]:
+        """Return what samples of an event of the file stand for in turn, the same for each of `each`."""
+        import numpy as np
+
+        if source not in self._values:
+            self._values[source] = np.array([each.of(source) for each in self.each], dtype=np.int64)
+        return self._values[source]
+
+    def varies(self, source: str) -> bool:
+        """Return whether samples of an event of the file do not all stand for the same."""
+        values = self.values(source)
+        return bool((values != values[0]).any())
 
     def of(self, source: str, ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what a sample of an event of the file stands for at each time."""
         import numpy as np
 
-        values = np.array([each.of(source) for each in self.each], dtype=np.int64)
-        found: NDArray[np.int64] = values[np.searchsorted(np.array(self.starts_ns), ns, side="right") - 1]
+        found: NDArray[np.int64] = self.values(source)[np.searchsorted(np.array(self._starts_ns), ns, "right") - 1]
         return found
 
 
 class FileIntervals:
-    """The intervals of a whole file: a chunk that says nothing of them goes by the one before it."""
+    """The intervals of a whole file: a chunk that says nothing of them goes by the one before it of the same JVM."""
 
-    def __init__(self, told: Mapping[int, Sequence[Setting]]) -> None:
-        """Take what each chunk says that says something, by its number; numbers rise through the file."""
-        self._chunks = sorted(told)
-        self._each = [ChunkIntervals(told[chunk]) for chunk in self._chunks] or [ChunkIntervals(())]
+    def __init__(self, told: Mapping[int, Sequence[Setting]], program_of: Callable[[int], int]) -> None:
+        """Take what each chunk says that says something, by its number, and which JVM a chunk is of."""
+        self._program_of = program_of
+        self._chunks: dict[int, list[int]] = {}
+        for chunk in sorted(told):
+            self._chunks.setdefault(program_of(chunk), []).append(chunk)
+        self._told = {chunk: ChunkIntervals.told(settings) for chunk, settings in told.items()}
+        self._last = {chunk: ChunkIntervals(intervals.each[-1]) for chunk, intervals in self._told.items()}
+        self._default = ChunkIntervals(intervals_of({}))
 
     def of_chunk(self, chunk: int) -> ChunkIntervals:
         """Return the intervals of a chunk."""
-        return self._each[max(0, bisect.bisect_right(self._chunks, chunk) - 1)]
+        if chunk in self._told:
+            return self._told[chunk]
+        chunks = self._chunks.get(self._program_of(chunk), [])
+        place = bisect.bisect_right(chunks, chunk) - 1
+        return self._last[chunks[max(0, place)]] if chunks else self._default
 
 
 def read_intervals(path: Path | str) -> Intervals:
@@ -113,31 +145,35 @@ def read_intervals(path: Path | str) -> Intervals:
 
     Raises HeadwayError as `read_samples`.
     """
-    file = JfrFile(path, ("jdk.ActiveSetting",), most_chunks=1)
     found: dict[tuple[str, str], str] = {}
-    for batch in file:
-        columns = (batch.text_array(each).to_pylist() for each in ("event", "name", "value"))
-        found |= {(str(event), str(name)): str(value) for event, name, value in zip(*columns, strict=True)}
+    for batch in JfrFile(path, ("jdk.ActiveSetting",), most_chunks=1):
+        for row in zip(*map(batch.text_list, ("event", "name", "value")), strict=True):
+            setting = of_samplers(0, *row)
+            if setting is not None:
+                found[setting.event, setting.name] = setting.value
     return intervals_of(found)
 
 
 def intervals_of(settings: Mapping[tuple[str, str], str]) -> Intervals:
-    """Return the intervals of settings, (event, name) -> value."""
-    event = next((value for (_, name), value in settings.items() if name == _EVENT), None)
-    period = parse_ns(settings.get((EXECUTION_SAMPLE, "period"), ""))
-    own = parse_ns(settings.get((EXECUTION_SAMPLE, "interval"), ""))
-    wall = parse_ns(settings.get((EXECUTION_SAMPLE, "wall"), ""))
-    is_wall = event == "wall"
+    """Return the intervals of settings of samplers, (event, name) -> value."""
+    event = settings.get(("", _EVENT))
+
+    def interval(source: str, name: str) -> int:
+        ns = parse_ns(settings.get((source, name), ""))
+        return ns if ns <= MOST_INTERVAL else 0
+
+    own, wall = interval(EXECUTION_SAMPLE, "interval"), interval(EXECUTION_SAMPLE, "wall")
+    period = interval(EXECUTION_SAMPLE, "period") or DEFAULT_NS["period"]
     return Intervals(
         event="cpu" if event in _CPU_EVENTS or event in (None, "None") else str(event),
-        wall=wall or (own if is_wall else 0) or DEFAULT_NS["wall"],
-        execution=(period or DEFAULT_NS["period"]) if event is None else own or DEFAULT_NS["cpu"],
-        native=parse_ns(settings.get((NATIVE_SAMPLE, "period"), "")) or DEFAULT_NS["period"],
+        is_estimate=event is None,
+        wall=wall or (own if event == "wall" else 0) or DEFAULT_NS["wall"],
+        execution=period if event is None else own or DEFAULT_NS["cpu"],
+        native=interval(NATIVE_SAMPLE, "period") or DEFAULT_NS["period"],
     )
 
 
 def parse_ns(value: str) -> int:
-    """Return a setting's time in ns: "20 ms", "20ms", "1000000" (ns); 0 for what is none, as "everyChunk", or can't be one."""
-    found = _TIME.fullmatch(value[:40])
-    ns = round(float(found[1]) * _SUFFIX_NS[found[2]]) if found else 0
-    return ns if ns <= MOST_INTERVAL else 0
+    """Return a setting's time in ns: "20 ms", "20ms", "1000000" (ns); 0 for what is none, such as "everyChunk"."""
+    found = _TIME.fullmatch(value[:_LONGEST])
+    return round(float(found[1]) * _SUFFIX_NS[found[2]]) if found else 0

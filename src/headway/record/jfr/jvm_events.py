@@ -7,7 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headway.record.jfr.intervals import Setting
+from headway.record.jfr.intervals import Setting, of_samplers
+from headway.record.jfr.programs import Programs
 from headway.record.jfr.reader import NONE, EventBatch
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ class JvmEvents:
     settings: dict[tuple[str, str], str] = field(default_factory=dict)  # (event, name) -> the last value
     of_samplers: dict[int, list[Setting]] = field(default_factory=dict)  # by chunk
     not_kept: int = 0
+    programs: Programs = field(default_factory=Programs)
     pid: int = 0
     cores: int | None = None
     _kept: int = 0
+    _first: set[tuple[int, str, str]] = field(default_factory=set)
 
     def take(self, batch: EventBatch) -> None:
         """Take a batch of one of `EVENTS`."""
@@ -61,12 +64,12 @@ class JvmEvents:
         starts, numbers = batch.ints("startTime", 0).tolist(), batch.ints("gcId", 0).tolist()
         pauses = batch.ints("sumOfPauses")
         lengths = np.where(pauses == NONE, batch.ints("duration", 0), pauses).tolist()
-        causes = batch.text_array("cause").to_pylist()
+        causes = batch.text_list("cause")
         self.collections |= dict(zip(numbers, zip(starts, lengths, causes, strict=True), strict=True))
 
     def _operation(self, batch: EventBatch) -> None:
         starts, lengths = batch.ints("startTime", 0).tolist(), batch.ints("duration", 0).tolist()
-        names, at_safepoint = batch.text_array("operation").to_pylist(), batch.ints("safepoint", 0).tolist()
+        names, at_safepoint = batch.text_list("operation"), batch.ints("safepoint", 0).tolist()
         rows = zip(starts, lengths, names, at_safepoint, strict=True)
         self.safepoints += [(start, length, name) for start, length, name, stopped in rows if stopped]
 
@@ -78,33 +81,39 @@ class JvmEvents:
                 self.loads += [(ns, event, round(min(max(share, 0.0), 1.0) * MILLIONTHS)) for ns, share in rows]
 
     def _setting(self, batch: EventBatch) -> None:
-        columns = (batch.text_array(each).to_pylist() for each in ("event", "name", "value"))
-        rows = zip(batch.ints("startTime", 0).tolist(), *columns, strict=True)
-        told = [Setting(ns, str(event), str(name), str(value)) for ns, event, name, value in rows]
-        self.settings |= {(each.event, each.name): each.value for each in told}
-        at = 0
+        rows = list(zip(*map(batch.text_list, ("event", "name", "value")), strict=True))
+        self.settings |= {(str(event), str(name)): str(value) for event, name, value in rows}
+        starts_ns, at = batch.ints("startTime", 0).tolist(), 0
         for chunk, count in batch.chunks:
-            found = [each for each in told[at : at + count] if each.tells_intervals]
+            for place in range(at, at + count):
+                setting = of_samplers(starts_ns[place], *rows[place])
+                if setting is not None:
+                    self._keep(chunk, setting)
             at += count
-            if self._kept + len(found) > MOST_SETTINGS:
-                self.not_kept += len(found)
-            elif found:
-                self.of_samplers.setdefault(chunk, []).extend(found)
-                self._kept += len(found)
+
+    def _keep(self, chunk: int, setting: Setting) -> None:
+        key = chunk, setting.event, setting.name
+        if self._kept >= MOST_SETTINGS and key in self._first:
+            self.not_kept += 1
+            return
+        self._first.add(key)  # a chunk has few of these
+        self.of_samplers.setdefault(chunk, []).append(setting)
+        self._kept += 1
 
     def _fact(self, batch: EventBatch) -> None:
         if batch.event == "jdk.InitialSystemProperty":
-            found = dict(zip(*(batch.text_array(each).to_pylist() for each in ("key", "value")), strict=True))
+            found = dict(zip(*map(batch.text_list, ("key", "value")), strict=True))
             self.facts |= {key: str(found[key]) for key in _PROPERTIES if found.get(key)}
             return
         last = batch.rows - 1
         for name, column in batch.columns.items():
             if column.kind == "text":
-                value = batch.text_array(name)[last].as_py()
+                value = batch.text_list(name)[last]
                 if value and name not in ("eventThread", "stackTrace"):
                     self.facts[f"{batch.event.removeprefix('jdk.')}.{name}"] = str(value)
         if batch.event == "jdk.JVMInformation":
             self.pid = max(0, int(batch.ints("pid", 0)[last])) & 0x7FFFFFFF
+            self.programs.note(batch)
         cores = int(batch.ints("effectiveCpuCount", 0)[last]) or int(batch.ints("hwThreads", 0)[last])
         if 0 < cores < 1 << 16 and (self.cores is None or batch.event == "jdk.ContainerConfiguration"):
             self.cores = cores

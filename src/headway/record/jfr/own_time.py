@@ -28,12 +28,12 @@ class StackWeights:
         """Take samples: ids of stacks, -1 for none, and weights."""
         import numpy as np
 
-        found: NDArray[np.float64] = np.bincount(stack + 1, weights=weight).astype(np.float64, copy=False)
-        if len(found) < len(self._sums):
-            self._sums[: len(found)] += found
-        else:
-            found[: len(self._sums)] += self._sums
-            self._sums = found
+        if not len(stack):
+            return
+        most = int(stack.max()) + 2
+        if most > len(self._sums):
+            self._sums = np.concatenate([self._sums, np.zeros(max(most, 2 * len(self._sums)) - len(self._sums))])
+        np.add.at(self._sums, stack + 1, weight.astype(np.float64))
 
     def handlers_share(self, directory: Path, frames: pa.Table) -> float:
         """Return which share of all weights has a stack with a signal handler of async-profiler, 0 to 1.

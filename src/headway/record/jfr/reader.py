@@ -86,15 +86,13 @@ class EventBatch:
         column = self.columns.get(name)
         return np.full(self.rows, -1, dtype=np.int32) if column is None or column.kind != kind else column.values
 
-    def text_array(self, name: str) -> pa.Array:
-        """Return a text column as text; null where there is none, or no such column."""
-        import pyarrow as pa
-
+    def text_list(self, name: str) -> list[str | None]:
+        """Return a text column as text; None where there is none. Rows with the same text share it, however long it is."""
         column = self.columns.get(name)
         if column is None or column.kind != "text":
-            return pa.nulls(self.rows, pa.string())
+            return [None] * self.rows
         texts = [*self.texts, None]  # -1 is the last
-        return pa.array([texts[place] for place in column.values.tolist()], pa.string())
+        return [texts[place] for place in column.values.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
