@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from headway.record.jfr import sample_table
 from headway.record.jfr.intervals import EXECUTION_SAMPLE, WALL_SAMPLE, FileIntervals, Setting
 from headway.record.jfr.sample_table import ProgramOf, SampleTable
 from headway.record.jfr.samples import SampleBatch
@@ -66,6 +67,19 @@ def test_every_sample_has_the_weight_of_its_chunk_and_time(tmp_path: Path, in_me
     expected += [(ns, "wall", 12) for ns in range(ROWS)] + [(5 * ROWS + ns, "cpu", 123) for ns in range(10)]
     assert sorted(found) == sorted(expected)
     assert table.intervals(EXECUTION_SAMPLE, FileIntervals(told, one_program)) == [20, 10, 7]
+
+
+def test_more_chunks_than_two_bytes_count_have_each_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample_table, "_NARROW", 3)
+    (tmp_path / "runs").mkdir()
+    table = SampleTable(tmp_path / "runs", 100)
+    threads: Any = Threads()
+    told = {}
+    for chunk in range(10):
+        table.add(batch(EXECUTION_SAMPLE, [(chunk, 4)], 10 * chunk), threads)
+        told[chunk] = [setting(0, "period", f"{chunk + 1} ns")]
+    expected = [(10 * chunk + ns, "cpu", chunk + 1) for chunk in range(10) for ns in range(4)]
+    assert written(tmp_path, table, told) == expected
 
 
 def test_an_absurd_count_of_an_absurd_interval_is_no_negative_time(tmp_path: Path) -> None:

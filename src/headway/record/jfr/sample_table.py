@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ProgramOf = Callable[[int], int]
 """Tells which JVM a chunk is of."""
 _MOST_WEIGHT = 1 << 62
+_NARROW = (1 << 15) - 1
+"""Numbers of (source, chunk) that two bytes hold."""
 IN_MEMORY = 200_000_000
 """Bytes of rows that are sorted in memory; runs of this size go to disk, which costs little."""
 
@@ -50,11 +52,14 @@ class SampleTable:
         import numpy as np
 
         numbers = [self._numbers.setdefault((batch.source, chunk), len(self._numbers)) for chunk, _ in batch.chunks]
+        narrow = (
+            np.int16 if len(self._numbers) <= _NARROW else np.int32
+        )  # rows may be of both: less to sort and to write
         self._staged.add(
             {
                 "thread_id": threads.thread_ids(batch.thread),
                 "ns": batch.ns,
-                "number": np.repeat(np.array(numbers, dtype=np.int32), [rows for _, rows in batch.chunks]),
+                "number": np.repeat(np.array(numbers, dtype=narrow), [rows for _, rows in batch.chunks]),
                 "count": batch.count,
                 "stack_id": batch.stack,
                 "state": batch.state,
