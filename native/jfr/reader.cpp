@@ -62,7 +62,8 @@ EventTable* Reader::next() {
       if (is_more) read_events();
     }
     handed_out_ = tables_.largest();
-    // All that waits may be what damaged events have left: their texts are nobody's, their stacks may be others' as well.
+    // All that waits may be what damaged events have left: their texts are nobody's, their stacks may be others' as
+    // well.
     tables_.drop_texts();
     most_values_ = tables_.values() + universe_.waiting_frames() + kMostValues;
   }

@@ -83,7 +83,7 @@ class Reader {
   std::vector<ChunkInfo> chunks_;
   std::vector<Problem> problems_;
   uint64_t problem_count_ = 0;
-  uint64_t position_ = 0;  // the next event, or the next chunk
+  uint64_t position_ = 0;   // the next event, or the next chunk
   size_t most_values_ = 0;  // rows x columns, and frames, that may wait for now
   EventTable* handed_out_ = nullptr;
   struct ChunkDeleter {
