@@ -116,10 +116,19 @@ def information(pids: list[int], starts_ms: list[int], chunks: list[tuple[int, i
 
 def test_chunks_are_told_apart_by_process_and_start_and_those_without_are_of_the_one_before() -> None:
     programs = Programs()
-    assert programs.of(5) == 0
+    assert programs.of_chunks()(5) == 0
     # In containers every JVM may be process 1; two writers in one JVM need not agree on its start to the millisecond.
     programs.note(information([1, 1, 1, 8, 1], [5000, 5400, 90_000, 90_000, 5000], [(2, 1), (4, 2), (7, 1), (9, 1)]))
-    assert [programs.of(chunk) for chunk in (1, 2, 3, 4, 6, 7, 8, 9, 99)] == [0, 0, 0, 0, 0, 1, 1, 0, 0]
+    of = programs.of_chunks()
+    assert [of(chunk) for chunk in (1, 2, 3, 4, 6, 7, 8, 9, 99)] == [0, 0, 0, 0, 0, 1, 1, 0, 0]
+
+
+def test_chunks_of_another_layout_are_noted_later_and_lie_between() -> None:
+    programs = Programs()
+    programs.note(information([1, 1], [0, 0], [(1, 1), (3, 1)]))
+    programs.note(information([2], [0], [(2, 1)]))
+    of = programs.of_chunks()
+    assert [of(chunk) for chunk in (1, 2, 3, 4)] == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize(

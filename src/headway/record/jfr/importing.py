@@ -96,7 +96,7 @@ class JfrImport:
         self._progress(1.0)
 
     def _write_samples(self, samples: SampleTable) -> dict[str, TableInfo]:
-        program_of = self._jvm.programs.of
+        program_of = self._jvm.programs.of_chunks()
         intervals = FileIntervals(self._jvm.of_samplers, program_of)
         if self._jvm.not_kept:
             self._problems.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 
 from headway.record.jfr.reader import NONE, EventBatch
 
@@ -16,17 +17,15 @@ class Programs:
     def __init__(self) -> None:
         """Begin with none."""
         self._numbers: dict[tuple[int, int], int] = {}  # (pid, start in units of _SAME_START_NS) -> number
-        self._chunks: list[int] = []
-        self._of: list[int] = []
+        self._of: dict[int, int] = {}  # chunk -> number
 
     def note(self, batch: EventBatch) -> None:
         """Take the rows of jdk.JVMInformation."""
         pids, starts = batch.ints("pid", 0).tolist(), batch.ints("jvmStartTime").tolist()
         at = 0
         for chunk, rows in batch.chunks:
-            if not self._chunks or chunk > self._chunks[-1]:
-                self._chunks.append(chunk)
-                self._of.append(self._number(pids[at], 0 if starts[at] == NONE else starts[at]))
+            if chunk not in self._of:
+                self._of[chunk] = self._number(pids[at], 0 if starts[at] == NONE else starts[at])
             at += rows
 
     def _number(self, pid: int, start_ns: int) -> int:
@@ -35,6 +34,11 @@ class Programs:
         known = next((self._numbers[key] for key in near if key in self._numbers), len(self._numbers))
         return self._numbers.setdefault((pid, unit), known)
 
-    def of(self, chunk: int) -> int:
-        """Return the number of a chunk's JVM, from 0."""
-        return self._of[max(0, bisect.bisect_right(self._chunks, chunk) - 1)] if self._of else 0
+    def of_chunks(self) -> Callable[[int], int]:
+        """Return what tells the number of a chunk's JVM, from 0; to be asked for when the file has been read.
+
+        Events that two writers lay out differently come in tables of their own, so chunks are not noted in their order.
+        """
+        chunks = sorted(self._of)
+        numbers = [self._of[chunk] for chunk in chunks] or [0]
+        return lambda chunk: numbers[max(0, bisect.bisect_right(chunks, chunk) - 1)]

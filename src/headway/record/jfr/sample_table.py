@@ -52,9 +52,8 @@ class SampleTable:
         import numpy as np
 
         numbers = [self._numbers.setdefault((batch.source, chunk), len(self._numbers)) for chunk, _ in batch.chunks]
-        narrow = (
-            np.int16 if len(self._numbers) <= _NARROW else np.int32
-        )  # rows may be of both: less to sort and to write
+        # Rows may be of both: less to sort and to write.
+        narrow = np.int16 if len(self._numbers) <= _NARROW else np.int32
         self._staged.add(
             {
                 "thread_id": threads.thread_ids(batch.thread),
