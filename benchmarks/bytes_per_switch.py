@@ -15,8 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import harness
-import programs
+from lib import harness, programs
 
 TARGET = 8.0
 PAIRS = 32

@@ -19,11 +19,8 @@ import sys
 import time
 from typing import Any
 
-import causal_arithmetic
-import causal_programs
-import harness
-import results
-from causal_programs import CASES, Gain
+from lib import causal_arithmetic, causal_programs, harness, results
+from lib.causal_programs import CASES, Gain
 
 TARGET = 0.9
 WITHIN = 5.0

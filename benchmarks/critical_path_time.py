@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-import against_sum
-import harness
 import parallelism_query
+from lib import against_sum, harness
 
 TARGET_RATIO = 30.0
 TARGET_BYTES = 1 << 30
@@ -51,7 +50,7 @@ def make(path: Path, switches: int) -> None:
 
 def compare(path: Path, rounds: int) -> dict[str, Any]:
     """Take turns between the sum and the path."""
-    from headway.analyses.critical_path import critical_path
+    from headway.analyses.critical_path.analysis import critical_path
     from headway.store import open_recording
 
     def walk() -> None:
@@ -70,7 +69,7 @@ def compare(path: Path, rounds: int) -> dict[str, Any]:
 
 def answer_once(path: Path) -> dict[str, Any]:
     """Answer once and report this process's peak memory."""
-    from headway.analyses.critical_path import critical_path
+    from headway.analyses.critical_path.analysis import critical_path
     from headway.store import open_recording
 
     critical_path(open_recording(path))

@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import harness
-import made_spool_file
+from lib import harness, spool_file_builder
 
 TARGET_RATE = 3e6
 MEMORY_SLACK = 1.15
@@ -30,7 +29,7 @@ def one(recording: Path) -> None:
     import numpy as np
     import pyarrow.parquet as pq
 
-    from headway.record.finalise import finalise
+    from headway.record.finalise.finalise import finalise
 
     pq.ParquetFile  # noqa: B018
     np.zeros(1)
@@ -54,7 +53,7 @@ def one(recording: Path) -> None:
 
 def measure(folder: Path, switches: int, repeats: int) -> list[dict[str, Any]]:
     """Finalise copies of one made spool and return what each run printed."""
-    original = made_spool_file.make(folder / f"{switches}", switches)
+    original = spool_file_builder.make(folder / f"{switches}", switches)
     found = []
     for number in range(repeats):
         copy = folder / f"{switches}-{number}.headway"

@@ -17,10 +17,10 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-import harness
-from flame_pages import wide_profile
-from made_recording import Shape, make
+from lib import harness
 from report_open import CHROMIUM, FLAGS, open_once
+from support.builders.flame_pages import wide_profile
+from support.builders.recording_builder import Shape, make
 
 TARGET_OPEN_MS = 2000.0
 TARGET_FRAMES = 2

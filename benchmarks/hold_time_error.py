@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import harness
-import programs
+from lib import harness, programs
 
 TARGET = 0.02
 OPEN_LOCKS = "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED"
@@ -90,8 +89,8 @@ def measure(pattern: str, kind: str, seconds: float) -> list[Figure]:
 
 
 def locks_of(recording: Path, *options: str) -> list[dict[str, Any]]:
-    """Return the rows of `headway locks --json`."""
-    said = harness.headway("locks", recording, *options)
+    """Return the rows of `headway locks --json`, one for each object."""
+    said = harness.headway("locks", recording, "--by", "lock", *options)
     return list(said["locks"] if isinstance(said, dict) else said)
 
 

@@ -28,8 +28,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import harness
-import programs
+from lib import harness, programs
 
 TARGET_MB_PER_S = 50.0
 TARGET_RATIO = 20.0
@@ -48,7 +47,7 @@ def one(kind: str, path: Path) -> None:
     import pyarrow.compute  # noqa: F401
     import pyarrow.parquet as pq
 
-    from headway.record.jfr.bring_in import import_file
+    from headway.record.imports.bring_in import import_file
     from headway.record.jfr.reader import JfrFile
 
     pq.ParquetFile  # noqa: B018
@@ -85,13 +84,13 @@ def printed(path: Path) -> dict[str, float]:
     return {"cpu_ns": cpu_s * 1e9, "wall_ns": float(time.monotonic_ns() - begin)}
 
 
-def jdk_file(path: Path) -> None:
+def jdk_file(path: Path, percent: int = PERCENT) -> None:
     """A file with every wait and allocation buffer of a busy server."""
     waits = ("ThreadPark", "JavaMonitorEnter", "JavaMonitorWait", "ThreadSleep")
     more = [f"jdk.{name}#threshold=0ms" for name in waits]
     more += [f"jdk.ObjectAllocation{name}TLAB#enabled=true" for name in ("InNew", "Outside")]
     recording = f"-XX:StartFlightRecording:filename={path},settings=profile,{','.join(more)}"
-    run_server(recording, "-Xlog:jfr*=off")
+    run_server(recording, "-Xlog:jfr*=off", percent=percent)
 
 
 def profiler_file(path: Path) -> None:
@@ -107,9 +106,9 @@ def profiler_file(path: Path) -> None:
     )
 
 
-def run_server(*options: str) -> None:
+def run_server(*options: str, percent: int = PERCENT) -> None:
     """Run the program of lock_overhead.py that is a server of orders, on H2."""
-    java, *rest = programs.command("orders", percent=PERCENT, threads=WORKERS)
+    java, *rest = programs.command("orders", percent=percent, threads=WORKERS)
     command = [str(JAVA / java), *options, *rest]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

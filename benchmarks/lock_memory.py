@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import harness
-import programs
+from lib import harness, programs
 
 TARGET = 1.003
 SAMPLE_S = 0.05

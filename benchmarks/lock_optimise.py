@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
-import programs
 from hold_time_error import OPEN_LOCKS, PATTERNS, THREADS, locks_of
+from lib import harness, programs
 
 FASTER, SAME = 1.5, 0.05
 

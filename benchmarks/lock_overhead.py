@@ -36,10 +36,7 @@ from typing import Any
 
 import numpy as np
 
-import driven
-import harness
-import programs
-import results
+from lib import driven, harness, programs, results
 
 TARGET = 1.01
 NARROW = 0.01

@@ -12,8 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import harness
-import programs
+from lib import harness, programs
 
 RATE = 200_000
 THREADS = 2

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-import against_sum
-import harness
+from lib import against_sum, harness
 
 THREADS = 24
 KINDS = ("app",) * 16 + ("gc",) * 4 + ("jit",) * 2 + ("vm",) * 2
@@ -35,38 +34,12 @@ def make(path: Path, switches: int) -> None:
     """Write a recording with that many slices: threads that block, wait and run for random times."""
     import pyarrow as pa
 
-    from headway import _native  # type: ignore[attr-defined]
     from headway.store.tables import TABLES
     from headway.store.writer import arrow_schema, write_recording
 
-    source = np.random.default_rng(1)
-    each = -(-switches // THREADS)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("thread_id", "start_ns", "blocked_ns", "runnable_ns", "running_ns")
-    }
-    for thread in range(THREADS):
-        blocked, runnable, running = (
-            source.exponential(mean, each).astype(np.int64) + 1 for mean in (200e3, 20e3, 30e3)
-        )
-        ends = np.cumsum(blocked + runnable + running) + 10**12
-        columns["thread_id"].append(np.full(each, thread, dtype=np.int32))
-        columns["start_ns"].append(ends - running)
-        for name, values in (("blocked_ns", blocked), ("runnable_ns", runnable), ("running_ns", running)):
-            columns[name].append(values)
-    slices = {name: np.concatenate(parts) for name, parts in columns.items()}
-    order = np.argsort(slices["start_ns"] + slices["running_ns"], kind="stable")[:switches]
-    slices = {name: values[order] for name, values in slices.items()}
-    slices["stolen_ns"] = slices["running_ns"] // 20
+    slices = _slices(switches)
     begin, end = 10**12, int((slices["start_ns"] + slices["running_ns"]).max())
-    kinds = np.array([CODES[kind] for kind in KINDS], dtype=np.uint8)
-    order_free = {name: slices[name] for name in ("thread_id", "start_ns", "runnable_ns", "running_ns", "stolen_ns")}
-    bin_ns = (end - begin) // 1000 + 1
-    while True:  # finalise makes bins wider, too, until the rows are few enough
-        swept = _native.sweep(**order_free, kinds=kinds, from_ns=begin, to_ns=end, bin_ns=bin_ns)["activity"]
-        if len(swept["dur_ns"]) <= ACTIVITY_ROWS:
-            break
-        bin_ns *= 2
-    rows = len(order)
+    rows = len(slices["start_ns"])
     constant = {
         "cpu": np.zeros(rows, np.int16),
         "blocked_state": np.ones(rows, np.uint8),
@@ -89,15 +62,60 @@ def make(path: Path, switches: int) -> None:
     }
     tables = {
         "slice": pa.table({**slices, **constant}),
-        "activity": pa.table(swept),
+        "activity": pa.table(_activity(slices, begin, end)),
         "thread": pa.Table.from_pylist(threads, schema=arrow_schema(TABLES["thread"])),
     }
     write_recording(path, manifest, tables, overwrite=True)
 
 
+def _slices(switches: int) -> dict[str, Any]:
+    """Return the columns of the table of slices, in order of their ends."""
+    source = np.random.default_rng(1)
+    each = -(-switches // THREADS)
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("thread_id", "start_ns", "blocked_ns", "runnable_ns", "running_ns")
+    }
+    for thread in range(THREADS):
+        blocked, runnable, running = (
+            source.exponential(mean, each).astype(np.int64) + 1 for mean in (200e3, 20e3, 30e3)
+        )
+        ends = np.cumsum(blocked + runnable + running) + 10**12
+        columns["thread_id"].append(np.full(each, thread, dtype=np.int32))
+        columns["start_ns"].append(ends - running)
+        for name, values in (("blocked_ns", blocked), ("runnable_ns", runnable), ("running_ns", running)):
+            columns[name].append(values)
+    slices = {name: np.concatenate(parts) for name, parts in columns.items()}
+    order = np.argsort(slices["start_ns"] + slices["running_ns"], kind="stable")[:switches]
+    slices = {name: values[order] for name, values in slices.items()}
+    return {**slices, "stolen_ns": slices["running_ns"] // 20}
+
+
+def _activity(slices: dict[str, Any], begin: int, end: int) -> Any:
+    """Return how many threads ran when, in bins that are made wider until there are few enough, as finalising does."""
+    from headway import _native
+
+    kinds = np.array([CODES[kind] for kind in KINDS], dtype=np.uint8)
+    bin_ns = (end - begin) // 1000 + 1
+    while True:
+        result = _native.integrate_parallelism(
+            slices["thread_id"],
+            slices["start_ns"],
+            slices["runnable_ns"],
+            slices["running_ns"],
+            slices["stolen_ns"],
+            kinds,
+            from_ns=begin,
+            to_ns=end,
+            bin_ns=bin_ns,
+        )
+        if len(result["activity"]["dur_ns"]) <= ACTIVITY_ROWS:
+            return result["activity"]
+        bin_ns *= 2
+
+
 def compare(path: Path, rounds: int) -> dict[str, Any]:
     """Take turns between the sum and the analysis, of all and of a window."""
-    from headway.analyses.parallelism import parallelism
+    from headway.analyses.scheduling.parallelism import parallelism
     from headway.store import open_recording
 
     length = open_recording(path).wall_ns
@@ -110,7 +128,7 @@ def compare(path: Path, rounds: int) -> dict[str, Any]:
 
 def answer_once(path: Path, *, window: bool = False) -> dict[str, Any]:
     """Answer once and report this process's peak memory."""
-    from headway.analyses.parallelism import parallelism
+    from headway.analyses.scheduling.parallelism import parallelism
     from headway.store import open_recording
 
     recording = open_recording(path)

@@ -17,9 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-import driven
-import harness
-import programs
+from lib import driven, harness, programs
 
 TARGET_NS = 1000.0
 COUNTS = {"alone": 400_000, "handed": 200_000}

@@ -10,10 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import driven
-import harness
-import programs
-import results
+from lib import driven, harness, programs, results
 
 TARGET = 1.10
 PAIRS = 32
@@ -29,7 +26,7 @@ def measure(rate: str, options: Any) -> results.Session:
     command = programs.workload("PingPong", PAIRS, handoffs, "park", work_us)
     with harness.recording_folder() as folder, driven.Driven(command, collects=False) as program:
         warm = program.warm_up(options.warm_up)
-        session = driven.alternate(program, options.pairs, options.runs, folder)
+        session = driven.alternate(program, options.pairs, options.runs, folder, ["--locks"] if options.locks else [])
         return {"warm_up_runs": warm, **session, "kernel": driven.kernel_cost(program, options.runs, folder)}
 
 
@@ -102,6 +99,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, help="recorded blocks per rate (16; 6 with --quick)")
     parser.add_argument("--runs", type=int, default=5, help="in a block (5)")
     parser.add_argument("--warm-up", type=float, metavar="S", help="at most so many seconds (15; 10 with --quick)")
+    parser.add_argument("--locks", action="store_true", help="record locks as well: what that costs has no target")
     options = parser.parse_args()
     options.warm_up = options.warm_up or (10.0 if options.quick else 15.0)
     options.pairs = options.pairs or (6 if options.quick else 16)
@@ -110,6 +108,9 @@ def main() -> int:
         harness.progress(f"ping-pong: {rate}, {options.pairs} pairs")
         measured.add(rate, measure(rate, options))
     figures, verdicts = summarise(measured.sessions)
+    if options.locks:
+        lost = sum(each["lost"] for each in figures.values())
+        verdicts = [(f"with locks, {lost} records lost, target 0", lost == 0)]
     return harness.finish(options, "pingpong", {"rates": figures, "sessions": measured.sessions}, verdicts)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-import harness
+from lib import harness
 
 THREADS = 32
 BEGIN_NS, WALL_NS = 10**12, 100 * 10**9
@@ -107,7 +107,8 @@ def _waits(slices: int, stacks: int) -> dict[str, Any]:
     thread = np.tile(np.arange(THREADS, dtype=np.int32), each)
     count = len(thread)
     start = BEGIN_NS + np.repeat(np.arange(each), THREADS) * step + step * 3 // 4
-    blocked = np.full(count, step // 2)
+    # No program's times are all equal; a file of such is refused, as one of that size would have far too many rows.
+    blocked = np.random.default_rng(2).integers(step // 4, step // 2, count)
     zero = np.zeros(count, np.int64)
     slice_ = {
         "thread_id": thread,
@@ -145,15 +146,15 @@ def _waits(slices: int, stacks: int) -> dict[str, Any]:
 
 def once(path: str, what: str) -> None:
     """Make one profile and print what it took; runs in a process of its own."""
-    from headway.analyses.profile import profile
-    from headway.analyses.profile_tree import flat
+    from headway.analyses.profile.analysis import profile
+    from headway.analyses.stacks.tree import flat_rows
     from headway.cli.flame import PATHS
     from headway.store import open_recording
 
     event, _, by_thread = what.partition(" ")
     bound = {"by_thread": True, "paths": PATHS} if by_thread else {}
     found = profile(open_recording(path), event, **bound)  # type: ignore[arg-type]
-    rows = flat(found.tree, found.frames)
+    rows = flat_rows(found.tree, found.frames)
     # Not ru_maxrss: that begins with the memory of the process that forked this one.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     figures = {"cpu_s": time.process_time(), "bytes": int(peak.split()[1]) * 1024, "nodes": len(found.tree)}

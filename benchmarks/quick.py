@@ -15,7 +15,7 @@ RESULTS = HERE.parent / "build" / "bench"
 
 def benchmarks() -> list[Path]:
     """Return the benchmark programs: the files here that have --quick and --json."""
-    others = (path for path in HERE.glob("*.py") if path.name not in ("harness.py", "quick.py", "results.py"))
+    others = (path for path in HERE.glob("*.py") if path.name != "quick.py")
     return sorted(path for path in others if re.search(r"harness\.arguments\(|\"--quick\"", path.read_text()))
 
 

@@ -25,9 +25,7 @@ from typing import Any
 
 import numpy as np
 
-import driven
-import harness
-import programs
+from lib import driven, harness, programs
 
 RUNS, UNCOUNTED = 5, 1
 """Of a block. Of those that are counted the fastest is taken: with a thread on every core whatever else runs holds all up."""

@@ -18,8 +18,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-import harness
-from made_recording import Shape, make
+from lib import harness
+from support.builders.recording_builder import Shape, make
 
 TARGET_MS = 1000.0
 CHROMIUM = "/usr/bin/chromium"

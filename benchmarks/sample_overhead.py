@@ -17,11 +17,7 @@ import itertools
 import sys
 from typing import Any
 
-import driven
-import harness
-import in_pairs
-import programs
-import results
+from lib import driven, harness, in_pairs, programs, results
 
 TARGET = 1.01
 AMPLIFIED = "cpu-clock:200us"

@@ -34,13 +34,12 @@ from pathlib import Path
 
 import numpy as np
 
-import harness
-import programs
 import recorded_speedup
-from headway.analyses.speedup_model import make_model
-from headway.analyses.speedup_parts import pool
-from headway.analyses.speedup_runs import read_runs
+from headway.analyses.speedups.model import make_model
+from headway.analyses.speedups.parts import pool
+from headway.analyses.speedups.runs import read_runs
 from headway.store.sweep import is_sweep, read_sweep
+from lib import harness, programs
 
 SPEEDUP_TARGET = 0.05
 FEWEST_BLOCKS = 6

@@ -11,8 +11,7 @@ import itertools
 import sys
 from pathlib import Path
 
-import harness
-import programs
+from lib import harness, programs
 
 PROGRAM, PERCENT = "jython", 2
 QUIET_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")

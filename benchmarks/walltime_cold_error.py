@@ -20,8 +20,7 @@ from statistics import median
 
 import numpy as np
 
-import harness
-import programs
+from lib import harness, programs
 
 TARGET = 0.0411
 DIRECTIONS = ((1, 2), (2, 1))

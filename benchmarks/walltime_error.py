@@ -21,10 +21,7 @@ from typing import Any
 
 import numpy as np
 
-import driven
-import harness
-import programs
-import results
+from lib import driven, harness, programs, results
 
 TARGET = 0.0411
 STARVED_LIMIT = 0.04
@@ -42,8 +39,8 @@ ORDER = (2, 1, 1, 2, 1, 2, 2, 1)
 
 def read(recording: Any, said: dict[str, Any], k1: int) -> dict[str, int]:
     """Return the measured wall time of the part of a recording that a run says it took, and headway's for the other cores."""
-    from headway.analyses.parallelism import parallelism
-    from headway.analyses.walltime_model import predict
+    from headway.analyses.scheduling.parallelism import parallelism
+    from headway.analyses.scheduling.walltime_model import predict
 
     origin = recording.window_ns[0]
     found = parallelism(recording, (said["begin_ns"] - origin, said["end_ns"] - origin))

@@ -20,13 +20,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKS = ROOT / "build" / "clang-tidy"
+DATABASE = MARKS / "database"
 # bpftool's skeletons say _Bool in C++; g++ knows that word there, clang does not.
 EXTRA = ("--extra-arg=-D_Bool=bool",)
 
 
-def compile_commands() -> dict[Path, tuple[Path, str]]:
-    """Return {source: (build folder, compile command)} for the C++ sources of native/."""
-    found: dict[Path, tuple[Path, str]] = {}
+def compile_commands() -> dict[Path, str]:
+    """Return {source: compile command} for the C++ sources of native/, and write them where clang-tidy reads them.
+
+    CMake's own database has only the whole of a unity build, from which clang-tidy would guess the folders of headers.
+    """
+    found: dict[Path, str] = {}
+    written: dict[Path, dict[str, str]] = {}
     for build in ("native", "sanitized"):
         database = ROOT / "build" / build / "compile_commands.json"
         if not database.is_file():
@@ -34,7 +39,11 @@ def compile_commands() -> dict[Path, tuple[Path, str]]:
         for entry in json.loads(database.read_text()):
             for source in _sources(Path(entry["directory"], entry["file"]).resolve()):
                 if source.is_relative_to(ROOT / "native") and source.suffix == ".cpp" and source.is_file():
-                    found.setdefault(source, (database.parent, entry["command"]))
+                    found.setdefault(source, entry["command"])
+                    command = entry["command"].replace(entry["file"], str(source))
+                    written.setdefault(source, {**entry, "file": str(source), "command": command})
+    DATABASE.mkdir(parents=True, exist_ok=True)
+    (DATABASE / "compile_commands.json").write_text(json.dumps([*written.values()]))
     return found
 
 
@@ -62,12 +71,12 @@ def shared_hash() -> bytes:
     return digest.digest()
 
 
-def check(source: Path, build: Path, deadline: float) -> str:
+def check(source: Path, deadline: float) -> str:
     """Check one file; return what clang-tidy says, empty if nothing."""
     left = deadline - time.monotonic()
     if left <= 0:
         return "not checked: the time was up"
-    command = ["clang-tidy", "--quiet", *EXTRA, "-p", str(build), str(source)]
+    command = ["clang-tidy", "--quiet", *EXTRA, "-p", str(DATABASE), str(source)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=left, check=False)
     except subprocess.TimeoutExpired:
@@ -85,26 +94,26 @@ def main() -> int:
     only = changed(options.commits) if options.commits else None
     MARKS.mkdir(parents=True, exist_ok=True)
     shared = shared_hash()
-    todo: dict[Path, tuple[Path, Path]] = {}
+    todo: dict[Path, Path] = {}
     sources = compile_commands()
     if not sources:
         print("clang-tidy: no compile_commands.json under build/: run 'make setup'")
         return 1
-    for source, (build, command) in sources.items():
+    for source, command in sources.items():
         if only is not None and str(source.relative_to(ROOT).with_suffix("")) not in only:
             continue
         mark = MARKS / hashlib.sha256(shared + command.encode() + source.read_bytes()).hexdigest()
         if not mark.exists():
-            todo[source] = (build, mark)
+            todo[source] = mark
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        said = pool.map(lambda source: check(source, todo[source][0], deadline), todo)
+        said = pool.map(lambda source: check(source, deadline), todo)
         for source, text in zip(todo, said, strict=True):
             if text:
                 failed += 1
                 print(f"{source.relative_to(ROOT)}:\n{text}")
             else:
-                todo[source][1].touch()
+                todo[source].touch()
     print(f"clang-tidy: {len(todo)} of {len(sources)} files checked now, {failed} of them not clean")
     return 1 if failed else 0
 

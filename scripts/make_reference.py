@@ -1,5 +1,7 @@
 """Write docs/reference from the code: commands from click, messages from errors.MESSAGES, tables from store/tables.py.
 
+What was measured (benchmarks/results) is written by measured.py, which this runs as well.
+
 With --check nothing is written; the exit code is 1 and the names are printed if a page is not what the code would give.
 """
 
@@ -10,6 +12,7 @@ import sys
 from pathlib import Path
 
 import click
+import measured
 
 from headway.cli.main import COMMANDS, cli
 from headway.errors import MESSAGES
@@ -25,6 +28,8 @@ AREAS = {
     "4": "Analyses and their preconditions",
     "5": "Reports and exports",
     "6": "Causal profiling",
+    "7": "Machines of several memory nodes",
+    "8": "Objects: who allocates what",
 }
 
 
@@ -45,15 +50,27 @@ def _prose(text: str) -> str:
     return text.replace("<", "&lt;").replace("|", "\\|")
 
 
+SEVERITIES = """
+Beside a result, a message is a warning if it changes what to believe of the figures or what to do: it is always printed. What
+belongs to the recording is printed in full by the command that made it; other commands fold it, and notes, into one line.
+`headway notes NAME.headway` prints all in full, JSON has all.
+"""
+FOLDED = {
+    "warning": "",
+    "once": " (Told in full when the recording is made; folded elsewhere.)",
+    "note": " (A note: folded into one line.)",
+}
+
+
 def messages_page() -> str:
-    """Return every message: id, title, text, why, remedy."""
-    parts = [MADE, "# Messages\n\n", "The same as `headway explain ID`. Words in {braces} are filled in.\n"]
+    """Return every message: id, title, text, why, remedy, and whether it is folded."""
+    parts = [MADE, "# Messages\n\n", "The same as `headway explain ID`. Words in {braces} are filled in.\n", SEVERITIES]
     area = ""
     for row in sorted(MESSAGES.values(), key=lambda row: row.id):
         if row.id[2] != area:
             area = row.id[2]
             parts.append(f"\n## {AREAS[area]}\n")
-        parts.append(f"\n### {row.id} {row.title}\n\n> {_prose(row.text)}\n\n{_prose(row.why)}\n")
+        parts.append(f"\n### {row.id} {row.title}\n\n> {_prose(row.text)}\n\n{_prose(row.why)}{FOLDED[row.severity]}\n")
         if row.remedy:
             parts.append(f"\nNext:\n\n```text\n{row.remedy}\n```\n")
     return "".join(parts)
@@ -93,10 +110,11 @@ def main() -> int:
         names = stale()
         for name in names:
             print(f"docs/reference/{name} is stale: run 'make reference'")
-        return 1 if names else 0
+        return 1 if measured.check() or names else 0
     REFERENCE.mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
         (REFERENCE / name).write_text(page())
+    measured.write()
     return 0
 
 

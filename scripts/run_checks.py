@@ -1,16 +1,21 @@
-"""Run every check and test of the project, one after another, and say at the end how many passed and failed.
+"""Run every check and test of the project, and say at the end how many passed and failed.
 
-`--only static|tests` runs a part, `--only NAME` a single check. The last line is '<N> passed, <M> failed'. A check counts
-as one; a test runner counts as its tests. A runner that ran no test has failed.
+`--only static|tests` runs a part, `--only quick` what takes five minutes and needs no root, `--only NAME` a single check. The
+last line is '<N> passed, <M> failed'. A check counts as one; a test runner counts as its tests. A runner that ran no test has
+failed. Checks that leave a CPU idle for a time run two at a time, and what one of these says is shown when it has ended.
 
 Where a few tests of pytest fail, these run once more, in a new process. Those that pass then are named `unsteady`: on machines
 whose host takes the CPUs away for a second, one test in a thousand meets what no test can rule out. An unsteady test is a defect
-to be looked into all the same; one that fails twice fails.
+to be looked into all the same, and kept in tests/unsteady.jsonl; one that fails twice fails. Files of tests that took far longer
+than their budget (tests/durations.json) are named, and so are comparisons with real programs that a busy machine made worthless.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import itertools
+import json
 import os
 import re
 import signal
@@ -22,9 +27,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import test_times
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LOGS = ROOT / "build" / "logs"
+GAINS = "gains.jsonl"
+"""The file in LOGS of what tests compared with what real programs gained (tests/support/drivers/busy_machine.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,10 @@ class Check:
     count: Callable[[str], Counts] | None = None
     again: str = ""
     """Runs the failed tests alone."""
+    is_quick: bool = False
+    """Part of `--only quick`."""
+    in_pool: bool = False
+    """Runs at the same time as another one of these that stands next to it in the list."""
 
 
 def _sum(pattern: str, text: str) -> int:
@@ -75,7 +88,7 @@ def count_vitest(text: str) -> Counts:
 
 
 # All of it takes a quarter of an hour on two slow cores; a clean clone has no marks of what has passed already.
-TIDY_COMMITS = " --commits 12" if os.environ.get("CI") else ""
+TIDY_COMMITS = " --commits 4" if os.environ.get("CI") else ""
 NATIVE_SOURCES = "git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c'"
 SANITIZED = (
     "mkdir -p build && flock build/sanitized.lock sh -c '"
@@ -83,53 +96,75 @@ SANITIZED = (
     f"-DHEADWAY_SANITIZE=address,undefined -DPython_EXECUTABLE={BIN}/python >build/sanitized.log && "
     'cmake --build build/sanitized -j "$(nproc)" >>build/sanitized.log || { tail -n 60 build/sanitized.log; exit 1; }\''
 )
-AGAIN_AT_MOST = 3
-"""More failures than these are no accident."""
-LAST_FAILED = f"{BIN}/pytest --last-failed --last-failed-no-failures none"
-UNIT_AGAIN = f"{LAST_FAILED} --ignore=tests/e2e --ignore=tests/browser"
-E2E = "tests/e2e tests/browser --durations=25"
-E2E_AGAIN = f"{LAST_FAILED} {E2E}"
+AT_A_TIME = 2
+AGAIN_AT_MOST = 13
+"""More failures than these are no accident: of 6,500 tests, one in a thousand on a busy machine is 6 or 7."""
+QUICK_ONLY = "quick"
+"""The group of what runs only where it is asked for: the others hold it."""
+
+
+def pytest_check(name: str, words: str, limit_s: int, group: str = "tests") -> Check:
+    """Return the check that runs some tests; what it must know of them later lies under build/."""
+    kept = f"-o cache_dir=build/pytest/{name}"
+    first = f"{BIN}/pytest {words} {kept} --durations=25 -o junit_family=xunit1 --junitxml=build/logs/{name}.xml"
+    again = f"{BIN}/pytest {words.partition(' -n ')[0]} {kept} --last-failed --last-failed-no-failures none"
+    return Check(name, group, first, limit_s, count_pytest, again, is_quick=group == QUICK_ONLY)
+
+
+def pooled(name: str, command: str, limit_s: int, is_quick: bool = False) -> Check:
+    """Return a static check that runs beside its neighbours."""
+    return Check(name, "static", command, limit_s, is_quick=is_quick, in_pool=True)
+
+
+# Whoever writes no bytecode compiles all of headway at each of the thousands of its starts: half a second each.
+NOT_FOR_CHECKS = ("PYTHONDONTWRITEBYTECODE",)
 CHECKS = (
-    Check("ruff", "static", f"{BIN}/ruff check -q .", 120),
-    Check("ruff-format", "static", f"{BIN}/ruff format -q --check .", 120),
-    Check("mypy", "static", f"{BIN}/mypy", 600),
-    Check("import-linter", "static", f"{BIN}/lint-imports", 120),
-    Check("clang-format", "static", f"{NATIVE_SOURCES} | xargs -0 clang-format --dry-run -Werror", 120),
-    Check("web", "static", "cd web && npm run --silent check", 300),
+    pooled("native-build", SANITIZED, 1200),  # the longest; all that follow up to clang-tidy are done meanwhile
+    pooled("ruff", f"{BIN}/ruff check -q .", 120, is_quick=True),
+    pooled("ruff-format", f"{BIN}/ruff format -q --check .", 120, is_quick=True),
+    pooled("test-budgets", f"{BIN}/python scripts/test_times.py --check", 60, is_quick=True),
+    pooled("mypy", f"{BIN}/mypy", 600, is_quick=True),
+    pooled(
+        "generated",  # types and numbers that several languages share
+        f"{BIN}/python scripts/make_shared.py --check && {BIN}/python scripts/make_stub.py --check",
+        120,
+        is_quick=True,
+    ),
+    pooled("import-linter", f"{BIN}/lint-imports", 120, is_quick=True),
+    pooled("clang-format", f"{NATIVE_SOURCES} | xargs -0 clang-format --dry-run -Werror", 120, is_quick=True),
+    pooled("web", "cd web && npm run --silent check", 300, is_quick=True),
+    Check("vitest", "tests", "cd web && npm test --silent", 300, count_vitest, in_pool=True),
     # Java's programs have no tests of their own: the tests in Python run them. Warnings are errors.
-    Check("maven", "static", "make java bench-programs", 900),
-    Check("changelog", "static", f"{BIN}/towncrier build --draft --version 0 >build/changelog.md", 60),
-    Check("docs", "static", f"{BIN}/mkdocs build --strict -d build/site", 300),
-    Check("native-build", "static", SANITIZED, 1200),
-    Check("clang-tidy", "static", f"{BIN}/python scripts/clang_tidy.py --limit-s 900{TIDY_COMMITS}", 1000),
+    pooled("maven", "make java bench-programs", 900),
+    pooled("changelog", f"{BIN}/towncrier build --draft --version 0 >build/changelog.md", 60),
+    pooled("docs", f"{BIN}/mkdocs build --strict -d build/site", 300),
+    # It looks at what native-build compiles, as CMake has set it up by then.
+    pooled(
+        "clang-tidy",
+        f"flock build/sanitized.lock true && {BIN}/python scripts/clang_tidy.py --limit-s 900{TIDY_COMMITS}",
+        1000,
+    ),
     Check(
         "ctest", "tests", f"{SANITIZED} && ctest --test-dir build/sanitized -j 2 --output-on-failure", 900, count_ctest
     ),
-    Check("vitest", "tests", "cd web && npm test --silent", 300, count_vitest),
-    Check(
-        "pytest",
-        "tests",
-        f"{BIN}/pytest -n 2 --ignore=tests/e2e --ignore=tests/browser",
-        1500,
-        count_pytest,
-        UNIT_AGAIN,
-    ),
-    # These record real programs, and end within an hour together only where those that can share the CPUs do.
-    Check(
-        "pytest-e2e-beside",
-        "tests",
-        f"{BIN}/pytest -n 2 --dist loadfile -m beside_others {E2E}",
-        1800,
-        count_pytest,
-        E2E_AGAIN,
-    ),
-    Check("pytest-e2e", "tests", f"{BIN}/pytest -m 'not beside_others' {E2E}", 2700, count_pytest, E2E_AGAIN),
+    pytest_check("pytest-quick", "tests/unit tests/golden tests/property -n 2 --dist loadfile", 900, QUICK_ONLY),
+    # Three at a time: those that record real programs wait as long as these do. Files begin in the order of their durations.
+    pytest_check("pytest", "tests -m beside_others -n 3 --dist loadfile --no-loadscope-reorder", 3600),
+    # These ask where cores went, and need the cores.
+    pytest_check("pytest-e2e", "tests/e2e tests/security tests/real -m 'not beside_others'", 2700),
 )
 
 
 def run(check: Check) -> tuple[int, str]:
-    """Run a check, showing its output as it comes; return exit code and output. A check over its limit gives 124."""
-    env = {**os.environ, "NO_COLOR": "1", "NO_MKDOCS_2_WARNING": "1", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    """Run a check; return exit code and output, shown as it comes or, in the pool, at its end. 124: it was over its limit."""
+    env = {
+        **{name: value for name, value in os.environ.items() if name not in NOT_FOR_CHECKS},
+        **({"HEADWAY_EXAMPLES": "few"} if check.group == QUICK_ONLY else {}),
+        "HEADWAY_TRACEBACK": "1",
+        "NO_COLOR": "1",
+        "NO_MKDOCS_2_WARNING": "1",
+        "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
+    }
     process = subprocess.Popen(
         ["bash", "-o", "pipefail", "-c", check.command],
         cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -147,13 +182,17 @@ def run(check: Check) -> tuple[int, str]:
     assert process.stdout is not None
     for line in process.stdout:
         lines.append(line)
-        print(line, end="", flush=True)
+        if not check.in_pool:
+            print(line, end="", flush=True)
     code = process.wait()
     timer.cancel()
     if late.is_set():
         lines.append(f"{check.name}: stopped after {check.limit_s} s\n")
-        print(lines[-1], end="")
         code = 124
+    if check.in_pool:
+        print(f"=== {check.name}\n{''.join(lines)}", end="", flush=True)
+    elif late.is_set():
+        print(lines[-1], end="")
     return code, "".join(lines)
 
 
@@ -187,36 +226,83 @@ def carry_out(check: Check) -> Counts:
         later = judge(check, code, second)
         if not later.failed and later.passed == len(names):
             counts = Counts(counts.passed + len(names), 0, counts.skipped, names)
+            test_times.append_unsteady(names, test_times.read_junit(LOGS / f"{check.name}.xml"))
     (LOGS / f"{check.name}.log").write_text(output)
     return counts
+
+
+def timed(check: Check) -> tuple[Check, Counts, float]:
+    """Carry out a check; return its counts and how many seconds it took."""
+    if not check.in_pool:
+        print(f"=== {check.name}", flush=True)
+    begin = time.monotonic()
+    return check, carry_out(check), time.monotonic() - begin
+
+
+def carry_out_all(chosen: list[Check]) -> list[tuple[Check, Counts, float]]:
+    """Carry out the checks in their order, neighbours that may run beside each other two at a time."""
+    found: list[tuple[Check, Counts, float]] = []
+    for in_pool, checks in itertools.groupby(chosen, key=lambda check: check.in_pool):
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME if in_pool else 1) as pool:
+            found += pool.map(timed, checks)
+    return found
+
+
+def not_told() -> list[str]:
+    """Return how many gains were compared with what a real program gained, if any, and a line per test for which others had the
+    machine too much to tell.
+    """
+    path = LOGS / GAINS
+    lines = path.read_text().splitlines() if path.is_file() else []
+    rows = {row["test"]: row for row in map(json.loads, lines)}  # the last try of each counts
+    if not rows:
+        return []
+    too_busy = [
+        f"{test}: between {row['least']:.2f} and {row['most']:.2f} times as fast, where headway says {row['likely']:.2f}"
+        for test, row in rows.items()
+        if not row["tells"]
+    ]
+    return [f"{len(too_busy)} of {len(rows)} gains of real programs: the machine was too busy", *too_busy]
+
+
+def sum_up(found: list[tuple[Check, Counts, float]]) -> int:
+    """Print what came of each check, and the totals; return how many failed."""
+    print("\n=== all checks")
+    for check, counts, seconds in found:
+        verdict = "FAILED" if counts.failed else "ok"
+        said = f"{counts.passed} ok, {counts.failed} failed, {counts.skipped} skipped, {seconds:.0f} s"
+        print(f"{verdict:>6}  {check.name:<14} {said}")
+        for test in counts.unsteady:
+            print(f"unsteady  {test}: failed, then passed alone")
+        for line in test_times.over_budget(test_times.read_junit(LOGS / f"{check.name}.xml")):
+            print(f"over budget  {line}")
+    for line in not_told():
+        print(f"not told  {line}")
+    failed = sum(counts.failed for _, counts, _ in found)
+    print(f"{sum(counts.passed for _, counts, _ in found)} passed, {failed} failed")
+    return failed
 
 
 def main() -> int:
     """Run the chosen checks; return 0 if none failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="static, tests, or the name of a check; several with commas")
-    only = {name for name in parser.parse_args().only.split(",") if name}
-    chosen = [check for check in CHECKS if not only or only & {check.group, check.name}]
+    parser.add_argument("--only", default="", help="static, tests, quick, or the name of a check; several with commas")
+    parser.add_argument("--write-durations", action="store_true", help="keep how long the files of tests took")
+    asked = parser.parse_args()
+    only = {name for name in asked.only.split(",") if name}
+    usual = [check for check in CHECKS if check.group != QUICK_ONLY]
+    quick = {check.name for check in CHECKS if check.is_quick} if QUICK_ONLY in only else set()
+    chosen = [check for check in CHECKS if {check.group, check.name} & only or check.name in quick] if only else usual
     if not chosen:
         parser.error(f"no such check; there are {', '.join(check.name for check in CHECKS)}")
     # Started in the background, a shell's child ignores SIGINT, and so would every program that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     LOGS.mkdir(parents=True, exist_ok=True)
-    totals: list[tuple[str, Counts, float]] = []
-    for check in chosen:
-        print(f"=== {check.name}", flush=True)
-        begin = time.monotonic()
-        totals.append((check.name, carry_out(check), time.monotonic() - begin))
-    print("\n=== all checks")
-    for name, counts, seconds in totals:
-        verdict = "FAILED" if counts.failed else "ok"
-        print(
-            f"{verdict:>6}  {name:<14} {counts.passed} ok, {counts.failed} failed, {counts.skipped} skipped, {seconds:.0f} s"
-        )
-        for test in counts.unsteady:
-            print(f"unsteady  {test}: failed, then passed alone")
-    failed = sum(counts.failed for _, counts, _ in totals)
-    print(f"{sum(counts.passed for _, counts, _ in totals)} passed, {failed} failed")
+    for old in (*LOGS.glob("*.xml"), *LOGS.glob(GAINS)):
+        old.unlink()
+    failed = sum_up(carry_out_all(chosen))
+    if asked.write_durations:
+        test_times.write_durations(test for path in LOGS.glob("*.xml") for test in test_times.read_junit(path))
     return 1 if failed else 0
 
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "decode/allocation_records.h"
 #include "decode/lock_records.h"
+#include "decode/record_room.h"
 #include "wire/records.h"
 
 namespace headway {
@@ -31,20 +33,32 @@ struct JvmFact {
   std::string key, value;
 };
 
+// When a carrier had a virtual thread.
+struct Mount {
+  int64_t start_ns;
+  int64_t end_ns;    // -1: not seen to end
+  uint64_t java_id;  // of the virtual thread
+  uint32_t tid;      // of the carrier, in the JVM's pid namespace
+};
+
 struct AgentFile {
   std::string path;
   std::string problem;
-  uint32_t pid = 0;  // of the JVM, in its own pid namespace
+  bool is_cut = false;  // somebody has cut it off, while it was written or later
+  uint32_t pid = 0;     // of the JVM, in its own pid namespace
   uint64_t lost = 0;
   int64_t created_ns = 0;
   int64_t last_ns = 0;
   uint64_t virtual_threads = 0;
   std::vector<JavaThread> threads;
   std::vector<JvmPhase> phases;
+  std::vector<Mount> mounts;  // by carrier, in order of time
   std::vector<JvmFact> facts;
+  AllocationRecords allocations;
 };
 
-// Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`.
-AgentFile read_agent_file(const std::string& path, LockRecords* locks);
+// Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`. What there
+// is no `room` for is lost, and counted.
+AgentFile read_agent_file(const std::string& path, LockRecords* locks, RecordRoom* room);
 
 }  // namespace headway

@@ -1,4 +1,4 @@
-// Values by ids that count from 1 in a sound file, and may be anything in a damaged one.
+// A table of values by ids that count from 1 in a sound file, and may be anything in a damaged one.
 #pragma once
 
 #include <algorithm>

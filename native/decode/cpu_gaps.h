@@ -16,6 +16,7 @@ struct CpuGap {
   int16_t cpu;
 };
 
+// Collects the rows while scheduling records pass by in order of time.
 class CpuGaps {
  public:
   CpuGaps(int64_t start_ns, int64_t end_ns) : start_ns_(start_ns), end_ns_(end_ns) {}
@@ -28,7 +29,7 @@ class CpuGaps {
   // Whether a stretch of others reaches beyond the window's end: how long they ran in it a later record tells.
   bool wants_more() const;
 
-  // Whether the collector told of others at all; if not, there being no rows means nothing.
+  // Whether the collector reported others at all; if not, that there are no rows means nothing.
   bool is_known() const { return is_known_; }
   const std::vector<CpuGap>& rows() const { return rows_; }
 

@@ -1,10 +1,9 @@
-// Joins blocks with the kernel's wakings, in the one pass over the scheduling records. Two things come of it:
+// Joins waits for locks with the kernel's wakings, in the one pass over the scheduling records, and so finds:
 //
 //  - Who ended a block that no unpark was seen for (monitors, Object.wait, interrupts): the waker of the last
-//  scheduling
-//    cycle that ended inside the block. A thread that was woken may sleep once more before it goes on, because the JVM
-//    is at a safepoint; so wakings by threads that are not Java's count only where there is none by a Java thread or an
-//    interrupt (a timeout).
+//    scheduling cycle that ended inside the block. A thread that was woken may sleep once more before it goes on,
+//    because the JVM is at a safepoint; so wakings by threads that are not Java's count only where there is none by a
+//    Java thread or an interrupt (a timeout).
 //  - Holds of monitors. HotSpot wakes a waiter of a monitor only when it is released, so each waking of a thread that
 //    is blocked on it (or waits to get it back) is a release by the waker. A contended acquisition that ended at t1,
 //    with others queued, and the acquirer's first release after it at t2 are one hold.
@@ -37,6 +36,7 @@ struct WakingHold {
   uint32_t file;
 };
 
+// Listens to the pass over the scheduling records, and then knows who ended which block.
 class KernelWakers {
  public:
   // java_of_thread[thread_id] is a Java thread's id, else negative. What is referred to must outlive this.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "decode/life_records.h"
 #include "decode/record_reader.h"
 
 namespace headway {
@@ -13,63 +14,11 @@ namespace {
 
 // /proc gives start times in clock ticks, and a snapshot may find a thread whose fork is on record as well.
 constexpr int64_t kSameStartNs = 25'000'000;
-constexpr int64_t kLatest = int64_t{1} << 61;  // beyond, a time is damage, and sums of times might overflow
-
-union AnyRecord {
-  hw_record head;
-  hw_fork fork;
-  hw_exit exit;
-  hw_rename rename;
-  hw_exec exec;
-  hw_snapshot snapshot;
-  hw_schedstat schedstat;
-  hw_loss loss;
-};
-
-template <typename T>
-void keep(const hw_record* record, T AnyRecord::*member, std::vector<AnyRecord>* out) {
-  AnyRecord copy{};
-  if (record->ts_ns >= 0 && record->ts_ns <= kLatest && read_as(record, &(copy.*member))) out->push_back(copy);
-}
-
-std::vector<AnyRecord> load(RecordReader* reader) {
-  std::vector<AnyRecord> records;
-  while (const hw_record* record = reader->next()) {
-    switch (record->type) {
-      case HW_FORK:
-        keep(record, &AnyRecord::fork, &records);
-        break;
-      case HW_EXIT:
-        keep(record, &AnyRecord::exit, &records);
-        break;
-      case HW_RENAME:
-        keep(record, &AnyRecord::rename, &records);
-        break;
-      case HW_EXEC:
-        keep(record, &AnyRecord::exec, &records);
-        break;
-      case HW_SNAPSHOT:
-        keep(record, &AnyRecord::snapshot, &records);
-        break;
-      case HW_SCHEDSTAT:
-        keep(record, &AnyRecord::schedstat, &records);
-        break;
-      case HW_LOSS:
-        keep(record, &AnyRecord::loss, &records);
-        break;
-      default:
-        break;  // of a newer writer
-    }
-  }
-  std::stable_sort(records.begin(), records.end(),
-                   [](const AnyRecord& a, const AnyRecord& b) { return a.head.ts_ns < b.head.ts_ns; });
-  return records;
-}
 
 // Follows each tid through the records, so that every record finds the thread it means.
 class Builder {
  public:
-  void take(const AnyRecord& record) {
+  void take(const LifeRecord& record) {
     switch (record.head.type) {
       case HW_FORK:
         return on_fork(record.fork);
@@ -144,6 +93,7 @@ class Builder {
   }
 
   void on_fork(const hw_fork& fork) {
+    if (!is_id(fork.pid) || !is_id(fork.ns_tid) || !is_id(fork.parent_tid) || !is_id(fork.parent_pid)) return;
     const auto known = living_.find(fork.head.tid);
     if (known != living_.end()) {
       const ThreadLife& life = out_.lives[known->second];
@@ -160,6 +110,7 @@ class Builder {
   }
 
   void on_snapshot(const hw_snapshot& snapshot) {
+    if (!is_id(snapshot.pid) || !is_id(snapshot.ns_tid) || !is_id(snapshot.parent_pid)) return;
     if (living_.contains(snapshot.head.tid)) return;  // its birth is on record, and so is what it does
     const int64_t start_ns = std::clamp<int64_t>(snapshot.start_ns, 0, snapshot.head.ts_ns);
     ThreadLife& life = begin(snapshot.head.tid, snapshot.pid, start_ns, start_ns);
@@ -202,12 +153,18 @@ class Builder {
 
 }  // namespace
 
-Lifecycle read_lifecycle(const std::string& spool_dir) {
-  RecordReader reader(spool_dir + "/lifecycle.spool");
+Lifecycle read_lifecycle(const std::string& spool_dir, size_t most_lives) {
+  LifeRecords records = read_life_records(spool_dir + "/lifecycle.spool", most_lives);
   Builder builder;
-  for (const AnyRecord& record : load(&reader)) builder.take(record);
+  for (const LifeRecord& record : records.in_order) builder.take(record);
+  std::vector<LifeRecord>().swap(records.in_order);
   Lifecycle lifecycle = builder.finish();
-  lifecycle.problem = reader.problem();
+  lifecycle.problem = records.problem;
+  lifecycle.left_out = records.left_out;
+  if (records.left_out.births > 0) {
+    lifecycle.losses.push_back(
+        {"births", -1, records.left_out.first_ns, records.left_out.last_ns, records.left_out.births});
+  }
   return lifecycle;
 }
 

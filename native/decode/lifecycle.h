@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/left_out_threads.h"
 #include "wire/records.h"
 
 namespace headway {
@@ -50,12 +51,17 @@ struct LossSpan {
 struct Lifecycle {
   std::vector<ThreadLife> lives;  // in order of start_ns
   std::vector<LifeEvent> events;  // in order of ts_ns
-  std::vector<LossSpan> losses;
+  std::vector<LossSpan> losses;   // a span of threads that are left out is among them
+  LeftOutThreads left_out;
   uint64_t unmatched = 0;  // exits, renames and execs of threads whose birth was lost
   std::string problem;     // why the file, or its rest, could not be read
 };
 
-// Reads `spool_dir`/lifecycle.spool; a missing or damaged file gives what could be read, and its problem.
-Lifecycle read_lifecycle(const std::string& spool_dir);
+// A program may start threads and processes without end; each is 1.3 kB of memory until it is a row, so these are 1.4 GB.
+constexpr size_t kMostLives = size_t{1} << 20;
+
+// Reads `spool_dir`/lifecycle.spool; a missing or damaged file gives what could be read, and its problem. Of more than
+// `most_lives` threads the first are read, of each process that ran when the recording began a fair share.
+Lifecycle read_lifecycle(const std::string& spool_dir, size_t most_lives = kMostLives);
 
 }  // namespace headway

@@ -13,9 +13,14 @@ namespace {
 
 constexpr uint32_t kMaxChunk = 1 << 20;
 constexpr size_t kReadBytes = 1 << 20;
-constexpr uint32_t kMostChunks = uint32_t{1} << 22;
-constexpr uint64_t kMostBytes = uint64_t{1} << 33;  // several times the longest file that an agent writes
+constexpr uint32_t kMostChunks = uint32_t{1} << 18;
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // the longest file that an agent writes (agent/chunk_file.h)
 constexpr uint32_t kRecentChunks = 4096;
+constexpr uint32_t kMostFrames = 64;  // kept of a stack (agent/jvm/stacks.cpp)
+// A file that means harm names a text of 64 KiB with a few bytes: in thousands of frames, and in every row of the table.
+constexpr size_t kMostNameBytes = 260;  // more than live/table_file.py shows: it says that they are cut short
+
+std::string_view shown(std::string_view name) { return name.substr(0, kMostNameBytes); }
 
 size_t read_at(int fd, char* to, size_t bytes, uint64_t offset) {
   size_t have = 0;
@@ -157,7 +162,7 @@ bool LiveRecords::knows_stack(uint32_t stack_id) const {
   if (at == nullptr || *at == 0) return false;
   const StackFacts& stack = records_.stacks[*at - 1];
   const hw_stack_frame* frames = records_.frames.data() + stack.first_frame;
-  return std::all_of(frames, frames + stack.frames, [&](const hw_stack_frame& frame) {
+  return std::all_of(frames, frames + std::min(stack.frames, kMostFrames), [&](const hw_stack_frame& frame) {
     const MethodFacts* method = records_.methods.find(frame.method_id);
     return method != nullptr && method->is_known;
   });
@@ -166,25 +171,27 @@ bool LiveRecords::knows_stack(uint32_t stack_id) const {
 bool LiveRecords::first_thread(uint32_t blocker_id, uint32_t java_id, std::string_view* name) const {
   const BlockerFacts* facts = records_.blockers.find(blocker_id);
   if (facts != nullptr && facts->first_thread != 0) {
-    *name = records_.texts[facts->first_thread];
+    *name = shown(records_.texts[facts->first_thread]);
     return true;
   }
   const auto found = thread_names_.find(java_id);
   if (java_id == 0 || found == thread_names_.end()) return false;
-  *name = records_.texts[found->second];
+  *name = shown(records_.texts[found->second]);
   return true;
 }
+
+std::string_view LiveRecords::java_version() const { return shown(records_.texts[java_version_]); }
 
 std::vector<LiveRecords::Frame> LiveRecords::frames(uint32_t stack_id) const {
   const uint32_t* at = stack_id == 0 ? nullptr : stack_at_.find(stack_id);
   if (at == nullptr || *at == 0) return {};
   const StackFacts& stack = records_.stacks[*at - 1];
   std::vector<Frame> found;
-  for (uint32_t i = 0; i < stack.frames; ++i) {
+  for (uint32_t i = 0; i < std::min(stack.frames, kMostFrames); ++i) {
     const hw_stack_frame& frame = records_.frames[stack.first_frame + i];
     const MethodFacts* method = records_.methods.find(frame.method_id);
     if (method != nullptr && method->is_known) {
-      found.push_back({records_.texts[method->class_name], records_.texts[method->name], frame.line});
+      found.push_back({shown(records_.texts[method->class_name]), shown(records_.texts[method->name]), frame.line});
     } else {
       found.push_back({"unknown", "unknown", frame.line});
     }

@@ -1,4 +1,5 @@
-// The threads and stacks that an agent's file has for the rows of its live table, read while the agent goes on writing.
+// Threads and stacks of a JVM that is being recorded, for the rows of its live table: out of its agent's file, read
+// while the agent goes on writing.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 namespace headway {
 
+// What has been read so far of one agent's file; each call reads what is new.
 class LiveRecords {
  public:
   struct Frame {
@@ -31,10 +33,10 @@ class LiveRecords {
   bool knows_stack(uint32_t stack_id) const;
   // Of a blocker's first event. False: neither its record nor that of a platform thread names it.
   bool first_thread(uint32_t blocker_id, uint32_t java_id, std::string_view* name) const;
-  // Innermost first; none of a stack that is not known.
+  // Innermost first, as many as an agent keeps, with the begins of long names; none of a stack that is not known.
   std::vector<Frame> frames(uint32_t stack_id) const;
   // Java's property java.version; empty while it is not known.
-  std::string_view java_version() const { return records_.texts[java_version_]; }
+  std::string_view java_version() const;
 
  private:
   struct OpenChunk {

@@ -221,22 +221,23 @@ void LockBlockers::find_monitors() {
 
 // The real time of a rest is that in which any of its objects was waited for: what only single blocks tell of is taken
 // from it.
-void LockBlockers::take_from_rest(int32_t rest, int64_t start_ns, int64_t dur_ns, bool is_open) {
+void LockBlockers::take_from_rest(int32_t rest, int64_t start_ns, int64_t dur_ns, bool is_open, int64_t waits) {
   BlockerRow& sums = rows_[static_cast<size_t>(rest)];
   if (!sums.has_slot) return;
   int64_t& busy_until = rest_busy_until_[rest];
   const int64_t end_ns = start_ns + dur_ns;
-  take_from(&sums.times_parked, 1);
-  take_from(&sums.times_measured, 1);
+  take_from(&sums.times_parked, waits);
+  take_from(&sums.times_measured, waits);
   take_from(&sums.thread_time_ns, dur_ns);
   take_from(&sums.real_time_ns, add_busy(&busy_until, start_ns, end_ns));
   if (is_open && sums.parked_now > 0) --sums.parked_now;
 }
 
-void LockBlockers::add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open, int32_t rest) {
+void LockBlockers::add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open, bool is_more, int32_t rest) {
   BlockerRow& blocker = rows_[static_cast<size_t>(row)];
+  const int64_t waits = is_more ? 0 : 1;
   if (is_open) ++seen_[static_cast<size_t>(row)].open;
-  if (rest >= 0) take_from_rest(rest, start_ns, dur_ns, is_open);
+  if (rest >= 0) take_from_rest(rest, start_ns, dur_ns, is_open, waits);
   if (blocker.has_slot && !blocker.is_mixed) return;
   const int64_t end_ns = start_ns + dur_ns;
   int64_t real_time_ns = dur_ns;
@@ -251,7 +252,7 @@ void LockBlockers::add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool
       Moved& moved = moved_[row];
       moved.real_time_ns += real_time_ns;
       if (rest < 0) moved.real_time_ns -= add_busy(&open.own_busy_until, start_ns, end_ns);
-      if (rest >= 0) ++moved.times;
+      if (rest >= 0) moved.times += waits;
       if (rest >= 0) add_to(&moved.thread_time_ns, dur_ns);
     }
   }
@@ -259,8 +260,8 @@ void LockBlockers::add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool
   blocker.first_ns = std::min(blocker.first_ns, start_ns);
   blocker.last_ns = std::max(blocker.last_ns, end_ns);
   if (blocker.has_slot) return;  // its sums and what was moved to it are put together in the end
-  add_to(&blocker.times_parked, 1);
-  add_to(&blocker.times_measured, 1);
+  add_to(&blocker.times_parked, waits);
+  add_to(&blocker.times_measured, waits);
   add_to(&blocker.thread_time_ns, dur_ns);
   add_to(&blocker.real_time_ns, real_time_ns);
 }
@@ -323,7 +324,18 @@ void LockBlockers::finish_row(size_t index, const JvmThreads& jvm) {
   if (row.first_ns == INT64_MAX) row.first_ns = row.last_ns;  // all its blocks lie outside the window
 }
 
+// Parks of a thread that is still queued are one wait (HW_BL_AGAIN), counted with the block that began it. That one may lie
+// before the window, or its record may be damaged: there were as many waits as there were threads at once, at least.
+void LockBlockers::count_begun_before() {
+  for (BlockerRow& row : rows_) {
+    if (row.has_slot) continue;
+    row.times_parked = std::max<int64_t>(row.times_parked, row.peak_parked);
+    row.times_measured = std::max<int64_t>(row.times_measured, row.peak_parked);
+  }
+}
+
 void LockBlockers::finish(const std::vector<JvmThreads>& jvms) {
+  count_begun_before();
   take_folded();
   for (size_t i = 0; i < rows_.size(); ++i) finish_row(i, jvms[rows_[i].file]);
 }

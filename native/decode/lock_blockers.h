@@ -31,6 +31,7 @@ struct BlockerRow {
   int64_t together = -1;  // place in LockRecords::together: a short-lived object without a blocker of its own
 };
 
+// The rows, filled block by block and hold by hold.
 class LockBlockers {
  public:
   // Numbers the blockers of all files in order of their first event. Those that none but headway's own threads
@@ -52,7 +53,7 @@ class LockBlockers {
 
   // Blocks and holds as they go into the tables, each kind in order of start.
   // `rest`: the row whose slot has it in its sums, where that is another one (HW_BL_TOGETHER); else -1.
-  void add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open, int32_t rest = -1);
+  void add_block(int32_t row, int64_t start_ns, int64_t dur_ns, bool is_open, bool is_more, int32_t rest = -1);
   void add_hold(int32_t row, int64_t dur_ns);
   // A hold the agent did not see, so that no slot has it in its sums.
   void add_waking_hold(int32_t row, int64_t dur_ns);
@@ -79,7 +80,8 @@ class LockBlockers {
                        size_t first_row);
   static bool is_own(const BlockerRow& row, const BlockerUsers* users, const JvmThreads& jvm,
                      const std::vector<uint8_t>& own);
-  void take_from_rest(int32_t rest, int64_t start_ns, int64_t dur_ns, bool is_open);
+  void take_from_rest(int32_t rest, int64_t start_ns, int64_t dur_ns, bool is_open, int64_t waits);
+  void count_begun_before();
   void take_folded();
   void finish_row(size_t row, const JvmThreads& jvm);
   void fill(BlockerRow* row, const LockFile& file, const hw_lock_slot* slot);

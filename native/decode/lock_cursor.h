@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -18,16 +19,9 @@ template <typename Record, hw_type kType>
 class LockCursor {
  public:
   LockCursor(const std::vector<LockFile>& files, std::vector<RecordKey> LockRecords::*keys) {
-    for (const LockFile& file : files) {
-      const int fd = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-      sources_.push_back({&(file.records.*keys), 0, fd});
-    }
+    for (const LockFile& file : files) sources_.push_back({&(file.records.*keys), 0, &file.path});
   }
-  ~LockCursor() {
-    for (const Source& source : sources_) {
-      if (source.fd >= 0) close(source.fd);
-    }
-  }
+  ~LockCursor() { close_file(); }
   LockCursor(const LockCursor&) = delete;
   LockCursor& operator=(const LockCursor&) = delete;
 
@@ -52,7 +46,7 @@ class LockCursor {
   struct Source {
     const std::vector<RecordKey>* keys;
     size_t next;
-    int fd;
+    const std::string* path;
   };
   struct Item {
     Record record;
@@ -77,17 +71,30 @@ class LockCursor {
     std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
       return std::tie(items_[a].file, items_[a].key.place) < std::tie(items_[b].file, items_[b].key.place);
     });
-    window_file_ = UINT32_MAX;
     for (const uint32_t i : order_) fetch(&items_[i]);
+    close_file();
     return !items_.empty();
   }
   static int64_t start_of(const Source& source) { return (*source.keys)[source.next].start_ns(); }
 
+  // One at a time: there may be more of them than a process may have open. One that is gone has no valid records.
+  void open_file(uint32_t file) {
+    close_file();
+    fd_ = open(sources_[file].path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    window_file_ = file;
+    window_bytes_ = 0;
+  }
+  void close_file() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+    window_file_ = UINT32_MAX;
+  }
+
   void fetch(Item* item) {
+    if (item->file != window_file_) open_file(item->file);
     const uint64_t offset = item->key.offset();
-    if (item->file != window_file_ || offset < window_at_ || offset + sizeof(Record) > window_at_ + window_bytes_) {
-      const ssize_t got = pread(sources_[item->file].fd, window_.data(), kWindowBytes, static_cast<off_t>(offset));
-      window_file_ = item->file;
+    if (offset < window_at_ || offset + sizeof(Record) > window_at_ + window_bytes_) {
+      const ssize_t got = pread(fd_, window_.data(), kWindowBytes, static_cast<off_t>(offset));
       window_at_ = offset;
       window_bytes_ = got < 0 ? 0 : static_cast<size_t>(got);
       if (window_bytes_ < sizeof(Record)) return;
@@ -104,15 +111,18 @@ class LockCursor {
   std::vector<char> window_ = std::vector<char>(kWindowBytes);
   uint64_t window_at_ = 0;
   size_t window_bytes_ = 0;
-  uint32_t window_file_ = UINT32_MAX;
+  uint32_t window_file_ = UINT32_MAX;  // that fd_ is of
+  int fd_ = -1;
   size_t at_ = static_cast<size_t>(-1);
   uint64_t row_ = static_cast<uint64_t>(-1);
 };
 
+// Blocks, in order of their start.
 class BlockCursor : public LockCursor<hw_block, HW_BLOCK> {
  public:
   explicit BlockCursor(const std::vector<LockFile>& files) : LockCursor(files, &LockRecords::blocks) {}
 };
+// Holds, in order of their start.
 class HoldCursor : public LockCursor<hw_hold, HW_HOLD> {
  public:
   explicit HoldCursor(const std::vector<LockFile>& files) : LockCursor(files, &LockRecords::holds) {}

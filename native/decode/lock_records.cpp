@@ -41,12 +41,66 @@ void LockRecords::take(const hw_record* record, uint64_t offset) {
       if (dead.folded_into != 0) folded_into.at(dead.blocker_id) = dead.folded_into;
       return;
     }
+    case HW_WAITING_STACK: {
+      hw_waiting_stack one;
+      const bool is_known = read_as(record, &one) && one.state >= HW_ST_NATIVE && one.state <= HW_ST_PARK;
+      if (is_known && one.stack_id != 0) standing.push_back(one);
+      return;
+    }
     case HW_LOCKS_CAPPED:
       if (capped_ns == 0 || record->ts_ns < capped_ns) capped_ns = record->ts_ns;
       return;
     default:
       return;
   }
+}
+
+uint64_t LockRecords::cost_of(const hw_record* record) {
+  constexpr uint64_t kTexts = 3;  // copies of a name: the file's, Python's, the table's
+  switch (record->type) {
+    case HW_BLOCK:
+      return cost_of_block(record);
+    case HW_STACK:
+      return cost_of_stack(record);
+    case HW_METHOD:
+      return 150 + kTexts * record->size;
+    case HW_BLOCKER:
+      return 700 + kTexts * record->size;
+    case HW_HOLD:
+    case HW_BLOCKER_DEAD:
+      return 32;
+    case HW_WAITING_STACK:
+      return 100;
+    default:
+      return 0;
+  }
+}
+
+// An object that was not there yet is a row of its own.
+uint64_t LockRecords::cost_of_block(const hw_record* record) const {
+  constexpr uint64_t kBlock = 40, kObject = 550;
+  hw_block block;
+  if (!read_as(record, &block)) return kBlock;
+  if ((block.flags & HW_BL_TOGETHER) != 0) {
+    return together_by_.contains(object_of(block)) ? kBlock : kBlock + kObject;
+  }
+  const BlockerUsers* by = users.find(block.blocker_id);
+  return by != nullptr && by->kind != 0 ? kBlock : kBlock + kObject;
+}
+
+// A frame is a row once for each line of a method.
+uint64_t LockRecords::cost_of_stack(const hw_record* record) {
+  constexpr uint64_t kStack = 64, kFrame = 24, kNewFrame = 1000;
+  hw_stack stack;
+  if (!read_as(record, &stack)) return kStack;
+  const size_t count = std::min<size_t>(stack.frames, (record->size - sizeof stack) / sizeof(hw_stack_frame));
+  uint64_t cost = kStack + count * kFrame;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t frame;
+    std::memcpy(&frame, reinterpret_cast<const char*>(record) + sizeof stack + i * sizeof frame, sizeof frame);
+    if (seen_frames_.insert(frame).second) cost += kNewFrame;
+  }
+  return cost;
 }
 
 void LockRecords::on_method(const hw_record* record) {
@@ -122,6 +176,7 @@ void LockRecords::on_hold(const hw_record* record, uint64_t offset) {
 }
 
 void LockRecords::finish() {
+  seen_frames_ = {};
   std::sort(blocks.begin(), blocks.end());
   std::sort(holds.begin(), holds.end());
   std::stable_sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) { return a.id < b.id; });

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -67,10 +68,13 @@ struct TogetherFacts {
   BlockerUsers users;
 };
 
+// The index of one file's records of locks.
 class LockRecords {
  public:
   // Takes a record of the agent's file that begins at `offset`; others than those of locks are left alone.
   void take(const hw_record* record, uint64_t offset);
+  // What `take` of this record would take, bytes, and what comes of it in tables, as measured; 0 for others.
+  uint64_t cost_of(const hw_record* record);
   // Puts blocks and holds in order of start.
   void finish();
 
@@ -81,6 +85,7 @@ class LockRecords {
   std::vector<StackFacts> stacks;  // in order of id, each id once
   std::vector<hw_stack_frame> frames;
   ById<BlockerFacts> blockers;
+  std::vector<hw_waiting_stack> standing;
   ById<BlockerUsers> users;
   ById<int64_t> died_ns;       // by blocker; 0: alive
   ById<uint32_t> folded_into;  // by blocker: the one that took over its sums; 0: none
@@ -99,7 +104,10 @@ class LockRecords {
   void on_blocker(const hw_record* record);
   void on_block(const hw_record* record, uint64_t offset);
   void on_hold(const hw_record* record, uint64_t offset);
+  uint64_t cost_of_block(const hw_record* record) const;
+  uint64_t cost_of_stack(const hw_record* record);
 
+  std::unordered_set<uint64_t> seen_frames_;            // method and line, while the file is read
   std::unordered_map<uint64_t, uint32_t> together_by_;  // place in `together`, by blocker and identity hash
 };
 

@@ -18,6 +18,7 @@ int64_t java_or_null(uint32_t java_id) { return java_id == 0 ? -1 : int64_t{java
 void Locks::begin(std::vector<JvmThreads> jvms, std::vector<int64_t> java_of_thread, std::vector<uint8_t> own,
                   int64_t start_ns) {
   if (jvms.size() != files_.size()) throw std::invalid_argument("not one JVM per file");
+  if (pass_has_begun_) throw std::logic_error("locks begin before the pass over the scheduling records");
   jvms_ = std::move(jvms);
   java_of_thread_ = std::move(java_of_thread);
   own_ = std::move(own);
@@ -42,6 +43,11 @@ void Locks::begin(std::vector<JvmThreads> jvms, std::vector<int64_t> java_of_thr
   next_stack_id_ = 0;
 }
 
+KernelWakers* Locks::begin_pass() {
+  pass_has_begun_ = true;
+  return wakers_.get();
+}
+
 bool Locks::is_own(int32_t thread) const {
   return thread >= 0 && static_cast<size_t>(thread) < own_.size() && own_[static_cast<size_t>(thread)] != 0;
 }
@@ -55,6 +61,24 @@ size_t Locks::stacks() const {
   size_t count = 0;
   for (const LockFile& file : files_) count += file.records.stacks.size();
   return count;
+}
+
+StandingColumns Locks::standing() const {
+  StandingColumns out;
+  for (uint32_t file = 0; file < files_.size(); ++file) {
+    const JvmThreads& jvm = jvms_[file];
+    for (const hw_waiting_stack& one : files_[file].records.standing) {
+      const int32_t thread = jvm.of_java(one.java_id);
+      const int32_t stack = stack_of(file, one.stack_id);
+      if (thread < 0 || stack < 0 || is_own(thread) || one.head.ts_ns > jvm.close_ns()) continue;
+      out.pid.push_back(jvm.pid());
+      out.thread_id.push_back(thread);
+      out.stack_id.push_back(stack);
+      out.ns.push_back(one.head.ts_ns);
+      out.state.push_back(static_cast<uint8_t>(one.state));
+    }
+  }
+  return out;
 }
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
@@ -94,7 +118,8 @@ void Locks::add_block(const hw_block& block, uint32_t file, uint64_t row, BlockC
   out->owner_java_id.push_back(java_or_null(owner));
   const bool ask_kernel = block.waking_ns <= 0 && !is_open && wakers_ != nullptr;
   add_waker(block, file, ask_kernel ? wakers_->of(row) : KernelWakers::Waker{0, kNoThread}, out);
-  blockers_.add_block(blocker, block.start_ns, end_ns - block.start_ns, is_open, rest);
+  const bool is_more = (block.flags & HW_BL_AGAIN) != 0;
+  blockers_.add_block(blocker, block.start_ns, end_ns - block.start_ns, is_open, is_more, rest);
 }
 
 void Locks::add_waker(const hw_block& block, uint32_t file, const KernelWakers::Waker& woken, BlockColumns* out) const {
@@ -140,15 +165,15 @@ bool Locks::take_recorded_hold(HoldColumns* out) {
   const JvmThreads& jvm = jvms_[holds_->file()];
   const int32_t blocker = blockers_.row_of(holds_->file(), hold.blocker_id);
   const int32_t thread = jvm.of_java(hold.java_id);
-  const bool is_told =
+  const bool is_row =
       blocker >= 0 && !is_own(thread) && hold.start_ns >= start_ns_ && hold.head.ts_ns <= jvm.close_ns();
-  if (is_told) {
+  if (is_row) {
     add_hold(hold.start_ns, hold.head.ts_ns, blocker, thread, hold.java_id, out);
     out->by_waking.push_back(0);
     blockers_.add_hold(blocker, hold.head.ts_ns - hold.start_ns);
   }
   more_holds_ = holds_->next();
-  return is_told;
+  return is_row;
 }
 
 void Locks::take_waking_hold(HoldColumns* out) {

@@ -41,11 +41,19 @@ struct StackColumns {
   size_t size() const { return stack_id.size(); }
 };
 
+// Rows of the table `waiting_stack`: threads that stood still (hw_waiting_stack).
+struct StandingColumns {
+  std::vector<int32_t> pid, thread_id, stack_id;
+  std::vector<int64_t> ns;
+  std::vector<uint8_t> state;  // hw_standing_in
+};
+
 struct FrameRow {
   uint32_t class_name, method;  // in Locks::texts()
   int32_t line;                 // -1: native, -2: unknown
 };
 
+// The lock tables of a recording: says what is in them, a batch of rows at a time.
 class Locks {
  public:
   explicit Locks(std::vector<LockFile> files) : files_(std::move(files)) {}
@@ -54,16 +62,21 @@ class Locks {
 
   // Says who the threads are: jvms[i] those of files()[i], java_of_thread[thread_id] and own[thread_id] (headway's) of
   // all. Blocks outside [start_ns, close_ns of their JVM] are left out, those that end later are cut off.
-  // Throws std::invalid_argument when there is not one entry per file.
+  // Throws std::invalid_argument when there is not one entry per file, std::logic_error when the pass over the
+  // scheduling records has begun: its wakings would not be told.
   void begin(std::vector<JvmThreads> jvms, std::vector<int64_t> java_of_thread, std::vector<uint8_t> own,
              int64_t start_ns);
-  // To be told the kernel's wakings before next_blocks(); nullptr: there is nothing that they could tell.
-  KernelWakers* wakers() const { return wakers_.get(); }
+  // Begins the pass over the scheduling records. Returns who is to be told the kernel's wakings before next_blocks();
+  // nullptr: there is nothing that they could tell.
+  KernelWakers* begin_pass();
 
   // The next rows, about `rows`; false when there are none. All blocks, then all holds, then blockers().
   bool next_blocks(size_t rows, BlockColumns* out);
   bool next_holds(size_t rows, HoldColumns* out);
   const LockBlockers& blockers();
+  StandingColumns standing() const;  // after begin()
+  // The file that each blocker is of, by blocker_id; after begin().
+  uint32_t file_of_blocker(int32_t blocker) const { return blockers_.rows()[static_cast<size_t>(blocker)].file; }
   size_t blockers_so_far() const { return blockers_.size(); }
 
   // Frames are numbered while stacks are given: all stacks, then frames().
@@ -90,6 +103,7 @@ class Locks {
   int64_t start_ns_ = 0;
   LockBlockers blockers_;
   bool summed_ = false;
+  bool pass_has_begun_ = false;
   std::unique_ptr<KernelWakers> wakers_;
   std::unique_ptr<BlockCursor> blocks_;
   std::unique_ptr<HoldCursor> holds_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/record_room.h"
 #include "wire/records.h"
 
 namespace headway {
@@ -13,6 +14,7 @@ struct LockTableFile {
   std::string path;
   bool found = false;
   std::string problem;  // why it, or its rest, was not read
+  bool is_cut = false;  // somebody has cut it off: then none of its sums are believed
   hw_lock_header header{};
   std::vector<std::string> classes;
   std::vector<hw_lock_slot> slots;  // those in use
@@ -21,6 +23,7 @@ struct LockTableFile {
   const std::string& class_of(const hw_lock_slot& slot) const;
 };
 
-LockTableFile read_lock_table(const std::string& path);
+// A table whose rows there is no `room` for is not read.
+LockTableFile read_lock_table(const std::string& path, RecordRoom* room);
 
 }  // namespace headway

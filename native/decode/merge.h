@@ -11,13 +11,19 @@
 #include "decode/event.h"
 #include "decode/lifecycle.h"
 #include "decode/record_reader.h"
+#include "wire/spool_counters.h"
 
 namespace headway {
 
+// How many counters the switches of a file were read of; nothing where its header can't be right.
+SpoolCounters counted_by(const RecordReader& reader);
+
+// One file of scheduling records, put in order of time within a small window.
 class SchedSource {
  public:
-  // `losses` collects the losses found on the way.
-  SchedSource(const std::string& path, std::vector<LossSpan>* losses);
+  // `losses` collects the losses found on the way. `counted`: what the recording was counted with; a file that says anything
+  // else of itself has no counts.
+  SchedSource(const std::string& path, std::vector<LossSpan>* losses, SpoolCounters counted = {});
 
   // The next event in order of time, or nullptr at the end; valid until pop().
   const Event* peek() const { return at_ < safe_ ? &events_[at_] : nullptr; }
@@ -32,6 +38,7 @@ class SchedSource {
  private:
   void refill();
   bool convert(const hw_record* record, Event* out);
+  void keep_counts(const hw_record* record, size_t at, Event* out);
 
   RecordReader reader_;
   std::vector<LossSpan>* losses_;
@@ -41,8 +48,11 @@ class SchedSource {
   int64_t last_ns_ = INT64_MIN;
   uint64_t late_ = 0;  // records that came so late that their time had to be moved
   bool at_end_ = false;
+  size_t count_words_ = 0;                     // of each counted record
+  std::vector<uint64_t> counts_, old_counts_;  // of events_, and of those before the last refill
 };
 
+// All files together, in order of time.
 class Merge {
  public:
   Merge(std::vector<std::unique_ptr<SchedSource>> sources, const std::vector<LifeEvent>& life);

@@ -1,6 +1,7 @@
 #include "decode/record_reader.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +12,13 @@ namespace headway {
 
 RecordReader::RecordReader(std::string path, size_t buffer_bytes)
     : path_(std::move(path)), buffer_(std::max<size_t>(buffer_bytes, 1 << 17) / sizeof(uint64_t)) {
-  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // A recording may be a stranger's: no link to a file of ours, no pipe that keeps us waiting.
+  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  struct stat status {};
   if (fd_ < 0) {
     problem_ = std::strerror(errno);
+  } else if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    problem_ = "it is no ordinary file";
   } else if (!fill(HW_HEADER_BYTES)) {
     problem_ = "its header is cut off";
   } else {

@@ -14,6 +14,7 @@
 
 namespace headway {
 
+// A spool file, open for one reading.
 class RecordReader {
  public:
   explicit RecordReader(std::string path, size_t buffer_bytes = 1 << 18);
@@ -52,6 +53,9 @@ bool read_as(const hw_record* record, T* out) {
   std::memcpy(out, record, sizeof(T));
   return true;
 }
+
+// Whether a number may be the id of a process or a thread; another one is damage.
+inline bool is_id(uint32_t id) { return id <= INT32_MAX; }
 
 // `bytes` bytes of text at `offset` of a record, or fewer where it ends.
 inline std::string_view text_in(const hw_record* record, size_t offset, size_t bytes) {

@@ -27,6 +27,8 @@ struct SliceBatch {
   std::vector<int16_t> cpu;
   std::vector<uint8_t> flags;
   std::vector<uint8_t> blocked_in;  // hw_blocked_in
+  // What each counter counted while it ran, -1: not known; then for each group of them how long it did not count, ns.
+  std::vector<std::vector<int64_t>> counts;
 
   size_t size() const { return thread_id.size(); }
   void reserve(size_t rows) {
@@ -40,6 +42,7 @@ struct SliceBatch {
     cpu.reserve(rows);
     flags.reserve(rows);
     blocked_in.reserve(rows);
+    for (auto& each : counts) each.reserve(rows);
   }
 };
 

@@ -9,6 +9,7 @@
 
 namespace headway {
 
+// Gives each different text a number, in order of first use.
 class TextPool {
  public:
   TextPool() { add({}); }  // 0 is the empty text

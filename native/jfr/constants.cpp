@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace headway::jfr {
+namespace {
+
+constexpr size_t kMostConstants = 8 << 20;  // of a chunk: two bytes of it are one, and each takes up to 150 in a pool
+
+}  // namespace
 
 void Pool::put(uint64_t index, const uint8_t* at, const uint8_t* end) {
   if (Constant* known = find(index); known != nullptr) {
@@ -46,6 +51,11 @@ bool Constants::add(std::vector<uint8_t>&& event, int64_t* previous, std::string
       return false;
     }
     Pool& pool = pools_[type];
+    if (count > kMostConstants - count_) {
+      *problem = "more constants than " + std::to_string(kMostConstants) + " in a chunk";
+      return false;
+    }
+    count_ += count;
     for (size_t k = 0; k < count && in.ok(); ++k) {
       const uint64_t index = in.integer(8);
       const uint8_t* at = in.at();

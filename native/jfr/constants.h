@@ -41,6 +41,7 @@ class Pool {
   size_t used_ = 0;
 };
 
+// Where the constants of the present chunk are.
 class Constants {
  public:
   Constants(Layouts* layouts, bool compressed) : layouts_(layouts), compressed_(compressed) {}
@@ -58,6 +59,7 @@ class Constants {
   bool compressed_;
   std::deque<std::vector<uint8_t>> events_;
   std::unordered_map<int64_t, Pool> pools_;
+  size_t count_ = 0;
 };
 
 }  // namespace headway::jfr

@@ -19,6 +19,7 @@ struct Text {
   std::string value;
 };
 
+// A place in the bytes of a JFR file, which moves on as values are read.
 class Cursor {
  public:
   Cursor(const uint8_t* begin, const uint8_t* end, bool compressed) : Cursor(begin, end, compressed, end) {}

@@ -5,8 +5,10 @@
 namespace headway::jfr {
 namespace {
 
-constexpr size_t kLeastRoom = 4;  // rows: a damaged file may lay out any number of tables
-constexpr size_t kFewRows = 16;   // too few to remember anything of their constants
+constexpr size_t kLeastRoom = 4;               // rows: a damaged file may lay out any number of tables
+constexpr size_t kMostLayoutBytes = 32 << 20;  // of all tables
+constexpr size_t kColumnBytes = 256;           // with room for its first rows
+constexpr size_t kFewRows = 16;                // too few to remember anything of their constants
 // Settings tell their event by a number that is another one in chunks of another JVM: they get its name as a column.
 constexpr const char *kSetting = "jdk.ActiveSetting", *kSettingId = "id", *kSettingOf = "event";
 
@@ -69,9 +71,9 @@ void EventTable::clear() {
   text_bytes = 0;
 }
 
-void EventTables::begin_chunk(Layouts* layouts, Meanings* meanings, const Clock& clock) {
+void EventTables::begin_chunk(Layouts* layouts, ResolvedConstants* resolved, const Clock& clock) {
   layouts_ = layouts;
-  meanings_ = meanings;
+  resolved_ = resolved;
   clock_ = clock;
   plans_.clear();
   near_.fill({});
@@ -85,9 +87,11 @@ EventTables::Plan EventTables::plan(int64_t type) {
   const Steps* steps = layouts_->of(type);
   if (steps == nullptr) return plan;
   plan.table = table_for(known->name, *steps);
+  plan.is_refused = plan.table == nullptr;
+  if (plan.is_refused) return plan;
   for (size_t i = 0; i < steps->size(); ++i) {
     const Step& step = (*steps)[i];
-    Pool* pool = step.op == Op::constant ? meanings_->pool(step.type) : nullptr;
+    Pool* pool = step.op == Op::constant ? resolved_->pool(step.type) : nullptr;
     plan.fields.push_back({fill_of(step, plan.table->columns[i].kind), &step, pool});
     const bool is_id = step.name == kSettingId && plan.table->columns[i].kind == Kind::integer;
     if (is_id && plan.table->columns.size() > steps->size()) plan.setting_of = &plan.table->columns[i];
@@ -109,15 +113,19 @@ EventTables::Fill EventTables::fill_of(const Step& step, Kind kind) {
 }
 
 // Chunks of one program lay an event out alike; where one does not, its rows are a table of their own. Names are
-// whatever the file has for them, so their lengths keep them apart.
+// whatever the file has for them, so their lengths keep them apart. nullptr: the chunks of the file lay out more than any
+// program has.
 EventTable* EventTables::table_for(const std::string& event, const Steps& steps) {
   std::string layout = std::to_string(event.size()) + ':' + event;
   for (const Step& step : steps) {
     layout += std::to_string(step.name.size()) + ':' + step.name;
     layout += static_cast<char>('a' + static_cast<int>(kind_of(step, layouts_->types())));
   }
+  const size_t bytes = layout.size() + steps.size() * kColumnBytes;
+  if (!by_layout_.contains(layout) && bytes > kMostLayoutBytes - layout_bytes_) return nullptr;
   EventTable*& table = by_layout_[layout];
   if (table == nullptr) {
+    layout_bytes_ += bytes;
     table = &tables_.emplace_back();
     table->event = event;
     for (const Step& step : steps) {
@@ -148,7 +156,7 @@ const EventTables::Plan& EventTables::plan_of(int64_t type) {
 bool EventTables::add(int64_t type, Cursor in) {
   const Plan& plan = plan_of(type);
   EventTable* table = plan.table;
-  if (table == nullptr) return true;
+  if (table == nullptr) return !plan.is_refused;
   if (table->rows == table->room) table->grow();
   const size_t before = table->text_bytes;
   const Taken taken = add_near(plan, in);
@@ -289,20 +297,20 @@ int32_t EventTables::constant(const Field& field, uint64_t index, EventTable* ta
 
 int32_t EventTables::meaning(const Field& field, uint64_t index, EventTable* table, Kind kind) {
   Constant* constant = field.pool == nullptr ? nullptr : field.pool->find(index);
-  if (kind == Kind::thread) return meanings_->thread(field.step->type, constant);
-  if (kind == Kind::stack) return meanings_->stack(field.step->type, constant);
-  return keep(constant == nullptr ? nullptr : meanings_->text(field.step->type, index), table);
+  if (kind == Kind::thread) return resolved_->thread(field.step->type, constant);
+  if (kind == Kind::stack) return resolved_->stack(field.step->type, constant);
+  return keep(constant == nullptr ? nullptr : resolved_->text(field.step->type, index), table);
 }
 
 const std::string* EventTables::text(const Step& step, Cursor* in) {
   if (step.op != Op::text) {
     rendered_.clear();
-    meanings_->render(step, in, &rendered_);
+    resolved_->render(step, in, &rendered_);
     return &rendered_;
   }
   in->text(&scratch_);
   if (scratch_.form == Text::Form::value) return &scratch_.value;
-  return scratch_.form == Text::Form::constant ? meanings_->string(scratch_.constant) : nullptr;
+  return scratch_.form == Text::Form::constant ? resolved_->string(scratch_.constant) : nullptr;
 }
 
 int32_t EventTables::keep(const std::string* found, EventTable* table) {

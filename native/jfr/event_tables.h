@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "decode/text_pool.h"
-#include "jfr/meanings.h"
+#include "jfr/resolved_constants.h"
 
 namespace headway::jfr {
 
@@ -119,11 +119,12 @@ struct EventTable {
   void clear();
 };
 
+// The tables of a file, a batch of rows at a time.
 class EventTables {
  public:
   // `wanted`: names of events; empty: all.
   explicit EventTables(std::unordered_set<std::string> wanted) : wanted_(std::move(wanted)) {}
-  void begin_chunk(Layouts* layouts, Meanings* meanings, const Clock& clock);
+  void begin_chunk(Layouts* layouts, ResolvedConstants* resolved, const Clock& clock);
   // Takes one event; `in` stands behind its type. False: its bytes can't be that event, and no row was added.
   bool add(int64_t type, Cursor in);
   size_t values() const { return values_; }
@@ -143,7 +144,8 @@ class EventTables {
   };
   struct Plan {
     std::vector<Field> fields;
-    EventTable* table = nullptr;         // nullptr: not wanted
+    EventTable* table = nullptr;  // nullptr: not wanted, or without room for its columns
+    bool is_refused = false;
     const Column* setting_of = nullptr;  // of a setting: which event's, by its number in this chunk
   };
   Plan plan(int64_t type);
@@ -165,6 +167,7 @@ class EventTables {
   std::unordered_set<std::string> wanted_;
   std::deque<EventTable> tables_;
   std::unordered_map<std::string, EventTable*> by_layout_;
+  size_t layout_bytes_ = 0;
   std::unordered_map<int64_t, Plan> plans_;  // of this chunk
   struct Known {
     int64_t type = 0;
@@ -172,7 +175,7 @@ class EventTables {
   };
   std::array<Known, 64> near_{};  // those of plans_ that were asked for last: most events are of a few types
   Layouts* layouts_ = nullptr;
-  Meanings* meanings_ = nullptr;
+  ResolvedConstants* resolved_ = nullptr;
   Clock clock_;
   size_t values_ = 0;
   uint64_t generation_ = 0;  // chunks so far: each has its own constants

@@ -11,6 +11,7 @@
 
 namespace headway::jfr {
 
+// The part of a file that is in memory.
 class FileWindow {
  public:
   explicit FileWindow(const std::string& path, size_t window_bytes = 256 << 10);

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kDeepest = 16;
 constexpr size_t kMostSteps = 1 << 16;  // of all types of a chunk; those of JDK 25 have about 2,000
+constexpr size_t kMostNameBytes = 16 << 20;
 
 struct Primitive {
   std::string_view name;
@@ -50,7 +51,7 @@ const Steps* Layouts::of(int64_t type) {
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
 bool Layouts::append_type(const Type& type, const std::string& prefix, int depth, Steps* out) {
-  if (depth > kDeepest || ++steps_ > kMostSteps) return false;
+  if (depth > kDeepest || ++steps_ > kMostSteps || name_bytes_ > kMostNameBytes) return false;
   if (const Primitive* known = primitive(type.name); known != nullptr) {
     Step step;
     step.op = known->op;
@@ -68,6 +69,7 @@ bool Layouts::append_type(const Type& type, const std::string& prefix, int depth
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
 bool Layouts::append(const Field& field, const std::string& name, int depth, Steps* out) {
+  if ((name_bytes_ += name.size() + field.name.size()) > kMostNameBytes) return false;
   if (field.array) {
     Field element = field;
     element.array = false;

@@ -29,6 +29,7 @@ struct Step {
   std::string name;             // heapSpace.start
 };
 
+// The layouts of the types of one chunk.
 class Layouts {
  public:
   explicit Layouts(const Metadata& types) : types_(types) {}
@@ -44,6 +45,7 @@ class Layouts {
   std::unordered_map<int64_t, std::unique_ptr<Steps>> known_;
   std::deque<Steps> arrays_;
   size_t steps_ = 0;
+  size_t name_bytes_ = 0;
 };
 
 // Passes over a value. The cursor fails where its bytes can't be that value.

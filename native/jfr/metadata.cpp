@@ -1,12 +1,19 @@
 #include "jfr/metadata.h"
 
+#include <array>
 #include <charconv>
+#include <string>
 #include <utility>
 
 namespace headway::jfr {
 namespace {
 
 constexpr int kDeepest = 32;  // root > metadata > class > field > annotation is 5
+// That of JDK 25 has 12,000 elements, 40,000 attributes and 100 KB of names. A few bytes make each, and one text can be
+// the name of any number of them.
+constexpr size_t kMostStrings = 1 << 20, kMostElements = 1 << 20, kMostAttributes = 1 << 22;
+constexpr size_t kLongestName = 65535;  // of a class, for a JVM
+constexpr size_t kMostNameBytes = 16 << 20;
 
 struct Element {
   std::string_view name;
@@ -36,6 +43,7 @@ class Parser {
     in_.integer(8);  // duration
     *id = static_cast<int64_t>(in_.integer(8));
     const size_t n = in_.count();
+    if (n > kMostStrings) return false;
     strings_.resize(n);
     Text text;
     for (std::string& each : strings_) {
@@ -56,9 +64,11 @@ class Parser {
 
   // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
   bool element(Element* out, int depth) {
-    if (depth > kDeepest) return false;
+    if (depth > kDeepest || ++elements_ > kMostElements) return false;
     out->name = string();
     const size_t attributes = in_.count();
+    if (attributes > kMostAttributes - attributes_) return false;
+    attributes_ += attributes;
     for (size_t i = 0; i < attributes && in_.ok(); ++i) {
       const std::string_view key = string();
       out->attributes.emplace_back(key, string());
@@ -72,6 +82,7 @@ class Parser {
 
   Cursor in_;
   std::vector<std::string> strings_;
+  size_t elements_ = 0, attributes_ = 0;
 };
 
 Unit unit_of(std::string_view annotation, std::string_view value) {
@@ -107,6 +118,16 @@ Field field_of(const Element& element, const Names& names) {
   return field;
 }
 
+// The name of a type as JDK 11 and later write it: JDK 9 and 10 have the same events under the names of Oracle's JDK.
+std::string today(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kPrefixes{
+      {{"com.oracle.jdk.", "jdk."}, {"com.oracle.jfr.types.", "jdk.types."}}};
+  for (const auto& [before, now] : kPrefixes) {
+    if (name.starts_with(before)) return std::string(now) + std::string(name.substr(before.size()));
+  }
+  return std::string(name);
+}
+
 }  // namespace
 
 bool Metadata::parse(Cursor in) {
@@ -114,15 +135,23 @@ bool Metadata::parse(Cursor in) {
   Element root;
   if (!parser.parse(&root, &id_)) return false;
   types_.clear();
+  size_t name_bytes = 0;
+  const auto is_kept = [&](std::string_view name) {
+    name_bytes += name.size();
+    return name.size() <= kLongestName && name_bytes <= kMostNameBytes;
+  };
   for (const Element& metadata : root.children) {
     if (metadata.name != "metadata") continue;
     Names names;
     for (const Element& type : metadata.children) names.emplace(number(type.get("id")), type.get("name"));
     for (const Element& element : metadata.children) {
       if (element.name != "class") continue;
-      Type type{number(element.get("id")), std::string(element.get("name")), {}};
+      if (!is_kept(element.get("name"))) return false;
+      Type type{number(element.get("id")), today(element.get("name")), {}};
       for (const Element& child : element.children) {
-        if (child.name == "field") type.fields.push_back(field_of(child, names));
+        if (child.name != "field") continue;
+        if (!is_kept(child.get("name"))) return false;
+        type.fields.push_back(field_of(child, names));
       }
       const int64_t id = type.id;
       types_.insert_or_assign(id, std::move(type));

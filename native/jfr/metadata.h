@@ -39,6 +39,7 @@ struct Type {
   std::vector<Field> fields;
 };
 
+// The types of one chunk, as its metadata event declares them.
 class Metadata {
  public:
   // Parses a metadata event after its head (size and type). False: it is damaged.

@@ -1,4 +1,4 @@
-// The order of rows by one of their columns.
+// The order of rows by one of their columns, as an index: nothing is moved.
 #pragma once
 
 #include <cstdint>

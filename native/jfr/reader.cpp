@@ -34,13 +34,14 @@ struct Reader::Chunk {
   Metadata metadata;
   std::unique_ptr<Layouts> layouts;
   std::unique_ptr<Constants> constants;
-  std::unique_ptr<Meanings> meanings;
+  std::unique_ptr<ResolvedConstants> resolved;
 };
 
 void Reader::ChunkDeleter::operator()(Chunk* chunk) const { delete chunk; }
 
 Reader::Reader(const std::string& path, std::unordered_set<std::string> wanted, Times times, size_t most_chunks)
     : file_(path), times_(times), most_chunks_(most_chunks), tables_(std::move(wanted)) {
+  interned_.budget().set_file_size(file_.size());
   refused_ = file_.problem();
   if (refused_.empty() && file_.size() == 0) refused_ = "it is empty";
   if (refused_.empty()) open_chunk();
@@ -57,7 +58,7 @@ EventTable* Reader::next() {
   if (!refused_.empty()) return nullptr;
   most_values_ = kMostValues;
   for (bool is_more = true; handed_out_ == nullptr && is_more;) {
-    while (tables_.values() + universe_.waiting_frames() < most_values_ && is_more) {
+    while (tables_.values() + interned_.waiting_frames() < most_values_ && is_more) {
       is_more = chunk_ || open_chunk();
       if (is_more) read_events();
     }
@@ -65,7 +66,7 @@ EventTable* Reader::next() {
     // All that waits may be what damaged events have left: their texts are nobody's, their stacks may be others' as
     // well.
     tables_.drop_texts();
-    most_values_ = tables_.values() + universe_.waiting_frames() + kMostValues;
+    most_values_ = tables_.values() + interned_.waiting_frames() + kMostValues;
   }
   if (handed_out_ != nullptr) handed_out_->resize(handed_out_->rows);
   return handed_out_;
@@ -132,7 +133,7 @@ bool Reader::open_chunk() {
     }
     clock_ = clock_for(chunks_.back(), chunk_->metadata.id());
     chunks_.back().base_ns = clock_.time_ns(info.start_ticks);
-    tables_.begin_chunk(chunk_->layouts.get(), chunk_->meanings.get(), clock_);
+    tables_.begin_chunk(chunk_->layouts.get(), chunk_->resolved.get(), clock_);
     return true;
   }
   return false;
@@ -162,6 +163,11 @@ Clock Reader::clock_for(const ChunkInfo& info, int64_t metadata) {
 }
 
 void Reader::close_chunk(uint64_t next) {
+  if (interned_.budget().is_exceeded() && !is_text_cut_) {
+    is_text_cut_ = true;
+    problem(chunk_->info->offset,
+            "names that are longer, or named more often, than those of any program: they end in ...");
+  }
   chunk_.reset();
   position_ = next;
 }
@@ -210,7 +216,7 @@ bool Reader::load(uint64_t constants, uint64_t metadata) {
   }
   chunk_->layouts = std::make_unique<Layouts>(chunk_->metadata);
   chunk_->constants = std::make_unique<Constants>(chunk_->layouts.get(), chunk_->compressed);
-  chunk_->meanings = std::make_unique<Meanings>(chunk_->constants.get(), &universe_);
+  chunk_->resolved = std::make_unique<ResolvedConstants>(chunk_->constants.get(), &interned_);
   if (constants < inside && load_constants(start + constants)) return true;
   if (!chunk_->info->is_cut) problem(start + std::min(constants, inside), "constants that can't be read whole");
   if (!scanned) scan(&last, &checkpoints);
@@ -314,7 +320,7 @@ void Reader::read_events() {
       }
     }
     position_ += size;
-    if (tables_.values() + universe_.waiting_frames() >= most_values_) return;
+    if (tables_.values() + interned_.waiting_frames() >= most_values_) return;
   }
   uint64_t next = chunk.end;
   if (chunk.info->is_cut) find_magic(position_, &next);

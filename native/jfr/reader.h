@@ -15,7 +15,7 @@
 
 #include "jfr/event_tables.h"
 #include "jfr/file_window.h"
-#include "jfr/universe.h"
+#include "jfr/interning.h"
 
 namespace headway::jfr {
 
@@ -37,6 +37,7 @@ struct Problem {
   std::string text;
 };
 
+// One JFR file, read once.
 class Reader {
  public:
   // `most_chunks`: it ends after so many; 0: all.
@@ -51,7 +52,7 @@ class Reader {
   // The first of them, and how many there are.
   const std::vector<Problem>& problems() const { return problems_; }
   uint64_t problem_count() const { return problem_count_; }
-  Universe& universe() { return universe_; }
+  InternedRows& interned() { return interned_; }
   uint64_t position() const { return position_; }
   uint64_t size() const { return file_.size(); }
 
@@ -75,7 +76,7 @@ class Reader {
   Times times_;
   size_t most_chunks_;
   EventTables tables_;
-  Universe universe_;
+  InternedRows interned_;
   std::string refused_;
   int newer_ = 0;
   Clock clock_;  // of the last chunk
@@ -83,6 +84,7 @@ class Reader {
   std::vector<ChunkInfo> chunks_;
   std::vector<Problem> problems_;
   uint64_t problem_count_ = 0;
+  bool is_text_cut_ = false;
   uint64_t position_ = 0;   // the next event, or the next chunk
   size_t most_values_ = 0;  // rows x columns, and frames, that may wait for now
   EventTable* handed_out_ = nullptr;

@@ -1,4 +1,4 @@
-// Where values of a file are keys of a table.
+// A hash with a random seed, for tables whose keys come from a file: a hostile file can't choose them to collide.
 #pragma once
 
 #include <cstdint>

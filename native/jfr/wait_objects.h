@@ -28,6 +28,7 @@ struct WaitColumns {
   std::span<const int64_t> start_ns, dur_ns;
 };
 
+// Follows the waits of a file in order of time, object by object.
 class WaitObjects {
  public:
   static constexpr size_t kMostOpen = 8 << 20;     // 128 MiB

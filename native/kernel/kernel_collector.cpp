@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <ctime>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "counters/cpu_counters.h"
 #include "kernel/kernel_traits.h"
 #include "kernel/libbpf_log.h"
 #include "kernel/owned.h"
@@ -34,8 +36,8 @@ namespace {
 // Measured with 64 threads in ping-pong on 2 CPUs (10 MB of records per CPU and second) beside a load of 4 to 20 other
 // busy threads: as SCHED_BATCH with 4 MiB the consumer came too late once in three runs; at nice -10 and below, 1 MiB
 // lost nothing in any run. More room than that is for the disk: a write that waits for it has been seen to take 200 ms.
-// What it takes from the program is the same either way, 1 to 3 % of a CPU there, in about ten
-// pieces a second.
+// What it takes from the program is the same either way, 1 to 3 % of a CPU there, in about ten pieces a
+// second.
 constexpr int kConsumerNice = -20;
 constexpr int kDrainMs = 100;
 constexpr int64_t kMissCheckNs = 1'000'000'000;
@@ -65,7 +67,7 @@ uint32_t possible_cpus() {
 
 class KernelCollector::Impl {
  public:
-  Impl(std::string spool_dir, size_t ring_bytes, bool force_raw);
+  Impl(std::string spool_dir, size_t ring_bytes, bool force_raw, std::vector<CounterGroup> counters);
   ~Impl() { stop(); }
   void add_process(pid_t pid);
   void snapshot_process(pid_t pid);
@@ -89,11 +91,15 @@ class KernelCollector::Impl {
   void give_up();
   void mark_recorded(pid_t pid);
   void write_snapshots(pid_t pid);
+  void flush_counters();
+  void write_flushes();
+  std::vector<CounterGroupTotals> counter_totals() const;
 
   std::string spool_dir_;
   std::vector<int> cpus_;
   KernelTraits traits_;
   RingFiles files_;
+  std::unique_ptr<CpuCounters> counters_;
   SchedPrograms programs_;
   MappedArray tgids_;
   std::vector<std::unique_ptr<Consumer>> consumers_;
@@ -107,15 +113,20 @@ class KernelCollector::Impl {
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> missed_{0};
   int64_t misses_checked_ns_ = 0;
+  std::atomic<bool> counts_flushed_{false};
+  std::vector<std::optional<hw_flush>> flushes_;  // of each CPU, not written yet
   int64_t detached_ns_ = 0;
 };
 
-KernelCollector::Impl::Impl(std::string spool_dir, size_t ring_bytes, bool force_raw)
+KernelCollector::Impl::Impl(std::string spool_dir, size_t ring_bytes, bool force_raw,
+                            std::vector<CounterGroup> counters)
     : spool_dir_(std::move(spool_dir)),
       cpus_(recorded_cpus()),
       traits_(read_kernel_traits()),
       files_(cpus_, ring_bytes),
-      programs_({possible_cpus(), files_.ring_bytes(), kLifecycleRingBytes}, traits_, files_.any_ring_fd(), force_raw),
+      counters_(counters.empty() ? nullptr : std::make_unique<CpuCounters>(std::move(counters), cpus_)),
+      programs_({possible_cpus(), files_.ring_bytes(), kLifecycleRingBytes}, traits_, files_.any_ring_fd(), force_raw,
+                counters_.get()),
       tgids_(programs_.tgids_fd(), sizeof(hw_tgid_block) * HW_TGID_BLOCKS) {
   files_.map(programs_.rings_fd(), programs_.lifecycle_fd(), programs_.losses_fd());
 }
@@ -168,12 +179,21 @@ void KernelCollector::Impl::start() {
   const std::lock_guard lock(state_mutex_);
   if (started_) throw CollectorError("attach", EALREADY, "the collector has been started before");
   misses_checked_ns_ = monotonic_ns();
-  files_.open(spool_dir_, misses_checked_ns_);
+  SpoolCounters counted;
+  if (counters_ != nullptr) {
+    counted = {static_cast<uint16_t>(counters_->counters()), static_cast<uint16_t>(counters_->groups())};
+  }
+  files_.open(spool_dir_, misses_checked_ns_, counted);
   programs_.attach();
   started_ = true;
   const std::set<pid_t> added = added_;
   for (const pid_t pid : added) write_snapshots(pid);
   files_.all_is_known();
+  flush_counters();
+  for (const auto& source : files_.sources()) {
+    if (counters_ != nullptr && files_.drain(*source)) give_up();
+  }
+  write_flushes();
   start_consumers();
 }
 
@@ -255,6 +275,8 @@ KernelStats KernelCollector::Impl::stats() const {
     sum.early_wakes += consumer->early_wakes;
   }
   sum.missed = missed_;
+  sum.counts_flushed = counts_flushed_;
+  sum.counter_totals = counter_totals();
   sum.typed_programs = programs_.is_typed();
   sum.irq_context_known = traits_.preempt_count_at != HW_PREEMPT_COUNT_UNKNOWN;
   return sum;
@@ -263,6 +285,7 @@ KernelStats KernelCollector::Impl::stats() const {
 KernelStats KernelCollector::Impl::stop() {
   const std::lock_guard lock(state_mutex_);
   if (started_ && !stopped_) {
+    flush_counters();
     programs_.detach();
     detached_ns_ = monotonic_ns();
     stopping_.store(true, std::memory_order_release);
@@ -271,18 +294,62 @@ KernelStats KernelCollector::Impl::stop() {
     check_misses();
     if (files_.drain_lifecycle()) give_up();
     for (const auto& source : files_.sources()) {
-      if (files_.drain(*source) || files_.write_last_others(*source, detached_ns_)) give_up();
+      if (files_.drain(*source)) give_up();
+    }
+    write_flushes();
+    for (const auto& source : files_.sources()) {
+      if (files_.write_last_others(*source, detached_ns_)) give_up();
     }
     stopped_ = true;
   }
   return stats();
 }
 
+// Threads that have a CPU now: no switch tells what the counters stood at when they got it, or will stand at.
+void KernelCollector::Impl::flush_counters() {
+  if (counters_ == nullptr) return;
+  flushes_.clear();
+  for (const auto& source : files_.sources()) {
+    hw_flush flush{};
+    const bool is_read = programs_.flush(static_cast<int>(source->cpu), &flush);
+    flushes_.push_back(is_read ? std::optional(flush) : std::nullopt);
+  }
+  counts_flushed_ = std::ranges::all_of(flushes_, [](const auto& each) { return each.has_value(); });
+}
+
+// Once all that was in the rings before is in the files: their records are in order of time, but for a few.
+void KernelCollector::Impl::write_flushes() {
+  for (size_t i = 0; i < flushes_.size(); ++i) {
+    if (flushes_[i] && files_.disk_error() == 0) {
+      files_.add_counts(*files_.sources()[i], *flushes_[i], counters_->counters() + counters_->groups());
+    }
+  }
+  flushes_.clear();
+}
+
+std::vector<CounterGroupTotals> KernelCollector::Impl::counter_totals() const {
+  std::vector<CounterGroupTotals> found;
+  if (counters_ == nullptr) return found;
+  uint32_t group = 0;
+  for (uint32_t i = 0; i < counters_->counters(); ++i) {
+    if (!counters_->begins_group(i)) continue;
+    for (size_t at = 0; at < counters_->cpus().size(); ++at) {
+      EventTotals totals;
+      if (counters_->totals(i, at, &totals)) {
+        found.push_back({counters_->cpus()[at], group, totals.enabled_ns, totals.running_ns});
+      }
+    }
+    ++group;
+  }
+  return found;
+}
+
 // --- the public face
 // -----------------------------------------------------------------------------------------------------
 
-KernelCollector::KernelCollector(std::string spool_dir, size_t ring_bytes, bool force_raw)
-    : impl_(std::make_unique<Impl>(std::move(spool_dir), ring_bytes, force_raw)) {}
+KernelCollector::KernelCollector(std::string spool_dir, size_t ring_bytes, bool force_raw,
+                                 std::vector<CounterGroup> counters)
+    : impl_(std::make_unique<Impl>(std::move(spool_dir), ring_bytes, force_raw, std::move(counters))) {}
 KernelCollector::~KernelCollector() = default;
 void KernelCollector::add_process(pid_t pid) { impl_->add_process(pid); }
 void KernelCollector::snapshot_process(pid_t pid) { impl_->snapshot_process(pid); }

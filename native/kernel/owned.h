@@ -1,4 +1,4 @@
-// What the collector holds of the kernel: descriptors and mapped BPF arrays, given back with their owner.
+// What the collector owns of the kernel: descriptors and mapped BPF arrays, given back with their owner.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,6 +23,7 @@ struct MappedArray {
   size_t bytes;
 };
 
+// A descriptor, closed when it goes out of scope.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}

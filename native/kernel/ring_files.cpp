@@ -70,13 +70,13 @@ void RingFiles::map(int rings_fd, int lifecycle_fd, int losses_fd) {
   }
 }
 
-void RingFiles::open(const std::string& spool_dir, int64_t now_ns) {
+void RingFiles::open(const std::string& spool_dir, int64_t now_ns, SpoolCounters counted) {
   try {
     lifecycle_->writer.emplace(spool_dir, "lifecycle.spool", HW_SOURCE_LIFECYCLE, HW_PRODUCER_EBPF);
     for (const auto& source : sources_) {
       const std::string name = "sched-cpu" + std::to_string(source->cpu) + ".spool";
       constexpr size_t kLossesOnly = 0;  // the records themselves are written from the ring
-      source->writer.emplace(spool_dir, name, HW_SOURCE_SCHED, HW_PRODUCER_EBPF, source->cpu, kLossesOnly);
+      source->writer.emplace(spool_dir, name, HW_SOURCE_SCHED, HW_PRODUCER_EBPF, source->cpu, kLossesOnly, counted);
     }
   } catch (const std::system_error& error) {
     lifecycle_->writer.reset();
@@ -100,6 +100,19 @@ void RingFiles::add_snapshot(const hw_snapshot& record) {
   const std::lock_guard lock(lifecycle_->mutex);
   lifecycle_->writer->append(record);
   ++lifecycle_->records;
+}
+
+void RingFiles::add_counts(CpuSource& source, const hw_flush& flush, size_t words) {
+  struct {
+    hw_counts record;
+    hw_u64 words[HW_COUNTS_WORDS];
+  } out{};
+  const size_t bytes = sizeof out.record + words * sizeof(hw_u64);
+  out.record.head = {static_cast<hw_i64>(flush.ts_ns), HW_COUNTS, static_cast<hw_u16>(bytes), flush.tid};
+  std::copy_n(flush.words, words, out.words);
+  const std::lock_guard lock(source.mutex);
+  source.writer->append_bytes(&out, bytes);
+  source.writer->flush();  // what is written through from a ring comes after it
 }
 
 void RingFiles::add_loss(uint64_t events, int64_t first_ns, int64_t last_ns) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/kernel_collector.h"
+#include "kernel/kernel_stats.h"
 #include "kernel/owned.h"
 #include "kernel/ring_reader.h"
 #include "spool/spool_writer.h"
@@ -22,6 +22,7 @@ namespace headway {
 
 constexpr size_t kLifecycleRingBytes = 2 << 20;
 
+// The rings and files of one recording.
 class RingFiles {
  public:
   // A ring and the file it goes to. The mutex is contended only while someone asks for figures or adds a snapshot.
@@ -49,12 +50,14 @@ class RingFiles {
   void map(int rings_fd, int lifecycle_fd, int losses_fd);
 
   // Creates the files, of records from `now_ns` on. Throws CollectorError with step "spool"; then there are none.
-  void open(const std::string& spool_dir, int64_t now_ns);
+  void open(const std::string& spool_dir, int64_t now_ns, SpoolCounters counted = {});
 
   // From now on a thread that leaves a CPU has come to it under our eyes, or hidden from them.
   void all_is_known();
 
   void add_snapshot(const hw_snapshot& record);
+  // What the counters of a CPU stood at, in words as hw_flush has them, while a thread had it (0: none of ours).
+  void add_counts(CpuSource& source, const hw_flush& flush, size_t words);
   // A loss of any CPU.
   void add_loss(uint64_t events, int64_t first_ns, int64_t last_ns);
 

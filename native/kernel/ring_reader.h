@@ -1,4 +1,4 @@
-// The consumers' ends of the rings.
+// Reads records out of BPF ring buffers: the consumer's side.
 //
 // RingReader reads one BPF ring buffer. libbpf has one too, but it calls through a pointer per record and frees the
 // ring's space per record; here the loop is inlined and space is freed in steps.
@@ -12,6 +12,7 @@
 
 namespace headway {
 
+// Reads one BPF ring buffer that is mapped into this process.
 class RingReader {
  public:
   // Maps the ring of map descriptor `fd` (kept by its owner) of `bytes`, a power of two. Throws std::system_error.

@@ -81,6 +81,11 @@ const volatile hw_u32 preempt_count_at = HW_PREEMPT_COUNT_UNKNOWN;
 const volatile long preempt_count_from_rq = 0;  // bytes
 const volatile bool reads_registers = false;
 const volatile hw_u8 syscall_class[HW_SYSCALLS] = {};
+// Counters to read at each switch; 0 leaves out all that is about them.
+const volatile hw_u32 counters = 0;
+const volatile hw_u32 counter_groups = 0;
+const volatile hw_u32 counter_cpus = 1;  // places per counter in counter_events
+const volatile hw_u8 counter_begins_group[HW_COUNTERS] = {};
 
 struct cpu_ring {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -113,6 +118,20 @@ struct {
   __type(key, hw_u32);
   __type(value, struct hw_shared_loss);
 } losses SEC(".maps");
+
+// The open event of counter i on CPU c at i * counter_cpus + c.
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, hw_u32);
+  __type(value, hw_u32);
+} counter_events SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, hw_u32);
+  __type(value, struct hw_flush);
+} flushed SEC(".maps");
 
 #define READ(typed, pointer, field) ((typed) ? (pointer)->field : BPF_CORE_READ(pointer, field))
 #define ALWAYS_INLINE static __always_inline
@@ -172,8 +191,37 @@ ALWAYS_INLINE struct hw_ring *ring_of(hw_u32 cpu) {
   (record)->head.size = sizeof(*(record));  \
   (record)->head.tid = thread
 
-ALWAYS_INLINE bool put(struct hw_ring *ring, const hw_u64 *words, const hw_u32 count, hw_u64 now) {
-  hw_u64 head = ring->head, used = head - *(volatile hw_u64 *)&ring->tail + count;
+// Reads every counter of this CPU; false if one can't be read, as on a CPU that came online later. Of a group all members
+// are on the CPU's counters at the same times, so only the first is asked for them: that costs twice as much. `enabled_ns`:
+// of the first group at the reading before, and then at this one. Where it stands still the counters do as well, for good,
+// since their CPU was offline in between: what they read is no count.
+ALWAYS_INLINE bool read_counters(hw_u64 *words, hw_u64 *enabled_ns) {
+  hw_u32 cpu = bpf_get_smp_processor_id(), group = 0;
+#pragma unroll
+  for (hw_u32 i = 0; i < HW_COUNTERS; ++i) {
+    if (i >= counters) break;
+    if (counter_begins_group[i]) {
+      struct bpf_perf_event_value value;
+      if (bpf_perf_event_read_value(&counter_events, i * counter_cpus + cpu, &value, sizeof(value))) return false;
+      if (i == 0) {
+        if (value.enabled == *enabled_ns) return false;
+        *enabled_ns = value.enabled;
+      }
+      words[i] = value.counter;
+      hw_u32 at = counters + group++;  // known to the verifier, as all of .rodata is
+      if (at < HW_COUNTS_WORDS) words[at] = value.enabled - value.running;
+    } else {
+      hw_u64 value = bpf_perf_event_read(&counter_events, i * counter_cpus + cpu);
+      if (value > -4096ull) return false;  // an errno
+      words[i] = value;
+    }
+  }
+  return true;
+}
+
+// Puts a record of `count` words, and then `more` of those that lie behind it.
+ALWAYS_INLINE bool put_with(struct hw_ring *ring, const hw_u64 *words, const hw_u32 count, hw_u32 more, hw_u64 now) {
+  hw_u64 head = ring->head, used = head - *(volatile hw_u64 *)&ring->tail + count + more;
   if (used > ring_words) {
     count_loss(&ring->lost, ring->lost_reported, now);
     return false;
@@ -181,9 +229,17 @@ ALWAYS_INLINE bool put(struct hw_ring *ring, const hw_u64 *words, const hw_u32 c
   hw_u64 *data = (void *)ring + HW_RING_DATA;
 #pragma unroll
   for (hw_u32 i = 0; i < count; ++i) data[(head + i) & (ring_words - 1)] = words[i];
-  publish(ring, count);
-  if (used >= ring_words / 2 && (used & (wake_words - 1)) < count) wake_consumers();
+  for (hw_u32 i = 0; i < HW_COUNTS_WORDS; ++i) {
+    if (i >= more) break;
+    data[(head + count + i) & (ring_words - 1)] = words[count + i];
+  }
+  publish(ring, count + more);
+  if (used >= ring_words / 2 && (used & (wake_words - 1)) < count + more) wake_consumers();
   return true;
+}
+
+ALWAYS_INLINE bool put(struct hw_ring *ring, const hw_u64 *words, const hw_u32 count, hw_u64 now) {
+  return put_with(ring, words, count, 0, now);
 }
 
 // How long others ran here since that was last told, up to `now`; from now on it is counted anew.
@@ -306,6 +362,11 @@ ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
   hw_u64 now = bpf_ktime_get_ns();
   struct hw_ring *ring = ring_of(bpf_get_smp_processor_id());
   if (!ring) return count_shared_loss(1, now);
+  union {
+    struct hw_switch record;
+    hw_u64 words[sizeof(struct hw_switch) / 8 + HW_COUNTS_WORDS];
+  } out;
+  bool is_counted = counters && read_counters(out.words + sizeof(struct hw_switch) / 8, &ring->enabled_ns);
   hw_u16 flags = 0, state = 0;
   hw_u32 prev_tid = 0;
   hw_u64 exec_ns = 0;
@@ -330,16 +391,18 @@ ALWAYS_INLINE int handle_switch(hw_u64 *ctx, const bool typed) {
     take_others(ring, false, now);
     ring->other_on_cpu = READ(typed, next, pid);
   }
-  union {
-    struct hw_switch record;
-    hw_u64 words[sizeof(struct hw_switch) / 8];
-  } out;
   SET_HEAD(&out.record, now, HW_SWITCH, prev_tid);
   out.record.next_tid = next_ours ? READ(typed, next, pid) : 0;
   out.record.prev_state = state;
   out.record.flags = flags;
   out.record.prev_exec_ns = exec_ns;
-  if (put(ring, out.words, sizeof(out) / 8, now)) ring->switches++;
+  hw_u32 more = 0;
+  if (is_counted) {
+    more = counters + counter_groups;
+    out.record.head.size += (hw_u16)(more * 8);
+    out.record.flags |= HW_SW_COUNTED;
+  }
+  if (put_with(ring, out.words, sizeof(struct hw_switch) / 8, more, now)) ring->switches++;
   // Of a lost record as well: it was reported, and is counted as lost already.
   ring->on_cpu = next_ours ? (hw_u64)next : 0;
   ring->last_ns = now;
@@ -384,6 +447,24 @@ ALWAYS_INLINE int handle_waking(struct task_struct *task, hw_u16 flags, const bo
   out.record.flags = flags;
   out.record.cpu = (hw_u16)cpu;
   if (put(ring, out.words, sizeof(out) / 8, now)) ring->wakings++;
+  return 0;
+}
+
+// Not attached: user space runs it on each CPU when the recording begins and before it ends, for threads that have the CPU
+// then. It does not write the ring, which a waking in an interrupt may be writing.
+SEC("raw_tp/sched_switch")
+int flush_counters(hw_u64 *ctx) {
+  hw_u32 cpu = bpf_get_smp_processor_id();
+  struct hw_flush *flush = bpf_map_lookup_elem(&flushed, &cpu);
+  if (!flush || !counters) return 0;
+  hw_u64 words[HW_COUNTS_WORDS] = {};
+  struct task_struct *current = (void *)bpf_get_current_task();
+  struct hw_ring *ring = ring_of(cpu);
+  hw_u64 enabled_ns = ring ? ring->enabled_ns : 0;
+  flush->is_read = read_counters(words, &enabled_ns);
+  flush->ts_ns = bpf_ktime_get_ns();
+  flush->tid = is_recorded(BPF_CORE_READ(current, tgid)) ? BPF_CORE_READ(current, pid) : 0;
+  __builtin_memcpy(flush->words, words, sizeof(words));
   return 0;
 }
 

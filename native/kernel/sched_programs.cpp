@@ -32,8 +32,9 @@ bool locked_down() {
 void SchedPrograms::SkeletonDeleter::operator()(sched_bpf* skeleton) const { sched_bpf::destroy(skeleton); }
 void SchedPrograms::LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
-SchedPrograms::SchedPrograms(const ProgramSizes& sizes, const KernelTraits& traits, int ring_fd, bool force_raw)
-    : sizes_(sizes), traits_(traits), ring_fd_(ring_fd), typed_(!force_raw) {
+SchedPrograms::SchedPrograms(const ProgramSizes& sizes, const KernelTraits& traits, int ring_fd, bool force_raw,
+                             const CpuCounters* counters)
+    : sizes_(sizes), traits_(traits), ring_fd_(ring_fd), counters_(counters), typed_(!force_raw) {
   do {
     skeleton_ = load(typed_, true);
     if (!skeleton_ && errno != EPERM) skeleton_ = load(typed_, false);
@@ -42,6 +43,7 @@ SchedPrograms::SchedPrograms(const ProgramSizes& sizes, const KernelTraits& trai
     const int reason = errno;
     throw CollectorError(locked_down() ? "lockdown" : "load", reason, libbpf_log());
   }
+  if (counters_ != nullptr) hand_over_counters();
 }
 
 SchedPrograms::~SchedPrograms() = default;
@@ -53,7 +55,8 @@ SchedPrograms::Skeleton SchedPrograms::load(bool typed, bool reads_registers) co
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj) {
     const std::string_view name = bpf_program__name(program);
-    bpf_program__set_autoload(program, name.starts_with(typed ? "typed_" : "raw_"));
+    const bool is_flush = counters_ != nullptr && name == "flush_counters";
+    bpf_program__set_autoload(program, is_flush || name.starts_with(typed ? "typed_" : "raw_"));
   }
   skeleton->rodata->ring_words = sizes_.ring_bytes / sizeof(hw_u64);
   skeleton->rodata->wake_words = std::max<size_t>(sizes_.ring_bytes / sizeof(hw_u64) / 16, 16);
@@ -64,6 +67,16 @@ SchedPrograms::Skeleton SchedPrograms::load(bool typed, bool reads_registers) co
   skeleton->rodata->preempt_count_from_rq = traits_.preempt_count_from_rq;
   skeleton->rodata->reads_registers = reads_registers;
   std::ranges::copy(syscall_classes(), skeleton->rodata->syscall_class);
+  if (counters_ != nullptr) {
+    skeleton->rodata->counters = counters_->counters();
+    skeleton->rodata->counter_groups = counters_->groups();
+    skeleton->rodata->counter_cpus = sizes_.possible_cpus;
+    for (uint32_t i = 0; i < counters_->counters(); ++i) {
+      skeleton->rodata->counter_begins_group[i] = counters_->begins_group(i);
+    }
+    bpf_map__set_max_entries(skeleton->maps.counter_events, counters_->counters() * sizes_.possible_cpus);
+    bpf_map__set_max_entries(skeleton->maps.flushed, sizes_.possible_cpus);
+  }
   bpf_map__set_max_entries(skeleton->maps.rings, sizes_.possible_cpus);
   bpf_map__set_inner_map_fd(skeleton->maps.rings, ring_fd_);  // what the inner maps look like
   bpf_map__set_max_entries(skeleton->maps.lifecycle, static_cast<uint32_t>(sizes_.lifecycle_bytes));
@@ -73,6 +86,28 @@ SchedPrograms::Skeleton SchedPrograms::load(bool typed, bool reads_registers) co
     errno = -error;
   }
   return skeleton;
+}
+
+void SchedPrograms::hand_over_counters() const {
+  const int map = bpf_map__fd(skeleton_->maps.counter_events);
+  for (uint32_t i = 0; i < counters_->counters(); ++i) {
+    for (size_t at = 0; at < counters_->cpus().size(); ++at) {
+      const hw_u32 place = i * sizes_.possible_cpus + static_cast<hw_u32>(counters_->cpus()[at]);
+      const int fd = counters_->fd(i, at);
+      if (bpf_map_update_elem(map, &place, &fd, BPF_ANY) != 0) {
+        throw CollectorError("counter", errno, "handing a counter over to the kernel program");
+      }
+    }
+  }
+}
+
+bool SchedPrograms::flush(int cpu, hw_flush* out) const {
+  hw_u64 arguments[4] = {};
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments, .ctx_size_in = sizeof arguments,
+              .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = static_cast<hw_u32>(cpu));
+  if (bpf_prog_test_run_opts(bpf_program__fd(skeleton_->progs.flush_counters), &options) != 0) return false;
+  const auto place = static_cast<hw_u32>(cpu);
+  return bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.flushed), &place, out) == 0 && out->is_read != 0;
 }
 
 int SchedPrograms::rings_fd() const { return bpf_map__fd(skeleton_->maps.rings); }

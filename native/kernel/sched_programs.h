@@ -7,7 +7,9 @@
 #include <mutex>
 #include <vector>
 
+#include "counters/cpu_counters.h"
 #include "kernel/kernel_traits.h"
+#include "kernel/sched_shared.h"
 
 struct bpf_link;
 struct sched_bpf;
@@ -20,11 +22,13 @@ struct ProgramSizes {
   size_t lifecycle_bytes;
 };
 
+// The loaded programs of one recording.
 class SchedPrograms {
  public:
-  // `ring_fd`: one of the rings, which tells what all look like. `force_raw` skips tp_btf. Throws CollectorError with
-  // step "load" or "lockdown".
-  SchedPrograms(const ProgramSizes& sizes, const KernelTraits& traits, int ring_fd, bool force_raw);
+  // `ring_fd`: one of the rings, which tells what all look like. `force_raw` skips tp_btf. `counters`: read at each switch;
+  // nullptr: none. Throws CollectorError with step "load", "lockdown" or "counter".
+  SchedPrograms(const ProgramSizes& sizes, const KernelTraits& traits, int ring_fd, bool force_raw,
+                const CpuCounters* counters = nullptr);
   ~SchedPrograms();
   SchedPrograms(const SchedPrograms&) = delete;
   SchedPrograms& operator=(const SchedPrograms&) = delete;
@@ -39,6 +43,9 @@ class SchedPrograms {
   void attach();
   void detach();
 
+  // Reads the counters of a CPU there and now; false where the kernel (before 5.10) can't run a program on another CPU.
+  bool flush(int cpu, hw_flush* out) const;
+
   // Events on which the kernel skipped a program because it ran on that CPU already.
   uint64_t misses() const;
 
@@ -52,10 +59,12 @@ class SchedPrograms {
   using Skeleton = std::unique_ptr<sched_bpf, SkeletonDeleter>;
 
   Skeleton load(bool typed, bool reads_registers) const;
+  void hand_over_counters() const;
 
   ProgramSizes sizes_;
   KernelTraits traits_;
   int ring_fd_;
+  const CpuCounters* counters_;
   bool typed_;
   Skeleton skeleton_;
   std::mutex links_mutex_;

@@ -41,7 +41,8 @@ struct hw_ring {
   hw_u64 others_at_ns;     // counted up to here
   hw_u64 others_since_ns;  // of the last of ours, or of the last record of others
   hw_u64 other_on_cpu;     // not 0: after the last switch one of them has the CPU
-  hw_u64 pad1[4];
+  hw_u64 enabled_ns;       // of the first group of counters, when a switch last read them
+  hw_u64 pad1[3];
   // Written by the consumer, in a cache line of their own.
   hw_u64 tail;  // words ever consumed
   hw_u64 lost_reported;
@@ -56,6 +57,14 @@ struct hw_ring {
 // The class (hw_blocked_in) of each system call by its number. HW_TIMED_BY_4TH: its fourth argument is a timeout.
 #define HW_SYSCALLS 512
 #define HW_TIMED_BY_4TH 0x80
+
+// What a CPU's counters stand at when user space asks, and which recorded thread has the CPU (0: none).
+struct hw_flush {
+  hw_u64 ts_ns;
+  hw_u32 tid;
+  hw_u32 is_read;
+  hw_u64 words[HW_COUNTS_WORDS];
+};
 
 // Losses of rings that are not a CPU's own: index 0 the lifecycle ring, index 1 CPUs that came online after the start.
 struct hw_shared_loss {

@@ -1,5 +1,8 @@
 #include "parquet/file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
@@ -27,10 +30,21 @@ std::string fixed(Type type, int64_t value) {
   return {bytes.begin(), bytes.end()};
 }
 
+std::FILE* stream_on(int fd) {
+  const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return nullptr;
+  std::FILE* file = fdopen(own, "wb");
+  if (file == nullptr) close(own);
+  return file;
+}
+
 }  // namespace
 
-File::File(const std::string& path, std::vector<ColumnSpec> columns, Compress compress)
-    : file_(std::fopen(path.c_str(), "wbe")), columns_(std::move(columns)), compress_(std::move(compress)) {
+File::File(int fd, std::vector<ColumnSpec> columns, Compress compress, Checksum checksum)
+    : file_(stream_on(fd)),
+      columns_(std::move(columns)),
+      compress_(std::move(compress)),
+      checksum_(std::move(checksum)) {
   if (file_ == nullptr) fail();
   write_bytes({kMagic.begin(), kMagic.end()});
 }
@@ -84,6 +98,7 @@ void File::write_page(size_t values, const Pages& pages, bool is_dictionary, Chu
     thrift.int32(1, is_dictionary ? kDictionaryPage : kDataPage);
     thrift.int32(2, static_cast<int64_t>(plain.size()));
     thrift.int32(3, static_cast<int64_t>(body.size()));
+    thrift.int32(4, static_cast<int32_t>(checksum_(body)));
     if (is_dictionary) {
       thrift.structure(7, encoding);
     } else {

@@ -18,12 +18,16 @@ namespace headway::parquet {
 
 class Thrift;
 
+// A Parquet file while it is written.
 class File {
  public:
   // Returns bytes compressed with zstd.
   using Compress = std::function<Bytes(const Bytes&)>;
-  // Each throws std::system_error when the file can't be written.
-  File(const std::string& path, std::vector<ColumnSpec> columns, Compress compress);
+  // Returns the CRC-32 of bytes, as gzip has it: each page has one in its head, which readers compare.
+  using Checksum = std::function<uint32_t(const Bytes&)>;
+  // Writes to an empty file that is open; the descriptor stays the caller's. Each throws std::system_error when the
+  // file can't be written.
+  File(int fd, std::vector<ColumnSpec> columns, Compress compress, Checksum checksum);
   // Appends rows: Values for each column. Throws std::invalid_argument for values that a column can't have; the file is
   // then of no use, and whatever follows throws as well.
   void write(size_t rows, const std::vector<Values>& values);
@@ -58,6 +62,7 @@ class File {
   std::unique_ptr<std::FILE, Close> file_;
   std::vector<ColumnSpec> columns_;
   Compress compress_;
+  Checksum checksum_;
   std::vector<Group> groups_;
   uint64_t at_ = 0;
   bool is_broken_ = false;

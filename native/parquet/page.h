@@ -1,4 +1,4 @@
-// Rows of one column as the pages of a Parquet file.
+// Encodes rows of one column as pages of a Parquet file.
 #pragma once
 
 #include <cstdint>

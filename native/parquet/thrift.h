@@ -7,6 +7,7 @@
 
 namespace headway::parquet {
 
+// Writes structures and lists into a buffer.
 class Thrift {
  public:
   enum Type : uint8_t { kInt32 = 5, kInt64 = 6, kBinary = 8, kList = 9, kStruct = 12 };

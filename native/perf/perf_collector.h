@@ -38,6 +38,7 @@ struct PerfStats {
   int64_t written_until_ns = 0;  // every record of before is in the spool: after a disk error, where the recording ends
 };
 
+// One recording by perf events, from the first process to closing the spool.
 class PerfCollector {
  public:
   // Maps one ring per CPU and creates the spool files. `ring_bytes` is per CPU and rounded down to a power of two; 0
@@ -127,7 +128,7 @@ class PerfCollector {
   std::unordered_map<uint32_t, Known> known_;                           // living threads
   std::unordered_set<uint32_t> opened_;                                 // threads that have events of their own
   std::unordered_map<pid_t, size_t> threads_of_;                        // living processes of the tree, threads known
-  std::vector<std::pair<size_t, FileDescriptor>> events_;               // index into cpus_, event
+  std::vector<std::pair<size_t, PerfDescriptor>> events_;               // index into cpus_, event
   bool lost_since_reconciled_ = false;
   bool any_loss_ = false;
   int64_t next_totals_ns_ = 0;
@@ -136,7 +137,7 @@ class PerfCollector {
   PerfStats stats_;
   bool stopped_ = false;
   std::atomic<bool> quit_{false};
-  FileDescriptor wake_;  // an eventfd: stop() ends the drain's sleep
+  PerfDescriptor wake_;  // an eventfd: stop() ends the drain's sleep
   std::thread thread_;
 };
 

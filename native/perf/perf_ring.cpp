@@ -47,16 +47,16 @@ perf_event_attr dummy_event() {
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
+PerfDescriptor::~PerfDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+PerfDescriptor& PerfDescriptor::operator=(PerfDescriptor&& other) noexcept {
   std::swap(fd_, other.fd_);
   return *this;
 }
 
-FileDescriptor open_switch_event(pid_t tid, int cpu) {
+PerfDescriptor open_switch_event(pid_t tid, int cpu) {
   perf_event_attr attr = dummy_event();
   attr.context_switch = 1;
   attr.task = 1;
@@ -70,10 +70,10 @@ FileDescriptor open_switch_event(pid_t tid, int cpu) {
     fd = perf_event_open(&attr, tid, cpu);
   }
   if (fd < 0) fail("perf_event_open");
-  return FileDescriptor(fd);
+  return PerfDescriptor(fd);
 }
 
-int64_t lost_by_event(const FileDescriptor& event) {
+int64_t lost_by_event(const PerfDescriptor& event) {
   uint64_t value_and_lost[2] = {};
   if (::read(event.get(), value_and_lost, sizeof value_and_lost) != sizeof value_and_lost) return -1;
   return static_cast<int64_t>(value_and_lost[1]);
@@ -84,7 +84,7 @@ PerfRing::PerfRing(int cpu, size_t bytes) : cpu_(cpu), bytes_(bytes), scratch_(1
   // Wakes the reader once per half ring, never per record: the reader's own switches would be what it records.
   attr.watermark = 1;
   attr.wakeup_watermark = static_cast<uint32_t>(bytes / 2);
-  owner_ = FileDescriptor(perf_event_open(&attr, 0, cpu));
+  owner_ = PerfDescriptor(perf_event_open(&attr, 0, cpu));
   if (owner_.get() < 0) throw CollectorError("open", errno, "CPU " + std::to_string(cpu));
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* map = mmap(nullptr, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, owner_.get(), 0);
@@ -96,7 +96,7 @@ PerfRing::~PerfRing() {
   if (map_ != nullptr) munmap(map_, static_cast<size_t>(sysconf(_SC_PAGESIZE)) + bytes_);
 }
 
-void PerfRing::redirect(const FileDescriptor& event) const {
+void PerfRing::redirect(const PerfDescriptor& event) const {
   if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner_.get()) != 0) fail("PERF_EVENT_IOC_SET_OUTPUT");
 }
 

@@ -11,14 +11,15 @@
 
 namespace headway {
 
-class FileDescriptor {
+// A perf event's descriptor, closed when it goes out of scope.
+class PerfDescriptor {
  public:
-  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
-  ~FileDescriptor();
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  explicit PerfDescriptor(int fd = -1) : fd_(fd) {}
+  ~PerfDescriptor();
+  PerfDescriptor(PerfDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  PerfDescriptor& operator=(PerfDescriptor&& other) noexcept;
+  PerfDescriptor(const PerfDescriptor&) = delete;
+  PerfDescriptor& operator=(const PerfDescriptor&) = delete;
   int get() const { return fd_; }
 
  private:
@@ -28,10 +29,10 @@ class FileDescriptor {
 // Opens the event that reports the switches, forks, exits and names of thread `tid`, and of what it will create, while
 // on `cpu`. A software dummy event that leaves the kernel's own work out: perf_event_paranoid 2 allows it to everyone
 // for programs of one's own. Throws std::system_error.
-FileDescriptor open_switch_event(pid_t tid, int cpu);
+PerfDescriptor open_switch_event(pid_t tid, int cpu);
 
 // Records lost by this event so far, as the kernel counts them (Linux 6.0 and later); -1 where it does not.
-int64_t lost_by_event(const FileDescriptor& event);
+int64_t lost_by_event(const PerfDescriptor& event);
 
 // What every record of open_switch_event() ends with (sample_id_all).
 struct SampleId {
@@ -53,7 +54,7 @@ class PerfRing {
   PerfRing(const PerfRing&) = delete;
   PerfRing& operator=(const PerfRing&) = delete;
 
-  void redirect(const FileDescriptor& event) const;  // throws std::system_error
+  void redirect(const PerfDescriptor& event) const;  // throws std::system_error
 
   // Calls `handle` for each complete record and gives its room back. Returns the number of records.
   size_t drain(const std::function<void(const perf_event_header&)>& handle);
@@ -66,7 +67,7 @@ class PerfRing {
  private:
   int cpu_;
   size_t bytes_;
-  FileDescriptor owner_;
+  PerfDescriptor owner_;
   void* map_ = nullptr;
   std::vector<char> scratch_;  // a record that wraps around the ring's end is put together here
 };

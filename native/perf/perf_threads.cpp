@@ -81,7 +81,7 @@ void PerfCollector::snapshot_process(pid_t pid) {
 }
 
 bool PerfCollector::open_thread(pid_t pid, pid_t tid) {
-  std::vector<FileDescriptor> opened;
+  std::vector<PerfDescriptor> opened;
   for (size_t i = 0; i < cpus_.size(); ++i) {
     for (int attempt = 0;; ++attempt) {
       try {

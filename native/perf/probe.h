@@ -1,4 +1,4 @@
-// Tries for real, and undoes at once, what the collectors need of this machine.
+// Probes behind `headway doctor`: each tries for real, and undoes at once, what the collectors need of this machine.
 #pragma once
 
 #include <cstddef>

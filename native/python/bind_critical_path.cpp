@@ -1,13 +1,13 @@
-// The critical path for Python. analyses/critical_path_walk.py is the only user.
+// The critical path for Python. analyses/critical_path/walk.py is the only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
 #include <utility>
 
-#include "account/critical_path.h"
 #include "bindings.h"
 #include "columns.h"
+#include "critical_path/critical_path.h"
 
 namespace nb = nanobind;
 
@@ -21,9 +21,9 @@ const T* same(const Input<T>& values, size_t rows) {
 }
 
 void make(CriticalPath* self, Input<int64_t> birth_ns, Input<int32_t> parent, Input<uint8_t> is_sampler,
-          Input<int64_t> first, Input<int64_t> start_ns, Input<int64_t> end_ns, Input<int32_t> waker,
-          Input<int64_t> waking_ns, int32_t thread, int64_t from_ns, int64_t to_ns) {
-  PathThreads threads{vector_of(birth_ns), vector_of(parent), vector_of(is_sampler)};
+          Input<uint8_t> role, Input<int64_t> first, Input<int64_t> start_ns, Input<int64_t> end_ns,
+          Input<int32_t> waker, Input<int64_t> waking_ns, int32_t thread, int64_t from_ns, int64_t to_ns) {
+  PathThreads threads{vector_of(birth_ns), vector_of(parent), vector_of(is_sampler), vector_of(role)};
   PathWaits waits{vector_of(first), vector_of(start_ns), vector_of(end_ns), vector_of(waker), vector_of(waking_ns)};
   new (self) CriticalPath(std::move(threads), std::move(waits), thread, from_ns, to_ns);
 }
@@ -66,10 +66,11 @@ nb::dict take(CriticalPath& self) {
 }  // namespace
 
 void bind_critical_path(nb::module_& m) {
-  nb::class_<CriticalPath>(m, "CriticalPath", "The walk along the critical path; see native/account/critical_path.h.")
-      .def("__init__", &make, nb::arg("birth_ns"), nb::arg("parent"), nb::arg("is_sampler"), nb::arg("first"),
-           nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("waker"), nb::arg("waking_ns"), nb::arg("thread"),
-           nb::arg("from_ns"), nb::arg("to_ns"),
+  nb::class_<CriticalPath>(m, "CriticalPath",
+                           "The walk along the critical path; see native/critical_path/critical_path.h.")
+      .def("__init__", &make, nb::arg("birth_ns"), nb::arg("parent"), nb::arg("is_sampler"), nb::arg("role"),
+           nb::arg("first"), nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("waker"), nb::arg("waking_ns"),
+           nb::arg("thread"), nb::arg("from_ns"), nb::arg("to_ns"),
            "Threads by thread_id; waits in order of (thread, start_ns), and where each thread's begin.")
       .def("batch", &batch, nb::arg("tick_ns"), nb::arg("end_ticks"), nb::arg("running_ticks"),
            nb::arg("runnable_ticks"), nb::arg("blocked_ticks"), nb::arg("stolen_ticks"), nb::arg("thread_id"),

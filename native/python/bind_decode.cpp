@@ -1,18 +1,22 @@
-// The decoder for Python: columns as NumPy arrays that own their memory. record/finalise.py is the only user.
+// The decoder for Python: columns as NumPy arrays that own their memory. record/finalise/finalise.py is the only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "columns.h"
 #include "decode/decoder.h"
-#include "decode/reverse_sweep.h"
+#include "decode/reverse_parallelism.h"
 
 namespace nb = nanobind;
 
@@ -46,6 +50,29 @@ nb::dict lifecycle(const Decoder& decoder) {
   return out;
 }
 
+// Texts as numbers of a list that comes with them.
+nb::dict allocations_of(const AllocationRecords& records) {
+  const auto& rows = records.rows;
+  nb::list texts;
+  for (const std::string& text : records.texts.texts()) texts.append(bytes_of(text));
+  nb::dict out;
+  out["texts"] = texts;
+  out["java_id"] = column(rows, [](const AllocationRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["class"] = column(rows, [](const AllocationRow& r) { return r.class_name; });
+  out["site_class"] = column(rows, [](const AllocationRow& r) { return r.site_class; });
+  out["site_method"] = column(rows, [](const AllocationRow& r) { return r.site_method; });
+  out["site_line"] = column(rows, [](const AllocationRow& r) { return r.site_line; });
+  out["objects"] = column(rows, [](const AllocationRow& r) { return static_cast<int64_t>(r.objects); });
+  out["bytes"] = column(rows, [](const AllocationRow& r) { return static_cast<int64_t>(r.bytes); });
+  out["array_length"] = column(rows, [](const AllocationRow& r) { return static_cast<int64_t>(r.array_length); });
+  constexpr const char* kNames[] = {"all_objects",      "all_bytes",      "all_array_length",
+                                    "objects_variance", "bytes_variance", "array_length_variance"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    out[kNames[i]] = column(rows, [i](const AllocationRow& r) { return r.estimates[i]; });
+  }
+  return out;
+}
+
 nb::list agents(const Decoder& decoder) {
   nb::list out;
   for (const AgentFile& file : decoder.agents()) {
@@ -63,10 +90,18 @@ nb::list agents(const Decoder& decoder) {
     agent["pid"] = file.pid;
     agent["created_ns"] = file.created_ns;
     agent["lost"] = file.lost;
+    agent["is_cut"] = file.is_cut;
     agent["virtual_threads"] = file.virtual_threads;
+    nb::dict mounts;
+    mounts["tid"] = column(file.mounts, [](const Mount& m) { return m.tid; });
+    mounts["java_id"] = column(file.mounts, [](const Mount& m) { return static_cast<int64_t>(m.java_id); });
+    mounts["start_ns"] = column(file.mounts, [](const Mount& m) { return m.start_ns; });
+    mounts["end_ns"] = column(file.mounts, [](const Mount& m) { return m.end_ns; });
+    agent["mounts"] = mounts;
     agent["threads"] = threads;
     agent["phases"] = phases;
     agent["facts"] = facts;
+    agent["allocations"] = allocations_of(file.allocations);
     out.append(agent);
   }
   return out;
@@ -91,16 +126,20 @@ nb::object slices_or_none(Decoder& decoder, size_t rows) {
   out["cpu"] = array(std::move(s.cpu));
   out["flags"] = array(std::move(s.flags));
   out["blocked_in"] = array(std::move(s.blocked_in));
+  const size_t counters = decoder.counted().counters;
+  for (size_t i = 0; i < s.counts.size(); ++i) {
+    const std::string name = i < counters ? "count_" + std::to_string(i) : "uncounted_" + std::to_string(i - counters);
+    out[name.c_str()] = array(std::move(s.counts[i]));
+  }
   return out;
 }
 
 nb::dict activity_columns(const std::vector<ActivityRow>& rows) {
-  static const char* const kNames[kKinds] = {"app", "gc", "jit", "vm"};
   nb::dict out;
   out["bin_start_ns"] = column(rows, [](const ActivityRow& r) { return r.bin_start_ns; });
   out["dur_ns"] = column(rows, [](const ActivityRow& r) { return r.dur_ns; });
   for (int kind = 0; kind < kKinds; ++kind) {
-    const std::string name = kNames[kind];
+    const std::string name = kKindNames[kind];
     out[("active_" + name).c_str()] =
         column(rows, [kind](const ActivityRow& r) { return static_cast<int32_t>(r.levels.active[kind]); });
     out[("running_" + name).c_str()] =
@@ -110,11 +149,13 @@ nb::dict activity_columns(const std::vector<ActivityRow>& rows) {
   return out;
 }
 
-nb::dict sweep_columns(const std::vector<ThreadSweep>& threads) {
+nb::dict sweep_columns(const std::vector<ThreadParallelism>& threads) {
   nb::dict out;
-  out["active_ns"] = column(threads, [](const ThreadSweep& t) { return t.active_ns; });
-  out["height_ns"] = column(threads, [](const ThreadSweep& t) { return t.height_ns; });
-  out["active_while_running"] = column(threads, [](const ThreadSweep& t) { return t.active_while_running; });
+  out["active_ns"] = column(threads, [](const ThreadParallelism& t) { return t.active_ns; });
+  out["height_ns"] = column(threads, [](const ThreadParallelism& t) { return t.height_ns; });
+  out["active_while_running"] = column(threads, [](const ThreadParallelism& t) { return t.active_while_running; });
+  out["other_kind_running_ns"] = column(threads, [](const ThreadParallelism& t) { return t.other_kind_running_ns; });
+  out["other_kind_active_ns"] = column(threads, [](const ThreadParallelism& t) { return t.other_kind_active_ns; });
   return out;
 }
 
@@ -130,13 +171,15 @@ nb::object cpu_gap_columns(const CpuGaps& gaps) {
 
 nb::dict thread_columns(const Decoder& decoder) {
   const auto& accounts = decoder.machine().accounts();
-  std::vector<ThreadSweep> sweeps = decoder.sweep().threads();
+  std::vector<ThreadParallelism> sweeps = decoder.sweep().threads();
   sweeps.resize(accounts.size());
   nb::dict out = sweep_columns(sweeps);
   out["running_ns"] = column(accounts, [](const ThreadAccount& a) { return a.running_ns; });
   out["runnable_ns"] = column(accounts, [](const ThreadAccount& a) { return a.runnable_ns; });
   out["blocked_ns"] = column(accounts, [](const ThreadAccount& a) { return a.blocked_ns; });
   out["exec_ns"] = column(accounts, [](const ThreadAccount& a) { return a.has_exec ? a.exec_ns : int64_t{-1}; });
+  out["exec_before_exit_ns"] = column(accounts, [](const ThreadAccount& a) { return a.exec_before_exit_ns; });
+  out["off_ns"] = column(accounts, [](const ThreadAccount& a) { return a.last_ns; });
   out["switches"] = column(accounts, [](const ThreadAccount& a) { return a.switches; });
   out["total_stolen_ns"] = column(accounts, [](const ThreadAccount& a) { return a.total_stolen_ns; });
   out["total_wait_ns"] = column(accounts, [](const ThreadAccount& a) { return a.total_wait_ns; });
@@ -144,7 +187,7 @@ nb::dict thread_columns(const Decoder& decoder) {
 }
 
 nb::dict result(const Decoder& decoder) {
-  const MachineCounts& counts = decoder.machine().counts();
+  const ThreadStateCounts& counts = decoder.machine().counts();
   nb::dict out;
   out["is_perf"] = decoder.is_perf();
   out["threads"] = thread_columns(decoder);
@@ -175,8 +218,27 @@ nb::dict result(const Decoder& decoder) {
   return out;
 }
 
+// When threads of the VM collect garbage: thread_id, begin, end.
+using Collecting = std::optional<std::tuple<Input<int32_t>, Input<int64_t>, Input<int64_t>>>;
+
+// Spans in which threads count as garbage collection (kind 1).
+std::vector<KindSpan> collecting_spans(const Collecting& collecting) {
+  if (!collecting) return {};
+  const auto& [thread, start_ns, end_ns] = *collecting;
+  const size_t rows = thread.shape(0);
+  if (start_ns.shape(0) != rows || end_ns.shape(0) != rows) throw nb::value_error("columns of different length");
+  std::vector<KindSpan> spans;
+  spans.reserve(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    if (thread.data()[i] < 0) throw nb::value_error("a negative thread_id");
+    spans.push_back({start_ns.data()[i], end_ns.data()[i], static_cast<uint32_t>(thread.data()[i]), 1});
+  }
+  return spans;
+}
+
 nb::dict sweep(Input<int32_t> thread_id, Input<int64_t> start_ns, Input<int64_t> runnable_ns, Input<int64_t> running_ns,
-               Input<int64_t> stolen_ns, Input<uint8_t> kinds, int64_t from_ns, int64_t to_ns, int64_t bin_ns) {
+               Input<int64_t> stolen_ns, Input<uint8_t> kinds, int64_t from_ns, int64_t to_ns, int64_t bin_ns,
+               const Collecting& collecting) {
   const size_t rows = thread_id.shape(0);
   if (start_ns.shape(0) != rows || runnable_ns.shape(0) != rows || running_ns.shape(0) != rows ||
       stolen_ns.shape(0) != rows) {
@@ -186,12 +248,13 @@ nb::dict sweep(Input<int32_t> thread_id, Input<int64_t> start_ns, Input<int64_t>
     if (thread_id.data()[i] < 0) throw nb::value_error("a negative thread_id");
   }
   std::vector<uint8_t> kind(kinds.data(), kinds.data() + kinds.shape(0));
+  const std::vector<KindSpan> spans = collecting_spans(collecting);
   std::vector<ActivityRow> rows_out;
   const SliceView view{
       rows, thread_id.data(), start_ns.data(), runnable_ns.data(), running_ns.data(), stolen_ns.data()};
-  const std::vector<ThreadSweep> threads = [&] {
+  const std::vector<ThreadParallelism> threads = [&] {
     nb::gil_scoped_release unlocked;
-    return sweep_slices(view, kind, from_ns, to_ns, bin_ns, &rows_out).threads();
+    return integrate_slices(view, kind, from_ns, to_ns, bin_ns, &rows_out, spans).threads();
   }();
   nb::dict out;
   out["activity"] = activity_columns(rows_out);
@@ -200,8 +263,9 @@ nb::dict sweep(Input<int32_t> thread_id, Input<int64_t> start_ns, Input<int64_t>
 }
 
 void begin(Decoder& decoder, int64_t start_ns, int64_t end_ns, Input<uint8_t> kinds, int64_t bin_ns, int64_t tick_ns,
-           size_t max_rows) {
-  decoder.begin(start_ns, end_ns, {kinds.data(), kinds.data() + kinds.shape(0)}, bin_ns, tick_ns, max_rows);
+           size_t max_rows, const Collecting& collecting) {
+  decoder.begin(start_ns, end_ns, {kinds.data(), kinds.data() + kinds.shape(0)}, bin_ns, tick_ns, max_rows,
+                collecting_spans(collecting));
 }
 
 }  // namespace
@@ -209,7 +273,11 @@ void begin(Decoder& decoder, int64_t start_ns, int64_t end_ns, Input<uint8_t> ki
 void bind_decode(nb::module_& m) {
   bind_locks(m);
   nb::class_<Decoder>(m, "Decoder", "Turns a spool directory into the columns of the store.")
-      .def(nb::init<std::string>(), nb::arg("spool_dir"), "Read lifecycle.spool and agent-*.spool.")
+      .def(nb::init<std::string, uint64_t, size_t>(), nb::arg("spool_dir"), nb::arg("room_bytes") = UINT64_MAX,
+           nb::arg("most_threads") = kMostLives,
+           "Read lifecycle.spool and agent-*.spool; what agents wrote takes room_bytes of memory at most, and of more "
+           "than "
+           "most_threads threads the first are read.")
       .def("lifecycle", &lifecycle, "Columns of every thread whose birth or snapshot is on record, by thread_id.")
       .def("agents", &agents, "What each in-JVM agent wrote.")
       .def("locks", &Decoder::locks, nb::rv_policy::reference_internal, "What the agents wrote about locks.")
@@ -217,14 +285,24 @@ void bind_decode(nb::module_& m) {
       .def("last_record_ns", &Decoder::last_record_ns, nb::call_guard<nb::gil_scoped_release>(),
            "Time of the last record; reads the whole spool.")
       .def("begin", &begin, nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("kinds"), nb::arg("bin_ns"),
-           nb::arg("tick_ns"), nb::arg("max_activity_rows") = size_t{1} << 17,
-           "Start the pass over the scheduling records.")
+           nb::arg("tick_ns"), nb::arg("max_activity_rows") = size_t{1} << 17, nb::arg("collecting") = nb::none(),
+           "Start the pass over the scheduling records. `collecting`: thread_id, begin and end of the spans in which a "
+           "thread"
+           " of the VM collects garbage, and counts as gc.")
+      .def(
+          "counted",
+          [](const Decoder& decoder) { return std::tuple(decoder.counted().counters, decoder.counted().groups); },
+          "How many counters slices have counts of, and in how many groups they are.")
       .def("next", &slices_or_none, nb::arg("rows") = size_t{1} << 18,
            "About `rows` more slices as they are stored (store/packing.py), or None at the end.")
       .def("result", &result, "Totals, activity, losses and counts, once next() gave None.");
-  m.def("sweep", &sweep, nb::arg("thread_id"), nb::arg("start_ns"), nb::arg("runnable_ns"), nb::arg("running_ns"),
-        nb::arg("stolen_ns"), nb::arg("kinds"), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("bin_ns"),
-        "Sweep over slices in order of their end, clipped to a window; kinds[thread_id] 255 leaves a thread out.");
+  m.def("integrate_parallelism", &sweep, nb::arg("thread_id"), nb::arg("start_ns"), nb::arg("runnable_ns"),
+        nb::arg("running_ns"), nb::arg("stolen_ns"), nb::arg("kinds"), nb::arg("from_ns"), nb::arg("to_ns"),
+        nb::arg("bin_ns"), nb::arg("collecting") = nb::none(),
+        "ParallelismIntegrator over slices in order of their end, clipped to a window; kinds[thread_id] 255 leaves a "
+        "thread out; "
+        "`collecting`"
+        " as in Decoder.begin.");
 }
 
 }  // namespace headway

@@ -67,7 +67,7 @@ nb::object next_or_none(Reader& reader) {
 }
 
 nb::dict stacks(Reader& reader) {
-  jfr::StackRows rows = reader.universe().take_stacks();
+  jfr::StackRows rows = reader.interned().take_stacks();
   nb::dict out;
   out["stack_id"] = array(std::move(rows.stack_id));
   out["depth"] = array(std::move(rows.depth));
@@ -77,9 +77,9 @@ nb::dict stacks(Reader& reader) {
 }
 
 nb::dict frames(Reader& reader) {
-  const std::vector<FrameRow>& rows = reader.universe().frames();
+  const std::vector<FrameRow>& rows = reader.interned().frames();
   nb::dict out;
-  out["texts"] = texts_of(reader.universe().texts());
+  out["texts"] = texts_of(reader.interned().texts());
   out["class_name"] = column(rows, [](const FrameRow& f) { return f.class_name; });
   out["method"] = column(rows, [](const FrameRow& f) { return f.method; });
   out["line"] = column(rows, [](const FrameRow& f) { return f.line; });
@@ -89,7 +89,7 @@ nb::dict frames(Reader& reader) {
 
 nb::list threads(Reader& reader) {
   nb::list out;
-  for (const ThreadRow& row : reader.universe().threads()) {
+  for (const ThreadRow& row : reader.interned().threads()) {
     out.append(nb::make_tuple(row.os_tid, row.java_id, bytes_of(row.os_name), bytes_of(row.java_name),
                               bytes_of(row.group), row.is_virtual));
   }

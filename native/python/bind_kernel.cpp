@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings.h"
 #include "kernel/kernel_collector.h"
@@ -28,6 +29,14 @@ nb::dict as_dict(const KernelStats& stats) {
   d["ring_peak_bytes"] = stats.ring_peak_bytes;
   d["typed_programs"] = stats.typed_programs;
   d["irq_context_known"] = stats.irq_context_known;
+  if (!stats.counter_totals.empty()) {
+    nb::list totals;
+    for (const CounterGroupTotals& each : stats.counter_totals) {
+      totals.append(nb::make_tuple(each.cpu, each.group, each.enabled_ns, each.running_ns));
+    }
+    d["counter_totals"] = totals;
+    d["counts_flushed"] = stats.counts_flushed;
+  }
   return d;
 }
 
@@ -69,8 +78,9 @@ void bind_kernel(nb::module_& m) {
   bind_collector_error(m);
   nb::class_<KernelCollector>(m, "KernelCollector",
                               "Records the scheduling of processes by eBPF into spool files. See kernel_collector.h.")
-      .def(nb::init<std::string, size_t, bool>(), nb::arg("spool_dir"), nb::arg("ring_bytes") = 0,
-           nb::arg("force_raw") = false, "Load the programs. Raises CollectorError.")
+      .def(nb::init<std::string, size_t, bool, std::vector<CounterGroup>>(), nb::arg("spool_dir"),
+           nb::arg("ring_bytes") = 0, nb::arg("force_raw") = false, nb::arg("counters") = std::vector<CounterGroup>{},
+           "Load the programs. `counters`: groups of CounterEvent that each switch is to read. Raises CollectorError.")
       .def("add_process", &KernelCollector::add_process, nb::arg("pid"), nb::call_guard<nb::gil_scoped_release>(),
            "Record this process and what it forks from now on. Raises CollectorError.")
       .def("snapshot_process", &KernelCollector::snapshot_process, nb::arg("pid"),

@@ -1,4 +1,5 @@
-// The tables of locks for Python, as columns, for record/lock_tables.py; names and stacks for record/live_locks.py.
+// The tables of locks for Python, as columns, for record/finalise/lock_tables.py; names and stacks for
+// record/live/live_locks.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -30,6 +31,7 @@ nb::list files(const Locks& locks) {
     one["table"] = file.table.path;
     one["has_table"] = file.table.found;
     one["problem"] = file.table.problem;
+    one["is_cut"] = file.table.is_cut;
     one["capped_ns"] = std::max(file.records.capped_ns, file.table.found ? header.capped_ns : 0);
     one["blocks"] = file.records.blocks.size();
     one["stacks"] = file.records.stacks.size();
@@ -108,6 +110,7 @@ nb::object holds_or_none(Locks& locks, size_t rows) {
   }
   if (h.size() == 0) return nb::none();
   nb::dict out;
+  out["file"] = column(h.blocker_id, [&](int32_t blocker) { return locks.file_of_blocker(blocker); });
   out["blocker_id"] = array(std::move(h.blocker_id));
   out["thread_id"] = array(std::move(h.thread_id));
   out["java_id"] = array(std::move(h.java_id));
@@ -125,6 +128,17 @@ nb::object stacks_or_none(Locks& locks, size_t rows) {
   out["depth"] = array(std::move(s.depth));
   out["frame_id"] = array(std::move(s.frame_id));
   out["is_cut"] = array(std::move(s.is_cut));
+  return out;
+}
+
+nb::dict standing(const Locks& locks) {
+  StandingColumns s = locks.standing();
+  nb::dict out;
+  out["pid"] = array(std::move(s.pid));
+  out["thread_id"] = array(std::move(s.thread_id));
+  out["ns"] = array(std::move(s.ns));
+  out["state"] = array(std::move(s.state));
+  out["stack_id"] = array(std::move(s.stack_id));
   return out;
 }
 
@@ -216,6 +230,7 @@ void bind_locks(nb::module_& m) {
           "Say who the threads are. jvms: per file (pid, close_ns, tid, start_ns, thread_id, java_id, java_thread_id).")
       .def("next_blocks", &blocks_or_none, nb::arg("rows") = size_t{1} << 18, "About `rows` more blocks, or None.")
       .def("next_holds", &holds_or_none, nb::arg("rows") = size_t{1} << 18, "The same of holds; after the blocks.")
+      .def("standing", &standing, "Every stack of a thread that stood still; after begin().")
       .def("next_stacks", &stacks_or_none, nb::arg("rows") = size_t{1} << 18, "The same of stacks' frames.")
       .def("frames", &frames, "Every frame, after all stacks: indices into texts, lines (-1 native, -2 unknown).")
       .def("blockers", &blockers, "Every blocker, after all blocks and holds.");

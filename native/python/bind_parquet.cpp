@@ -82,8 +82,8 @@ Values values_of(nb::handle given, size_t count, Texts* texts) {
 
 class PythonFile {
  public:
-  PythonFile(std::string path, const std::vector<std::tuple<std::string, std::string, bool, bool>>& columns,
-             nb::object compress)
+  PythonFile(int fd, std::string path, const std::vector<std::tuple<std::string, std::string, bool, bool>>& columns,
+             nb::object compress, nb::object checksum)
       : path_(std::move(path)) {
     std::vector<ColumnSpec> specs;
     specs.reserve(columns.size());
@@ -95,7 +95,10 @@ class PythonFile {
       const auto* at = static_cast<const uint8_t*>(packed.data());
       return parquet::Bytes(at, at + packed.size());
     };
-    guarded([&] { file_ = std::make_unique<File>(path_, std::move(specs), zstd); });
+    const auto crc32 = [checksum = std::move(checksum)](const parquet::Bytes& body) {
+      return nb::cast<uint32_t>(checksum(nb::bytes(body.data(), body.size())));
+    };
+    guarded([&] { file_ = std::make_unique<File>(fd, std::move(specs), zstd, crc32); });
   }
   void write(size_t rows, const nb::list& columns) {
     std::vector<Values> values;
@@ -125,8 +128,9 @@ class PythonFile {
 
 void bind_parquet(nb::module_& m) {
   nb::class_<PythonFile>(m, "ParquetFile", "Writes a table as Parquet; see native/parquet/file.h.")
-      .def(nb::init<std::string, std::vector<std::tuple<std::string, std::string, bool, bool>>, nb::object>(),
-           nb::arg("path"), nb::arg("columns"), nb::arg("compress"))
+      .def(nb::init<int, std::string, std::vector<std::tuple<std::string, std::string, bool, bool>>, nb::object,
+                    nb::object>(),
+           nb::arg("fd"), nb::arg("path"), nb::arg("columns"), nb::arg("compress"), nb::arg("checksum"))
       .def("write", &PythonFile::write, "Rows, and (rows, below, texts) of each column.")
       .def("close", &PythonFile::close, "Writes the end.");
 }

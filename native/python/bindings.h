@@ -4,13 +4,13 @@
 #include <nanobind/nanobind.h>
 
 namespace headway {
+void bind_counters(nanobind::module_& m);
 void bind_kernel(nanobind::module_& m);
 void bind_perf(nanobind::module_& m);
 void bind_decode(nanobind::module_& m);
 void bind_jfr(nanobind::module_& m);
 void bind_parquet(nanobind::module_& m);
-void bind_account(nanobind::module_& m);
+void bind_lost_cores(nanobind::module_& m);
 void bind_critical_path(nanobind::module_& m);
-void bind_causal(nanobind::module_& m);
 void bind_locks(nanobind::module_& m);  // called by bind_decode
 }  // namespace headway

@@ -2,6 +2,9 @@
 
 NB_MODULE(_native, m) {
   m.doc() = "headway's native parts: collectors and decoder";
+#ifdef HEADWAY_WITH_counters
+  headway::bind_counters(m);
+#endif
 #ifdef HEADWAY_WITH_kernel
   headway::bind_kernel(m);
 #endif
@@ -14,12 +17,9 @@ NB_MODULE(_native, m) {
 #ifdef HEADWAY_WITH_parquet
   headway::bind_parquet(m);
 #endif
-#ifdef HEADWAY_WITH_account
-  headway::bind_account(m);
+#ifdef HEADWAY_WITH_lost_cores
+  headway::bind_lost_cores(m);
   headway::bind_critical_path(m);
-#endif
-#ifdef HEADWAY_WITH_causal
-  headway::bind_causal(m);
 #endif
 #ifdef HEADWAY_WITH_decode
   headway::bind_decode(m);

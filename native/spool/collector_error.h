@@ -8,6 +8,7 @@
 
 namespace headway {
 
+// The step of a collector that failed, with errno and a detail.
 class CollectorError : public std::runtime_error {
  public:
   // `step` names what was tried ("btf", "load", "attach", "process", "spool", ...); `reason` is an errno value;

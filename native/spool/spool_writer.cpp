@@ -22,10 +22,10 @@ int64_t clock_ns(clockid_t clock) {
 int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 SpoolWriter::SpoolWriter(const std::string& dir, const std::string& name, hw_source source, hw_producer producer,
-                         uint32_t cpu, size_t buffer_bytes)
+                         uint32_t cpu, size_t buffer_bytes, SpoolCounters counted)
     : buffer_(buffer_bytes < 2 * HW_HEADER_BYTES ? 2 * HW_HEADER_BYTES : buffer_bytes) {
   const std::string path = dir + "/" + name;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
   hw_spool_header header{};
   memcpy(header.magic, HW_SPOOL_MAGIC, sizeof header.magic);
@@ -35,6 +35,8 @@ SpoolWriter::SpoolWriter(const std::string& dir, const std::string& name, hw_sou
   header.cpu = cpu;
   header.created_ns = monotonic_ns();
   header.realtime_ns = clock_ns(CLOCK_REALTIME);
+  header.counters = counted.counters;
+  header.counter_groups = counted.groups;
   memset(buffer_.data(), 0, HW_HEADER_BYTES);
   memcpy(buffer_.data(), &header, sizeof header);
   used_ = HW_HEADER_BYTES;

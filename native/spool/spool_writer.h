@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "wire/records.h"
+#include "wire/spool_counters.h"
 
 namespace headway {
 
 // CLOCK_MONOTONIC now, in nanoseconds.
 int64_t monotonic_ns();
 
+// A spool file while it is written.
 class SpoolWriter {
  public:
   // Creates `dir`/`name` (refuses one that exists) and writes its header. Throws std::system_error.
   SpoolWriter(const std::string& dir, const std::string& name, hw_source source, hw_producer producer, uint32_t cpu = 0,
-              size_t buffer_bytes = 256 << 10);
+              size_t buffer_bytes = 256 << 10, SpoolCounters counted = {});
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;

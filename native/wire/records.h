@@ -1,7 +1,7 @@
 // The wire format of the spool: what producers (kernel collector, perf collector, agent) append and the decoder reads.
 //
 // A spool is a directory `NAME.headway/spool/` with one append-only file per source:
-//   sched-cpu<N>.spool   Switch, Waking, Loss          (time-ordered up to a small reorder window)
+//   sched-cpu<N>.spool   Switch, Waking, Counts, Loss  (time-ordered up to a small reorder window)
 //   lifecycle.spool      Fork, Exit, Rename, Exec, Snapshot, Schedstat, Loss
 //   agent-<pid>.spool    chunks written by the JVMTI agent of one JVM (see AgentChunk)
 // Every file starts with one SpoolHeader (kHeaderBytes). All integers are little-endian, all records 8-byte aligned,
@@ -53,22 +53,26 @@ struct hw_spool_header {  // the rest of HW_HEADER_BYTES is zero
   // AGENT only: written by the recorder, read by the agent; non-zero asks the agent to fall silent.
   hw_u32 stop;
   hw_u32 chunk_bytes;
-  hw_u64 next_chunk;   // AGENT: offset of the next free chunk, taken with one fetch_add
-  hw_u64 limit_bytes;  // AGENT: chunks at or past this offset are not backed by disk space: do not write
-  hw_u64 lost;         // AGENT: records dropped because no chunk could be had
-  hw_u32 end;          // AGENT: hw_file_end
+  hw_u64 next_chunk;      // AGENT: offset of the next free chunk, taken with one fetch_add
+  hw_u64 limit_bytes;     // AGENT: chunks at or past this offset are not backed by disk space: do not write
+  hw_u64 lost;            // AGENT: records dropped because no chunk could be had
+  hw_u32 end;             // AGENT: hw_file_end
+  hw_u16 counters;        // SCHED: how many counters each switch was read of; 0: none
+  hw_u16 counter_groups;  // SCHED: how many groups they are in
 };
 
 enum hw_file_end {
-  HW_END_UNTOLD = 0,  // nobody will say when the agent has let go of the file
-  HW_END_AHEAD = 1,   // the agent will, soon after `stop`
-  HW_END_DONE = 2,    // it has: its last records are in the file
+  HW_CLOSE_UNREPORTED = 0,  // nobody will say when the agent has let go of the file
+  HW_CLOSE_PENDING = 1,     // the agent will, soon after `stop`
+  HW_CLOSE_DONE = 2,        // it has: its last records are in the file
+  HW_CLOSE_CUT = 3,         // somebody has cut the file off: the agent wrote nothing from then on
 };
 
 enum hw_type {
   HW_SWITCH = 1,
   HW_WAKING = 2,
   HW_LOSS = 3,
+  HW_COUNTS = 4,
   HW_FORK = 16,
   HW_EXIT = 17,
   HW_RENAME = 18,
@@ -90,6 +94,11 @@ enum hw_type {
   HW_BLOCK = 44,
   HW_HOLD = 45,
   HW_LOCKS_CAPPED = 46,  // hw_record alone: from ts_ns on single blocks and holds are no longer written, only summed
+  HW_WAITING_STACK = 47,
+  HW_VTHREAD_MOUNT = 48,    // a carrier has a virtual thread from here on
+  HW_VTHREAD_UNMOUNT = 49,  // hw_mount once more: it has no longer
+  HW_JAVA_CLASS = 50,
+  HW_ALLOCATION = 51,
 };
 
 struct hw_record {
@@ -128,6 +137,7 @@ enum hw_switch_flags {
   HW_SW_UNREPORTED =
       16,  // the kernel did not report this switch-in: ts_ns is from the scheduler's account of the thread
   HW_SW_OTHERS = 32,
+  HW_SW_COUNTED = 64,  // what the CPU's counters stood at follows: hw_counts_words
 };
 
 struct hw_switch {  // tid = the thread switched out
@@ -136,6 +146,18 @@ struct hw_switch {  // tid = the thread switched out
   hw_u16 prev_state;
   hw_u16 flags;
   hw_u64 prev_exec_ns;  // se.sum_exec_runtime of the thread switched out; when it is not ours 0, or see HW_SW_OTHERS
+};
+
+// What the counters of a CPU stood at (headway record --counters): `counters` values, then for each of the
+// `counter_groups` how many ns of the time since it was opened the group was not on the CPU's counters, because more
+// groups than fit take turns. Both grow; a thread's share is the difference between two switches. It follows a hw_switch
+// with HW_SW_COUNTED, within its head.size, and a hw_counts.
+#define HW_COUNTERS 16
+#define HW_COUNTER_GROUPS 8
+#define HW_COUNTS_WORDS (HW_COUNTERS + HW_COUNTER_GROUPS)
+
+struct hw_counts {  // tid = the recorded thread on the CPU, 0 if none; taken when the recording begins and when it ends
+  struct hw_record head;
 };
 
 enum hw_waking_flags {
@@ -174,7 +196,7 @@ struct hw_exit {
   struct hw_record head;
   hw_u32 pid;
   hw_u32 exit_code;  // task_struct.exit_code
-  hw_u64 exec_ns;    // se.sum_exec_runtime at the exit (the last switch-out adds a little)
+  hw_u64 exec_ns;    // se.sum_exec_runtime at the exit: as of the kernel's last update, up to a tick before
 };
 
 struct hw_rename {
@@ -239,6 +261,11 @@ struct hw_thread_end {
   struct hw_record head;
   hw_u64 java_id;
   hw_u64 cpu_ns;  // CLOCK_THREAD_CPUTIME_ID of the thread: an oracle for exec_ns
+};
+
+struct hw_mount {  // tid: the carrier
+  struct hw_record head;
+  hw_u64 java_id;  // of the virtual thread
 };
 
 enum hw_phase_kind { HW_PH_GC_PAUSE = 1, HW_PH_STARTUP = 2, HW_PH_SHUTDOWN = 3 };
@@ -314,6 +341,12 @@ enum hw_block_flags {
   // The object is one of many of its class that are waited for once or twice: blocker_id is that of all of these
   // together, and owner_java_id is the object's identity hash, which tells it from the others. Nobody owns it.
   HW_BL_TOGETHER = 64,
+  // The thread is still queued for what it waited for in its last block, and parks once more: one wait, counted with
+  // the block that began it.
+  HW_BL_AGAIN = 128,
+  HW_BL_SLEEP = 256,  // a virtual thread in Thread.sleep: all of these have one blocker, of no object
+  // A virtual thread that leaves its carrier (JDK 24 and later) with the monitor that it last waited for.
+  HW_BL_OWNS_MONITOR = 512,
 };
 
 struct hw_block {  // ts_ns = end; tid = the OS thread (of a virtual thread: its carrier at the end)
@@ -336,6 +369,44 @@ struct hw_hold {  // a contended acquisition and its release (ts_ns); others wer
   hw_i64 start_ns;
   hw_u32 blocker_id;
   hw_u32 java_id;
+};
+
+// What a thread stood in when its stack was taken from outside: hw_waiting_stack.
+enum hw_standing_in { HW_ST_NATIVE = 1, HW_ST_SLEEP = 2, HW_ST_WAIT = 3, HW_ST_PARK = 4 };
+
+// The stack of a thread that does not run Java code, and of whose waiting no hw_block tells where: it waits in a native
+// method (for the network, a file, a process), sleeps, or has waited since before the agent came. Once per thread and
+// what it stands in.
+struct hw_waiting_stack {  // tid = the thread that took it
+  struct hw_record head;
+  hw_u32 stack_id;
+  hw_u32 java_id;
+  hw_u32 state;  // hw_standing_in
+  hw_u32 reserved;
+};
+
+// --- allocations (docs/decisions/0013-allocations.md) ----------------------------------------------------------------
+// What was really allocated, by thread, class and site. Sums from the beginning of the recording on: of two records with
+// the same java_id, class_id and stack_id the one with more objects is the later one.
+
+struct hw_java_class {  // followed by its name as UTF-8 ("java.lang.String", "int[]"), padded to 8
+  struct hw_record head;
+  hw_u32 class_id;  // from 1 on within one agent file
+  hw_u32 name_bytes;
+};
+
+// In place of a java_id: all threads that found no row of their own.
+#define HW_MANY_THREADS 0x7FFFFFFFFFFFFFFF
+
+struct hw_allocation {  // tid = the thread that wrote it
+  struct hw_record head;
+  hw_u64 java_id;       // 0: threads of which the JVM does not tell the id; HW_MANY_THREADS
+  hw_u32 class_id;      // 0: classes that found no row of their own
+  hw_u32 stack_id;      // a stack of one frame, the innermost; 0: none was taken
+  hw_u64 objects;       // that the agent saw: with an interval the sampled ones
+  hw_u64 bytes;         // of these
+  hw_u64 array_length;  // of these, the sum of their lengths
+  hw_u64 estimates[6];  // bits of doubles, with an interval: objects, bytes and array_length of all, then the variances
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

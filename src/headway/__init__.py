@@ -3,9 +3,14 @@
 The folders follow the way of the data: record, store, analyses, report; cli on top, model and errors below.
 """
 
-from importlib.metadata import PackageNotFoundError, version
 
-try:
-    __version__ = version("headway")
-except PackageNotFoundError:  # pragma: no cover - a source tree that was never installed
-    __version__ = "0+unknown"
+def __getattr__(name: str) -> str:
+    """Return `__version__`, which is looked up when somebody asks: a Ctrl-C meanwhile would be a traceback."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("headway")
+    except PackageNotFoundError:  # pragma: no cover - a source tree that was never installed
+        return "0+unknown"

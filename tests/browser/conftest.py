@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from opened_report import Opened
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from headway.report.html import render_html
 from headway.store import open_recording
-from made_recording import Shape, make
+from support.builders.recording_builder import Shape, make
+from support.drivers.opened_report import Opened
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, assert_for_everyone, exact_values, open_table
 from playwright.sync_api import Browser, Page, expect
 
-import made_causal_page as made
 from headway.report.html.causal import build_causal
 from headway.report.html.page import write_page
 from headway.report.html.source_lines import Sources
+from support.builders import causal_page_builder as made
+from support.drivers.opened_report import Opened, assert_for_everyone, exact_values, open_table
 
 pytestmark = pytest.mark.browser
 ANSWER = made.answer()

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, assert_for_everyone, eventually
 from playwright.sync_api import Browser, FloatRect, Page, expect
 
-from flame_pages import Stacks, made_diff, made_profile, wide_profile
 from headway.report.html import render_flame, render_html
 from headway.store import Recording, open_recording
-from made_locks import LOCK_FRAMES, Held, Made, Wait
-from made_recording import Shape, make
-from synthetic import FakeThread
+from support.builders.flame_pages import Stacks, diff_of, profile_of, wide_profile
+from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.recording_builder import Shape, make
+from support.builders.synthetic import FakeThread
+from support.drivers.opened_report import Opened, assert_for_everyone, eventually
 
 pytestmark = pytest.mark.browser
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\u202egnp.exe\x1b[31m\x00&amp;"
@@ -46,8 +46,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 def page_path(recording: Recording) -> Path:
     threads: Stacks = {("main", *path): weight * 3 // 4 for path, weight in STACKS.items()}
     threads |= {("worker", *path): weight // 4 for path, weight in STACKS.items()}
-    by_thread = made_profile(threads, {**KINDS, "main": "thread", "worker": "thread"})
-    found = made_profile(STACKS, KINDS)
+    by_thread = profile_of(threads, {**KINDS, "main": "thread", "worker": "thread"})
+    found = profile_of(STACKS, KINDS)
     return render_flame(found, recording.path.with_suffix(".html"), recording=recording, by_thread=by_thread)
 
 
@@ -292,7 +292,7 @@ def test_two_profiles_are_coloured_by_the_change_of_the_share(
 ) -> None:
     before: Stacks = {("a", "x"): 50 * MS, ("b",): 25 * MS, ("gone",): 25 * MS}
     after: Stacks = {("a", "x"): 50 * MS, ("b",): 150 * MS}
-    path = render_flame(made_diff(before, after), tmp_path / "diff.html", recording=recording, versus="the <old> one")
+    path = render_flame(diff_of(before, after), tmp_path / "diff.html", recording=recording, versus="the <old> one")
     with show(browser, path) as opened:
         page = opened.page
         width = len(row_of_pixels(page, 1))
@@ -343,15 +343,15 @@ def test_of_a_hundred_thousand_stacks_only_what_can_be_seen_is_drawn(
 
 
 def test_what_was_merged_is_said_and_shown_with_its_sum(browser: Browser, recording: Recording, tmp_path: Path) -> None:
-    from headway.report.html.flame_graphs import flame_graph
     from headway.report.html.flame_pack import pack
     from headway.report.html.page import write_page
+    from headway.report.html.profile import flame_graph
 
     stacks: Stacks = {("root", "wide"): 10**9, **{("root", f"small{i}"): 10**5 for i in range(3000)}}
-    flames = pack([flame_graph(made_profile(stacks))], 30_000)
+    flames = pack([flame_graph(profile_of(stacks))], 30_000)
     payload = {"version": 1, "page": "flame", "title": "t", "notices": [], "flames": flames}
-    made = {"headway": "1", "recorded_utc": "", "recording": "x"}
-    with show(browser, write_page({**payload, "made": made}, tmp_path / "merged.html")) as opened:
+    facts = {"headway": "1", "recorded_utc": "", "recording": "x"}
+    with show(browser, write_page({**payload, "made": facts}, tmp_path / "merged.html")) as opened:
         expect(opened.page.locator(".rest")).to_contain_text("smaller ones are merged")
         table = exact(opened.page)
         merged = [values for name, values in table.items() if name.startswith("(smaller)")]
@@ -408,9 +408,9 @@ def test_the_colours_of_frames_leave_their_names_readable(opened: Opened) -> Non
 def test_the_report_of_a_recording_with_locks_shows_where_threads_blocked(browser: Browser, tmp_path: Path) -> None:
     stack = (*LOCK_FRAMES, ("org.example.Server", "handle"), ("java.lang.Thread", "run"))
     waits = [Wait(0, 0, 100, 400, owner=3, waker=3, stack=0), Wait(1, 0, 150, 500, owner=3, waker=0, stack=0)]
-    holds = [Held(0, 3, 50, 400), Held(0, 0, 400, 500)]
-    made = Made([FakeThread() for _ in range(4)], waits, holds, wall=1000, stacks=[stack])
-    report = render_html(open_recording(made.write(tmp_path / "locks.headway")), tmp_path / "locks.html")
+    holds = [LockHold(0, 3, 50, 400), LockHold(0, 0, 400, 500)]
+    locks = LockRecording([FakeThread() for _ in range(4)], waits, holds, wall=1000, stacks=[stack])
+    report = render_html(open_recording(locks.write(tmp_path / "locks.headway")), tmp_path / "locks.html")
     with show(browser, report) as opened:
         section = opened.page.locator("#flames")
         choices = section.locator(".flame-choice label")

@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import AXE, Opened, wait_until
 from playwright.sync_api import Browser, expect
 
 from headway.report.html import render_html
 from headway.store import open_recording
-from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
-from synthetic import FakeThread
+from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.synthetic import FakeThread
+from support.drivers.opened_report import AXE, Opened, wait_until
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
 MARKUP = "</script><b>x"
 SERVER = (*LOCK_FRAMES, ("org.example.Server", MARKUP), ("java.lang.Thread", "run"))
 CLASSES = (LOCK_CLASS, LOCK_CLASS, "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject")
+STORE = (*LOCK_FRAMES, ("org.example.Store", "put"), ("java.lang.Thread", "run"))
 POOL = (
     ("jdk.internal.misc.Unsafe", "park"),
     ("java.util.concurrent.locks.LockSupport", "park"),
@@ -38,12 +39,19 @@ def recording_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     waits = [
         Wait(0, 0, 100, 400, owner=3, waker=3, stack=0, waker_stack=0),
         Wait(1, 0, 150, 500, owner=3, waker=0, stack=0),
-        Wait(2, 1, 600, 700, owner=1, waker=1, stack=0),
+        Wait(2, 1, 600, 700, owner=1, waker=1, stack=2),
         Wait(2, 2, 0, 550, stack=1),
     ]
-    holds = [Held(0, 3, 50, 400), Held(0, 0, 400, 500), Held(1, 1, 590, 700)]
-    made = Made([FakeThread() for _ in range(4)], waits, holds, wall=1000, stacks=[SERVER, POOL], classes=CLASSES)
-    return made.write(tmp_path_factory.mktemp("locks") / "made.headway")
+    holds = [LockHold(0, 3, 50, 400), LockHold(0, 0, 400, 500), LockHold(1, 1, 590, 700)]
+    locks = LockRecording(
+        [FakeThread(name=f"worker-{i}") for i in range(4)],
+        waits,
+        holds,
+        wall=1000,
+        stacks=[SERVER, POOL, STORE],
+        classes=CLASSES,
+    )
+    return locks.write(tmp_path_factory.mktemp("locks") / "made.headway")
 
 
 @pytest.fixture
@@ -66,7 +74,8 @@ def test_the_locks_shown_are_those_of_the_command_contention_first(opened: Opene
     contended = [row for row in rows if row["contention"]]
     assert 0 < len(contended) < len(rows)
     shown = opened.page.locator("#lock-table tbody tr")
-    assert shown.locator("th").all_inner_texts() == [row["name"] for row in contended]
+    assert shown.locator("th").all_inner_texts() == [row["place"] for row in contended]
+    assert shown.locator("td:nth-child(2)").all_inner_texts() == [row["name"] for row in contended]
     for line, row in zip(shown.all(), contended, strict=True):
         values = line.locator("data").evaluate_all("all => all.map(d => d.value)")
         lost = [] if row["lost_core_ns"] is None else [str(row["lost_core_ns"])]
@@ -96,6 +105,32 @@ def test_who_woke_the_waiters_is_shown_and_where(opened: Opened, recording_path:
     for text, waker in zip(shown, row["wakers"], strict=True):
         place = f" at {waker['line']}" if waker["line"] else ""
         assert text == f"50% {waker['thread']}{place} in 1 waits"
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_long_names_are_read_whole_and_widen_no_page(browser: Browser, tmp_path: Path, width: int) -> None:
+    place = ("org.example.payments.settlement.clearing.SettlementBatchCoordinator$ClearingHouseSession", "reserveSlot")
+    waits = [Wait(0, 0, 100, 400, owner=1, waker=1, stack=0), Wait(2, 1, 100, 900, owner=1, waker=1, stack=0)]
+    names = ["main", "settlement-batch-coordinator-clearing-house-session-worker-thread-1", "t"]
+    lock_class = "org.example.payments.settlement.clearing.SettlementBatchCoordinatorLockThatIsOfNoOtherClass"
+    locks = LockRecording(
+        [FakeThread(name=name) for name in names],
+        waits,
+        wall=1000,
+        stacks=[(*LOCK_FRAMES, place)],
+        classes=[lock_class] * 2,
+    )
+    report = render_html(open_recording(locks.write(tmp_path / "a.headway")), tmp_path / "locks.html")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Opened(page, report)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    table = page.locator("section.locks")
+    assert table.evaluate("e => e.scrollWidth <= e.clientWidth") == (width > 1000), (
+        "on a small screen it scrolls in itself"
+    )
+    for cell in page.locator("#lock-table th, #lock-table td, .lock-detail tbody th").all():
+        assert cell.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    page.close()
 
 
 def test_markup_in_a_methods_name_is_text(opened: Opened) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from opened_report import Opened, assert_for_everyone, eventually, exact_values, open_table
 from playwright.sync_api import Browser, Page, expect
 
 from headway.report.html import render_html
+from headway.report.terminal.text import printable
 from headway.store import open_recording
 from headway.store.writer import write_recording
-from made_recording import MARKUP_NAME, ONE_THREAD, Shape, make
+from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make
+from support.drivers.opened_report import Opened, assert_for_everyone, eventually, exact_values, open_table
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
@@ -62,6 +63,20 @@ def test_the_verdict_comes_after_the_cores_and_its_figures_are_those_of_the_comm
     assert {warning["id"] for warning in expected["warnings"]} <= set(shown)
 
 
+def test_the_table_of_contents_leads_to_every_part_of_the_page(opened: Opened) -> None:
+    page = opened.page
+    links = page.get_by_role("navigation", name="Contents").get_by_role("link")
+    headings = page.locator("main section.part > h2").all_inner_texts()
+    assert len(headings) >= 7
+    assert links.all_inner_texts() == headings
+    for link, title in zip(links.all(), headings, strict=True):
+        target = page.locator(link.get_attribute("href") or "#none")
+        assert target.locator("h2").first.inner_text() == title
+    links.get_by_text("Facts").click()
+    expect(page.locator("#facts h2")).to_be_in_viewport()
+    assert page.url.endswith("#facts")
+
+
 def test_the_levels_shown_are_those_of_the_command(opened: Opened, recording_path: Path) -> None:
     expected = command_json("parallelism", recording_path)
     rows = open_table(opened.page, "wall time at each number of threads").locator("tbody tr").all()
@@ -94,7 +109,7 @@ def test_the_threads_shown_are_those_of_the_command(opened: Opened, recording_pa
     assert len(rows) == len(expected)
     for row in rows:
         wanted = expected[int(row.locator("td").nth(1).inner_text())]
-        assert row.locator("th").text_content() == wanted["name"]
+        assert row.locator("th").text_content() == printable(wanted["name"])
         running, _stolen, runnable, blocked, switches = exact_values(row)[2:7]
         assert running == str(wanted["running_ns"])
         assert (runnable, blocked) == (str(wanted["runnable_ns"]), str(wanted["blocked_ns"]))
@@ -114,7 +129,9 @@ def test_the_profile_over_time_adds_up_to_the_mean(opened: Opened, recording_pat
 def test_markup_in_a_threads_name_is_text(opened: Opened) -> None:
     shown = opened.page.locator(".name .text").all_inner_texts()
     assert any(name.startswith("</script><script>window.hacked=1") for name in shown)
-    assert MARKUP_NAME in opened.page.locator(".name").evaluate_all("all => all.map(e => e.title.split('\\n')[0])")
+    assert printable(MARKUP_NAME) in opened.page.locator(".name").evaluate_all(
+        "all => all.map(e => e.title.split('\\n')[0])"
+    )
     assert opened.page.evaluate("window.hacked") is None
     assert opened.page.locator("img").count() == 0
 
@@ -377,8 +394,7 @@ def test_every_control_shows_its_focus(opened: Opened) -> None:
 # --- for everyone ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing(browser: Browser, report: Path, scheme: Any, width: int) -> None:
     assert_for_everyone(browser, report, scheme=scheme, width=width)
 

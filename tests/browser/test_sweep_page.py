@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_report import Opened, assert_for_everyone, eventually
 from playwright.sync_api import Browser, Page, expect
 
-import made_speedups as made
-import made_sweep
-from headway.analyses.speedups import answer
+from headway.analyses.speedups.analysis import answer
 from headway.report.html import render_sweep
 from headway.report.html.page import write_page
-from headway.report.html.sweep import sweep_payload
+from headway.report.html.speedups import sweep_payload
 from headway.store.sweep import Sweep
+from support.builders import primitives_builder as made
+from support.builders import sweep_builder
+from support.drivers.opened_report import Opened, assert_for_everyone, eventually
 
 pytestmark = pytest.mark.browser
 HEADWAY = Path(sys.executable).with_name("headway")
@@ -28,7 +28,7 @@ HEADWAY = Path(sys.executable).with_name("headway")
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
-    return made_sweep.make(tmp_path_factory.mktemp("sweep") / "made.sweep")
+    return sweep_builder.make(tmp_path_factory.mktemp("sweep") / "made.sweep")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """The commands that README and docs tell people to run: every fenced `sh` block, with what its test must know.
 
 A comment right before a block may say `<!-- docs-test: cwd=repo -->` (it is run in the repository) or
-`<!-- docs-test: parse-only: REASON -->` (it needs what a test can't have; its headway commands are still parsed).
+`<!-- docs-test: parse-only: REASON -->` (it needs what a test can't have; its headway commands are still parsed), or
+`<!-- docs-test: run-by: TEST -->` (that test runs it, with what it needs).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Block:
     text: str
     in_repository: bool
     parse_only: bool
+    run_by: str = ""
 
 
 def documents() -> list[Path]:
@@ -34,5 +36,6 @@ def blocks(page: Path) -> list[Block]:
     found = []
     for match in _BLOCK.finditer(page.read_text(encoding="utf-8")):
         note = match["note"] or ""
-        found.append(Block(match["text"], note == "cwd=repo", note.startswith("parse-only")))
+        run_by = note.removeprefix("run-by: ") if note.startswith("run-by: ") else ""
+        found.append(Block(match["text"], note == "cwd=repo", note.startswith("parse-only"), run_by))
     return found

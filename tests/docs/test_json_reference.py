@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docs_blocks import ROOT
 
-import made_causal
-import made_sweep
-import synthetic
-from headway.analyses.live import live_rows
+from headway.analyses.counters.types import BY
+from headway.analyses.locks.live import live_rows
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
-from headway.report.lock_json import live_json
-from made_locks import LOCK_FRAMES, Made, Wait
-from synthetic import FakeThread
+from headway.report.json.live_locks import live_json
+from support.builders import causal_builder, sweep_builder, synthetic
+from support.builders.allocation_spool_builder import allocation_recording
+from support.builders.counted_builder import CountedSlice, counted_recording
+from support.builders.edited_manifest import edit
+from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
+from support.builders.synthetic import FakeThread
+from support.drivers.recording_cli import headway
 
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-HEADWAY = ROOT / ".venv" / "bin" / "headway"
 WORKLOADS = ROOT / "java" / "workloads" / "target" / "workloads.jar"
 
 
@@ -30,7 +31,7 @@ WORKLOADS = ROOT / "java" / "workloads" / "target" / "workloads.jar"
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("json") / "a.headway"
     program = ["java", "-cp", str(WORKLOADS), "headway.workloads.ForkJoin"]
-    subprocess.run([HEADWAY, "record", "-o", target, "--", *program], check=True, stdin=subprocess.DEVNULL)
+    headway("record", "-o", target, "--", *program).check_returncode()
     return target
 
 
@@ -44,22 +45,23 @@ def documented(command: str, table: int = 0) -> set[str]:
 
 
 def ask(*arguments: str | Path) -> Any:
-    done = subprocess.run([HEADWAY, *arguments, "--json"], capture_output=True, text=True, check=True)
+    done = headway(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_why_prints_the_documented_keys(tmp_path: Path) -> None:
     said = ask("why", synthetic.write(tmp_path / "a.headway", [FakeThread(states=[("R", 100)])], 100))
-    assert set(said) == documented("why")
+    assert set(said) == documented("why") - {"cpi"}
     assert set(said["lost"][0]) == documented("why", 1)
-    account = documented("why") - {"by_cause", "phases", "mode", "warnings"}
-    assert set(said["phases"][0]) == account | documented("why", 2)
-    assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid"} for row in said["lost"])
+    account = documented("why") - {"by_cause", "phases", "mode", "warnings", "cpi"}
+    assert set(said["phases"][0]) == account | documented("why", 2) - {"cpi"}
+    assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid", "threads"} for row in said["lost"])
 
 
 def test_causal_prints_the_documented_keys(tmp_path: Path) -> None:
-    made = made_causal.Made({"half": made_causal.serial(0.5)}, pairs=30)
-    said = ask("causal", made_causal.write(tmp_path / "a.headway", made_causal.data_of(made)))
+    lock_recording = causal_builder.CausalModel({"half": causal_builder.serial(0.5)}, pairs=30)
+    said = ask("causal", causal_builder.write(tmp_path / "a.headway", causal_builder.data_of(lock_recording)))
     assert set(said) == documented("causal")
     assert set(said["progress_points"][0]) == documented("causal", 1)
     assert set(said["lines"][0]) == documented("causal", 2)
@@ -76,7 +78,7 @@ def test_parallelism_prints_the_documented_keys(recording: Path) -> None:
 
 def test_walltime_prints_the_documented_keys(recording: Path) -> None:
     said = ask("walltime", recording, "--cores", "1,2")
-    assert set(said) == documented("walltime")
+    assert set(said) == documented("walltime") - {"work"}
     assert set(said["predictions"][0]) == documented("walltime", 1)
 
 
@@ -93,12 +95,12 @@ def test_critical_path_prints_the_documented_keys(recording: Path) -> None:
 
 def test_locks_prints_the_documented_keys(tmp_path: Path) -> None:
     stacks = [LOCK_FRAMES]
-    made = Made(
+    lock_recording = LockRecording(
         [FakeThread(states=[("R", 100)]), FakeThread()],
         [Wait(0, 0, 10, 90, owner=1, waker=1, waking=90, stack=0)],
         stacks=stacks,
     )
-    (row,) = ask("locks", made.write(tmp_path / "a.headway"))
+    (row,) = ask("locks", lock_recording.write(tmp_path / "a.headway"))
     assert set(row) == documented("locks")
     assert set(row["sites"][0]) == documented("locks", 1)
     assert set(row["holders"][0]) == documented("locks", 2)
@@ -114,13 +116,38 @@ def test_top_prints_the_documented_keys(recording: Path) -> None:
 
 
 def test_speedups_prints_the_documented_keys(tmp_path: Path) -> None:
-    made_sweep.make(tmp_path / "a.sweep", (1, 2))
+    sweep_builder.make(tmp_path / "a.sweep", (1, 2))
     said = ask("speedups", tmp_path / "a.sweep")
-    assert set(said) == documented("speedups")
+    assert set(said) == documented("speedups") - {"step"}
     row = said["threads"][0]
-    assert set(row) == documented("speedups", 1)
+    assert set(row) == documented("speedups", 1) - {"efficiency_intervals"}
     assert set(row["efficiencies"]) | set(row["possible"]) | set(row["stack"]) == documented("speedups", 2)
     assert set(said["verdict"]) == documented("speedups", 3)
+
+
+def test_numa_prints_the_documented_keys(tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    table.write_text("program,workers,main_instructions_pct,imbalance_instructions_pct,cpi\na,8,1,2,1\n")
+    said = ask("numa", "--table", table)
+    assert set(said) == documented("numa")
+    assert set(said["programs"][0]) == documented("numa", 1)
+    assert set(said["programs"][0]["evidence"][0]) == documented("numa", 2)
+
+
+def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
+    said = ask("objects", allocation_recording(tmp_path / "a.headway"))
+    assert set(said) == documented("objects")
+    assert set(said["allocations"]) == documented("objects", 1) | documented("objects", 2) - {"class", "thread", "site"}
+    assert set(said["groups"][0]) == documented("objects", 1) | documented("objects", 3)
+
+
+def test_place_prints_the_documented_keys(tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    table.write_text("program,all_nodes_speedup\na,1.5\n")
+    said = ask("place", "--simulate", table, "--seeds", "1")
+    assert set(said) == documented("place")
+    assert set(said["policies"][0]) == documented("place", 1)
+    assert set(said["policies"][0]["programs"][0]) == documented("place", 2)
 
 
 def test_the_live_table_has_the_documented_keys() -> None:
@@ -130,6 +157,37 @@ def test_the_live_table_has_the_documented_keys() -> None:
     said = live_json(table, live_rows(table))
     assert set(said) == documented("dump")
     assert set(said["locks"][0]) == documented("dump", 1)
+
+
+def test_counters_prints_the_documented_keys(tmp_path: Path) -> None:
+    slices = [CountedSlice(0, 0, 0, 1000, (5, 5))]
+    locked = (("app",), [("gc_pause", 0, 10, "System.gc()")], [(0, 0, 0, 500)])
+    mounts = [(0, 50, 0, 1000)]
+    path = counted_recording(tmp_path / "a.headway", slices, 4000, (("cycles", "instructions"),), *locked, (), mounts)
+    whole = {
+        "step": "software clocks",
+        "groups": [{"events": ["cycles"]}],
+        "from_ns": 0,
+        "to_ns": 9,
+        "cpus": [0],
+        "rows": [],
+    }
+    unit = {**whole, "unit": "imc", "rows": [{"cpu": 0, "counter": 0, "value": 3, "enabled_ns": 9, "running_ns": 9}]}
+    edit(path, cpu_counters=whole, socket_counters=[unit], counters_by_runs={"run": 1, "of": 2})
+    joined = ask("counters", path)["by_runs"]
+    assert {*joined} == documented("counters", 5)
+    assert all(f"`{key}`" in PAGE for key in joined["alignment"])
+    edit(path, counters_by_runs=None)
+    said = ask("counters", path)
+    (counted,) = said["socket_units"]
+    assert {*counted} == documented("counters", 4)
+    by_cpu = ask("counters", path, "--by", "cpu")
+    assert {*by_cpu["whole_cpus"]} == documented("counters", 3)
+    by_iteration = ask("counters", path, "--by", "iteration")
+    assert {*said, *by_cpu, *by_iteration, "by_runs"} | {f"{by}s" for by in BY} == documented("counters")
+    assert {*by_iteration["over_iterations"]["counts"]["cycles"]} == documented("counters", 2)
+    rows = [{*ask("counters", path, "--by", by)[f"{by}s"][0]} for by in BY]
+    assert set().union(*rows) == documented("counters", 1)
 
 
 def test_doctor_prints_the_documented_keys() -> None:

@@ -53,6 +53,12 @@ def test_commands_that_can_not_be_run_here_are_at_least_accepted_by_the_command_
         command.make_context(words[0], words[1:], parent=context)
 
 
+def test_what_another_test_runs_is_run_by_a_test_that_is_there_and_reads_the_page() -> None:
+    for page, block in ALL_BLOCKS:
+        if block.run_by:
+            assert page.name in (ROOT / block.run_by).read_text(encoding="utf-8"), f"{page.name}: {block.run_by}"
+
+
 def test_every_link_between_documents_leads_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_reader import CARRIER, DAEMON, VIRTUAL, AgentSpool, Phase, read_agent_spool
-from headway.record.jvm_options import agent_options
-from live_process import blocked_times
-from recording_cli import wait_for
-from workloads import JAVAS, agent, java_command, read_spools, run
+from headway.record.request.jvm_options import agent_options
+from support.drivers.live_process import blocked_times
+from support.drivers.recording_cli import wait_for
+from support.drivers.workloads import JAVAS, agent, java_command, read_spools, run
+from support.oracles.agent_reader import CARRIER, DAEMON, VIRTUAL, AgentSpool, Phase, read_agent_spool
 
 NAME_BYTES = 2048  # the longest name the agent keeps
 
@@ -312,7 +312,14 @@ def test_virtual_threads_are_recorded_only_when_asked_for(tmp_path: Path) -> Non
     ids = {start.java_id for start in recorded.spool.vstarts}
     assert len(ids) >= 300  # and the JDK's own
     assert {end.java_id for end in recorded.spool.vends} >= ids - {0}
+    assert {each.java_id for each in recorded.spool.mounts} >= ids - {0}
+    for carrier in {each.tid for each in recorded.spool.mounts}:
+        events = sorted((each for each in recorded.spool.mounts if each.tid == carrier), key=lambda each: each.ts_ns)
+        pairs = list(zip(events[::2], events[1::2], strict=False))
+        assert all(begin.java_id == end.java_id for begin, end in pairs), "a carrier has one virtual thread at a time"
+        assert all((begin.is_end, end.is_end) == (False, True) for begin, end in pairs)
     assert plain.spool.vstarts == []
+    assert plain.spool.mounts == []
     for spool in (recorded.spool, plain.spool):
         assert carriers(spool), "the threads that carry virtual threads are marked"
 

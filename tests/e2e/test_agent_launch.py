@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_reader import AgentSpool
-from headway.record.jvm_options import plan_launch
-from workloads import JAVAS, agent, java_command, read_spools, workloads_jar
+from headway.record.request.jvm_options import plan_launch
+from support.drivers.workloads import JAVAS, agent, java_command, read_spools, workloads_jar
+from support.oracles.agent_reader import AgentSpool
 
 
 @pytest.fixture(params=JAVAS)

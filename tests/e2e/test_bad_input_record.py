@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from ordinary_user import ordinary_user
-from recording_cli import headway, manifest, notice_ids, start_headway, wait_for, wait_for_file
+from support.builders.edited_manifest import edit
+from support.drivers.ordinary_user import ordinary_user
+from support.drivers.recording_cli import headway, manifest, notice_ids, start_headway, wait_for, wait_for_file
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 
 def refused(result: subprocess.CompletedProcess[str], message_id: str) -> str:
     """Check that headway refused with this message and gave a next step; return what it said."""
-    assert result.returncode == 1, result.stderr
+    assert result.returncode == {"HW001": 127, "HW002": 126, "HW003": 126}.get(message_id, 1), result.stderr
     assert result.stdout == ""
     first = next(line for line in result.stderr.splitlines() if line.startswith("HW"))
     assert first.startswith(f"{message_id}: "), result.stderr
@@ -201,6 +201,9 @@ def test_another_users_process_is_refused_with_both_names() -> None:
             assert "root" in said
             assert user.name in said
             assert not (user.home / "r.headway").exists()
+            for command in ("locks", "dump"):
+                said = refused(user.headway(command, "--pid", str(sleeper.pid)), "HW005")
+                assert f"headway {command} --pid {sleeper.pid}" in said
     finally:
         sleeper.kill()
         sleeper.wait()
@@ -266,7 +269,7 @@ def test_a_pid_that_was_used_again_does_not_pass_for_the_recorder(tmp_path: Path
     draft = manifest(output)
     assert draft["state"] == "recording"
     # What PID reuse looks like: the pid lives, but began at another time. This process is such another one.
-    (output / "manifest.json").write_text(json.dumps({**draft, "recorder_pid": os.getpid()}))
+    edit(output, recorder_pid=os.getpid())
     result = headway("recover", output)
     assert result.returncode == 0, result.stderr
     assert manifest(output)["state"] in ("complete", "partial")

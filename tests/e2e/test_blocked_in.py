@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from headway.store import open_recording
-from kernel_oracle import program, record
-from recording_cli import headway
-from spool_reader import PREV_OURS
+from support.drivers.recording_cli import headway
+from support.oracles.kernel_oracle import program, record
+from support.oracles.spool_reader import PREV_OURS
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_BPF and CAP_PERFMON")]
 

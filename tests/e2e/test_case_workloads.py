@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workloads import JAVAS, java_command, run
+from support.drivers.workloads import JAVAS, java_command, run
 
 
 @pytest.fixture(params=JAVAS)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from workloads import JAVAS, agent, compile_java
+from support.drivers.workloads import JAVAS, agent, compile_java
 
 Note = dict[str, Any]
 ROUNDS = Path(__file__).resolve().parents[1] / "programs" / "Rounds.java"

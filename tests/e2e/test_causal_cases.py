@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
-import causal_programs
-from causal_programs import CASES
-from headway.record.causal_spec import CausalOptions, Point, parse_target
-from headway.record.jvm_options import agent_options, encode_value
-from workloads import JAVAS, agent, workloads_jar
+from headway.record.request.causal_spec import CausalOptions, Point, parse_target
+from headway.record.request.jvm_options import agent_options, encode_value
+from lib import causal_programs
+from lib.causal_programs import CASES
+from support.drivers.workloads import JAVAS, agent, workloads_jar
+
+pytestmark = pytest.mark.alone
 
 WITHIN = 0.2
 """Of a share: a thread is sampled once for each millisecond of its CPU time, more than a thousand times here."""

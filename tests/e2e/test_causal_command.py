@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from headway.store import open_recording
-from recording_cli import HEADWAY, JAVA_17, headway, javas, manifest, notice_ids, wait_for
+from support.drivers.recording_cli import HEADWAY, JAVA_17, headway, javas, manifest, notice_ids, wait_for
 
 POINT = ("--progress", "work=Units.unit")
 CPU_MS = "1000"

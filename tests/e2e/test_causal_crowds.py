@@ -13,14 +13,16 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PROGRAMS, AskedProgram, line_of
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 MOST_LENT = 0.3  # of a brief wait: what it runs before it has given the lock back, and when it has it again
 ACCOUNTS = 1 << 15
 PROBES = 256
-"""As in native/agent/causal/ledger.h: places of accounts, and at how many of them a thread looks."""
+"""As in native/agent/causal/ledger/ledger.h: places of accounts, and at how many of them a thread looks."""
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from workloads import JAVAS, agent, compile_java
+from support.drivers.workloads import JAVAS, agent, compile_java
 
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Closes.java"
 SPEC = "progress:" + quote("Visits=Closes.visited", safe="") + ";experiment_ms:100"

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, java_command
+from headway.record.request.jvm_options import LockOptions, agent_options
+from support.drivers.workloads import JAVAS, agent, compile_java, java_command
 
 Note = dict[str, Any]
 STRESS = "headway.workloads.harm.Stress"
@@ -26,6 +26,10 @@ MILLIS = 300
 COMPUTES = ["deep", "overflow", "exceptions", "classes", "native", "garbage"]
 WAITS = ["sleeps", "sockets", "select", "processes", "locks", "queues"]
 COLLECTORS = ["Serial", "Z", "Shenandoah"]
+STACK_END = Path(__file__).resolve().parents[1] / "programs" / "StackEnd.java"
+STACK_ENDS = 300
+"""So often the program runs into the end of its stack."""
+OPEN_LOCKS = "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED"
 SMALL_HEAP = "-Xmx32m"
 """Two threads make 12 MB of garbage each in a round, so that even one round has its collections."""
 
@@ -174,3 +178,27 @@ def test_a_jvm_that_checks_its_handlers_is_left_without_stacks(java: Path, tmp_p
     assert (run.code, run.out.splitlines()[-1]) == (0, "ok mixed")
     assert "handler" not in run.out + run.err
     assert any("-Xcheck:jni" in text for text in run.problems)
+
+
+@pytest.fixture(scope="module")
+def stack_end(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    compile_java(folder, STACK_END)
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["alone", "queued"])
+@pytest.mark.parametrize("compilers", [(), ("-XX:-TieredCompilation",)], ids=["tiered", "second"])
+def test_no_lock_is_left_locked_at_the_end_of_a_stack_in_an_experiment(
+    java: Path, stack_end: Path, mode: str, compilers: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The program looks itself: a lock that nobody holds any more and that is locked is "broken"."""
+    spec = f"target:method=StackEnd.visit;speedup:50;scope:{STACK_END.stem}"
+    option = f"-agentpath:{agent()}={agent_options(tmp_path, causal=spec, locks=LockOptions())}"
+    words = [java, option, *compilers, OPEN_LOCKS, "-cp", stack_end, STACK_END.stem, STACK_ENDS, mode]
+    run = Run(subprocess.run(list(map(str, words)), capture_output=True, cwd=tmp_path, timeout=180), tmp_path)
+    assert (run.code, json.loads(run.out)) == (0, {"ends": STACK_ENDS, "broken": 0})
+    assert [line for line in run.err.splitlines() if "ReservedStackAccess" not in line] == []
+    assert run.problems == []
+    assert run.last("health")["samples"] > 0
+    assert run.last("health")["faults"] == 0

@@ -13,9 +13,11 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PROGRAMS, AskedProgram, line_of
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
+from support.drivers.workloads import JAVAS, agent
+
+pytestmark = pytest.mark.alone
 
 BIN = JAVAS["jdk17"].parent
 ROUNDS = 400

@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS, line_of
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS, line_of
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 WAITS_S = (0.1, 0.3, 0.05, 0.4, 0.2, 0.15, 0.3, 0.1, 0.25, 0.35)
 WITHIN = 0.1

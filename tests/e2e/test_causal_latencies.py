@@ -14,11 +14,14 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS
-from headway.record.jvm_options import agent_options
+from headway.record.request.jvm_options import agent_options
 from headway.store import open_recording
-from recording_cli import headway
-from workloads import JAVAS, agent, compile_java
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS
+from support.drivers.busy_machine import AHEAD
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 PLACES = "Requests.begun,Requests.ended"
 PAIR = f"latency:{quote(f'requests={PLACES}', safe='')}"
@@ -57,7 +60,7 @@ def served(java: Path, classes: Path, spool: Path, spec: str, *arguments: object
     """Return a run's only experiment, and what the program says of its requests."""
     option = f"-agentpath:{agent()}={agent_options(spool, causal=spec)}"
     command = [str(java), option, "-cp", str(classes), "Requests", *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S, **AHEAD)
     notes = [json.loads(line) for path in spool.glob("causal-*.jsonl") for line in path.read_text().splitlines()]
     (experiment,) = (note for note in notes if note["t"] == "experiment")
     return experiment, told(done.stdout)

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-import causal_programs
-from causal_programs import CASES
-from headway.record.causal_spec import CausalOptions, Point, parse_target
-from headway.record.jvm_options import agent_options
-from recording_cli import headway
-from workloads import JAVAS, agent, workloads_jar
+from headway.record.request.causal_spec import CausalOptions, Point, parse_target
+from headway.record.request.jvm_options import agent_options
+from lib import causal_programs
+from lib.causal_programs import CASES
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, agent, workloads_jar
+
+pytestmark = pytest.mark.alone
 
 LOCKS = f"{causal_programs.PACKAGE}.Locks"
 POINT = Point("visits", causal_programs.PROGRESS)

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
-from asked_program import line_of as line_of_program
-from recording_cli import headway
-from workloads import JAVAS, ROOT, agent
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS, AskedProgram
+from support.drivers.asked_program import line_of as line_of_program
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, ROOT, agent
 
 SOURCE = PROGRAMS / "PointVisits.java"
 BIN = JAVAS["jdk17"].parent

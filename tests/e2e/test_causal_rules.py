@@ -18,9 +18,11 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PROGRAMS, AskedProgram, line_of
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 TRIES = 9
 MOST_EXCUSED = 0.3  # of what would be owed

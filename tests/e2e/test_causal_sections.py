@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from headway import _native  # type: ignore[attr-defined]
-from workloads import JAVAS
+from support import _native_for_tests
+from support.drivers.workloads import JAVAS
+
+pytestmark = pytest.mark.alone
 
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Sections.java"
 WHOLE_METHOD = 1 << 16
@@ -72,7 +74,7 @@ def class_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def test_every_instruction_of_a_marked_line_is_in_the_sections_that_the_source_says(class_file: Path) -> None:
-    sections = _native.causal_lock_sections(class_file.read_bytes())
+    sections = _native_for_tests.causal_lock_sections(class_file.read_bytes())
     said = said_of_lines()
     seen = set()
     for method in methods_of(class_file):
@@ -91,7 +93,7 @@ def test_every_instruction_of_a_marked_line_is_in_the_sections_that_the_source_s
 def test_a_section_is_called_by_the_line_on_which_its_lock_is_taken(class_file: Path) -> None:
     taken = {
         line
-        for _, _, _, line, held in _native.causal_lock_sections(class_file.read_bytes())
+        for _, _, _, line, held in _native_for_tests.causal_lock_sections(class_file.read_bytes())
         if held[0][1] < WHOLE_METHOD
     }
     text = SOURCE.read_text().splitlines()
@@ -102,5 +104,5 @@ def test_a_section_is_called_by_the_line_on_which_its_lock_is_taken(class_file: 
 def test_a_damaged_class_file_has_no_sections_or_some_but_does_no_harm(class_file: Path) -> None:
     whole = class_file.read_bytes()
     for at in range(0, len(whole), 3):
-        _native.causal_lock_sections(whole[:at])
-        _native.causal_lock_sections(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        _native_for_tests.causal_lock_sections(whole[:at])
+        _native_for_tests.causal_lock_sections(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])

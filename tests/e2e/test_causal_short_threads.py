@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 ALL_MS = 2000
 FRAMES = 500

@@ -15,10 +15,12 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS, AskedProgram
-from asked_program import line_of as line_of_program
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS, AskedProgram
+from support.drivers.asked_program import line_of as line_of_program
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 Note = dict[str, Any]
 SOURCE = PROGRAMS / "Sleepers.java"
@@ -232,7 +234,7 @@ def test_threads_that_ended_between_two_recordings_are_not_of_the_second(
         wait_for(lambda: bool(of(notes_of(tmp_path / "second"), "end")), lambda: program.tell("work 5"))
         program.end()
     first, second = (of(notes_of(tmp_path / name), "health")[-1] for name in ("first", "second"))
-    own = 2  # main and the bystander; the JVM's own threads, with that of the attach, are none of them
+    own = 2  # main and the group probe; the JVM's own threads, with that of the attach, are none of them
     assert first["threads"] == CROWD + own
     assert second["threads"] == own
     assert second["threads_without_timer"] == 0

@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 import pytest
 
-from asked_program import PATIENCE_S, PROGRAMS, AskedProgram, line_of
-from headway.record.jvm_options import agent_options
-from workloads import JAVAS, agent, compile_java
+from headway.record.request.jvm_options import agent_options
+from support.drivers.asked_program import PATIENCE_S, PROGRAMS, AskedProgram, line_of
+from support.drivers.workloads import JAVAS, agent, compile_java
+
+pytestmark = pytest.mark.alone
 
 Note = dict[str, Any]
 CLASSES = 30

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from asked_program import PROGRAMS
-from recording_cli import JAVA_17, headway
+from support.drivers.asked_program import PROGRAMS
+from support.drivers.recording_cli import JAVA_17, headway
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from headway.store import Recording, open_recording
-from lock_oracle import JfrBlock, jfr_options, locks_json, read_jfr
-from recording_cli import JAVA_17, headway
-from workloads import ROOT, compile_java
+from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.workloads import ROOT, compile_java
+from support.oracles.lock_oracle import JfrBlock, jfr_options, locks_json, read_jfr
 
 pytestmark = pytest.mark.root
 WAITERS, MILLIS = 3, 200

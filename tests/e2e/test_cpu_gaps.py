@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 from headway.store import Recording, open_recording
-from recording_cli import headway
+from support.drivers.recording_cli import headway
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_BPF and CAP_PERFMON")]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_BPF and CAP_PERFMON"),
+]
 
 # Recorded: sleeps and works in turns on one CPU, until the file that the other one writes at its end is there; before that it
 # does the same alone, and says what the kernel counts as idle on this CPU meanwhile.

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.critical_path import critical_path
-from headway.analyses.critical_path_types import CriticalPath
+from headway.analyses.critical_path.analysis import critical_path
+from headway.analyses.critical_path.types import CriticalPath
 from headway.store import Recording, open_recording
-from recording_cli import JAVA_17, headway
-from workloads import workloads_jar
+from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.workloads import workloads_jar
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.alone, pytest.mark.root]
 MOST = 0.8
 """Of a wait: the rest are the wait's own first and last steps, and what the JVM does meanwhile."""
 

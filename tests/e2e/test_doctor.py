@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from ordinary_user import SOURCES, OrdinaryUser, ordinary_user
-from recording_cli import wait_for
+from support.drivers.ordinary_user import SOURCES, OrdinaryUser, ordinary_user
+from support.drivers.recording_cli import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="creates a user")]
-DENY = Path(__file__).resolve().parent.parent / "deny_syscalls.py"
+DENY = Path(__file__).resolve().parent.parent / "support" / "drivers" / "deny_syscalls.py"
 DOCTOR = [sys.executable, "-m", "headway", "doctor", "--json"]
 
 
 @pytest.fixture(scope="module")
 def user() -> Iterator[OrdinaryUser]:
-    with ordinary_user() as made:
-        yield made
+    with ordinary_user() as created_user:
+        yield created_user
 
 
 def findings(argv: list[str], **options: Any) -> dict[str, Any]:
@@ -42,6 +42,30 @@ def of_user(user: OrdinaryUser, *before: str, **options: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def root_finds() -> dict[str, Any]:
+    """What root is told on this machine, with all its powers."""
+    return findings(DOCTOR)
+
+
+@pytest.fixture(scope="module")
+def user_finds(user: OrdinaryUser) -> dict[str, Any]:
+    """What an ordinary user is told on this machine."""
+    return of_user(user)
+
+
+@pytest.fixture(scope="module")
+def user_reads(user: OrdinaryUser) -> str:
+    """What an ordinary user reads, who asks for no JSON."""
+    return _read(user.headway("doctor"))
+
+
+def _read(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.returncode == 0
+    assert result.stderr == ""
+    return result.stdout
+
+
 def check(found: dict[str, Any], check_id: str) -> dict[str, Any]:
     one: dict[str, Any] = next(check for check in found["checks"] if check["id"] == check_id)
     return one
@@ -51,22 +75,23 @@ def refusing(calls: str, python: str) -> list[str]:
     return [python, str(DENY), calls]
 
 
-def test_root_gets_ebpf_and_nothing_is_lost() -> None:
-    found = findings(DOCTOR)
-    assert found["mode"] == "ebpf"
-    assert found["way_up"] == ""
-    assert found["lost"] == []
+def test_root_gets_ebpf_and_nothing_is_lost(root_finds: dict[str, Any]) -> None:
+    assert root_finds["mode"] == "ebpf"
+    assert root_finds["way_up"] == ""
+    assert root_finds["lost"] == []
 
 
-def test_every_check_has_its_four_keys_and_ids_are_unique() -> None:
-    checks = findings(DOCTOR)["checks"]
+def test_every_check_has_its_four_keys_and_ids_are_unique(root_finds: dict[str, Any]) -> None:
+    checks = root_finds["checks"]
     assert all({"id", "ok", "message", "remedy"} <= set(check) for check in checks)
     assert len({check["id"] for check in checks}) == len(checks)
     assert all(isinstance(check["ok"], bool) for check in checks)
 
 
-def test_an_ordinary_user_gets_perf_switch_and_is_told_what_is_lost(user: OrdinaryUser) -> None:
-    found = of_user(user)
+def test_an_ordinary_user_gets_perf_switch_and_is_told_what_is_lost(
+    user: OrdinaryUser, user_finds: dict[str, Any]
+) -> None:
+    found = user_finds
     assert found["mode"] == "perf-switch"
     assert [notice["id"] for notice in found["lost"]] == ["HW100"]
     assert check(found, "capabilities")["message"] == f"user {user.uid} lacks CAP_BPF and CAP_PERFMON"
@@ -74,8 +99,10 @@ def test_an_ordinary_user_gets_perf_switch_and_is_told_what_is_lost(user: Ordina
     assert check(found, "perf-event")["ok"]
 
 
-def test_the_command_that_doctor_prints_gives_the_better_mode_to_the_same_user(user: OrdinaryUser) -> None:
-    printed = of_user(user)["way_up"].removeprefix("sudo -E ").split("   (")[0]
+def test_the_command_that_doctor_prints_gives_the_better_mode_to_the_same_user(
+    user: OrdinaryUser, user_finds: dict[str, Any]
+) -> None:
+    printed = user_finds["way_up"].removeprefix("sudo -E ").split("   (")[0]
     assert printed.endswith(" record ...")
     asked = printed.removesuffix(" record ...") + " doctor --json"
     found = findings(["/bin/sh", "-c", asked], env={**user.env, "PATH": user.env["PATH"] + ":/usr/sbin"}, cwd="/")
@@ -85,7 +112,7 @@ def test_the_command_that_doctor_prints_gives_the_better_mode_to_the_same_user(u
 
 def test_powers_given_to_headway_do_not_reach_the_program(user: OrdinaryUser) -> None:
     code = (
-        "from headway.record.capabilities import keep_capabilities_from_children as keep; import os; keep();"
+        "from headway.record.doctor.capabilities import keep_capabilities_from_children as keep; import os; keep();"
         "os.execv('/bin/grep', ['grep', '-E', 'Cap(Amb|Eff|Prm)', '/proc/self/status'])"
     )
     powers = ["--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon"]
@@ -96,8 +123,10 @@ def test_powers_given_to_headway_do_not_reach_the_program(user: OrdinaryUser) ->
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["0" * 16] * 3
 
 
-def test_recorded_by_that_command_the_program_runs_as_the_user_without_the_powers(user: OrdinaryUser) -> None:
-    printed = of_user(user)["way_up"].removeprefix("sudo -E ").split("   (")[0]
+def test_recorded_by_that_command_the_program_runs_as_the_user_without_the_powers(
+    user: OrdinaryUser, user_finds: dict[str, Any]
+) -> None:
+    printed = user_finds["way_up"].removeprefix("sudo -E ").split("   (")[0]
     path = user.home / "up.headway"
     program = "/bin/grep -E 'Uid|CapAmb|CapEff|CapPrm' /proc/self/status"
     asked = printed.removesuffix(" record ...") + f" record -o {path} -- {program}"
@@ -152,9 +181,9 @@ def test_where_the_kernels_types_are_hidden_root_gets_perf_switch() -> None:
     assert found["way_up"] == check(found, "btf")["remedy"]
 
 
-def test_a_container_is_known_by_its_namespaces_and_gets_a_containers_remedy() -> None:
+def test_a_container_is_known_by_its_namespaces_and_gets_a_containers_remedy(root_finds: dict[str, Any]) -> None:
     """Not by /.dockerenv alone: virtual machines made from container images have that too."""
-    assert "not in a container" in check(findings(DOCTOR), "seccomp")["message"]
+    assert "not in a container" in check(root_finds, "seccomp")["message"]
     inside = ["unshare", "--pid", "--uts", "--ipc", "--fork", "--mount-proc", "capsh", "--drop=cap_bpf,cap_sys_admin"]
     found = findings([*inside, "--", "-c", " ".join(DOCTOR)])
     assert check(found, "seccomp")["message"].startswith("inside ")
@@ -206,26 +235,23 @@ def test_a_directory_that_cannot_be_written_is_said(user: OrdinaryUser) -> None:
     assert check(json.loads(result.stdout), "disk")["message"] == "/ can't be written"
 
 
-def test_for_people_the_verdict_comes_first_and_no_line_exceeds_80_columns(user: OrdinaryUser) -> None:
-    as_user = user.headway("doctor")
+def test_for_people_the_verdict_comes_first_and_no_line_exceeds_80_columns(user: OrdinaryUser, user_reads: str) -> None:
     as_agent = user.run([*refusing("perf_event_open,bpf", user.python), user.python, "-m", "headway", "doctor"])
     as_root = subprocess.run(DOCTOR[:-1], capture_output=True, text=True)
-    for result, mode in ((as_user, "perf-switch"), (as_agent, "agent"), (as_root, "ebpf")):
-        assert result.returncode == 0
-        assert result.stderr == ""
-        lines = result.stdout.splitlines()
+    for text, mode in ((user_reads, "perf-switch"), (_read(as_agent), "agent"), (_read(as_root), "ebpf")):
+        lines = text.splitlines()
         assert lines[0].startswith(f"Mode {mode}: ")
         assert max(map(len, lines)) <= 80
 
 
-def test_the_printed_command_can_be_pasted_into_a_shell(user: OrdinaryUser) -> None:
+def test_the_printed_command_can_be_pasted_into_a_shell(user_finds: dict[str, Any], user_reads: str) -> None:
     """It is broken into lines by backslashes: a shell must read the same words as --json tells."""
-    lines = user.headway("doctor").stdout.split("To lift it:\n")[1].split("\n\n")[0]
+    lines = user_reads.split("To lift it:\n")[1].split("\n\n")[0]
     words = subprocess.run(
         ["/bin/sh", "-c", f"set -f; printf '%s\\n' {lines.split('(as root')[0]}"], capture_output=True
     )
     told = subprocess.run(
-        ["/bin/sh", "-c", f"set -f; printf '%s\\n' {of_user(user)['way_up'].split('(as root')[0]}"], capture_output=True
+        ["/bin/sh", "-c", f"set -f; printf '%s\\n' {user_finds['way_up'].split('(as root')[0]}"], capture_output=True
     )
     assert words.stdout == told.stdout
     assert words.stdout.count(b"\n") >= 7

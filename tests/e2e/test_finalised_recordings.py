@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.store import Recording, open_recording
-from recording_cli import headway, javas
+from support.drivers.recording_cli import headway, javas
 
 pytestmark = pytest.mark.root
 
@@ -56,7 +56,7 @@ def test_the_pairs_wake_each_other(recording: Recording) -> None:
 
 def test_levels_are_those_that_the_rounded_slices_give(recording: Recording) -> None:
     """Ticks of 32 ns move a border by less than a tick, so times at a level by less than that per change of level."""
-    from headway.analyses import activity
+    from headway.analyses.scheduling import activity
 
     whole = activity.load(recording)
     wall = activity.wall_ns(recording)

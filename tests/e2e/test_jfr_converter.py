@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from headway.record.jfr.reader import FRAME_KINDS, EventBatch, JfrFile, Times
-from recording_cli import JAVA_17, headway
-from workloads import JAVAS, java_command, workloads_jar
+from headway.record.jfr.reader import FRAME_KINDS, EventBatch, FileTimes, JfrFile
+from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.workloads import JAVAS, java_command, workloads_jar
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "ConverterSamples.java"
 TARGET = workloads_jar().parent
@@ -66,7 +66,7 @@ def _line(text: str) -> int:
 
 def ours(path: Path) -> Samples:
     """Return the same of headway's reader."""
-    file = JfrFile(path, (*RUNS, *ALLOCATIONS), Times.TICKS)
+    file = JfrFile(path, (*RUNS, *ALLOCATIONS), FileTimes.TICKS)
     batches: list[EventBatch] = []
     stacks: dict[int, list[int]] = {-1: []}
     for batch in file:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from headway.store import Recording, open_recording
-from jfr_oracle import printed
-from recording_cli import headway
-from workloads import JAVAS, compile_java
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, compile_java
+from support.oracles.jfr_oracle import printed
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "FlightRecorded.java"
 G1 = ("-Xmx256m", "-XX:+UseG1GC", "-XX:+ExplicitGCInvokesConcurrent")

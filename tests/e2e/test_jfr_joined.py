@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from headway.store import open_recording
-from recording_cli import headway
-from workloads import JAVAS, compile_java, java_command, workloads_jar
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, compile_java, java_command, workloads_jar
+
+pytestmark = pytest.mark.alone
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "FlightRecorded.java"
 Sums = Counter[tuple[str, int]]

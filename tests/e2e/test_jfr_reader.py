@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headway.record.sampling import library
-from jfr_oracle import JFR, Rows, printed, read
-from workloads import JAVAS, java_command
+from headway.record.request.sampling import library
+from support.drivers.workloads import JAVAS, java_command
+from support.oracles.jfr_oracle import JFR, Rows, printed, read
 
 EVENTS = 100
 ROUNDS = 2

@@ -15,11 +15,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headway import _native  # type: ignore[attr-defined]
-from kernel_oracle import DEAD, Recording, SwitchSeen, TraceSeen, ftrace_beside, program, record, until_freed, waiting
-from live_process import state, thread_cpu_ns, thread_names
-from recording_cli import wait_for
-from spool_reader import (
+from headway import _native
+from support.drivers.live_process import state, thread_cpu_ns, thread_names
+from support.drivers.recording_cli import wait_for
+from support.drivers.workloads import JAVAS, java_command
+from support.oracles.kernel_oracle import (
+    DEAD,
+    Recording,
+    SwitchSeen,
+    TraceSeen,
+    ftrace_beside,
+    program,
+    record,
+    until_freed,
+    waiting,
+)
+from support.oracles.spool_reader import (
     EXEC,
     EXIT,
     FORK,
@@ -38,7 +49,6 @@ from spool_reader import (
     Spool,
     comm,
 )
-from workloads import JAVAS, java_command
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_BPF and CAP_PERFMON")]
 

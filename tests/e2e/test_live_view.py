@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from lock_oracle import OPEN_LOCKS
-from recording_cli import HEADWAY, JAVA_17, headway, javas, wait_for
-from workloads import workloads_jar
+from support.drivers.recording_cli import HEADWAY, JAVA_17, headway, javas, wait_for
+from support.drivers.workloads import workloads_jar
+from support.oracles.lock_oracle import OPEN_LOCKS
 
 pytestmark = pytest.mark.root
 LOCK = "java.util.concurrent.locks.ReentrantLock"
@@ -115,7 +115,7 @@ def test_a_recorded_jvm_is_looked_at_without_being_asked(tmp_path: Path, java: s
         )
         out, err = end(process, pid)
     assert (process.returncode, out) == (143, ""), err
-    whole = json.loads(headway("locks", tmp_path / "a.headway", "--json").stdout)
+    whole = json.loads(headway("locks", tmp_path / "a.headway", "--by", "lock", "--json").stdout)
     recorded_row = same_lock(whole, row)
     assert recorded_row["times_parked"] >= dumped_row["times_parked"]
     assert recorded_row["parking_thread_time_ns"] >= dumped_row["parking_thread_time_ns"]
@@ -140,11 +140,18 @@ def test_a_dump_has_every_metric_of_the_paper_for_a_lock_of_the_program(tmp_path
         assert done.returncode == 0, done.stderr
         shown = headway("locks", "--pid", pid)
         end(process, pid)
-    assert re.fullmatch(r"locker-\d", row["first_thread"])
+    assert re.fullmatch(r"locker-\d|warm-up", row["first_thread"])
     assert any(frame.startswith("headway.workloads.") for frame in row["first_stack"])
-    assert re.search(r"\* ReentrantLock\S+\s+first\s+locker-\d\s+at\s+headway\.workloads\.", shown.stdout), shown.stdout
+    # Several locks of one line are one row, and the first of them was waited for while the program warmed up.
+    place, said_by = r"headway\.workloads\.\S+:\d+", r"first\s+waited\s+for\s+by\s+(locker-\d|warm-up)"
+    objects = r"\((ReentrantLock\S+|\d+\s+objects\s+\(ReentrantLock\))\)"
+    assert re.search(rf"\* {place}\s+{objects}:\s+{said_by}", shown.stdout), shown.stdout
     blocks = [block.splitlines() for block in (tmp_path / "d.txt").read_text().split("\n\n")[1:]]
-    (lines,) = (lines for lines in blocks if lines[0] == row["name"] and f"  {'class':<30}{row['class_name']}" in lines)
+    (lines,) = (
+        lines
+        for lines in blocks
+        if lines[0].endswith(f"  {row['name']}") and f"  {'class':<30}{row['class_name']}" in lines
+    )
     facts = {line[2:32].rstrip(): line[32:] for line in lines[1:] if line[2:3].strip()}
     assert set(PAPER) <= set(facts)
     assert not [name for name in PAPER if facts[name].startswith("-")]
@@ -191,6 +198,22 @@ def test_a_jvm_that_is_recorded_without_its_locks_says_so(tmp_path: Path, java: 
         assert "HW064" in done.stderr
         end(process, pid)
     assert process.returncode == 143
+
+
+def test_a_monitor_is_shown_by_its_place_though_threads_waited_for_it_before_the_look(
+    tmp_path: Path, java: str
+) -> None:
+    with running(java, kind="monitor") as (_, pid):
+        wait_for(lambda: headway("locks", "--pid", pid, "--interval", "100ms").returncode == 0)  # the JVM is up
+        done = headway("locks", "--pid", pid, "--interval", "700ms", "--json")
+        assert done.returncode == 0, done.stderr
+        shown = headway("locks", "--pid", pid, "--interval", "700ms")
+    rows = [row for row in json.loads(done.stdout)["locks"] if row["kind"] == "monitor"]
+    own = [row for row in rows if any(frame.startswith("headway.workloads.") for frame in row["first_stack"])]
+    assert own
+    assert all(re.fullmatch(r"headway\.workloads\.\S+:\d+", row["place"]) for row in own)
+    assert re.search(r"^(headway\.workloads\.|~|[\w$]+\.)\S*:\d+", shown.stdout, re.MULTILINE), shown.stdout
+    assert not [row["name"] for row in rows if row["place"] is None], rows
 
 
 def test_a_look_at_a_jvm_that_nobody_records_asks_for_no_owners_of_monitors(tmp_path: Path) -> None:

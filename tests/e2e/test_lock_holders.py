@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headway.store.packing import TICK_NS
-from lock_oracle import OPEN_LOCKS, LockRun, Span, length_ns, locks_json, record_locks
-from recording_cli import JAVA_17, headway, javas, wait_for
-from workloads import workloads_jar
+from support.drivers.recording_cli import JAVA_17, headway, javas, wait_for
+from support.drivers.workloads import workloads_jar
+from support.oracles.lock_oracle import OPEN_LOCKS, LockRun, Span, length_ns, locks_json, record_locks
 
 pytestmark = pytest.mark.root
 ROUNDS = 5

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lock_oracle import LockRun, compare_with_jfr, length_ns, record_locks
-from recording_cli import JAVA_17, headway, javas
-from workloads import compile_java
+from support.drivers.recording_cli import JAVA_17, headway, javas
+from support.drivers.workloads import compile_java
+from support.oracles.lock_oracle import LockRun, compare_with_jfr, length_ns, record_locks
 
 pytestmark = pytest.mark.root
 ROUNDS = 10
@@ -202,7 +202,9 @@ def test_parks_of_virtual_threads_are_known_as_timed_and_pinned_and_by_their_thr
     columns = "kind, is_virtual, is_timed, is_pinned, is_open, coalesce(identity_hash, 0), coalesce(class_name, '')"
     for way, (java_id, identity_hash) in said.items():
         rows = run.rows(
-            f"SELECT block.{columns} FROM block LEFT JOIN blocker USING (blocker_id) WHERE java_id = $1", (java_id,)
+            f"SELECT block.{columns} FROM block LEFT JOIN blocker USING (blocker_id) WHERE java_id = $1 "
+            "AND block.kind = 'park'",  # beside others, it may wait for a monitor of the JDK, too
+            (java_id,),
         )
         kind = ("park", True, "parkNanos" in way or way == "parkUntil", way.startswith("pinned"), False)
         assert rows == [(*kind, identity_hash, "VirtualParks$Place" if identity_hash else "")], way

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lock_faults import JAVAS, command
-from lock_oracle import locks_json
-from recording_cli import HEADWAY, headway, manifest, wait_for
+from support.builders.lock_faults import JAVAS, command
+from support.drivers.recording_cli import HEADWAY, headway, manifest, wait_for
+from support.oracles.lock_oracle import locks_json
 
 pytestmark = pytest.mark.root
 PLACE = "headway.workloads.OnRequest$Place"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from headway.store import open_recording
-from lock_oracle import locks_json
-from recording_cli import headway, javas
-from workloads import compile_java
+from support.drivers.recording_cli import headway, javas
+from support.drivers.workloads import compile_java
+from support.oracles.lock_oracle import locks_json
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
 SOURCE = Path(__file__).parent.parent / "programs" / "ShortLived.java"
 Sums = dict[int, tuple[int, int]]
 """Parks and their length in ns, by identity hash: two objects may share one."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from headway.store.packing import TICK_NS
-from lock_oracle import LockRun, record_locks
-from recording_cli import headway, javas
-from workloads import workloads_jar
+from support.drivers.recording_cli import headway, javas
+from support.drivers.workloads import workloads_jar
+from support.oracles.lock_oracle import LockRun, record_locks
 
 pytestmark = pytest.mark.root
 LOCKS = ("lock-4ms", "lock-16ms", "lock-64ms")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lock_oracle import OPEN_LOCKS, read_log
-from workloads import JAVAS, Finished, run
+from support.drivers.workloads import JAVAS, Finished, run
+from support.oracles.lock_oracle import OPEN_LOCKS, read_log
 
 PATTERNS = {"LargeCriticalSection": ("large_critical_section", 3), "FrequentLock": ("frequent_lock", 2)}
 

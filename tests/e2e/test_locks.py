@@ -15,8 +15,18 @@ from itertools import pairwise
 import pytest
 
 from headway.store.packing import TICK_NS
-from lock_oracle import Acquisition, LockRun, Span, compare_with_jfr, length_ns, locks_json, peak, record_locks, union
-from recording_cli import JAVA_17, javas
+from support.drivers.recording_cli import JAVA_17, javas
+from support.oracles.lock_oracle import (
+    Acquisition,
+    LockRun,
+    Span,
+    compare_with_jfr,
+    length_ns,
+    locks_json,
+    peak,
+    record_locks,
+    union,
+)
 
 pytestmark = pytest.mark.root
 THREADS = 64
@@ -120,9 +130,10 @@ def test_nobody_waits_any_more_at_the_end(case: Case) -> None:
 
 def test_every_block_lies_inside_a_wait_that_the_program_measured(case: Case) -> None:
     for name in case.pattern.ranking:
-        waits = sum(len(case.parks_in(name, each)) for each in case.run.log[name])
-        blocks = sum(map(len, case.blocks(name).values()))
-        assert waits == blocks == case.run.row(name)["times_parked"] > 0
+        parks = [len(case.parks_in(name, each)) for each in case.run.log[name]]
+        assert sum(parks) == sum(map(len, case.blocks(name).values()))
+        # A thread that is woken and finds the lock taken parks again: one wait all the same.
+        assert case.run.row(name)["times_parked"] == sum(each > 0 for each in parks) > 0
 
 
 def test_parking_times_are_the_sums_of_the_blocks_and_each_is_the_programs_wait_less_the_time_awake_in_it(
@@ -140,7 +151,7 @@ def test_parking_times_are_the_sums_of_the_blocks_and_each_is_the_programs_wait_
             rest_ns = span[1] - span[0] - length_ns(case.parks_in(name, each))
             assert rest_ns >= 0
             unexplained += rest_ns > case.run.awake_ns(each.java_id, span) + ROUNDING_NS
-        assert unexplained <= MAY_SLEEP_ELSEWHERE * len(waits)
+        assert unexplained <= max(1, MAY_SLEEP_ELSEWHERE * len(waits))  # one of a few waits, too
 
 
 def test_utilisations_in_the_steady_part_are_near_the_highest_possible_for_the_bottleneck_alone(case: Case) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lock_faults import (
+from support.builders.lock_faults import (
     JAVAS,
     PROGRAM,
     Counts,
@@ -30,8 +30,8 @@ from lock_faults import (
     read_log,
     whole_lines,
 )
-from lock_oracle import Span, peak
-from recording_cli import HEADWAY, attached, headway, start_headway, wait_for
+from support.drivers.recording_cli import HEADWAY, attached, headway, start_headway, wait_for
+from support.oracles.lock_oracle import Span, peak
 
 pytestmark = pytest.mark.root
 MORE_PARKS = 1000
@@ -130,7 +130,7 @@ def test_a_jvm_that_crashes_in_the_middle_of_parks_crashes_by_itself_and_leaves_
 
 def printed_rows(path: Path) -> list[dict[str, Any]]:
     """Return what `headway locks --json` says of each lock."""
-    rows: list[dict[str, Any]] = json.loads(headway("locks", path, "--json").stdout)
+    rows: list[dict[str, Any]] = json.loads(headway("locks", path, "--by", "lock", "--json").stdout)
     return rows
 
 

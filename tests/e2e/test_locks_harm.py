@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from lock_faults import Locks, only_line, own_lines
-from lock_oracle import OPEN_LOCKS
-from recording_cli import headway, notice_ids
-from workloads import JAVAS, compile_java
+from support.builders.lock_faults import Locks, only_line, own_lines
+from support.drivers.recording_cli import headway, notice_ids
+from support.drivers.workloads import JAVAS, compile_java
+from support.oracles.lock_oracle import OPEN_LOCKS
 
 pytestmark = pytest.mark.root
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 ROUNDS = 40
 BEFORE, AFTER = 1_000, 20_000
+HOOK_APART = ("-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,jdk.internal.misc.HeadwayHook*::*")
+"""As it was before compilers had put the hook into the locks: 2 of 120 were left locked by nobody on JDK 25, in each run."""
 
 
 @pytest.fixture(params=JAVAS)
@@ -43,8 +45,8 @@ def own(stderr: str) -> list[str]:
 # in which locks are inlined in some places and not in others.
 @pytest.mark.parametrize(
     ("compilers", "runs", "rounds"),
-    [((), 5, 3 * ROUNDS), (("-XX:-TieredCompilation",), 1, 10 * ROUNDS)],
-    ids=["tiered", "second"],
+    [((), 5, 3 * ROUNDS), (("-XX:-TieredCompilation",), 1, 10 * ROUNDS), (HOOK_APART, 1, 3 * ROUNDS)],
+    ids=["tiered", "second", "hook-apart"],
 )
 @pytest.mark.parametrize("mode", ["alone", "queued"])
 def test_locks_are_taken_and_released_wholly_at_the_end_of_a_stack_as_they_are_without_headway(

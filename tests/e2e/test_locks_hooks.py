@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from agent_reader import read_agent_spool
-from headway.record.jvm_options import LockOptions, agent_options
+from headway.record.request.jvm_options import LockOptions, agent_options
 from headway.store import open_recording
-from recording_cli import HEADWAY, attached, headway, manifest, notice_ids, start_headway, wait_for
-from workloads import JAVAS, agent, java_command, workloads_jar
+from support.drivers.recording_cli import HEADWAY, attached, headway, manifest, notice_ids, start_headway, wait_for
+from support.drivers.workloads import JAVAS, agent, java_command, workloads_jar
+from support.oracles.agent_reader import read_agent_spool
 
 pytestmark = pytest.mark.root
 JCMD = JAVAS["jdk17"].parent / "jcmd"
@@ -257,6 +257,13 @@ def test_holds_of_a_thread_that_wakes_nobody_in_between_are_all_timed(java: Path
     assert "HW219" not in notice_ids(recording)
 
 
+def test_holds_of_a_thread_that_waits_for_conditions_alone_are_all_timed(java: Path, tmp_path: Path) -> None:
+    recording = recorded(java, tmp_path / "r.headway", "signal 150")
+    # From the lock, and each time from the condition; the other one never waited.
+    assert count(recording, HOLDS) == 1 + 150
+    assert "HW219" not in notice_ids(recording)
+
+
 def test_holds_of_more_locks_at_once_than_are_timed_are_counted_and_told(java: Path, tmp_path: Path) -> None:
     recording = recorded(java, tmp_path / "r.headway", "nest 6")
     assert count(recording, HOLDS) == 4 + 6  # of the one thread, and of those that waited for its locks
@@ -310,7 +317,7 @@ def test_a_recording_that_ends_before_the_program_takes_the_hooks_out(java: Path
         asked.ask("stay before")
         assert HOOK in stack_of(pid, "before")
         (file,) = (tmp_path / "spool").glob("agent-*.spool")
-        from headway.record import agent_file
+        from headway.record.target_process import agent_file
 
         agent_file.write_word(file, agent_file.STOP, 1, file.stat().st_uid)
         number = iter(range(1000))

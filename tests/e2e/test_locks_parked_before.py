@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from headway.record.attach import AttachResult, attach
-from headway.record.jvm_options import LockOptions
-from lock_faults import JAVAS, Locks, command, fed, whole_lines
-from recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
-from workloads import agent
+from headway.record.agent.attach import AttachResult, attach
+from headway.record.request.jvm_options import LockOptions
+from support.builders.lock_faults import JAVAS, Locks, command, fed, whole_lines
+from support.drivers.recording_cli import attached, headway, manifest, notice_ids, start_headway, wait_for
+from support.drivers.workloads import agent
 
 pytestmark = pytest.mark.root
 EACH = 4

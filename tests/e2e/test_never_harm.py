@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from agent_reader import read_agent_spool
-from live_process import catches, lives, sleeps, state, waits_in_read
-from recording_cli import (
+from support.drivers.live_process import catches, lives, sleeps, state, waits_in_read
+from support.drivers.recording_cli import (
     HEADWAY,
     JAVA_17,
     Terminal,
@@ -27,7 +26,8 @@ from recording_cli import (
     wait_for,
     wait_for_file,
 )
-from spool_reader import Spool
+from support.oracles.agent_reader import read_agent_spool
+from support.oracles.spool_reader import Spool
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
@@ -283,7 +283,7 @@ def test_nothing_of_headway_stays_when_it_is_killed(tmp_path: Path) -> None:
     children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
     recorder.kill()
     for other in set(map(int, children)) - {program}:
-        wait_for(partial(_is_gone, other))
+        wait_for(partial(_has_exited, other))
     assert lives(program)
     os.kill(program, signal.SIGKILL)
     recorder.communicate()
@@ -355,6 +355,7 @@ def test_killing_the_recorder_leaves_the_program_running_and_a_recoverable_recor
     wait_for(lambda: state(pid) in ("gone", "Z"))
     recovered = headway("recover", output)
     assert recovered.returncode == 0, recovered.stderr
+    assert f"headway: recovered {output} (partial: a part is missing; " in recovered.stderr
     recorded = manifest(output)
     assert (recorded["state"], recorded["ended_by"]) == ("partial", "recorder-died")
     assert "HW205" in notice_ids(output)
@@ -384,7 +385,7 @@ def test_the_program_never_starts_when_headway_is_killed_before_it_is_released(t
         output, marker = tmp_path / f"{attempt}.headway", tmp_path / f"ran-{attempt}"
         recorder = start_headway("record", "-o", output, "--", "touch", marker)
         children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
-        # The first is the bystander (record/bystander.py), the second is to become the program.
+        # The first is the group probe (record/program/group_signals.py), the second is to become the program.
         while len(found := children.read_text().split()) < 2 and recorder.poll() is None:
             pass
         recorder.send_signal(signal.SIGSTOP)
@@ -395,13 +396,13 @@ def test_the_program_never_starts_when_headway_is_killed_before_it_is_released(t
         recorder.communicate()
         if was_waiting:
             for child in found:
-                wait_for(partial(_is_gone, int(child)))
+                wait_for(partial(_has_exited, int(child)))
             assert not marker.exists()
             return
     pytest.fail("headway was too fast thirty times")
 
 
-def _is_gone(pid: int) -> bool:
+def _has_exited(pid: int) -> bool:
     return state(pid) == "gone"
 
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.parallelism import KINDS, parallelism
-from headway.analyses.threads import threads
-from headway.analyses.walltime import walltime
+from headway.analyses.scheduling.parallelism import KINDS, parallelism
+from headway.analyses.scheduling.threads import threads
+from headway.analyses.scheduling.walltime import walltime
 from headway.store import Recording, open_recording
 from headway.store.packing import TICK_NS
-from recording_cli import headway, javas
+from support.drivers.recording_cli import headway, javas
 
 pytestmark = pytest.mark.root
 MILLISECONDS = 150
+# JDK 17 stops all threads once a second to clean up; the phases are to have no stops.
+NO_STOPS = ("-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Recorded:
 @pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, workloads: Path) -> Recorded:
     path = tmp_path_factory.mktemp("phases") / "phases.headway"
-    program = [request.param, "-cp", workloads, "headway.workloads.Phases", str(MILLISECONDS)]
+    program = [request.param, *NO_STOPS, "-cp", workloads, "headway.workloads.Phases", str(MILLISECONDS)]
     done = headway("record", "-o", path, "--", *program)
     assert done.returncode == 0, done.stderr
     phases = [json.loads(line) for line in done.stdout.splitlines()]

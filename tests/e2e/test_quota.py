@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import pytest
 
-from headway.analyses import why
-from headway.record.host import parse_throttled
+from headway.analyses.lost_cores import analysis as why
+from headway.record.machine.host import parse_throttled
 from headway.store import Recording, open_recording
-from recording_cli import attached, start_headway, wait_for
+from support.drivers.recording_cli import attached, start_headway, wait_for
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes a cgroup")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="makes a cgroup")]
 
 
 class HeldOff(NamedTuple):

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from live_process import sleeps, thread_cpu_ns
-from recording_cli import HEADWAY, JAVA_17, Terminal, headway, javas, manifest, notice_ids, wait_for
+from support.drivers.live_process import sleeps, thread_cpu_ns
+from support.drivers.recording_cli import HEADWAY, JAVA_17, Terminal, headway, javas, manifest, notice_ids, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 
-def said(output: str, event: str) -> list[dict[str, Any]]:
+def own_events(output: str, event: str) -> list[dict[str, Any]]:
     """Return the workload's own reports of one kind."""
     rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [row for row in rows if row["event"] == event]
@@ -51,7 +51,7 @@ def test_a_java_program_is_recorded_with_its_threads_and_nothing_is_printed(
     output = tmp_path / "r.headway"
     result = headway("record", "-o", output, "--", java, "-cp", workloads, "headway.workloads.Phases", "100", "2")
     assert result.returncode == 0, result.stderr
-    (phase,) = said(result.stdout, "phase")
+    (phase,) = own_events(result.stdout, "phase")
     assert len(result.stdout.splitlines()) == 1
     assert "Picked up" not in result.stderr
     recorded = manifest(output)
@@ -120,15 +120,15 @@ def test_cpus_and_jvm_processors_are_what_the_jvm_sees(tmp_path: Path, workloads
     output = tmp_path / "r.headway"
     command = [JAVA_17, "-cp", workloads, "headway.workloads.SelfCheck", "1"]
     one = headway("record", "-o", output, "--cpus", "1", "--", *command)
-    assert said(one.stdout, "self_check")[0]["available_processors"] == 1
+    assert own_events(one.stdout, "self_check")[0]["available_processors"] == 1
     recorded = manifest(output)
     assert (recorded["affinity"], recorded["recorded_cores"]) == ([1], 1)
     assert recorded["jvms"][0]["available_processors"] == 1
     three = headway("record", "--force", "-o", output, "--jvm-processors", "3", "--", *command)
-    assert said(three.stdout, "self_check")[0]["available_processors"] == 3
+    assert own_events(three.stdout, "self_check")[0]["available_processors"] == 3
     assert manifest(output)["jvms"][0]["available_processors"] == 3
     without = headway("record", "--force", "-o", output, "--no-agent", "--jvm-processors", "3", "--", *command)
-    assert said(without.stdout, "self_check")[0]["available_processors"] == 3
+    assert own_events(without.stdout, "self_check")[0]["available_processors"] == 3
     assert "HW057" in notice_ids(output)
 
 
@@ -181,7 +181,7 @@ def test_a_wrapper_script_and_its_child_jvm_are_one_recording(tmp_path: Path, wo
     output = tmp_path / "r.headway"
     result = headway("record", "-o", output, "--", script)
     assert result.returncode == 0, result.stderr
-    (child,) = said(result.stdout, "child")
+    (child,) = own_events(result.stdout, "child")
     pids = {thread["pid"] for thread in threads(output)}
     assert {child["pid"], child["child_pid"]} <= pids
     assert len(pids) >= 4  # the shell and sleep as well
@@ -193,7 +193,7 @@ def test_a_child_jvm_whose_environment_was_cleared_is_told_to_have_no_agent(tmp_
     java = f"{JAVA_17} -cp {workloads} headway.workloads.SelfCheck 1"
     result = headway("record", "-o", tmp_path / "r.headway", "--", "sh", "-c", f"{java}; env -i {java}")
     assert result.returncode == 0, result.stderr
-    first, second = said(result.stdout, "self_check")
+    first, second = own_events(result.stdout, "self_check")
     assert [jvm["pid"] for jvm in manifest(tmp_path / "r.headway")["jvms"]] == [first["pid"]]
     (notice,) = [each for each in manifest(tmp_path / "r.headway")["notices"] if each["id"] == "HW062"]
     assert f"(process {second['pid']})" in notice["message"]

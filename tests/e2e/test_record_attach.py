@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -17,8 +18,8 @@ from typing import Any
 import pytest
 
 from headway.store import open_recording
-from live_process import lives, open_files, state
-from recording_cli import (
+from support.drivers.live_process import lives, open_files, state
+from support.drivers.recording_cli import (
     HEADWAY,
     attached,
     headway,
@@ -29,7 +30,7 @@ from recording_cli import (
     wait_for,
     wait_for_file,
 )
-from spool_reader import Spool
+from support.oracles.spool_reader import Spool
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
@@ -113,6 +114,8 @@ def test_a_process_without_a_jvm_is_recorded_and_says_what_is_missing(tmp_path: 
         assert result.returncode == 0, result.stderr
         assert lives(program.pid)
     assert "HW054" in result.stderr
+    assert "next: nothing is missing where no JVM was meant" in result.stderr
+    assert "-- java" not in result.stderr  # it would be no JVM under headway either
     assert "HW054" in notice_ids(recording)
     (thread,) = threads(recording)
     window = manifest(recording)["window"]
@@ -198,7 +201,7 @@ def test_a_jvm_that_is_born_after_the_attach_is_told_to_have_no_agent(tmp_path: 
         os.kill(first, signal.SIGKILL)
     assert recorder.returncode == 0, err
     (notice,) = [notice for notice in manifest(recording)["notices"] if notice["id"] == "HW062"]
-    assert notice["message"].startswith(f"1 JVMs ran without headway's agent (process {later}): ")
+    assert notice["message"].startswith(f"1 JVM ran without headway's agent (process {later}): ")
     assert "HW062" in err
     assert [jvm["pid"] for jvm in manifest(recording)["jvms"]] == [first]
 
@@ -214,6 +217,28 @@ def test_a_recording_ends_with_the_process(tmp_path: Path) -> None:
         _, err = recorder.communicate(timeout=100)
     assert recorder.returncode == 0, err
     assert manifest(recording)["ended_by"] == "exit"
+    assert "HW234" not in notice_ids(recording)  # nobody asked for more
+
+
+def test_a_process_that_is_killed_before_the_time_that_was_asked_for_is_said_to_have_ended(tmp_path: Path) -> None:
+    recording = tmp_path / "r.headway"
+    with running("sh", "-c", "echo 1; exec sleep 600", output=tmp_path / "out") as program:
+        recorder = start_headway(
+            "record", "-o", recording, "--no-agent", "--pid", str(program.pid), "--duration", "500s"
+        )
+        wait_for(lambda: attached(recording))
+        killed_ns = time.monotonic_ns()
+        program.kill()
+        _, err = recorder.communicate(timeout=100)
+    assert recorder.returncode == 0, err
+    said = [line for line in err.splitlines() if "HW234: " in line]
+    assert len(said) == 1, err
+    found = re.search(rf"HW234: process {program.pid} ended after ([0-9.]+) s of the 500 s to be recorded", said[0])
+    assert found is not None, said[0]
+    window = manifest(recording)["window"]  # in the same clock; the recorder notices the end before the window ends
+    printed_s = 0.05
+    assert (killed_ns - window["start_ns"]) / 1e9 - printed_s <= float(found[1])
+    assert float(found[1]) <= (window["end_ns"] - window["start_ns"]) / 1e9 + printed_s
 
 
 def test_an_interrupt_ends_the_recording_and_not_the_process(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.profile import profile
-from headway.analyses.profile_tree import flat
+from headway.analyses.profile.analysis import profile
+from headway.analyses.stacks.tree import flat_rows
 from headway.store import Recording, open_recording
 from headway.store.packing import TICK_NS
-from recording_cli import headway
+from support.drivers.recording_cli import headway
 
 pytestmark = pytest.mark.root
 
@@ -61,7 +61,7 @@ def test_contention_is_what_the_agent_summed_per_object(zoo: Zoo) -> None:
         ).fetchone()
         found = profile(zoo.recording, "lock", thread=re.compile(f"^{thread}$"), region=re.compile(frame))
         assert (found.total, found.samples) == summed
-        rows = {row.frame.text: row for row in flat(found.tree, found.frames)}
+        rows = {row.frame.text: row for row in flat_rows(found.tree, found.frames)}
         assert rows["java.lang.Thread.run"].total_weight == found.total
         assert max(rows.values(), key=lambda row: row.self_weight).frame.method.startswith("park")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from recording_cli import HEADWAY, JAVA_17, headway, manifest
+from support.drivers.recording_cli import HEADWAY, JAVA_17, headway, manifest, start_headway
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
@@ -28,14 +30,44 @@ def test_run_prints_the_findings_and_writes_recording_and_page(tmp_path: Path, w
     assert names[0] in result.stderr
     assert names[1] in result.stderr
     assert "active" in result.stderr
-    assert all(len(line) <= 80 for line in result.stderr.splitlines() if not line.startswith(("headway: ", "  next: ")))
+    tables, _, last = result.stderr.partition("\n\nThe program used ")
+    assert all(len(line) <= 80 for line in tables.splitlines() if not line.startswith(("headway: ", "  next: ")))
+    assert re.match(r"[\d.]+ of \d+ cores? on average, for ", last)
+    assert last.splitlines()[2].startswith("Next: ")
+    recorded = manifest(tmp_path / names[0])
+    assert recorded["locks"]["problem"] is None  # recorded, though nobody asked for them
+    assert recorded["sampling"]["events"] == ["cpu"]
+    assert re.search(
+        r"headway: recording cost the program about [\d.]+ [num]?s of its CPU time in the lock hooks", last
+    )
 
 
-def test_run_keeps_the_exit_code_and_still_reports(tmp_path: Path, workloads: Path) -> None:
+def test_of_a_command_that_failed_the_exit_code_is_told_and_nothing_else_but_the_recording_is_there(
+    tmp_path: Path, workloads: Path
+) -> None:
     result = headway("run", "--", JAVA_17, "-cp", workloads, "headway.workloads.Exit", "code", "42", cwd=tmp_path)
     assert result.returncode == 42
-    assert "headway: the program ended with exit code 42" in result.stderr
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("headway: "))
+    assert line.startswith("headway: the program ended with exit code 42 (recorded all the same: ")
+    assert "cores" not in result.stderr
     assert len([name for name in os.listdir(tmp_path) if name.endswith(".html")]) == 1
+
+
+def test_a_program_that_is_stopped_by_an_interrupt_has_not_failed(tmp_path: Path) -> None:
+    words = ("sh", "-c", "sleep 0.2; kill -INT $$")
+    result = headway("run", "-o", tmp_path / "x.headway", "--", *words, cwd=tmp_path)
+    assert result.returncode == 130, result.stderr
+    assert "The program used " in result.stderr
+
+
+def test_run_leaves_locks_and_samples_out_when_it_is_told_to(tmp_path: Path, workloads: Path) -> None:
+    words = ("--no-locks", "--sample", "none", "--", JAVA_17, "-cp", workloads, "headway.workloads.Phases", "50", "1,0")
+    result = headway("run", "-o", tmp_path / "x.headway", *words, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    recorded = manifest(tmp_path / "x.headway")
+    assert "blocker" not in recorded["tables"]
+    assert "sample" not in recorded["tables"]
+    assert "recording cost" not in result.stderr
 
 
 def test_run_needs_no_double_dash_and_passes_the_programs_options_on(tmp_path: Path) -> None:
@@ -50,7 +82,7 @@ def test_what_weakens_the_figures_is_told_once(tmp_path: Path) -> None:
 
 
 def test_two_runs_in_the_same_second_do_not_collide(tmp_path: Path) -> None:
-    from headway.record.plan import default_output
+    from headway.record.session.plan import default_output
 
     first = default_output(["java", "-jar", "app.jar"], tmp_path)
     first.mkdir()
@@ -89,7 +121,6 @@ def test_a_report_that_cannot_be_written_is_told_and_the_exit_code_stays_the_pro
     result = headway("run", "-o", tmp_path / "x.headway", "--force", "--", *words, cwd=tmp_path)
     assert result.returncode == 7
     assert "HW501" in result.stderr
-    assert "active on average" in result.stderr
     assert manifest(tmp_path / "x.headway")["state"] == "complete"
 
 
@@ -113,6 +144,37 @@ def test_run_without_a_command_is_wrong_usage(tmp_path: Path) -> None:
 
 def test_run_of_a_missing_command_leaves_nothing(tmp_path: Path) -> None:
     result = headway("run", "--", "no-such-program-here", cwd=tmp_path)
-    assert result.returncode == 1
+    assert result.returncode == 127
     assert "HW001" in result.stderr
     assert os.listdir(tmp_path) == []
+
+
+def is_held_back(pid: int, number: signal.Signals) -> bool:
+    """Return whether the first thread of a process blocks a signal."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk:"))
+    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+
+
+def test_ctrl_c_during_the_findings_leaves_a_complete_recording_and_the_program_s_exit_code(
+    tmp_path: Path, workloads: Path
+) -> None:
+    words = [JAVA_17, "-cp", workloads, "headway.workloads.Phases", "100", "1,2,0"]
+    directory = tmp_path / "x.headway"
+    with start_headway("run", "-o", directory, "--", *words, cwd=tmp_path) as running:
+        deadline = time.monotonic() + 60
+        while not (directory / "manifest.json").exists() or manifest(directory)["state"] != "complete":
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        while is_held_back(running.pid, signal.SIGINT):  # as long as what comes is still about the recording
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 0, told
+    assert "HW508: " in told
+    assert "you interrupted" in told
+    assert f"headway report {directory}" in told
+    assert f"headway: recording {directory}" in told
+    assert not directory.with_suffix(".html").exists()
+    assert headway("report", directory, cwd=tmp_path).returncode == 0
+    assert directory.with_suffix(".html").exists()

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from headway.analyses import why
-from headway.analyses.why_types import IMBALANCE, LOCK, SCHEDULER, SERIAL, Why
+from headway.analyses.common.causes import IMBALANCE, LOCK, SCHEDULER, SERIAL
+from headway.analyses.lost_cores import analysis as why
+from headway.analyses.lost_cores.types import Why
 from headway.store.sweep import Sweep, read_sweep
-from recording_cli import JAVA_17, headway
-from workloads import workloads_jar
+from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.workloads import workloads_jar
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
 
 SEQUENTIAL, LOCKS, OVERHEAD = "parallel_fraction", "lock_contention", "work_inflation"
 BALANCE, SPINNING = "load_balance", "spinning"

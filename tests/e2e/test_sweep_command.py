@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.speedup_next import beyond, next_command
-from headway.analyses.speedup_runs import read_runs
+from headway.analyses.speedups.next_commands import beyond, next_command
+from headway.analyses.speedups.runs import read_runs
 from headway.store.sweep import Sweep, read_sweep
-from recording_cli import HEADWAY, JAVA_17, Terminal, headway, start_headway, wait_for
-from workloads import workloads_jar
+from support.drivers.recording_cli import HEADWAY, JAVA_17, Terminal, headway, start_headway, wait_for
+from support.drivers.workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
@@ -205,7 +205,7 @@ def test_a_run_without_the_marker_fails(tmp_path: Path, program: Path) -> None:
 def test_an_event_that_this_machine_does_not_count_is_refused_before_the_first_run(
     tmp_path: Path, program: Path
 ) -> None:
-    from headway import _native  # type: ignore[attr-defined]
+    from headway import _native
 
     if not _native.probe_hardware_counter()["errno"]:
         pytest.skip("this machine has a PMU")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.regions import regions_of
+from headway.analyses.regions.analysis import regions_of
 from headway.store.sweep import Program, Sweep, SweepRun, read_sweep
-from recording_cli import JAVA_17, headway
-from workloads import JAVAS, compile_java
+from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.workloads import JAVAS, compile_java
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "GivenWork.java"
 CORES = len(os.sched_getaffinity(0))
@@ -28,6 +28,9 @@ FOUND = {
     "stream": ("GivenWork.item", "parallel stream"),
     "threads": ("GivenWork.lambda$byThreads$", "thread"),
 }
+ON_BOTH_JDKS = [(how, jdk) for how in ("pool", "stream") for jdk in sorted(JAVAS)]
+"""Only the JDK's own code between the one who gives work and the one who does it differs: that of pools, above all."""
+WAYS = pytest.mark.parametrize(("how", "jdk"), [*ON_BOTH_JDKS, ("executor", "jdk25"), ("threads", "jdk17")])
 PROGRAMS: tuple[Program, ...] = ("parallel", "sequential")
 Swept = Callable[[str, str, str], Sweep]
 
@@ -59,8 +62,7 @@ def told_by(of: Sweep, run: SweepRun) -> dict[str, Any]:
     return said
 
 
-@pytest.mark.parametrize("jdk", sorted(JAVAS))
-@pytest.mark.parametrize("how", FOUND)
+@WAYS
 def test_the_work_that_is_given_to_other_threads_is_the_region(how: str, jdk: str, swept: Swept) -> None:
     found = swept(how, str(JAVAS[jdk]), "2")
     assert found.regions_found
@@ -73,8 +75,7 @@ def test_the_work_that_is_given_to_other_threads_is_the_region(how: str, jdk: st
     assert alone.pattern == r"^GivenWork\.item$"
 
 
-@pytest.mark.parametrize("jdk", sorted(JAVAS))
-@pytest.mark.parametrize("how", FOUND)
+@WAYS
 def test_a_found_region_takes_the_time_that_the_program_measured_of_it(how: str, jdk: str, swept: Swept) -> None:
     """Borders within a thread are between two samples; the executor's own work between items is in the region, too."""
     found = swept(how, str(JAVAS[jdk]), "2")

@@ -9,20 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from headway.store import TABLES
+from headway.analyses.regions.analysis import regions_of
+from headway.analyses.regions.exact_counts import load_counts
+from headway.store import TABLES, open_recording
 from headway.store.manifest import read_manifest, write_manifest
-from headway.store.sweep import Sweep, SweepRun, read_sweep, write_sweep
+from headway.store.sweep import Sweep, SweepRegion, SweepRun, read_sweep, write_sweep
 from headway.store.writer import TableWriter
-from recording_cli import JAVA_17, headway, manifest
-from workloads import workloads_jar
+from support.builders.edited_manifest import edit
+from support.drivers.recording_cli import JAVA_17, headway, manifest
+from support.drivers.workloads import workloads_jar
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
+CLOCKS = ("task-clock", "cpu-clock")
 REGION = ("--region", r"work=KnownLimit\.work", "--from-marker", "measuring")
 CYCLES = {"sequential": 3, "parallel": 3}
 INSTRUCTIONS = {"sequential": 2, "parallel": 1}
@@ -56,7 +61,8 @@ def sampled(of: Sweep) -> dict[str, list[str]]:
 
 
 def test_recorded_runs_take_the_events_in_turn_and_a_sweep_that_goes_on_takes_them_as_it_did(tmp_path: Path) -> None:
-    found = swept(tmp_path / "a.sweep", "overhead", "--sample", "cpu:2ms,cpu-clock:2ms,alloc", "--repeat", 2)
+    events = ("--sample", "cpu:2ms,cpu-clock:2ms,alloc", "--counters", ",".join(CLOCKS))
+    found = swept(tmp_path / "a.sweep", "overhead", *events, "--repeat", 2)
     in_turn = {
         f"{kind}-{k}": [event, "alloc"]
         for kind in ("sequential-1", "parallel-2")
@@ -72,13 +78,47 @@ def test_recorded_runs_take_the_events_in_turn_and_a_sweep_that_goes_on_takes_th
     write_sweep(replace(found, runs=tuple(left)))
     resumed = headway("sweep", "--resume", found.path)
     assert resumed.returncode == 0, resumed.stderr
-    assert sampled(read_sweep(found.path)) == in_turn
+    resumed_sweep = read_sweep(found.path)
+    assert sampled(resumed_sweep) == in_turn
+    assert said["step"] == "software clocks"
+    for run in resumed_sweep.select("parallel", recorded=True):
+        path = resumed_sweep.path / str(run.recording)
+        assert manifest(path)["counters"]["groups"] == [{"events": [*CLOCKS]}]
+        counts_of_slices_are_divided_among_the_regions(path, tmp_path / run.name)
+
+
+def counts_of_slices_are_divided_among_the_regions(path: Path, copy: Path) -> None:
+    """Let the kernel's clocks pass for cycles and instructions: no count of a slice is lost between regions, or counted twice."""
+    shutil.copytree(path, copy)
+    counted = manifest(copy)["counters"]
+    edit(copy, counters={**counted, "step": "CPI", "groups": [{"events": ["cycles", "instructions"]}]})
+    recording = open_recording(copy)
+    begin, end = recording.window_ns
+    threads = [
+        row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind IN ('app', 'carrier')").fetchall()
+    ]
+    exact = load_counts(recording, threads)
+    assert exact is not None
+    # Of a slice, what lies in the window; running time without counts has none.
+    ((cycles, instructions),) = recording.query(
+        "SELECT sum(count_0 * inside / running_ns), sum(count_1 * inside / running_ns) FROM (SELECT s.*,"
+        " least(s.start_ns + s.running_ns, $2) - greatest(s.start_ns, $1) AS inside FROM slice s JOIN thread t USING (thread_id)"
+        " WHERE t.kind IN ('app', 'carrier') AND s.running_ns > 0 AND s.start_ns < $2 AND s.start_ns + s.running_ns > $1)",
+        (begin, end),
+    ).fetchall()
+    regions = regions_of(recording, (SweepRegion("work", r"KnownLimit\.work"),))
+    nobody = np.zeros(0, np.int64)
+    rows = [exact.rows(spans, threads, nobody)[0] for spans in regions.windows]
+    for event, whole in (("cycles", cycles), ("instructions", instructions)):
+        values = [row.counts[event].value for row in rows]
+        assert sum(value or 0.0 for value in values) == pytest.approx(whole, rel=1e-6)
+    recording.close()
 
 
 def counted(of: Sweep, run: SweepRun, number: int, event: str, per_ns: int) -> SweepRun:
     """Copy a run as another one, whose samples are of an event that comes so often in a ns of CPU time."""
     copy = replace(run, number=number)
-    copy = replace(copy, recording=f"runs/{copy.name}.headway")
+    copy = replace(copy, recording=f"runs/{copy.name}.headway", output="")
     path = of.path / str(copy.recording)
     shutil.copytree(of.path / str(run.recording), path)
     rows = pq.read_table(path / "sample.parquet")

@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
-from headway.record.host import cpu_times
+from headway.record.machine.host import cpu_times
 from headway.store import Recording, open_recording
-from live_process import thread_names
-from ordinary_user import OrdinaryUser, ordinary_user
-from recording_cli import wait_for
-from workloads import JAVAS, java_command
+from support.drivers.live_process import thread_names
+from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
+from support.drivers.recording_cli import wait_for
+from support.drivers.workloads import JAVAS, java_command
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="creates a user")]
-DENY = Path(__file__).resolve().parent.parent / "deny_syscalls.py"
+DENY = Path(__file__).resolve().parent.parent / "support" / "drivers" / "deny_syscalls.py"
 MILLISECONDS = 150
 SWITCH_NS = 20_000  # an interval begins when the switch is done: it lacks so much at most (test_unprivileged_collector)
 
 
 @pytest.fixture(scope="module")
 def user() -> Iterator[OrdinaryUser]:
-    with ordinary_user() as made:
-        yield made
+    with ordinary_user() as created_user:
+        yield created_user
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinary_user import OrdinaryUser, ordinary_user
-from spool_reader import EXEC, EXIT, FORK, NEXT_OURS, PREEMPT, PREV_OURS, RENAME, SCHEDSTAT, SNAPSHOT, UNREPORTED, Spool
+from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
+from support.oracles.spool_reader import (
+    EXEC,
+    EXIT,
+    FORK,
+    NEXT_OURS,
+    PREEMPT,
+    PREV_OURS,
+    RENAME,
+    SCHEDSTAT,
+    SNAPSHOT,
+    UNREPORTED,
+    Spool,
+)
 
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="creates a user"),
 ]
-DRIVER = Path(__file__).resolve().parent.parent / "perf_driver.py"
+DRIVER = Path(__file__).resolve().parent.parent / "support" / "drivers" / "perf_driver.py"
 
 # Each thread sleeps often and computes, then says what the kernel counted for it until a moment that it names: switches
 # asleep, switches preempted, CPU time. The counts are read before and after the moment, until both agree.
@@ -75,8 +87,8 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def user() -> Iterator[OrdinaryUser]:
-    with ordinary_user() as made:
-        yield made
+    with ordinary_user() as created_user:
+        yield created_user
 
 
 def record(
@@ -95,7 +107,7 @@ def record(
         ready = process.stdout.readline().split()
         assert ready[:1] == ["ready"], "the driver must have started"
         if beside is not None:
-            from headway import _native  # type: ignore[attr-defined]
+            from headway import _native
 
             kernel = _native.KernelCollector(str(beside))
             kernel.add_process(int(ready[1]))

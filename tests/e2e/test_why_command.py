@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import lost_programs
-from headway.analyses import why_types as causes
-from headway.analyses.units import duration
+from headway.analyses.common import causes
+from headway.analyses.common.units import duration
 from headway.store import open_recording
-from recording_cli import HEADWAY, headway
-from workloads import JAVAS, java_command
+from lib import lost_programs
+from support.drivers.recording_cli import HEADWAY, headway
+from support.drivers.workloads import JAVAS, java_command
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
 PHASES = java_command(JAVAS["jdk17"], "Phases", 150)
@@ -103,7 +103,7 @@ def test_the_identity_holds_for_the_whole_and_for_each_phase(recorded: Path) -> 
 
 
 def test_the_terminal_the_json_and_the_library_say_the_same(recorded: Path) -> None:
-    from headway.analyses.why import why
+    from headway.analyses.lost_cores.analysis import why
 
     said = ask(recorded)
     account = why(open_recording(recorded)).account
@@ -136,7 +136,7 @@ def test_every_bound_is_at_least_one_and_none_above_what_all_cores_allow(tmp_pat
         work_ns -= said["used"]["gc"] if row["cause"] == causes.GC else 0
         assert row["cause"] not in (causes.STARVED, causes.FULL), "no queue is in this program"
         assert 1 <= row["bound_speedup"] <= said["wall_ns"] * said["cores"] / work_ns + 1e-6, row
-    assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid"} for row in said["lost"])
+    assert all(set(row["place"]) == {"method", "line", "lock", "thread", "pid", "threads"} for row in said["lost"])
 
 
 def test_run_prints_the_account_first(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workloads import JAVAS, Finished, run
+from support.drivers.workloads import JAVAS, Finished, run
 
 
 @pytest.fixture(params=JAVAS)

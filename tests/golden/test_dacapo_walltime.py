@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.walltime import walltime_of_levels
+from headway.analyses.scheduling.walltime import walltime_of_levels
 from headway.cli.main import invoke
 
 TABLE = Path(__file__).parent / "parallelism_dacapo_k1.csv"

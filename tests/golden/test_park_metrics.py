@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.lock_metrics import Metrics, metrics
+from headway.analyses.locks.metrics import Metrics, metrics
 from headway.model.lock_sums import LockSums
 
 HERE = Path(__file__).resolve().parent

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-import made_speedups as made
-from headway.analyses import speedup_equations as paper
-from headway.analyses.speedup_types import REST, AtThreads, RegionPrimitives
-from headway.analyses.speedups import answer
+from headway.analyses.regions.primitives import REST, RegionPrimitives
+from headway.analyses.speedups import equations as paper
+from headway.analyses.speedups.analysis import answer
+from headway.analyses.speedups.types import AtThreads
+from support.builders import primitives_builder as made
 
 S = 10**9
 # A sequential program at 2 GHz: 2 s before and after (CPI 2), 8 s to be made parallel (CPI 1.6).

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from account_cases import Case, Piece, Slice, native
-from account_oracle import CODE, account
-from headway.analyses.why_types import CAUSES
+from headway.analyses.common.causes import CAUSES
+from headway.analyses.lost_cores.attribution import BIN_NAMES
+from support.builders.account_cases import Case, Piece, Slice, native
+from support.oracles.account_oracle import CODE, account
 
 END = 40
 THREADS = 6
@@ -66,7 +67,7 @@ def cases(draw: st.DrawFn, is_sorted: bool = True) -> Case:
         kinds=draw(st.lists(st.sampled_from([0, 0, 0, 0, 1, 2, 3, 4, 255]), min_size=1, max_size=THREADS)),
         slices=slices,
         pieces=draw(st.lists(pieces(), max_size=16)),
-        background=draw(st.lists(st.integers(0, 2), max_size=THREADS + 3)),
+        background=draw(st.lists(st.integers(0, 3), max_size=THREADS + 3)),
         exits=draw(st.lists(st.one_of(ENDS, st.just((1 << 63) - 1)), max_size=THREADS)),
         spans=draw(st.lists(SPANS, max_size=3)),
         others=draw(st.lists(OTHERS, max_size=4)),
@@ -113,7 +114,7 @@ def program(random: Random) -> Case:
         kinds=[random.choice([0, 0, 0, 0, 0, 1, 2, 3, 4]) for _ in range(platform)],
         slices=slices,
         pieces=waits,
-        background=[random.choice([0, 0, 0, 0, 1, 2]) for _ in range(platform + 2)],
+        background=[random.choice([0, 0, 0, 0, 1, 2, 3]) for _ in range(platform + 2)],
         exits=random.choice([[], [random.randint(END // 2, END)] * platform]),
         spans=spans,
         others=others,
@@ -160,7 +161,7 @@ def spans_of(case: Case) -> list[tuple[int, int]]:
 def assert_identity(case: Case) -> None:
     """Check that everything sums to cores x time, and that the bins sum to it as well."""
     found = native(case)
-    total = np.zeros(27)
+    total = np.zeros(len(BIN_NAMES))
     for segment in found["segments"]:
         length = segment["end_ns"] - segment["start_ns"]
         parts = np.concatenate([segment["used"], [segment["stolen"], segment["other"]], segment["lost"]])
@@ -171,7 +172,7 @@ def assert_identity(case: Case) -> None:
         np.add.at(by_cause, segment["cause"], segment["core_ns"])
         assert by_cause.tolist() == pytest.approx(segment["lost"].tolist(), abs=1e-5)
         total += parts
-    bins = found["bins"].reshape(-1, 27)
+    bins = found["bins"].reshape(-1, len(BIN_NAMES))
     assert len(bins) == max(1, -(-(case.window[1] - case.window[0]) // case.bin_ns))
     assert bins.sum(axis=0).tolist() == pytest.approx(total.tolist(), abs=1e-5)
 

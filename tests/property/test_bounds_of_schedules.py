@@ -7,9 +7,9 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses import why_types as causes
-from headway.analyses.why_bounds import Ground, Presence, bound
-from schedules import CAUSES, Phase, Played, play
+from headway.analyses.common import causes
+from headway.analyses.lost_cores.bounds import BoundInputs, WaitTotals, bound
+from support.builders.schedules import CAUSES, Phase, Played, play
 
 PHASES = st.builds(
     Phase,
@@ -28,7 +28,7 @@ SLACK = 2
 def limit(played: Played, cause: str, cores: int) -> float | None:
     """Return what `why` says of a cause, from what the program did."""
     there = played.causes[cause]
-    ground = Ground(
+    ground = BoundInputs(
         wall_ns=played.wall,
         cores=cores,
         work_ns=played.work,
@@ -37,10 +37,10 @@ def limit(played: Played, cause: str, cores: int) -> float | None:
         ready_ns=played.ready,
     )
     of_room = ground.share_of_room(round(there.core), round(played.lost))
-    return bound(cause, Presence(round(there.core), there.wall, there.threads, 0, 0, of_room), ground)
+    return bound(cause, WaitTotals(round(there.core), there.wall, there.threads, 0, 0, of_room), ground)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(PROGRAMS, st.integers(1, 4))
 def test_no_program_gains_more_by_the_end_of_a_cause_than_its_bound(phases: list[Phase], cores: int) -> None:
     played = play(phases, cores)
@@ -51,7 +51,7 @@ def test_no_program_gains_more_by_the_end_of_a_cause_than_its_bound(phases: list
         assert top is None or played.wall / top <= better.wall + len(phases), (cause, top, played, better.wall)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(PROGRAMS, st.integers(1, 4))
 def test_a_program_gains_the_lost_core_time_of_a_cause_at_least_where_its_work_can_use_all_cores(
     phases: list[Phase], cores: int

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causal_simulator import MS, Op, Program, Virtual, bound_ns, run, run_really, run_virtually
-from headway import _native  # type: ignore[attr-defined]
+from support import _native_for_tests
+from support.oracles.causal_simulator import MS, Op, Program, Virtual, bound_ns, run, run_really, run_virtually
 
 SPEEDUPS = st.sampled_from([0.05, 0.25, 0.5, 0.75, 1.0])
 # How much of the whole time the estimate of hits while a thread waited for a core may be off, where cores are scarce. The
@@ -47,7 +47,7 @@ def programs(draw: st.DrawFn) -> Program:
     return Program(threads, cores=count)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs(), SPEEDUPS, st.booleans())
 def test_a_program_takes_as_long_in_effective_time_as_with_the_line_made_faster(
     program: Program, speedup: float, spin: bool
@@ -249,8 +249,8 @@ def test_who_sleeps_tells_at_once_so_that_nobody_stands_still_with_a_lock_after_
 # --- the ledger by itself ---
 
 
-def ledger_of(*threads: int, cores: int = 2) -> _native.CausalLedger:
-    ledger = _native.CausalLedger(cores)
+def ledger_of(*threads: int, cores: int = 2) -> _native_for_tests.CausalLedger:
+    ledger = _native_for_tests.CausalLedger(cores)
     assert all(ledger.open(thread) for thread in threads)
     return ledger
 
@@ -306,7 +306,7 @@ def test_a_wait_that_spans_experiments_is_excused_of_what_accrued_in_the_last_on
     ledger.hit(2, 30, ledger.experiment())
     ledger.woken(1, 2, 100)
     ledger.hit(2, 4, ledger.experiment())
-    assert ledger.wait_ends(1, _native.CausalWaitEnding.AS_MARKED, 200)
+    assert ledger.wait_ends(1, _native_for_tests.CausalWaitEnding.AS_MARKED, 200)
     assert ledger.owed_ns(1) == 4
 
 
@@ -362,14 +362,14 @@ def test_a_wait_excused_of_what_sleepers_added_leaves_runners_hits_to_the_wait_f
     ledger.look(1, 0, 0, 0)
     ledger.wait_begins(1, 5 * MS)
     ledger.hit_asleep(2, 20 * MS, ledger.experiment())
-    ledger.wait_ends(1, _native.CausalWaitEnding.WOKEN, 15 * MS)
+    ledger.wait_ends(1, _native_for_tests.CausalWaitEnding.WOKEN, 15 * MS)
     ledger.hit(2, 10 * MS, ledger.experiment())
     ledger.excuse(1, 60 * MS, 10 * MS, 40 * MS)
     assert ledger.owed_ns(1) == 0
 
 
 def test_thousands_of_threads_have_accounts_at_once_and_ended_ones_leave_room() -> None:
-    ledger = _native.CausalLedger(2)
+    ledger = _native_for_tests.CausalLedger(2)
     living = range(5, 5 + 3 * 16_384, 3)
     assert all(ledger.open(thread) for thread in living)
     assert (ledger.open_accounts(), ledger.unprofiled_threads()) == (16_384, 0)
@@ -385,7 +385,7 @@ def test_thousands_of_threads_have_accounts_at_once_and_ended_ones_leave_room() 
 
 
 def test_threads_beyond_all_accounts_are_counted_and_run_unprofiled() -> None:
-    ledger = _native.CausalLedger(2)
+    ledger = _native_for_tests.CausalLedger(2)
     opened = sum(ledger.open(thread) for thread in range(1, 40_001))
     assert opened == ledger.open_accounts() >= 16_384
     assert ledger.unprofiled_threads() == 40_000 - opened > 0

@@ -13,20 +13,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses.causal import analyse
-from headway.analyses.causal_curves import ratios, significant
-from headway.analyses.causal_data import Data
-from headway.analyses.causal_pairs import pairs, usable
-from headway.analyses.causal_types import Causal, Line
-from headway.report.causal_json import causal_json
-from made_causal import Made, assembled, columns, data_of, harmful, joined, parallel, serial, whole_runs
+from headway.analyses.causal.analysis import analyse
+from headway.analyses.causal.data import Data
+from headway.analyses.causal.pairs import pairs, usable
+from headway.analyses.causal.types import Causal, Line
+from headway.model.causal.curves import ratios, significant
+from headway.report.json.causal import causal_json
+from support.builders.causal_builder import (
+    CausalModel,
+    assembled,
+    columns,
+    data_of,
+    harmful,
+    joined,
+    parallel,
+    serial,
+    whole_runs,
+)
 
 EFFECTS = {"half": serial(0.5), "beside": parallel(0.6, 0.3), "nothing": serial(0.0), "worse": harmful(0.2)}
 RECORDINGS = 30
 
 
-def _result(made: Made) -> Causal:
-    return analyse(data_of(made), "made.headway")
+def _result(model: CausalModel) -> Causal:
+    return analyse(data_of(model), "made.headway")
 
 
 def _by_method(result: Causal) -> dict[str, Line]:
@@ -47,9 +57,9 @@ def _by_method(result: Causal) -> dict[str, Line]:
 def test_intervals_hold_the_truth_about_as_often_as_they_say(noise: dict[str, float]) -> None:
     points, slopes, maxima = [], [], []
     for seed in range(RECORDINGS):
-        made = Made(EFFECTS, seed=seed, **noise)  # type: ignore[arg-type]
-        for method, line in _by_method(_result(made)).items():
-            effect, curve = made.effects[method], line.curve
+        model = CausalModel(EFFECTS, seed=seed, **noise)  # type: ignore[arg-type]
+        for method, line in _by_method(_result(model)).items():
+            effect, curve = model.effects[method], line.curve
             assert curve is not None
             for point in line.points:
                 assert point.low_pct is not None
@@ -71,7 +81,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(noise: dict[str, fl
 def test_of_lines_that_give_nothing_at_most_one_recording_in_twenty_names_one() -> None:
     effects = {f"line{number}": serial(0.0) for number in range(8)}
     named = [
-        any(line.significant for line in _result(Made(effects, pairs=240, seed=seed)).lines)
+        any(line.significant for line in _result(CausalModel(effects, pairs=240, seed=seed)).lines)
         for seed in range(RECORDINGS)
     ]
     assert np.mean(named) <= 0.05
@@ -82,8 +92,8 @@ def test_luck_in_few_visits_makes_no_line_seem_better(share: float) -> None:
     speedups = tuple(range(5, 101, 5))  # an experiment each, so that single ones have weight
     errors = []
     for seed in range(2 * RECORDINGS):
-        made = Made({"one": serial(share)}, pairs=20, visit_ns=250e6 / 8, speedups=speedups, seed=seed)
-        slope = _result(made).lines[0].slope
+        model = CausalModel({"one": serial(share)}, pairs=20, visit_ns=250e6 / 8, speedups=speedups, seed=seed)
+        slope = _result(model).lines[0].slope
         assert slope is not None
         errors.append(slope - share)
     assert abs(np.mean(errors)) < 2 * np.std(errors) / math.sqrt(len(errors))
@@ -110,12 +120,12 @@ def test_whole_runs_have_intervals_that_hold_the_truth_and_few_false_findings(ru
 
 
 def test_a_run_too_short_to_know_its_noise_outweighs_no_longer_one() -> None:
-    made = [Made({"one": serial(0.5)}, pairs=100, speedups=(25, 50), seed=1)]
-    made.append(replace(made[0], pairs=1, speedups=(100,), seed=2))
-    alone, short = (data_of(one) for one in made)
+    model = [CausalModel({"one": serial(0.5)}, pairs=100, speedups=(25, 50), seed=1)]
+    model.append(replace(model[0], pairs=1, speedups=(100,), seed=2))
+    alone, short = (data_of(one) for one in model)
     visits = short.measures[0].visits.copy()
     visits[1] /= 4  # by bad luck
-    both = joined(made[0], [alone, replace(short, measures=(replace(short.measures[0], visits=visits),))])
+    both = joined(model[0], [alone, replace(short, measures=(replace(short.measures[0], visits=visits),))])
     lines = [analyse(data, "made.headway").lines[0] for data in (alone, both)]
     assert [len(line.points) for line in lines] == [2, 3]
     assert lines[0].slope is not None
@@ -126,9 +136,9 @@ def test_a_run_too_short_to_know_its_noise_outweighs_no_longer_one() -> None:
 def test_a_drift_of_the_whole_program_biases_nothing() -> None:
     errors = []
     for seed in range(RECORDINGS):
-        made = Made({"half": serial(0.5)}, pairs=100, drift=-1.2, wobble=0.5, seed=seed)
+        model = CausalModel({"half": serial(0.5)}, pairs=100, drift=-1.2, wobble=0.5, seed=seed)
         errors += [
-            point.program_speedup_pct - 50 * point.virtual_speedup_pct / 100 for point in _result(made).lines[0].points
+            point.program_speedup_pct - 50 * point.virtual_speedup_pct / 100 for point in _result(model).lines[0].points
         ]
     standard_error = np.std(errors) / math.sqrt(len(errors))
     assert abs(np.mean(errors)) < 3 * standard_error
@@ -138,30 +148,30 @@ def test_a_drift_of_the_whole_program_biases_nothing() -> None:
 def test_experiments_without_any_visit_count_and_bias_nothing() -> None:
     gains = []
     for seed in range(RECORDINGS):
-        made = Made({"half": serial(0.5)}, pairs=400, visit_ns=250e6, speedups=(100,), seed=seed)
-        data = data_of(made)
+        model = CausalModel({"half": serial(0.5)}, pairs=400, visit_ns=250e6, speedups=(100,), seed=seed)
+        data = data_of(model)
         assert (data.measures[0].visits == 0).sum() > 100
-        gains.append(_result(made).lines[0].points[0].program_speedup_pct)
+        gains.append(_result(model).lines[0].points[0].program_speedup_pct)
     assert abs(np.mean(gains) - 50) < 3 * np.std(gains) / math.sqrt(len(gains)) + 0.5
 
 
 def test_warm_up_is_left_out_and_said() -> None:
-    made = Made(EFFECTS, warm_up=24, dispersion=0.3, seed=3)
-    result = _result(made)
+    model = CausalModel(EFFECTS, warm_up=24, dispersion=0.3, seed=3)
+    result = _result(model)
     assert 4 <= result.warm_up_experiments <= 30
     assert "HW629" in {notice.id for notice in result.notices}
-    assert result.experiments == 2 * made.pairs + 1 - result.warm_up_experiments
+    assert result.experiments == 2 * model.pairs + 1 - result.warm_up_experiments
 
 
 def test_a_line_of_one_phase_is_scaled_to_the_whole_run_exactly() -> None:
-    made = Made(
+    model = CausalModel(
         {"first": serial(0.4), "always": serial(0.5)},
         phase={"first": (0.0, 0.25)},
         pairs=200,
         speedups=(25, 50, 75),
         is_fixed_visits=True,
     )
-    data = data_of(made)
+    data = data_of(model)
     found = _by_method(analyse(data, "made.headway"))
     inside = data.lines[0]["cpu_ns"] / data.lines[1]["cpu_ns"]  # both have one share of the CPU while they run
     assert found["first"].phase_share == pytest.approx(inside, rel=1e-6)
@@ -173,15 +183,15 @@ def test_a_line_of_one_phase_is_scaled_to_the_whole_run_exactly() -> None:
 
 
 def test_a_steady_program_has_no_warm_up_and_no_phases_for_the_noise_of_its_samples() -> None:
-    results = [_result(Made(EFFECTS, seed=seed)) for seed in range(RECORDINGS)]
+    results = [_result(CausalModel(EFFECTS, seed=seed)) for seed in range(RECORDINGS)]
     assert sum(result.warm_up_experiments > 0 for result in results) <= 1
     assert all(line.phase_share == 1 for result in results for line in result.lines)
 
 
 def test_two_runs_added_are_pooled() -> None:
-    made = [Made(EFFECTS, pairs=100, seed=seed) for seed in (1, 2)]
-    each = [data_of(one) for one in made]
-    both = joined(made[0], each)
+    model = [CausalModel(EFFECTS, pairs=100, seed=seed) for seed in (1, 2)]
+    each = [data_of(one) for one in model]
+    both = joined(model[0], each)
     result = _by_method(analyse(both, "made.headway"))
     for number, method in enumerate(EFFECTS):
         expected = _by_hand(both, number)
@@ -224,14 +234,16 @@ def _by_hand(data: Data, line: int) -> dict[int, float]:
 def test_what_is_said_to_be_missing_makes_a_finding_in_most_recordings() -> None:
     weak, found = 0, 0
     for seed in range(3 * RECORDINGS):
-        made = Made({"some": serial(0.12)}, pairs=8, seed=seed)
-        curve = _result(made).lines[0].curve
+        model = CausalModel({"some": serial(0.12)}, pairs=8, seed=seed)
+        curve = _result(model).lines[0].curve
         assert curve is not None
         if curve.shape != "unknown":
             continue
         assert curve.needs_s is not None
-        recorded = data_of(made).recorded_ns / 1e9
-        longer = replace(made, pairs=min(round(made.pairs * (1 + curve.needs_s / recorded)), 1500), seed=seed + 10_000)
+        recorded = data_of(model).recorded_ns / 1e9
+        longer = replace(
+            model, pairs=min(round(model.pairs * (1 + curve.needs_s / recorded)), 1500), seed=seed + 10_000
+        )
         weak += 1
         found += _result(longer).lines[0].shape != "unknown"
     assert weak >= 20
@@ -240,7 +252,7 @@ def test_what_is_said_to_be_missing_makes_a_finding_in_most_recordings() -> None
 
 def test_a_result_that_is_not_known_is_no_finding() -> None:
     for seed in range(RECORDINGS):
-        for line in _result(Made(EFFECTS, pairs=6, seed=seed)).lines:
+        for line in _result(CausalModel(EFFECTS, pairs=6, seed=seed)).lines:
             if line.shape in ("unknown", "none", "untested"):
                 assert not line.significant
             if line.shape == "unknown":
@@ -262,13 +274,13 @@ def test_findings_are_counted_against_all_that_was_tried() -> None:
 
 
 def test_only_whole_experiments_count() -> None:
-    made = Made(EFFECTS, pairs=60)
-    table, visits = columns(made)
+    model = CausalModel(EFFECTS, pairs=60)
+    table, visits = columns(model)
     table["is_complete"] = table["is_complete"].copy()
     table["is_complete"][-7:] = False
-    cut = analyse(assembled(made, table, visits), "made.headway")
+    cut = analyse(assembled(model, table, visits), "made.headway")
     shorter = {name: values[:-7] for name, values in table.items()}
-    whole = analyse(assembled(made, shorter, visits[:-7]), "made.headway")
+    whole = analyse(assembled(model, shorter, visits[:-7]), "made.headway")
     assert cut.experiments == whole.experiments
     for line, expected in zip(cut.lines, whole.lines, strict=True):
         assert [point.program_speedup_pct for point in line.points] == [
@@ -282,8 +294,10 @@ small = st.integers(0, 6)
 @st.composite
 def tables(draw: st.DrawFn) -> Data:
     """Return any small table: speedups in any order, empty experiments, cut off ones, several runs."""
-    made = Made({"one": serial(0.1), "two": serial(0.2)}, pairs=draw(st.integers(0, 8)), seed=draw(st.integers(0, 99)))
-    table, visits = columns(made)
+    model = CausalModel(
+        {"one": serial(0.1), "two": serial(0.2)}, pairs=draw(st.integers(0, 8)), seed=draw(st.integers(0, 99))
+    )
+    table, visits = columns(model)
     count = len(visits)
     table["speedup_pct"] = np.array(
         draw(st.lists(st.sampled_from([0, 0, 25, 50, 100]), min_size=count, max_size=count))
@@ -292,10 +306,10 @@ def tables(draw: st.DrawFn) -> Data:
     table["is_complete"] = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), dtype=bool)
     table["gcs"] = np.array(draw(st.lists(small, min_size=count, max_size=count)), dtype=np.int64)
     visits = np.array(draw(st.lists(small, min_size=count, max_size=count)), dtype=float)
-    return assembled(made, table, visits)
+    return assembled(model, table, visits)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tables())
 def test_any_table_has_an_answer_of_finite_figures(data: Data) -> None:
     result = analyse(data, "made.headway")
@@ -318,7 +332,7 @@ def _check_finite(value: object) -> None:
         assert math.isfinite(value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables())
 def test_ratios_are_those_counted_by_hand(data: Data) -> None:
     data = replace(data, columns={**data.columns, "is_complete": np.ones(data.count, dtype=bool)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.store.column_writer import ColumnWriter, Numbers, Texts, Values
-from headway.store.tables import Column, Table
+from headway.store.tables import Column, TableSchema
 
 TYPES = {"INTEGER": np.int32, "BIGINT": np.int64, "DOUBLE": np.float64, "BOOLEAN": np.bool_}
 INTEGERS = {"INTEGER": 1 << 31, "BIGINT": 1 << 63}
@@ -53,11 +54,11 @@ def _runs(value: st.SearchStrategy[Any], rows: int) -> st.SearchStrategy[list[An
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Table, list[tuple[int, dict[str, Values]]], dict[str, list[Any]]]:
+def tables(draw: st.DrawFn) -> tuple[TableSchema, list[tuple[int, dict[str, Values]]], dict[str, list[Any]]]:
     """Draw a table of some columns, in one or two batches."""
     first = draw(st.integers(0, 120))
     drawn = [draw(columns(first)) for _ in range(draw(st.integers(1, 4)))]
-    table = Table("t", "", tuple(Column(f"c{n}", kind, "", null) for n, (kind, null, _, _) in enumerate(drawn)))
+    table = TableSchema("t", "", tuple(Column(f"c{n}", kind, "", null) for n, (kind, null, _, _) in enumerate(drawn)))
     batch = {f"c{n}": values for n, (_, _, values, _) in enumerate(drawn)}
     again = draw(st.integers(0, 1))
     return table, [(first, batch)] * (1 + again), {f"c{n}": each[3] * (1 + again) for n, each in enumerate(drawn)}
@@ -65,7 +66,7 @@ def tables(draw: st.DrawFn) -> tuple[Table, list[tuple[int, dict[str, Values]]],
 
 @given(tables())
 def test_what_is_read_is_what_was_given(
-    drawn: tuple[Table, list[tuple[int, dict[str, Values]]], dict[str, list[Any]]],
+    drawn: tuple[TableSchema, list[tuple[int, dict[str, Values]]], dict[str, list[Any]]],
 ) -> None:
     table, batches, expected = drawn
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +87,7 @@ def test_many_rows_become_several_groups_that_say_what_is_in_them(tmp_path: Path
     rows = 600_000
     ns = np.arange(rows, dtype=np.int64) * 7
     weight = np.random.default_rng(1).integers(0, 1 << 40, rows)
-    table = Table(
+    table = TableSchema(
         "t", "", (Column("ns", "BIGINT", ""), Column("weight", "BIGINT", ""), Column("pid", "INTEGER", "", True))
     )
     with ColumnWriter(tmp_path, table) as writer:
@@ -110,7 +111,7 @@ def test_many_rows_become_several_groups_that_say_what_is_in_them(tmp_path: Path
 
 def test_a_dictionary_holds_the_texts_that_rows_have_and_no_others(tmp_path: Path) -> None:
     names = [f"text {n}" for n in range(100_000)]
-    table = Table("t", "", (Column("a", "VARCHAR", ""), Column("b", "VARCHAR", "", True)))
+    table = TableSchema("t", "", (Column("a", "VARCHAR", ""), Column("b", "VARCHAR", "", True)))
     with ColumnWriter(tmp_path, table) as writer:
         writer.write(3, {"a": Texts(np.array([99_999, 5, 99_999]), names), "b": Texts(np.array([-1, 7, -1]), names)})
     assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {
@@ -133,14 +134,14 @@ def test_a_dictionary_holds_the_texts_that_rows_have_and_no_others(tmp_path: Pat
     ],
 )
 def test_values_that_a_column_can_not_have_are_refused(tmp_path: Path, values: dict[str, Values], reason: str) -> None:
-    table = Table("t", "", (Column("a", "INTEGER", ""), Column("text", "VARCHAR", "", True)))
+    table = TableSchema("t", "", (Column("a", "INTEGER", ""), Column("text", "VARCHAR", "", True)))
     with pytest.raises(ValueError, match=reason), ColumnWriter(tmp_path, table) as writer:
         writer.write(2, values)
     assert not (tmp_path / "t.parquet").exists()
 
 
 def test_a_file_of_which_a_write_failed_or_that_is_closed_takes_no_more(tmp_path: Path) -> None:
-    table = Table("t", "", (Column("a", "INTEGER", ""), Column("b", "INTEGER", "")))
+    table = TableSchema("t", "", (Column("a", "INTEGER", ""), Column("b", "INTEGER", "")))
     writer = ColumnWriter(tmp_path, table)
     with pytest.raises(ValueError, match="more than 32 bits"):
         writer.write(2, {"a": 1, "b": 1 << 31})
@@ -154,8 +155,13 @@ def test_a_file_of_which_a_write_failed_or_that_is_closed_takes_no_more(tmp_path
 
 
 def test_a_full_disk_is_an_os_error(tmp_path: Path) -> None:
-    table = Table("t", "", (Column("a", "BIGINT", ""),))
-    (tmp_path / "t.parquet").symlink_to("/dev/full")
-    writer = ColumnWriter(tmp_path, table)
-    with pytest.raises(OSError, match="No space left"):
-        writer.write(100_000, {"a": Numbers(np.arange(100_000) ** 2, None)})
+    table = TableSchema("t", "", (Column("a", "BIGINT", ""),))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))  # the kernel refuses as it does on a full disk
+    try:
+        with pytest.raises(OSError, match="File too large") as caught, ColumnWriter(tmp_path, table) as writer:
+            writer.write(100_000, {"a": Numbers(np.arange(100_000) ** 2, None)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import made_speedups as made
-from headway.analyses.speedup_model import LIMITS, Model, make_model
-from headway.analyses.speedup_parts import Sums, pool
-from headway.analyses.speedup_sampled import with_sampled
-from headway.analyses.speedup_types import RegionPrimitives, RunPrimitives
+from headway.analyses.regions.primitives import RegionPrimitives, RunPrimitives
+from headway.analyses.speedups.model import LIMITS, Model, make_model
+from headway.analyses.speedups.parts import Sums, pool
+from headway.analyses.speedups.sampled import with_sampled
+from support.builders import primitives_builder as made
 
 Draw = Any  # hypothesis' draw gives a value of any strategy
 some = settings(max_examples=40)

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
-from path_oracle import Cycle, FakeLife, JvmWait, Moment, Oracle
+from headway import _native
+from support.oracles.path_oracle import Cycle, FakeLife, JvmWait, Moment, Oracle
 
 END = 60
 _IRQ = 4
@@ -73,7 +73,7 @@ def packed(found: Sequence[FakeLife]) -> dict[str, Any]:
 
 
 def native_path(
-    found: Sequence[FakeLife], samplers: set[int], thread: int, low: int, high: int, batch: int
+    found: Sequence[FakeLife], samplers: set[int], roles: list[int], thread: int, low: int, high: int, batch: int
 ) -> list[Moment]:
     """The walk's path, spelled out ns by ns from the end; fails unless its pieces lie end to end."""
     waits = [wait for life in found for wait in life.waits]
@@ -81,6 +81,7 @@ def native_path(
         birth_ns=np.array([life.birth for life in found], np.int64),
         parent=np.array([life.parent for life in found], np.int32),
         is_sampler=np.array([each in samplers for each in range(len(found))], np.uint8),
+        role=np.array(roles, np.uint8),
         first=np.cumsum([0] + [len(life.waits) for life in found]).astype(np.int64),
         start_ns=np.array([wait.start for wait in waits], np.int64),
         end_ns=np.array([wait.end for wait in waits], np.int64),
@@ -117,6 +118,7 @@ def test_the_walk_finds_the_path_that_the_definition_has(found: list[FakeLife], 
     high = data.draw(st.integers(low + 1, END))
     batch = data.draw(st.integers(1, 70))
     samplers = data.draw(st.sets(st.integers(0, len(found) - 1), max_size=2))
-    got = native_path(found, samplers, thread, low, high, batch)
+    roles = data.draw(st.lists(st.integers(0, 2), min_size=len(found), max_size=len(found)))
+    got = native_path(found, samplers, roles, thread, low, high, batch)
     assert len(got) == high - low
-    assert got == Oracle(found, samplers).path(thread, low, high)
+    assert got == Oracle(found, samplers, roles).path(thread, low, high)

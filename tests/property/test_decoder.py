@@ -16,8 +16,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
-from made_spool import DEAD, DISK, SLEEP, Spool, decode
+from headway import _native
+from support.builders.spool_builder import DEAD, DISK, SLEEP, Spool, decode
 
 State = tuple[str, int, int]
 ON_ITS_WAY_NS = 1_000_000
@@ -239,7 +239,7 @@ def test_the_sweep_over_slices_finds_what_the_pass_over_records_found(
         path = player.spool.write(Path(folder))
         got = decode(path, path, window)
     slices = got.slices
-    again = _native.sweep(
+    again = _native.integrate_parallelism(
         thread_id=np.array([row.thread for row in slices], dtype=np.int32),
         start_ns=np.array([row.start for row in slices], dtype=np.int64),
         runnable_ns=np.array([row.runnable for row in slices], dtype=np.int64),

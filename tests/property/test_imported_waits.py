@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headway.record.jfr.waits import COLUMNS, WaitTables
+from headway.record.imports.waits import COLUMNS, WaitTables
 
 Wait = tuple[str, str, int, int, int, int]
 WAITS = st.lists(
@@ -66,14 +66,14 @@ def stored(
             columns |= {"thread": np.array([thread], np.int32), "other": np.array([(thread + 1) % 3], np.int32)}
             tables.add_rows(kind, np.array([tables.class_number(name)]), np.array([address]), columns)
         assert tables.rows == len(waits)
-        assert tables.not_told_apart == told_apart(waits, most_objects)[1]
+        assert tables.known_by_class_only == told_apart(waits, most_objects)[1]
         tables.write(directory, 7, threads)
         assert (tables.not_followed > 0) == (most_at_a_time(waits) > most_open)
     assert [each.name for each in sorted(directory.iterdir())] == ["block.parquet", "blocker.parquet"]
     return tuple(pq.read_table(directory / f"{name}.parquet").to_pylist() for name in ("blocker", "block"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WAITS, st.sampled_from([0, 400, 100_000]))
 def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait], in_memory: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -106,7 +106,7 @@ def test_each_object_s_waits_are_summed_as_brute_force_does(waits: list[Wait], i
     assert [row["blocker_id"] for row in blockers] == list(range(len(blockers)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WAITS, st.sampled_from([1, 2, 3]))
 def test_with_more_objects_than_are_kept_the_others_count_for_their_class(waits: list[Wait], most_objects: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -117,7 +117,7 @@ def test_with_more_objects_than_are_kept_the_others_count_for_their_class(waits:
     assert len(blocks) == len(waits)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WAITS, st.sampled_from([1, 2, 3]))
 def test_with_more_waits_at_a_time_than_are_followed_no_level_is_above_the_true_one_and_it_is_said(
     waits: list[Wait], most_open: int

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.report.json_text import json_text
+import headway
+from headway.report.json.text import json_text
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 # Small numbers beside equal ones of other types: 1, 1.0 and True are one key of a cache.
@@ -22,7 +26,7 @@ values = st.recursive(
         | st.lists(inner, max_size=4).map(tuple)
         | st.lists(st.text(max_size=3), max_size=4).map(tuple)
         | st.lists(alike, max_size=3).map(tuple)
-        | st.dictionaries(st.text(), inner, max_size=4)
+        | st.dictionaries(st.text() | st.integers(0, 9), inner, max_size=4)
     ),
     max_leaves=30,
 )
@@ -43,3 +47,28 @@ def test_what_json_has_no_number_for_is_refused(value: float) -> None:
 def test_what_json_has_no_word_for_is_refused() -> None:
     with pytest.raises(TypeError, match="complex"):
         json_text([1j])
+
+
+class Colour(enum.StrEnum):
+    RED = "r"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@pytest.mark.parametrize("value", [np.float64(0.1), Colour.RED, Level.HIGH])
+def test_what_is_text_or_a_number_by_its_class_is_written_as_such(value: Any) -> None:
+    assert json_text({"a": [value, (value,)]}) == json.dumps({"a": [value, (value,)]}, indent=1)
+
+
+@pytest.mark.parametrize("key", [None, True, 1.5, (1,)])
+def test_a_key_of_another_kind_is_refused(key: Any) -> None:
+    with pytest.raises(TypeError):
+        json_text({key: 7, "other": key})
+
+
+def test_the_commands_write_json_by_this_writer_alone() -> None:
+    """But a line a look (`locks --watch`, `counters --pid`), files that headway reads again, and what goes into a page."""
+    by_json = {path.name for path in Path(headway.__file__).parent.glob("cli/*.py") if "json.dumps" in path.read_text()}
+    assert by_json == {"live_counters.py", "live_locks.py"}

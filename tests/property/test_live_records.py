@@ -13,9 +13,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
-from made_lock_spool import PARK, LockAgent
-from made_spool import header
+from headway import _native
+from support.builders.lock_spool_builder import PARK, LockAgent
+from support.builders.spool_builder import header
 
 PID, CHUNK, HEADER, HEAD = 7, 512, 4096, 24
 IDS = range(1, 9)
@@ -53,7 +53,7 @@ def content(chunks: list[list[bytes]], written: list[int], next_chunk: int | Non
     return b"".join(parts)
 
 
-def told(reader: Any) -> list[Any]:
+def rows_read(reader: Any) -> list[Any]:
     return [(reader.knows(i, i), reader.first_thread(i, i), reader.frames(i)) for i in (*IDS, 0, 99, 2**32 - 1)]
 
 
@@ -68,7 +68,7 @@ def write(fd: int, data: bytes) -> None:
     os.pwrite(fd, data, 0)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_records_read_in_pieces_give_what_they_give_at_once(data: st.DataObject) -> None:
     chunks = chunks_of(data.draw(st.permutations(range(len(records())))))
@@ -77,7 +77,7 @@ def test_records_read_in_pieces_give_what_they_give_at_once(data: st.DataObject)
         write(fd, content(chunks, whole))
         at_once = _native.LiveRecords()
         assert at_once.read(fd, PID)
-    expected = told(at_once)
+    expected = rows_read(at_once)
     assert [each[0] for each in expected] == [True] * len(IDS) + [False] * 3
     assert [each[1] for each in expected[:8]] == [b"first-%d" % i if i % 2 else b"thread-%d" % i for i in IDS]
     frames = [[(b"app.C%d" % (k := 1 + (i + j) % 8), b"m%d" % k, 10 * i + j) for j in range(3)] for i in IDS]
@@ -91,7 +91,7 @@ def test_records_read_in_pieces_give_what_they_give_at_once(data: st.DataObject)
         # Two threads may write the figure one after the other, the lower one last: chunks in use are read all the same.
         write(fd, content(chunks, whole, data.draw(st.integers(0, 2**63))))
         assert pieces.read(fd, PID)
-    assert told(pieces) == expected
+    assert rows_read(pieces) == expected
 
 
 def block(stack_id: int) -> bytes:
@@ -102,10 +102,10 @@ def block(stack_id: int) -> bytes:
 
 def bytes_read(reader: Any, fd: int) -> int:
     """Return what the kernel counts as read by one call, what it takes to ask included."""
-    told = Path("/proc/thread-self/io")
-    before = told.read_text()
+    rows_read = Path("/proc/thread-self/io")
+    before = rows_read.read_text()
     assert reader.read(fd, PID)
-    return int(told.read_text().split()[1]) - int(before.split()[1])
+    return int(rows_read.read_text().split()[1]) - int(before.split()[1])
 
 
 def test_what_has_been_read_is_not_read_again_nor_what_is_not_written_yet() -> None:
@@ -122,7 +122,7 @@ def test_what_has_been_read_is_not_read_again_nor_what_is_not_written_yet() -> N
         write(fd, content(chunks, whole))
         os.ftruncate(fd, len(data) + (32 << 20))
         assert bytes_read(reader, fd) < 150_000  # the heads of the last 4096 chunks
-    assert all(each[0] for each in told(reader)[:8])
+    assert all(each[0] for each in rows_read(reader)[:8])
 
 
 def test_a_stack_is_known_once_the_names_of_its_methods_are() -> None:
@@ -143,7 +143,7 @@ def test_a_stack_is_known_once_the_names_of_its_methods_are() -> None:
     assert reader.frames(5) == [(b"app.C", b"m", 10), (b"app.D", b"n", 20)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     cut=st.integers(0, HEADER + 4 * CHUNK),
     changes=st.lists(st.tuples(st.integers(0, HEADER + 4 * CHUNK), st.integers(0, 255)), max_size=12),
@@ -158,4 +158,4 @@ def test_a_damaged_file_ends_no_reader(cut: int, changes: list[tuple[int, int]])
         for data in (bytes(damaged[:cut]), bytes(damaged)):
             write(fd, data)
             reader.read(fd, PID)
-            told(reader)
+            rows_read(reader)

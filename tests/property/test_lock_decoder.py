@@ -17,9 +17,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
-from made_lock_spool import MONITOR, PARK, WAIT, LockAgent
-from made_spool import SLEEP, Spool
+from headway import _native
+from support.builders.lock_spool_builder import MONITOR, PARK, WAIT, LockAgent
+from support.builders.spool_builder import SLEEP, Spool
 
 PID, FIRST_TID, THREADS = 100, 101, 6
 OBJECTS = 2
@@ -107,7 +107,7 @@ class World:
         return sorted(found, key=lambda each: each.start)
 
 
-def made(seed: int, steps: int, cpus: int) -> tuple[World, list[Block]]:
+def simulate(seed: int, steps: int, cpus: int) -> tuple[World, list[Block]]:
     world = World(random.Random(seed))
     world.live(steps, cpus)
     return world, world.blocks()
@@ -187,12 +187,12 @@ worlds = st.tuples(st.integers(0, 2**32), st.integers(0, 250), st.integers(1, 3)
 kinds = st.lists(st.booleans(), min_size=THREADS, max_size=THREADS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(worlds, kinds)
 def test_wakers_are_those_of_the_last_cycle_that_ends_inside_the_block(
     world: tuple[int, int, int], java: list[bool]
 ) -> None:
-    lived, blocks = made(*world)
+    lived, blocks = simulate(*world)
     with tempfile.TemporaryDirectory() as folder:
         rows, _, _ = decoded(lived, blocks, java, Path(folder))
     wanted = [(each.thread, each.start, each.end - each.start, *waker_of(each, lived.wakings, java)) for each in blocks]
@@ -200,20 +200,20 @@ def test_wakers_are_those_of_the_last_cycle_that_ends_inside_the_block(
     assert [row[1] for row in rows] == sorted(row[1] for row in rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(worlds)
 def test_holds_of_monitors_last_until_the_holders_first_waking(world: tuple[int, int, int]) -> None:
-    lived, blocks = made(*world)
+    lived, blocks = simulate(*world)
     java = [True] * THREADS
     with tempfile.TemporaryDirectory() as folder:
         _, held, _ = decoded(lived, blocks, java, Path(folder))
     assert sorted(held, key=lambda each: (each[1], each[0])) == holds_of(blocks, lived.wakings, java)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds)
 def test_sums_of_blocks_are_those_counted_moment_by_moment(world: tuple[int, int, int]) -> None:
-    lived, blocks = made(*world)
+    lived, blocks = simulate(*world)
     with tempfile.TemporaryDirectory() as folder:
         _, _, blockers = decoded(lived, blocks, [True] * THREADS, Path(folder))
     names = ("times_parked", "peak_parked", "thread_time_ns", "real_time_ns")

@@ -16,9 +16,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
-from made_lock_spool import OPEN, PARK, TOGETHER, LockAgent, LockTable, Slot
-from made_spool import Spool
+from headway import _native
+from support.builders.lock_spool_builder import OPEN, PARK, TOGETHER, LockAgent, LockTable, Slot
+from support.builders.spool_builder import Spool
 
 PID, THREADS, END_NS, REST = 100, 4, 10_000, 90
 CLASS = b"app.Future"
@@ -128,7 +128,7 @@ def decoded(blocks: Sequence[Block], folded: set[int], has_table: bool, folder: 
     return list(zip(*(rows[name].tolist() for name in (*names, "thread_time_ns", "real_time_ns")), strict=True))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(waits(), st.sets(st.integers(0, 3)), st.booleans())
 def test_an_object_has_the_sums_of_all_its_waits_and_its_class_has_nothing_left(
     blocks: list[Block], folded: set[int], has_table: bool

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import synthetic
-from headway.analyses.locks import locks
-from headway.analyses.profile import profile
-from headway.analyses.profile_diff import diff
-from headway.analyses.profile_off_cpu import flattened
-from headway.analyses.profile_tree import Stacks, build_tree, flat, heaviest
-from headway.analyses.profile_types import KINDS, CallTree, Frame, Profile, ThreadWeight
+from headway.analyses.locks.analysis import locks
+from headway.analyses.profile.analysis import profile
+from headway.analyses.profile.diff import diff
+from headway.analyses.stacks.tree import StackColumns, build_tree, flat_rows, heaviest
+from headway.analyses.stacks.types import KINDS, CallTree, Frame, Profile, ThreadWeight
+from headway.analyses.waits.nesting import flattened
 from headway.store import Recording, open_recording
-from made_locks import LOCK_FRAMES, Made, Wait
-from synthetic import ORIGIN, FakeThread
+from support.builders import synthetic
+from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
+from support.builders.synthetic import ORIGIN, FakeThread
 
 Path_ = tuple[str, ...]
 WALL = 60
@@ -73,7 +73,7 @@ def slow_flat(stacks: Counter[Path_]) -> dict[str, tuple[int, int]]:
 def check(found: Profile, stacks: Counter[Path_]) -> None:
     stacks = Counter({path: weight for path, weight in stacks.items() if weight})
     assert paths_of(found.tree, found.frames) == slow_tree(stacks)
-    rows = flat(found.tree, found.frames)
+    rows = flat_rows(found.tree, found.frames)
     assert {row.frame.text: (row.self_weight, row.total_weight) for row in rows} == slow_flat(stacks)
     assert found.total == stacks.total() == sum(each.weight for each in found.threads)
 
@@ -205,7 +205,7 @@ def merged(paths: list[tuple[list[int], int]]) -> tuple[Profile, Counter[Path_]]
     """Merge paths, outermost first, and count them with dictionaries."""
     begin = np.cumsum([0, *(len(path) for path, _ in paths)])
     frames = np.array([frame for path, _ in paths for frame in reversed(path)], dtype=np.int32)
-    stacks = Stacks(begin, frames, np.zeros(len(frames), np.int8))
+    stacks = StackColumns(begin, frames, np.zeros(len(frames), np.int8))
     weight = np.array([weight for _, weight in paths])
     tree = build_tree(stacks, np.arange(len(paths)), weight)
     expected = Counter[Path_]()
@@ -280,7 +280,7 @@ CLASSES = ("java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.util.Ar
 
 @dataclass
 class Blocked:
-    made: Made
+    lock_recording: LockRecording
     recording: Recording
 
 
@@ -304,21 +304,21 @@ def blocked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for thread, start in starts:
         lock = rng.randrange(2)
         waits.append(Wait(thread, lock, start, min(wall, start + rng.randint(1, 30)), stack=lock))
-    made = Made(threads, waits, wall=wall, kinds=["park", "wait"], classes=CLASSES, stacks=STACKS)
-    return Blocked(made, open_recording(made.write(tmp_path_factory.mktemp("p") / "a.headway")))
+    lock_recording = LockRecording(threads, waits, wall=wall, kinds=["park", "wait"], classes=CLASSES, stacks=STACKS)
+    return Blocked(lock_recording, open_recording(lock_recording.write(tmp_path_factory.mktemp("p") / "a.headway")))
 
 
 @pytest.mark.parametrize("tenths", [None, (0, 10), (2, 5), (7, 10)])
 def test_blocked_time_is_under_the_stack_of_the_wait_that_covers_it(
     blocked: Blocked, tenths: tuple[int, int] | None
 ) -> None:
-    made = blocked.made
-    low, high = (made.wall * each // 10 for each in tenths or (0, 10))
+    lock_recording = blocked.lock_recording
+    low, high = (lock_recording.wall * each // 10 for each in tenths or (0, 10))
     expected = Counter[Path_]()
-    for number, thread in enumerate(made.threads[:5]):
+    for number, thread in enumerate(lock_recording.threads[:5]):
         for t in range(low, high):
             if thread.at(t) == "B":
-                over = [wait for wait in made.waits if wait.thread == number and wait.start <= t < wait.end]
+                over = [wait for wait in lock_recording.waits if wait.thread == number and wait.start <= t < wait.end]
                 expected[path_of(max(over, key=lambda wait: wait.start).lock if over else None)] += 1
     assert len(expected) == 3
     found = profile(blocked.recording, "off-cpu", window=None if tenths is None else (low, high))
@@ -336,9 +336,11 @@ def path_of(stack: int | None) -> Path_:
 
 @pytest.mark.parametrize("tenths", [None, (2, 5), (7, 10)])
 def test_lock_is_what_the_analysis_of_locks_calls_contended(blocked: Blocked, tenths: tuple[int, int] | None) -> None:
-    low, high = (blocked.made.wall * each // 10 for each in tenths or (0, 10))
+    low, high = (blocked.lock_recording.wall * each // 10 for each in tenths or (0, 10))
     window = None if tenths is None else (low, high)
-    waited = (max(0, min(each.end, high) - max(each.start, low)) for each in blocked.made.waits if each.lock == 0)
+    waited = (
+        max(0, min(each.end, high) - max(each.start, low)) for each in blocked.lock_recording.waits if each.lock == 0
+    )
     found = profile(blocked.recording, "lock", window=window)
     check(found, Counter({path_of(0): sum(waited)}))
     assert found.total == locks(blocked.recording, window).contended_ns

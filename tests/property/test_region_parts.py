@@ -9,12 +9,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses.regions import regions_of
+from headway.analyses.regions.analysis import regions_of
 from headway.store import open_recording
 from headway.store.sweep import SweepRegion
-from made_locks import LOCK_CLASS, Wait
-from made_regions import JOIN_STACK, LOCK_STACK, MAIN, STACKS, WORK, MadeRun
-from synthetic import FakeThread
+from support.builders.lock_builder import LOCK_CLASS, Wait
+from support.builders.region_builder import JOIN_STACK, LOCK_STACK, MAIN, STACKS, WORK, ParallelRun
+from support.builders.synthetic import FakeThread
 
 WALL = 60
 PARTS = ("cpu", "gc", "lock", "jit", "runnable", "io")
@@ -49,18 +49,18 @@ def _cycles(states: States) -> States:
 
 @dataclass
 class Case:
-    made: MadeRun
+    run: ParallelRun
     waits: dict[int, list[tuple[int, int, bool]]]
 
     def part(self, index: int, t: int) -> str:
         """Return what a thread's ns counts as, '' for nothing to do."""
-        thread = self.made.threads[index]
+        thread = self.run.threads[index]
         state = thread.at(t)
         if state is None:
             return ""
         if state == "R":
             return "cpu"
-        paused = self.made.paused(t)
+        paused = self.run.paused(t)
         if state == "W":
             return "gc" if paused else "jit" if self._compiler_runs(t) else "runnable"
         known = next((is_lock for start, end, is_lock in self.waits.get(index, ()) if start <= t < end), None)
@@ -69,7 +69,7 @@ class Case:
         return "gc" if paused else "lock" if known else "io"
 
     def _compiler_runs(self, t: int) -> bool:
-        return any(thread.kind == "jit" and thread.at(t) == "R" for thread in self.made.threads)
+        return any(thread.kind == "jit" and thread.at(t) == "R" for thread in self.run.threads)
 
 
 @st.composite
@@ -89,18 +89,18 @@ def cases(draw: st.DrawFn) -> Case:
         for i, (_, mine) in enumerate(team, 1)
         for start, end, is_lock in mine
     ]
-    made = MadeRun(
+    run = ParallelRun(
         threads, waits, wall=WALL, pauses=sorted(pauses), kinds=["park", "wait"], classes=[LOCK_CLASS, "java.lang.Thread"],
         stacks=STACKS, samples={"cpu": samples},
     )  # fmt: skip
-    return Case(made, {i: mine for i, (_, mine) in enumerate(team, 1)})
+    return Case(run, {i: mine for i, (_, mine) in enumerate(team, 1)})
 
 
 @settings(max_examples=25)
 @given(cases())
 def test_regions_are_what_a_look_at_every_ns_gives(case: Case) -> None:
-    team = range(1, len(case.made.threads) - 1)
-    main_idle = [case.made.threads[0].at(t) not in ("R", "W") for t in range(WALL)]
+    team = range(1, len(case.run.threads) - 1)
+    main_idle = [case.run.threads[0].at(t) not in ("R", "W") for t in range(WALL)]
     inside = [
         any(case.part(i, t) for i in team if case.part(i, t) == "cpu" or idle) for t, idle in enumerate(main_idle)
     ]
@@ -111,7 +111,7 @@ def test_regions_are_what_a_look_at_every_ns_gives(case: Case) -> None:
         for name, is_work in (("work", True), ("(rest)", False))
     }
     with tempfile.TemporaryDirectory() as folder:
-        recording = open_recording(case.made.write(Path(folder) / "a.headway"))
+        recording = open_recording(case.run.write(Path(folder) / "a.headway"))
         found = regions_of(recording, [SweepRegion("work", r"App\.work")]).primitives
         recording.close()
     for each in found:
@@ -125,7 +125,7 @@ def test_regions_are_what_a_look_at_every_ns_gives(case: Case) -> None:
 def _sum(case: Case, moments: list[int], is_work: bool, inside: list[bool], part: str) -> int:
     """Add up a part over threads; one that does not run in an instance is neither stopped nor doing I/O in it."""
     total = 0
-    for index, thread in enumerate(case.made.threads):
+    for index, thread in enumerate(case.run.threads):
         if thread.kind != "app":
             continue
         for t in moments:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway import _native  # type: ignore[attr-defined]
+from headway import _native
 
 WOKEN, ENDED, BORN = range(3)
 MAIN = 0
@@ -76,7 +76,7 @@ def ahead(played: Played) -> int:
         group=columns[5].astype(np.int32),
         threads=int(columns[2].max()) + 1,
         groups=1,
-        last=MAIN,
+        last=[MAIN],
     )
     return int(found)
 

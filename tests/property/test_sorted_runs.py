@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.record.jfr import sorted_runs
-from headway.record.jfr.sorted_runs import SortedRuns
+from headway.record.imports import sorted_runs
+from headway.record.imports.sorted_runs import SortedRuns
 
 PARTS = st.lists(st.lists(st.integers(-5, 40) | st.integers(-(1 << 62), 1 << 62), max_size=30), max_size=12)
 
@@ -33,7 +33,7 @@ def given_back(parts: list[list[int]], in_memory: int, block: int = sorted_runs.
         return [list(zip(batch["ns"].tolist(), batch["number"].tolist(), strict=True)) for batch in rows.sorted()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(PARTS, st.sampled_from([0, 50, 400, 1 << 30]), st.sampled_from([1, 3, 8, 1 << 18]))
 def test_all_rows_come_back_once_and_in_order(parts: list[list[int]], in_memory: int, block: int) -> None:
     found = [row for batch in given_back(parts, in_memory, block) for row in batch]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.analyses.spans import Measure, Spans, cells, union
+from headway.analyses.common.intervals import Measure, Spans, cells, union
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), max_size=8)
 

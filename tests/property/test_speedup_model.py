@@ -11,13 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import made_speedups as made
-from headway.analyses import speedup_equations as paper
-from headway.analyses.speedup_model import GROUPS, LIMITS, Model, make_model
-from headway.analyses.speedup_parts import BUSY, NUMBERS, known, pool
-from headway.analyses.speedup_pop import pop
-from headway.analyses.speedup_stack import SPEEDUP, stack
-from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+from headway.analyses.regions.primitives import REST, RegionPrimitives, RunPrimitives
+from headway.analyses.speedups import equations as paper
+from headway.analyses.speedups.model import GROUPS, LIMITS, Model, make_model
+from headway.analyses.speedups.parts import BUSY, NUMBERS, pool, value_or_zero
+from headway.analyses.speedups.pop import pop
+from headway.analyses.speedups.stack import SPEEDUP, stack
+from support.builders import primitives_builder as made
 
 Draw = Any  # hypothesis' draw gives a value of any strategy
 shares = st.fractions(Fraction(1, 20), 1, max_denominator=1000)
@@ -75,10 +75,10 @@ def time_of(model: Model, *without: str) -> Fraction:
 @some
 @given(models())
 def test_the_computed_speedup_is_the_ratio_of_the_times_of_the_primitives(model: Model) -> None:
-    wall = sum(known(sums["wall_ns"]) for sums in model.parallel.values())
+    wall = sum(value_or_zero(sums["wall_ns"]) for sums in model.parallel.values())
     assume(wall > 0)
     assert model.time() == wall
-    assert model.speedup() == Fraction(sum(known(sums["wall_ns"]) for sums in model.sequential.values())) / wall
+    assert model.speedup() == Fraction(sum(value_or_zero(sums["wall_ns"]) for sums in model.sequential.values())) / wall
 
 
 @some
@@ -124,7 +124,7 @@ def test_every_part_follows_the_formula_by_brute_force(model: Model) -> None:
                 inflation *= 1 if limit in without else efficiency
             waits = Fraction(1)
             for limit, time in part.waits.items():
-                share = 1 if limit in without else paper.ratio(part.work, part.work + known(time))
+                share = 1 if limit in without else paper.ratio(part.work, part.work + value_or_zero(time))
                 waits += 1 / Fraction(share) - 1
             balance = 1 if "load_balance" in without and part.name != REST else part.balance
             expected = part.sequential_work / inflation * waits / (part.threads * balance)
@@ -286,11 +286,11 @@ def test_imbalance_in_cycles_is_imbalance_in_instructions_times_that_in_cpi(mode
     }
     instructions, cpi = make_model(model.sequential, parallel, model.threads, True).imbalance()
     rows = [sums for name, sums in parallel.items() if name != REST]
-    cycles = sum(known(row["cycles"]) for row in rows)
+    cycles = sum(value_or_zero(row["cycles"]) for row in rows)
     assume(instructions and cycles)
     assert instructions is not None
     assert cpi is not None
-    top = sum(known(row["busiest_cycles"]) for row in rows)
+    top = sum(value_or_zero(row["busiest_cycles"]) for row in rows)
     assert instructions * cpi == paper.load_balance(cycles, top, model.threads)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.analyses.walltime_model import critical, ideal, predict, predict_levels
+from headway.analyses.scheduling.walltime_model import critical, ideal, predict, predict_levels
 
 # To 10^18 ns (30 years): beyond what a float counts exactly.
 levels = st.lists(st.integers(0, 10**18), min_size=1, max_size=40)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import hypothesis_profile as hypothesis_profile
-import synthetic
 from headway.cli.main import invoke
-from synthetic import FakeThread
+from support.builders import synthetic
+from support.builders.synthetic import FakeThread
+
+os.environ.setdefault("HEADWAY_TRACEBACK", "1")  # what headway does not expect is a failure, not a message
 
 Run = Callable[..., tuple[int, str, str]]
 WALL = 1000

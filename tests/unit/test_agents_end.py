@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from headway.record import agent_file
-from headway.record.agents import wait_until_ended
+from headway.record.agent.agents import wait_until_ended
+from headway.record.target_process import agent_file
 
 LONG_S = 30.0
 
@@ -30,6 +30,8 @@ def process() -> Iterator[int]:
 
 def write_file(spool: Path, pid: int, host_pid: int = 0, end: int = agent_file.END_AHEAD) -> Path:
     header = bytearray(128)
+    header[:8] = b"HWSPOOL\0"
+    struct.pack_into("<I", header, 12, 3)  # HW_SOURCE_AGENT
     struct.pack_into("<II", header, agent_file.PID, pid, host_pid)
     struct.pack_into("<I", header, agent_file.END, end)
     path = spool / f"agent-{pid}.spool"

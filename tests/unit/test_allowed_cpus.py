@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headway.record.allowed_cpus import AllowedCpus
-from headway.record.processes import tree
+from headway.record.machine.allowed_cpus import AllowedCpus
+from headway.record.target_process.processes import tree
 
 CPUS = frozenset(os.sched_getaffinity(0))
 ONE = frozenset({min(CPUS)})
@@ -65,6 +65,23 @@ def test_what_a_program_narrows_its_cpus_to_before_it_begins_is_what_it_has(prog
     assert seen(allowed, begun_ns) == [ONE]
 
 
+def test_a_first_look_that_takes_long_does_not_put_off_the_next(
+    program: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs cold, and is of the time before the program proper."""
+    assert program.stdout is not None
+    program.stdout.readline()
+    clock = iter([0, 50_000_000, 52_000_000])  # CPU time: the first look took 50 ms, the second 2 ms
+    monkeypatch.setattr(time, "thread_time_ns", lambda: next(clock))
+    allowed = AllowedCpus(program.pid)
+    allowed.look()
+    of_all_threads(program.pid, ONE)
+    allowed.look()
+    assert seen(allowed) == [CPUS, ONE]
+    last_ns = time.monotonic_ns()
+    assert 0 < allowed._next_ns - last_ns <= 200_000_000, "2 ms are 1 % of 200 ms"
+
+
 def test_a_change_later_on_is_told_with_its_time(program: subprocess.Popen[str]) -> None:
     assert program.stdout is not None
     program.stdout.readline()
@@ -97,7 +114,7 @@ def test_one_thread_that_may_use_a_cpu_is_enough(program: subprocess.Popen[str])
 
 RECORDER = """
 import os
-from headway.record.allowed_cpus import AllowedCpus
+from headway.record.machine.allowed_cpus import AllowedCpus
 shell = os.getppid()
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 os.sched_setaffinity(shell, {min(os.sched_getaffinity(shell))})
@@ -138,9 +155,10 @@ def test_nothing_is_known_of_a_program_that_is_gone(program: subprocess.Popen[st
 
 
 def test_a_slow_look_is_not_repeated_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, spent = iter([0, 500_000_000, 2_100_000_000]), iter([0, 20_000_000, 30_000_000, 40_000_000, 50_000_000])
-    monkeypatch.setattr("headway.record.allowed_cpus.time.monotonic_ns", lambda: next(clock))
-    monkeypatch.setattr("headway.record.allowed_cpus.time.thread_time_ns", lambda: next(spent))
+    clock = iter([0, 500_000_000, 1_200_000_000, 2_100_000_000])
+    spent = iter([0, 30_000_000, 40_000_000, 45_000_000, 50_000_000, 60_000_000])
+    monkeypatch.setattr("headway.record.machine.allowed_cpus.time.monotonic_ns", lambda: next(clock))
+    monkeypatch.setattr("headway.record.machine.allowed_cpus.time.thread_time_ns", lambda: next(spent))
     looks: list[int] = []
 
     def now(allowed: AllowedCpus) -> frozenset[int]:
@@ -149,16 +167,18 @@ def test_a_slow_look_is_not_repeated_soon(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(AllowedCpus, "_now", now)
     allowed = AllowedCpus(os.getpid())
-    for _ in range(3):
+    done = []
+    for _ in range(4):
         allowed.look()
-    assert len(looks) == 2
+        done.append(len(looks))
+    assert done == [1, 2, 2, 3], "10 ms are 1 % of a second"
 
 
 def test_where_proc_hides_processes_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     def hidden(_: int) -> list[int]:
         raise PermissionError
 
-    monkeypatch.setattr("headway.record.allowed_cpus.tree", hidden)
+    monkeypatch.setattr("headway.record.machine.allowed_cpus.tree", hidden)
     allowed = AllowedCpus(os.getpid())
     look(allowed)
     assert allowed.since(0) == []

@@ -7,10 +7,9 @@ import re
 import pytest
 
 import causal_accuracy
-import causal_arithmetic
 import causal_h2
-import causal_programs
-from causal_programs import CASES, Gain
+from lib import causal_arithmetic, causal_programs
+from lib.causal_programs import CASES, Gain
 
 
 def test_every_line_that_is_judged_is_marked_in_the_programs_source() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 import causal_overhead
-import harness
+from lib import harness
 
 SECOND = 1_000_000_000
 

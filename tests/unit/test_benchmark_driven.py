@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import driven
 import overhead
 import pingpong
 import recorded_speedup
-import results
 import walltime_error
+from lib import driven, results
 
 
 def block(recorded: bool, *cpu_ns: int, recorder_ns: int = 0) -> driven.Block:

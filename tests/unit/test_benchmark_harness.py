@@ -8,23 +8,23 @@ import time
 
 import pytest
 
-import harness
+from lib import harness
 
 
-def made(wall_ns: int, steal_ns: int, busy_ns: int) -> harness.Run:
+def harness_run(wall_ns: int, steal_ns: int, busy_ns: int) -> harness.Run:
     return harness.Run(wall_ns=wall_ns, cpu_ns=busy_ns, steal_ns=steal_ns, busy_ns=busy_ns, span_ns=wall_ns)
 
 
 def test_a_serial_program_is_delayed_by_all_that_was_stolen() -> None:
-    assert made(wall_ns=10_000, steal_ns=2_000, busy_ns=8_000).corrected_wall_ns == 8_000
+    assert harness_run(wall_ns=10_000, steal_ns=2_000, busy_ns=8_000).corrected_wall_ns == 8_000
 
 
 def test_a_program_on_two_busy_cores_is_delayed_by_half_of_what_was_stolen() -> None:
-    assert made(wall_ns=10_000, steal_ns=4_000, busy_ns=16_000).corrected_wall_ns == 8_000
+    assert harness_run(wall_ns=10_000, steal_ns=4_000, busy_ns=16_000).corrected_wall_ns == 8_000
 
 
 def test_without_theft_nothing_is_corrected() -> None:
-    assert made(wall_ns=10_000, steal_ns=0, busy_ns=15_000).corrected_wall_ns == 10_000
+    assert harness_run(wall_ns=10_000, steal_ns=0, busy_ns=15_000).corrected_wall_ns == 10_000
 
 
 def test_every_treated_run_is_compared_with_the_mean_of_its_two_neighbours() -> None:

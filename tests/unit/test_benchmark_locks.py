@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import driven
-import harness
 import lock_overhead
-import results
+from lib import driven, harness, results
 
 
 def block(cpu_ns: float, recorder_ns: float = 0, jit_ns: float = 0) -> driven.Block:

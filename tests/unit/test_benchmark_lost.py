@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import lost_programs
-import synthetic
-from headway.analyses.why_types import USED
+from headway.analyses.lost_cores.types import USED
 from headway.store import open_recording
-from lost_programs import Comparison, Loss, Played, Ready
-from synthetic import ORIGIN, FakeThread
+from lib import lost_programs
+from lib.lost_programs import Comparison, Loss, Played, Ready
+from support.builders import synthetic
+from support.builders.synthetic import ORIGIN, FakeThread
 
 KNOWN = Played("lock", ORIGIN, ORIGIN + 1000, (Loss("lock_contention", "none", "", 400),), 0, 0)
 
@@ -33,8 +33,8 @@ WORKS = FakeThread("app", 0, [("R", 100)])
 @pytest.mark.parametrize(
     ("other", "span", "told"),
     [
-        ([("W", 40), ("R", 60)], (0, 100), Ready(0, 40)),  # born, and left beside another one
-        ([("R", 10), ("W", 30), ("R", 60)], (0, 100), Ready(0, 30)),  # taken off
+        ([("W", 40), ("R", 60)], (0, 100), Ready(0, 40, 40)),  # born, and left beside another one
+        ([("R", 10), ("W", 30), ("R", 60)], (0, 100), Ready(0, 30, 30)),  # taken off
         ([("R", 10), ("B", 30), ("W", 20), ("R", 40)], (0, 100), Ready(20, 20)),  # woken
         ([("R", 10), ("B", 30), ("W", 20), ("R", 40)], (50, 100), Ready(10, 10)),
         ([("R", 100)], (0, 100), Ready(0, 0)),
@@ -48,20 +48,20 @@ def test_cores_that_were_idle_while_a_thread_was_ready_are_counted(
 
 def test_who_waits_while_all_cores_are_taken_is_not_kept_off_an_idle_one(tmp_path: Path) -> None:
     waits = FakeThread("app", 0, [("W", 40), ("R", 60)])
-    assert ready(tmp_path / "full", [WORKS, FakeThread("jit", 0, [("R", 40)]), waits], (0, 100)) == Ready(0, 0)
+    assert ready(tmp_path / "full", [WORKS, FakeThread("jit", 0, [("R", 40)]), waits], (0, 100)) == Ready(0, 0, 40)
     # Others had half of the other CPU meanwhile.
-    assert ready(tmp_path / "half", [WORKS, waits], (0, 100), [(0, 40, 20)]) == Ready(0, 20)
+    assert ready(tmp_path / "half", [WORKS, waits], (0, 100), [(0, 40, 20)]) == Ready(0, 20, 40)
 
 
-def said(**lost: int) -> dict[str, Any]:
+def account_json(**lost: int) -> dict[str, Any]:
     """Return an account of two cores that lost so much to causes."""
     rows = [{"cause": cause, "core_ns": ns, "place": {"lock": None, "thread": None}} for cause, ns in lost.items()]
     used = dict.fromkeys(USED, 0)
-    return {"used": used, "stolen_ns": 0, "other_processes_ns": 0, "core_ns": 2000, "lost": rows}
+    return {"used": used, "stolen_ns": 0, "other_processes_ns": 0, "core_ns": 2000, "cores": 2, "lost": rows}
 
 
 def compared(ready: Ready, **lost: int) -> Comparison:
-    return lost_programs.compare(KNOWN, said(**lost), ready)
+    return lost_programs.compare(KNOWN, account_json(**lost), ready)
 
 
 def test_what_the_kernel_says_of_waiting_for_a_core_is_no_noise_and_the_scheduler_has_just_that() -> None:
@@ -78,3 +78,10 @@ def test_a_run_in_which_half_of_what_is_known_may_be_missing_tells_nothing() -> 
     assert compared(Ready(199, 199), lock_contention=201, scheduler=199).undecided() is None
     reason = compared(Ready(200, 200), lock_contention=200, scheduler=200).undecided()
     assert "that is not below half" in str(reason)
+
+
+def test_what_is_found_beyond_what_the_program_knows_is_wrong_unless_threads_were_taken_off_their_cores() -> None:
+    assert compared(Ready(0, 0), lock_contention=440).excess("lock_contention") == pytest.approx(0.1)
+    # For 30 ns a thread was off its core, and may have held up the one on the other core.
+    assert compared(Ready(0, 0, 30), lock_contention=440).excess("lock_contention") == pytest.approx(0.025)
+    assert compared(Ready(0, 0, 40), lock_contention=440).excess("lock_contention") == 0

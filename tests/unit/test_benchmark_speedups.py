@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import made_sweep
 import speedup_error
 from headway.store.sweep import write_sweep
+from support.builders import sweep_builder
 
 CASE = speedup_error.CASES["k-means 1"]
 COMMANDS = [" ".join(speedup_error.command(CASE, words, CASE.size)) for words in (CASE.sequential, CASE.parallel)]
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def kept(path: Path, repeat: int) -> Path:
     sequential, parallel = COMMANDS
-    made = made_sweep.make(path, (1, 2), repeat)
+    made = sweep_builder.make(path, (1, 2), repeat)
     write_sweep(replace(made, sequential=sequential, parallel=parallel, from_marker="measuring"))
     return path
 

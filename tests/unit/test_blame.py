@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headway.analyses import why_sweep, why_waits
-from headway.analyses.blame import _pools, _shared_out, _whole
-from headway.analyses.profile import NO_CODE, profile
-from headway.analyses.profile_tree import flat
-from headway.analyses.why_types import BLOCKED, CAUSES, IO, LOCK, SLEEP
+from headway.analyses.common.causes import BLOCKED, CAUSES, IO, LOCK, SLEEP
+from headway.analyses.lost_cores import attribution
+from headway.analyses.profile.analysis import NO_CODE, profile
+from headway.analyses.profile.blame import _pools, _shared_out, _whole
+from headway.analyses.stacks.tree import flat_rows
+from headway.analyses.waits import pieces
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
@@ -38,7 +39,9 @@ def slices(*rows: tuple[int, int, int, int]) -> pa.Table:
     )
 
 
-def made(path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: bool = True, **facts: Any) -> Recording:
+def blame_recording(
+    path: Path, samples: list[tuple[int, int, int, int]], *, with_slices: bool = True, **facts: Any
+) -> Recording:
     """Two cores for 100 ms. MAIN runs all the time, OTHER from 60 on; samples are (thread, ms, weight in ms, stack)."""
     methods = ["start", "work"]
     threads = [
@@ -80,19 +83,19 @@ def activity(*rows: tuple[int, int]) -> pa.Table:
 
 def by_method(recording: Recording, **how: Any) -> dict[str, int]:
     found = profile(recording, "blame", **how)
-    return {row.frame.text: row.self_weight for row in flat(found.tree, found.frames)}
+    return {row.frame.text: row.self_weight for row in flat_rows(found.tree, found.frames)}
 
 
 def lost_ns(recording: Recording, window: tuple[int, int]) -> int:
     """The account's own sum."""
-    waits = why_waits.load(recording, window)
-    found = why_sweep.sweep(recording, waits, cores=2.0, window=window)
+    waits = pieces.load(recording, window)
+    found = attribution.sweep(recording, waits, cores=2.0, window=window)
     return sum(int(each.core_ns.sum()) for each in found.segments)
 
 
 def test_who_runs_alone_is_to_blame_for_the_cores_beside_it(tmp_path: Path) -> None:
     samples = [(MAIN, 10, 10, 0), (MAIN, 30, 20, 0), (MAIN, 59, 30, 1), (MAIN, 90, 30, 1), (OTHER, 90, 30, 0)]
-    recording = made(tmp_path, samples)
+    recording = blame_recording(tmp_path, samples)
     # 60 ms with one thread on two cores; the samples at 90 ms kept none idle.
     assert by_method(recording) == {"a.A.start": 30 * MS, "a.A.work": 30 * MS}
     found = profile(recording, "blame")
@@ -102,14 +105,27 @@ def test_who_runs_alone_is_to_blame_for_the_cores_beside_it(tmp_path: Path) -> N
 
 
 def test_samples_get_no_more_than_was_lost_and_what_they_leave_has_its_cause(tmp_path: Path) -> None:
-    many = made(tmp_path / "many", [(MAIN, ms, 20, ms // 10 % 2) for ms in range(10, 60, 10)])
+    many = blame_recording(tmp_path / "many", [(MAIN, ms, 20, ms // 10 % 2) for ms in range(10, 60, 10)])
     assert sum(by_method(many).values()) == 60 * MS
-    few = made(tmp_path / "few", [(MAIN, 30, 20, 1)])
-    assert by_method(few) == {"(serial section: no code that ran)": 40 * MS, "a.A.work": 20 * MS}
+    few = blame_recording(tmp_path / "few", [(MAIN, 30, 20, 1)])
+    assert by_method(few) == {"(serial section: no sample)": 40 * MS, "a.A.work": 20 * MS}
+
+
+def test_what_a_thread_without_samples_kept_idle_has_its_name(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"sampling": {"events": ["cpu"]}, "jvms": [{"pid": 10}]}
+    recording = blame_recording(tmp_path / "none", [(OTHER, 90, 30, 1)], **how)
+    # MAIN is alone for 60 ms, and no sample is of it; what OTHER did kept nothing idle.
+    assert by_method(recording) == {"(not sampled: thread main)": 60 * MS}
+    found = profile(recording, "blame")
+    assert (found.total, found.unsampled, found.unwalked, found.samples) == (60 * MS, 60 * MS, 0, 0)
+    assert [(each.name, each.weight) for each in found.threads] == [("main", 60 * MS)]
+    assert by_method(blame_recording(tmp_path / "without", [(OTHER, 90, 30, 1)])) == {
+        "(serial section: no sample)": 60 * MS
+    }
 
 
 def test_a_window_has_the_blame_of_its_own_time(tmp_path: Path) -> None:
-    recording = made(tmp_path, [(MAIN, ms, 10, int(ms >= 40)) for ms in range(10, 110, 10)][:-1])
+    recording = blame_recording(tmp_path, [(MAIN, ms, 10, int(ms >= 40)) for ms in range(10, 110, 10)][:-1])
     window = (30 * MS, 80 * MS)
     found = profile(recording, "blame", window=window)
     assert found.total == lost_ns(recording, window) == 30 * MS
@@ -117,13 +133,13 @@ def test_a_window_has_the_blame_of_its_own_time(tmp_path: Path) -> None:
 
 
 def test_a_window_without_samples_blames_no_code(tmp_path: Path) -> None:
-    recording = made(tmp_path, [(MAIN, 90, 30, 1)])
+    recording = blame_recording(tmp_path, [(MAIN, 90, 30, 1)])
     found = profile(recording, "blame", window=(0, 60 * MS))
     assert (found.total, found.unwalked, found.samples) == (60 * MS, 60 * MS, 0)
 
 
 def test_threads_and_regions_select_as_in_any_profile(tmp_path: Path) -> None:
-    recording = made(tmp_path, [(MAIN, 10, 10, 0), (MAIN, 50, 30, 1), (OTHER, 90, 30, 0)])
+    recording = blame_recording(tmp_path, [(MAIN, 10, 10, 0), (MAIN, 50, 30, 1), (OTHER, 90, 30, 0)])
     assert by_method(recording, region=re.compile("work")) == {"a.A.work": 30 * MS}
     assert by_method(recording, thread=re.compile("^main$"))["a.A.work"] == 30 * MS
     with pytest.raises(HeadwayError, match="HW441"):
@@ -133,8 +149,8 @@ def test_threads_and_regions_select_as_in_any_profile(tmp_path: Path) -> None:
 
 def test_without_cpu_samples_or_thread_states_the_error_says_what_to_record(tmp_path: Path) -> None:
     for name, recording in (
-        ("samples", made(tmp_path / "a", [])),
-        ("states", made(tmp_path / "b", [(MAIN, 10, 10, 0)], with_slices=False)),
+        ("samples", blame_recording(tmp_path / "a", [])),
+        ("states", blame_recording(tmp_path / "b", [(MAIN, 10, 10, 0)], with_slices=False)),
     ):
         with pytest.raises(HeadwayError) as caught:
             profile(recording, "blame")
@@ -167,8 +183,8 @@ def test_who_kept_a_lock_and_slept_is_blamed_for_the_lock_and_no_code_for_the_sl
 
 def test_a_quota_that_sets_the_number_of_cores_is_said_of_blame_too(tmp_path: Path) -> None:
     samples = [(MAIN, 10, 10, 0)]
-    assert "HW486" not in {each.id for each in profile(made(tmp_path / "all", samples), "blame").notices}
-    recording = made(tmp_path / "quota", samples, quota_cores=1.5)
+    assert "HW486" not in {each.id for each in profile(blame_recording(tmp_path / "all", samples), "blame").notices}
+    recording = blame_recording(tmp_path / "quota", samples, quota_cores=1.5)
     (said,) = (each for each in profile(recording, "blame").notices if each.id == "HW486")
     assert "1.5" in str(said)
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.bottle import bottle_graph
-from headway.analyses.why_stack import BASE, LEFT_OVER, OTHERS, STOLEN, speedup_stack
-from headway.analyses.why_types import LOCK, SERIAL, Account, Loss, Place
+from headway.analyses.common.causes import LOCK, SERIAL
+from headway.analyses.lost_cores.speedup_stack import BASE, LEFT_OVER, OTHERS, STOLEN, speedup_stack
+from headway.analyses.lost_cores.types import Account, Loss, Place
+from headway.analyses.scheduling.bottle_graph import bottle_graph
 from headway.errors import HeadwayError
-from headway.record.finalise import finalise
+from headway.record.finalise.finalise import finalise
 from headway.store import open_recording
 from headway.store.writer import write_recording
-from made_spool import DEAD, SLEEP, Spool
+from support.builders.spool_builder import DEAD, SLEEP, Spool
 
 MS = 1_000_000
 

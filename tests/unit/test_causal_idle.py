@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headway.analyses import causal_pairs
-from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data
-from made_causal import Made, assembled, columns, serial
+from headway.analyses.causal import pairs
+from headway.analyses.causal.analysis import analyse
+from headway.analyses.causal.data import Data
+from support.builders.causal_builder import CausalModel, assembled, columns, serial
 
 
 def _half_idle(seed: int = 1) -> Data:
     """Return a recording of one line that takes half of the time in its first half, and does not run in the other."""
-    made_ = Made({"half": serial(0.5)}, pairs=200, phase={"half": (0, 0.5)}, visit_ns=1e5, seed=seed)
+    made_ = CausalModel({"half": serial(0.5)}, pairs=200, phase={"half": (0, 0.5)}, visit_ns=1e5, seed=seed)
     table, visits = columns(made_)
     idle = np.arange(len(visits)) >= len(visits) / 2
     visits = np.where(idle, made_.experiment_ns / made_.visit_ns, visits)
@@ -45,26 +45,26 @@ def test_experiments_on_a_line_that_does_not_run_do_not_count() -> None:
 def test_an_experiment_counts_if_the_line_was_sampled_in_it_or_beside_it_or_is_sampled_rarely() -> None:
     data = _half_idle()
     use = np.ones(data.count, dtype=bool)
-    idle, beside = causal_pairs.idle(data, use)
+    idle, beside = pairs.idle(data, use)
     last = int(np.flatnonzero(idle)[-1])
     assert not idle[: data.count // 2 - 1].any()
     assert beside[last - 1]
     for at in (last - 1, last, last + 1):
         hits = data.columns["hits"].copy()
         hits[at] = 1
-        assert not causal_pairs.idle(replace(data, columns={**data.columns, "hits": hits}), use)[0][last]
+        assert not pairs.idle(replace(data, columns={**data.columns, "hits": hits}), use)[0][last]
     rare = {key: {**facts, "samples": 100} for key, facts in data.lines.items()}
-    assert not causal_pairs.idle(replace(data, lines=rare), use)[0].any()
+    assert not pairs.idle(replace(data, lines=rare), use)[0].any()
 
 
 def test_samples_of_another_line_in_the_baseline_beside_it_do_not_make_it_run() -> None:
     data = _half_idle()
     use = np.ones(data.count, dtype=bool)
-    last = int(np.flatnonzero(causal_pairs.idle(data, use)[0])[-1])
+    last = int(np.flatnonzero(pairs.idle(data, use)[0])[-1])
     line, hits = data.columns["line"].copy(), data.columns["hits"].copy()
     line[last + 1], hits[last + 1] = 7, 70  # whose turn is next
     other = replace(data, columns={**data.columns, "line": line, "hits": hits})
-    idle, beside = causal_pairs.idle(other, use)
+    idle, beside = pairs.idle(other, use)
     assert idle[last]
     assert beside[last - 1]
     assert not beside[last + 1]

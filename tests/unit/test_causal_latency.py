@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data, Measured, latency
-from headway.report.causal_json import causal_json
-from made_causal import Made, data_of, serial
+from headway.analyses.causal.analysis import analyse
+from headway.analyses.causal.data import Data, latency
+from headway.model.causal.comparisons import Measured
+from headway.report.json.causal import causal_json
+from support.builders.causal_builder import CausalModel, data_of, serial
 
 EFFECTS = {"half": serial(0.5), "nothing": serial(0.0)}
 
@@ -39,7 +40,7 @@ def _mean_ns(measured: Measured) -> float:
 
 
 def test_requests_that_had_begun_before_the_recording_are_in_flight_all_the_same() -> None:
-    data = data_of(Made(EFFECTS, pairs=20, is_fixed_visits=True))
+    data = data_of(CausalModel(EFFECTS, pairs=20, is_fixed_visits=True))
     plain = _requests(data)
     assert _mean_ns(plain) == pytest.approx(1e7, rel=1e-3)
     assert not plain.remark
@@ -55,7 +56,7 @@ def test_requests_that_had_begun_before_the_recording_are_in_flight_all_the_same
 
 
 def test_visits_read_in_the_middle_of_one_spoil_no_latency() -> None:
-    data = data_of(Made(EFFECTS, pairs=20, is_fixed_visits=True))
+    data = data_of(CausalModel(EFFECTS, pairs=20, is_fixed_visits=True))
     torn = 100 * data.columns["effective_ns"]
     torn[5] -= 1 << 50
     torn[8] += 1 << 50
@@ -70,7 +71,7 @@ def test_visits_read_in_the_middle_of_one_spoil_no_latency() -> None:
 
 
 def test_requests_that_never_end_are_said() -> None:
-    data = data_of(Made(EFFECTS, pairs=20, is_fixed_visits=True))
+    data = data_of(CausalModel(EFFECTS, pairs=20, is_fixed_visits=True))
     growing = _requests(
         data,
         in_flight_begin=100 + 1000 * np.arange(data.count),

@@ -8,37 +8,39 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headway.analyses import causal_curves, causal_limits, causal_pairs
-from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data
-from headway.analyses.causal_types import Curve, Line
-from headway.report.causal_json import causal_json
+from headway.analyses.causal import limits as causal_limits
+from headway.analyses.causal import pairs as causal_pairs
+from headway.analyses.causal.analysis import analyse
+from headway.analyses.causal.data import Data
+from headway.analyses.causal.types import Curve, Line
+from headway.model.causal import curves as causal_curves
 from headway.report.html.causal import build_causal
-from made_causal import Made, data_of, notice_ids, printed, serial, whole_runs, with_columns
+from headway.report.json.causal import causal_json
+from support.builders.causal_builder import CausalModel, data_of, notice_ids, printed, serial, whole_runs, with_columns
 
 SMALL = 0.02
 """Of the time: so much the line is sampled, and can gain."""
 
 
-def line_of(made: Made) -> Line:
-    (line,) = analyse(data_of(made), "a.headway").lines
+def line_of(model: CausalModel) -> Line:
+    (line,) = analyse(data_of(model), "a.headway").lines
     return line
 
 
-def curve_of(made: Made) -> Curve:
-    curve = line_of(made).curve
+def curve_of(model: CausalModel) -> Curve:
+    curve = line_of(model).curve
     assert curve is not None
     return curve
 
 
-def p_of(made: Made) -> float:
-    found = curve_of(made).p_value
+def p_of(model: CausalModel) -> float:
+    found = curve_of(model).p_value
     assert found is not None
     return found
 
 
-def small(gain: float, seed: int, pairs: int = 20) -> Made:
-    return Made({"line": serial(gain)}, pairs=pairs, seed=seed, cpu_share=SMALL, dispersion=3.0)
+def small(gain: float, seed: int, pairs: int = 20) -> CausalModel:
+    return CausalModel({"line": serial(gain)}, pairs=pairs, seed=seed, cpu_share=SMALL, dispersion=3.0)
 
 
 def test_of_lines_without_effect_fewer_seem_to_gain_than_chance_would_have_it_and_as_many_to_lose() -> None:
@@ -51,10 +53,12 @@ def test_of_lines_without_effect_fewer_seem_to_gain_than_chance_would_have_it_an
 
 
 def test_a_large_effect_that_delays_allow_is_found_with_the_evidence_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Made({"line": serial(0.2)}, pairs=12, seed=2, dispersion=3.0)  # of 0.3: sampled in so much of the time
-    found = p_of(made)
+    model = CausalModel(
+        {"line": serial(0.2)}, pairs=12, seed=2, dispersion=3.0
+    )  # of 0.3: sampled in so much of the time
+    found = p_of(model)
     monkeypatch.setattr(causal_limits, "possible_gains", lambda *_: None)
-    assert found == pytest.approx(p_of(made), rel=0.5)
+    assert found == pytest.approx(p_of(model), rel=0.5)
 
 
 def test_a_line_whose_delays_end_contention_is_found_with_more_evidence_than_others_need() -> None:
@@ -74,7 +78,7 @@ def test_a_line_whose_delays_end_contention_is_found_with_more_evidence_than_oth
     ],
 )
 def test_evidence_is_that_of_the_best_effect_that_can_be(value: float, most: float | None, t: float) -> None:
-    assert causal_limits.evidence(value, 0.05, most) == pytest.approx(t)
+    assert causal_curves.evidence(value, 0.05, most) == pytest.approx(t)
 
 
 def limits(data: Data, speedups: list[int]) -> list[float]:
@@ -86,9 +90,9 @@ def limits(data: Data, speedups: list[int]) -> list[float]:
 
 def test_a_program_without_noise_gains_all_that_delays_allow_if_it_is_nothing_but_the_line() -> None:
     # Every visit is the line's alone: at 40 % of its time delays take 60 % of the experiments.
-    made = Made({"line": serial(1.0)}, pairs=40, speedups=(20, 40, 60), cpu_share=1.0, is_fixed_visits=True)
-    assert limits(data_of(made), [20, 40, 60]) == pytest.approx([0.2, 0.4, 0.6], abs=1e-6)
-    assert [point.program_speedup_pct for point in line_of(made).points] == pytest.approx([20, 40, 60], abs=1e-6)
+    model = CausalModel({"line": serial(1.0)}, pairs=40, speedups=(20, 40, 60), cpu_share=1.0, is_fixed_visits=True)
+    assert limits(data_of(model), [20, 40, 60]) == pytest.approx([0.2, 0.4, 0.6], abs=1e-6)
+    assert [point.program_speedup_pct for point in line_of(model).points] == pytest.approx([20, 40, 60], abs=1e-6)
 
 
 def test_a_latency_has_no_limit_and_a_whole_run_has_one() -> None:
@@ -105,7 +109,7 @@ def test_a_latency_has_no_limit_and_a_whole_run_has_one() -> None:
 
 def in_bursts(gain: float, pairs: int = 360) -> Data:
     """Return a program that works a sixth of the time, and hardly touches its line in the rest."""
-    data = data_of(Made({"line": serial(gain)}, pairs=pairs, dispersion=1.0))
+    data = data_of(CausalModel({"line": serial(gain)}, pairs=pairs, dispersion=1.0))
     columns = data.columns
     works = (np.arange(data.count) // 120) % 6 == 1
     less = {
@@ -147,8 +151,8 @@ def test_the_limit_of_a_slope_is_that_of_its_points_weighted_as_the_gains_are() 
 
 
 def test_a_line_whose_noise_is_beyond_its_delays_is_said_to_be_and_needs_what_its_true_size_needs() -> None:
-    made = small(0.15, 14)
-    curve = curve_of(made)
+    model = small(0.15, 14)
+    curve = curve_of(model)
     assert curve.shape == "unknown"
     assert curve.slope_most is not None
     assert curve.slope_low is not None
@@ -156,7 +160,7 @@ def test_a_line_whose_noise_is_beyond_its_delays_is_said_to_be_and_needs_what_it
     assert curve.is_beyond_delays
     assert curve.slope_high is not None
     half = (curve.slope_high - curve.slope_low) / 2
-    data = data_of(made)
+    data = data_of(model)
     # Of at most 2 % it is to be told from 5 %: not as soon as what it seems to be from nothing.
     least = data.recorded_ns / 1e9 * ((half / (0.05 - curve.slope_most)) ** 2 - 1)
     assert curve.needs_s == pytest.approx(least)
@@ -173,9 +177,9 @@ def test_a_line_whose_noise_is_beyond_its_delays_is_said_to_be_and_needs_what_it
 
 
 def test_a_line_within_its_limits_is_not_said_to_be_beyond_them() -> None:
-    made = Made({"line": serial(0.2)}, pairs=4, seed=2, dispersion=3.0)
-    assert not curve_of(made).is_beyond_delays
-    assert "more than their delays allow" not in " ".join(printed(analyse(data_of(made), "a.headway")).split())
+    model = CausalModel({"line": serial(0.2)}, pairs=4, seed=2, dispersion=3.0)
+    assert not curve_of(model).is_beyond_delays
+    assert "more than their delays allow" not in " ".join(printed(analyse(data_of(model), "a.headway")).split())
 
 
 def drawn_anew(pairs: int, seed: int) -> Data:
@@ -183,7 +187,7 @@ def drawn_anew(pairs: int, seed: int) -> Data:
 
     Delays of half the line's time make an experiment longer, and its visits are as many per time with them as without.
     """
-    data = data_of(Made({"line": serial(0.0)}, pairs=pairs, seed=seed, speedups=(50,), cpu_share=1.0))
+    data = data_of(CausalModel({"line": serial(0.0)}, pairs=pairs, seed=seed, speedups=(50,), cpu_share=1.0))
     random = np.random.default_rng((seed, 2))
     works = random.random(data.count) < 1 / 6
     columns = data.columns
@@ -205,14 +209,14 @@ def test_where_bursts_are_as_short_as_experiments_the_limit_is_still_above_what_
 
 def test_a_line_far_beyond_its_limit_needs_what_would_make_it_a_finding() -> None:
     # With a slope of 15 % of a line of 0.2 % of the time the interval never comes inside 5 %.
-    made = replace(small(0.15, 3, pairs=200), cpu_share=0.002)
-    curve = curve_of(made)
+    model = replace(small(0.15, 3, pairs=200), cpu_share=0.002)
+    curve = curve_of(model)
     assert curve.shape == "unknown"
     assert curve.is_beyond_delays
     assert curve.needs_s is not None
-    longer = 1 + curve.needs_s / (data_of(made).recorded_ns / 1e9)
+    longer = 1 + curve.needs_s / (data_of(model).recorded_ns / 1e9)
     assert longer > 1.5
-    found = [line_of(replace(made, pairs=round(200 * 1.5 * longer), seed=seed)).significant for seed in range(10)]
+    found = [line_of(replace(model, pairs=round(200 * 1.5 * longer), seed=seed)).significant for seed in range(10)]
     assert sum(found) >= 7, "half as much again is more than enough, nine times of ten"
 
 
@@ -226,8 +230,8 @@ def test_a_line_that_can_gain_nothing_at_all_is_not_promised_to_be_a_finding() -
 
 def test_what_a_line_within_its_limits_needs_goes_by_its_own_size() -> None:
     for gain, seed in ((0.12, 1), (-0.12, 4)):
-        made = Made({"line": serial(gain)}, pairs=8, seed=seed, dispersion=30.0)
-        curve = curve_of(made)
+        model = CausalModel({"line": serial(gain)}, pairs=8, seed=seed, dispersion=30.0)
+        curve = curve_of(model)
         assert curve.shape == "unknown"
         assert curve.slope is not None
         assert curve.slope_most is not None
@@ -236,7 +240,7 @@ def test_what_a_line_within_its_limits_needs_goes_by_its_own_size() -> None:
         assert curve.slope_high is not None
         assert curve.slope_low is not None
         half = (curve.slope_high - curve.slope_low) / 2
-        least = data_of(made).recorded_ns / 1e9 * max((half / (0.7 * abs(curve.slope))) ** 2 - 1, 0.1)
+        least = data_of(model).recorded_ns / 1e9 * max((half / (0.7 * abs(curve.slope))) ** 2 - 1, 0.1)
         assert curve.needs_s == pytest.approx(least)
 
 
@@ -246,14 +250,14 @@ def test_a_finding_beyond_its_delays_is_told_and_one_within_is_not() -> None:
     assert "App.java:10: +1" in notice.message
     assert "delays allow +2." in notice.message
     assert "too much" not in printed(beyond)
-    within = analyse(data_of(Made({"line": serial(0.2)}, pairs=100)), "a.headway")
+    within = analyse(data_of(CausalModel({"line": serial(0.2)}, pairs=100)), "a.headway")
     assert within.lines[0].significant
     assert "HW649" not in notice_ids(within)
 
 
 def test_few_experiments_are_too_few_rather_than_too_much() -> None:
-    made = replace(small(0.5, 2, pairs=5), dispersion=0.1)
-    curve = curve_of(made)
+    model = replace(small(0.5, 2, pairs=5), dispersion=0.1)
+    curve = curve_of(model)
     assert sum(point.experiments for point in curve.points) == 5
     assert curve.slope_low is not None
     assert curve.slope_most is not None
@@ -262,5 +266,5 @@ def test_few_experiments_are_too_few_rather_than_too_much() -> None:
 
 
 def test_a_line_that_is_all_of_a_program_without_noise_is_not_beyond_its_delays_by_rounding() -> None:
-    made = Made({"line": serial(1.0)}, pairs=40, speedups=(20, 30, 60), cpu_share=1.0, is_fixed_visits=True)
-    assert not curve_of(made).is_beyond_delays
+    model = CausalModel({"line": serial(1.0)}, pairs=40, speedups=(20, 30, 60), cpu_share=1.0, is_fixed_visits=True)
+    assert not curve_of(model).is_beyond_delays

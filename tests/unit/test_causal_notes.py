@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import made_causal_notes as made
 from headway.errors import HeadwayError
-from headway.record.causal_notes import Tail, read_notes
-from headway.record.finalise import finalise
-from headway.record.recover import recover
+from headway.record.causal.note_files import Tail, read_notes
+from headway.record.finalise.finalise import finalise
+from headway.record.finalise.recover import recover
 from headway.store import open_recording
+from support.builders import causal_notes_builder as notes_builder
+from support.builders.edited_manifest import edit
 
 
 def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -26,7 +26,9 @@ def ids(directory: Path) -> list[str]:
 
 
 def finished(directory: Path, notes: dict[int, str] | None = None, **manifest: Any) -> Path:
-    made.recording(directory, notes if notes is not None else {77: made.text(made.a_run())}, **manifest)
+    notes_builder.recording(
+        directory, notes if notes is not None else {77: notes_builder.text(notes_builder.a_run())}, **manifest
+    )
     finalise(directory)
     return directory
 
@@ -34,7 +36,7 @@ def finished(directory: Path, notes: dict[int, str] | None = None, **manifest: A
 def test_a_run_becomes_tables(tmp_path: Path) -> None:
     directory = finished(tmp_path / "a.headway")
     assert rows(directory, "FROM causal_run") == [
-        (0, 77, made.BEGIN_NS, 4 * made.S, "posix", 10**6, "experiments", 0, 2)
+        (0, 77, notes_builder.BEGIN_NS, 4 * notes_builder.S, "posix", 10**6, "experiments", 0, 2)
     ]
     assert rows(directory, "FROM causal_line") == [
         (0, "line", "com.acme.Work", "unit", "Work.java", 42, 3 * 10**9, 7, 900),
@@ -64,15 +66,15 @@ def test_a_run_becomes_tables(tmp_path: Path) -> None:
 
 def _whole(pid: int, cpu_ns: int, dur_s: float, speedup_pct: int) -> str:
     """Return the notes of a JVM that was one experiment."""
-    whole = made.experiment(0, 2, speedup_pct, visits=1, dur_s=dur_s)
+    whole = notes_builder.experiment(0, 2, speedup_pct, visits=1, dur_s=dur_s)
     notes = [
-        made.begin(pid, "end-to-end"),
-        made.line(2, 42),
+        notes_builder.begin(pid, "end-to-end"),
+        notes_builder.line(2, 42),
         whole,
-        made.profile(9, [[2, cpu_ns, 0, 5]]),
-        made.note("end", 9),
+        notes_builder.profile(9, [[2, cpu_ns, 0, 5]]),
+        notes_builder.note("end", 9),
     ]
-    return made.text(notes)
+    return notes_builder.text(notes)
 
 
 def test_of_several_jvms_in_a_run_the_one_that_works_is_compared_end_to_end(tmp_path: Path) -> None:
@@ -86,12 +88,12 @@ def test_of_several_jvms_in_a_run_the_one_that_works_is_compared_end_to_end(tmp_
 
 def test_a_method_that_was_a_target_has_the_samples_of_its_lines(tmp_path: Path) -> None:
     notes = [
-        *made.a_run()[:-1],
-        made.line(5, 0, kind="method"),
-        made.experiment(5, 5, 50, visits=3),
-        made.note("end", 4),
+        *notes_builder.a_run()[:-1],
+        notes_builder.line(5, 0, kind="method"),
+        notes_builder.experiment(5, 5, 50, visits=3),
+        notes_builder.note("end", 4),
     ]
-    directory = finished(tmp_path / "a.headway", {77: made.text(notes)})
+    directory = finished(tmp_path / "a.headway", {77: notes_builder.text(notes)})
     found = rows(directory, "SELECT cpu_ns, blocked_ns, samples FROM causal_line WHERE kind = 'method'")
     assert found == [(4 * 10**9, 7, 1200)]
 
@@ -102,13 +104,20 @@ def test_how_steadily_a_point_is_visited_is_told_by_its_visits_per_second(tmp_pa
 
 
 def test_when_a_point_was_visited_last_is_kept(tmp_path: Path) -> None:
-    notes = [made.begin(), made.point(), made.hits(1, 5), made.hits(2, 9), made.hits(3, 9), made.note("end", 4)]
-    directory = finished(tmp_path / "a.headway", {77: made.text(notes)})
-    assert rows(directory, "SELECT last_hit_ns FROM causal_point") == [(made.BEGIN_NS + 2 * made.S,)]
+    notes = [
+        notes_builder.begin(),
+        notes_builder.point(),
+        notes_builder.hits(1, 5),
+        notes_builder.hits(2, 9),
+        notes_builder.hits(3, 9),
+        notes_builder.note("end", 4),
+    ]
+    directory = finished(tmp_path / "a.headway", {77: notes_builder.text(notes)})
+    assert rows(directory, "SELECT last_hit_ns FROM causal_point") == [(notes_builder.BEGIN_NS + 2 * notes_builder.S,)]
 
 
 def test_notes_of_a_killed_jvm_count_as_far_as_they_go(tmp_path: Path) -> None:
-    whole = made.text(made.a_run())
+    whole = notes_builder.text(notes_builder.a_run())
     cut = whole[: whole.index('{"t": "experiment"', whole.index('"speedup_pct": 50')) + 40]
     directory = finished(tmp_path / "a.headway", {77: cut}, signal=9, exit_code=137)
     assert rows(directory, "SELECT count(*) FROM experiment") == [(2,)]
@@ -119,7 +128,7 @@ def test_notes_of_a_killed_jvm_count_as_far_as_they_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", range(0, 1200, 7))
 def test_notes_cut_off_anywhere_are_read(tmp_path: Path, size: int) -> None:
     path = tmp_path / "causal-77.jsonl"
-    whole = made.text(made.a_run()).encode()
+    whole = notes_builder.text(notes_builder.a_run()).encode()
     path.write_bytes(whole[:size])
     notes = read_notes(path)
     assert notes.damaged == 0
@@ -141,29 +150,36 @@ def test_notes_cut_off_anywhere_are_read(tmp_path: Path, size: int) -> None:
     ],
 )
 def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, line: str) -> None:
-    notes = made.text(made.a_run()[:-1]) + line + "\n" + made.text([made.note("end", 4)])
+    notes = (
+        notes_builder.text(notes_builder.a_run()[:-1])
+        + line
+        + "\n"
+        + notes_builder.text([notes_builder.note("end", 4)])
+    )
     directory = finished(tmp_path / "a.headway", {77: notes})
     assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
     assert ids(directory) == ["HW618"]
 
 
 def test_a_note_of_a_kind_that_is_not_known_does_no_harm(tmp_path: Path) -> None:
-    notes = made.text([*made.a_run(), made.note("weather", 5, cloudy=1)])
+    notes = notes_builder.text([*notes_builder.a_run(), notes_builder.note("weather", 5, cloudy=1)])
     assert ids(finished(tmp_path / "a.headway", {77: notes})) == []
 
 
 def test_names_that_are_no_unicode_text_are_escaped(tmp_path: Path) -> None:
-    notes = made.text([*made.a_run(), made.point(1, name="\ud800x")])
+    notes = notes_builder.text([*notes_builder.a_run(), notes_builder.point(1, name="\ud800x")])
     assert rows(finished(tmp_path / "a.headway", {77: notes}), "SELECT name FROM causal_point WHERE point = 1") == [
         ("\\ud800x",)
     ]
 
 
 def test_several_jvms_of_a_run_are_runs_with_their_lines_under_one_id(tmp_path: Path) -> None:
-    second = [{**each, "ns": each["ns"] + 5} for each in made.a_run(78)]
-    second[2] = made.line(9, 43)
+    second = [{**each, "ns": each["ns"] + 5} for each in notes_builder.a_run(78)]
+    second[2] = notes_builder.line(9, 43)
     second = [{**each, "target": 9} if each.get("target") == 2 else each for each in second]
-    directory = finished(tmp_path / "a.headway", {78: made.text(second), 77: made.text(made.a_run())})
+    directory = finished(
+        tmp_path / "a.headway", {78: notes_builder.text(second), 77: notes_builder.text(notes_builder.a_run())}
+    )
     assert rows(directory, "SELECT run, pid FROM causal_run") == [(0, 77), (1, 78)]
     assert rows(directory, "SELECT DISTINCT line FROM experiment WHERE run = 1") == [(1,)]
     assert rows(directory, "SELECT cpu_ns FROM causal_line WHERE line_number = 43") == [(2 * 10**9,)]
@@ -171,12 +187,9 @@ def test_several_jvms_of_a_run_are_runs_with_their_lines_under_one_id(tmp_path: 
 
 def test_runs_add_up(tmp_path: Path) -> None:
     directory = finished(tmp_path / "a.headway")
-    manifest = json.loads((directory / "manifest.json").read_text())
     (directory / "spool").mkdir()
-    (directory / "spool" / "causal-90.jsonl").write_text(made.text(made.a_run(90)))
-    (directory / "manifest.json").write_text(
-        json.dumps({**manifest, "state": "recording", "causal_run": 1, "exit_code": 3})
-    )
+    (directory / "spool" / "causal-90.jsonl").write_text(notes_builder.text(notes_builder.a_run(90)))
+    edit(directory, state="recording", causal_run=1, exit_code=3)
     recover(directory)
     assert rows(directory, "SELECT run, pid, exit_code FROM causal_run") == [(0, 77, 0), (1, 90, 3)]
     assert rows(directory, "SELECT count(*), count(DISTINCT line) FROM experiment") == [(10, 2)]
@@ -184,8 +197,11 @@ def test_runs_add_up(tmp_path: Path) -> None:
 
 
 def test_a_recording_whose_recorder_was_killed_is_recovered(tmp_path: Path) -> None:
-    directory = made.recording(
-        tmp_path / "a.headway", {77: made.text(made.a_run()[:8])}, ended_by="recorder-died", exit_code=None
+    directory = notes_builder.recording(
+        tmp_path / "a.headway",
+        {77: notes_builder.text(notes_builder.a_run()[:8])},
+        ended_by="recorder-died",
+        exit_code=None,
     )
     with pytest.raises(HeadwayError, match="HW304"):
         open_recording(directory)
@@ -199,16 +215,15 @@ def test_a_recording_whose_recorder_was_killed_is_recovered(tmp_path: Path) -> N
 
 def test_a_recorder_that_died_after_it_had_kept_the_notes_does_not_count_them_twice(tmp_path: Path) -> None:
     directory = finished(tmp_path / "a.headway")
-    manifest = json.loads((directory / "manifest.json").read_text())
     (directory / "spool").mkdir()
-    (directory / "spool" / "causal-77.jsonl").write_text(made.text(made.a_run()))
-    (directory / "manifest.json").write_text(json.dumps({**manifest, "state": "recording"}))
+    (directory / "spool" / "causal-77.jsonl").write_text(notes_builder.text(notes_builder.a_run()))
+    edit(directory, state="recording")
     recover(directory)
     assert rows(directory, "SELECT count(*) FROM experiment") == [(5,)]
 
 
 def test_a_run_of_which_half_was_kept_is_kept_anew(tmp_path: Path) -> None:
-    directory = made.recording(tmp_path / "a.headway", {77: made.text(made.a_run())})
+    directory = notes_builder.recording(tmp_path / "a.headway", {77: notes_builder.text(notes_builder.a_run())})
     (directory / "runs" / ".0.new").mkdir(parents=True)
     (directory / "runs" / ".0.new" / "causal-77.jsonl.gz").write_bytes(b"half")
     recover(directory)
@@ -220,9 +235,9 @@ def test_a_run_of_which_half_was_kept_is_kept_anew(tmp_path: Path) -> None:
     [("line=com.acme.Work:99", "com.acme.Work:42"), ("method=com.acme.Work.gone", "com.acme.Work.unit")],
 )
 def test_a_target_that_is_not_there_is_told_with_what_runs_instead(tmp_path: Path, target: str, near: str) -> None:
-    notes = [each for each in made.a_run() if each["t"] != "experiment"]
+    notes = [each for each in notes_builder.a_run() if each["t"] != "experiment"]
     asked = {"mode": "experiments", "progress": [{"name": "work", "where": "com.acme.Work.unit"}], "target": target}
-    directory = finished(tmp_path / "a.headway", {77: made.text(notes)}, causal=asked)
+    directory = finished(tmp_path / "a.headway", {77: notes_builder.text(notes)}, causal=asked)
     assert ids(directory) == ["HW639"]  # not that the program was too short
     (notice,) = open_recording(directory).notices
     assert target.replace("=", " ") in notice.message
@@ -232,16 +247,16 @@ def test_a_target_that_is_not_there_is_told_with_what_runs_instead(tmp_path: Pat
 def test_a_target_that_is_there_or_was_not_looked_for_yet_is_not_missed(tmp_path: Path) -> None:
     asked = {"mode": "experiments", "progress": [], "target": "line=com.acme.Work:42"}
     assert ids(finished(tmp_path / "a.headway", causal=asked)) == []
-    notes = made.text([each for each in made.a_run() if each["t"] != "experiment"])
+    notes = notes_builder.text([each for each in notes_builder.a_run() if each["t"] != "experiment"])
     assert ids(finished(tmp_path / "b.headway", {77: notes}, causal=asked)) == ["HW608"]  # sampled, but no experiment
     warming = {**asked, "target": "line=com.acme.Work:99", "warmup_ms": 60_000}
     assert ids(finished(tmp_path / "c.headway", {77: notes}, causal=warming)) == ["HW608"]
 
 
 def test_a_link_in_place_of_notes_is_not_followed(tmp_path: Path) -> None:
-    directory = made.recording(tmp_path / "a.headway", {})
+    directory = notes_builder.recording(tmp_path / "a.headway", {})
     secret = tmp_path / "secret"
-    secret.write_text(made.text(made.a_run()))
+    secret.write_text(notes_builder.text(notes_builder.a_run()))
     (directory / "spool" / "causal-77.jsonl").symlink_to(secret)
     finalise(directory)
     assert ids(directory) == ["HW611"]
@@ -258,7 +273,7 @@ def test_without_notes_it_is_told_that_no_experiments_were_made(tmp_path: Path) 
 
 
 def test_a_missing_spool_is_nothing_to_finalise(tmp_path: Path) -> None:
-    directory = made.recording(tmp_path / "a.headway", {})
+    directory = notes_builder.recording(tmp_path / "a.headway", {})
     shutil.rmtree(directory / "spool")
     with pytest.raises(HeadwayError, match="HW308"):
         finalise(directory)
@@ -267,7 +282,7 @@ def test_a_missing_spool_is_nothing_to_finalise(tmp_path: Path) -> None:
 def test_notes_are_read_while_they_grow(tmp_path: Path) -> None:
     tail = Tail(tmp_path / "causal-77.jsonl")
     tail.poll()
-    whole = made.text(made.a_run()).encode()
+    whole = notes_builder.text(notes_builder.a_run()).encode()
     with open(tail.path, "wb") as file:
         for at in range(0, len(whole), 97):
             file.write(whole[at : at + 97])

@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.analyses.causal import analyse, causal
-from headway.analyses.causal_data import Measured, read
-from headway.analyses.causal_types import CurvePoint
+from headway.analyses.causal.analysis import analyse, causal
+from headway.analyses.causal.data import read
+from headway.analyses.causal.types import CurvePoint
 from headway.errors import HeadwayError
+from headway.model.causal.comparisons import Measured
 from headway.report import export
-from headway.report.causal_json import causal_json
+from headway.report.json.causal import causal_json
 from headway.report.terminal.causal import sparkline
 from headway.store import open_recording
-from made_causal import (
+from support.builders.causal_builder import (
     MADE,
-    Made,
+    CausalModel,
     data_of,
     printed,
     serial,
@@ -77,7 +78,7 @@ def test_points_of_several_runs_are_one_by_their_name_whatever_their_ids(tmp_pat
 
 def test_a_latency_pair_is_measured_by_littles_law(tmp_path: Path) -> None:
     # Ten requests a millisecond, each 5 ms long at 0 %: 50 in flight. The line is 0.4 of the latency, not of the throughput.
-    data = data_of(Made({"slow": serial(0.0)}, pairs=40, is_fixed_visits=True, speedups=(25, 50, 100)))
+    data = data_of(CausalModel({"slow": serial(0.0)}, pairs=40, is_fixed_visits=True, speedups=(25, 50, 100)))
     seconds = data.columns["effective_ns"] / 1e9
     mean_s = 0.005 * (1 - 0.4 * data.columns["speedup_pct"] / 100)
     begun = (10_000 * seconds).astype(int)
@@ -121,7 +122,7 @@ def _no_visits() -> Mapping[str, Sequence[Any]]:
 def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
     random = np.random.default_rng(4)
     count = 41
-    data = data_of(Made({"half": serial(0.5)}, pairs=20, speedups=(40,)))
+    data = data_of(CausalModel({"half": serial(0.5)}, pairs=20, speedups=(40,)))
     plain = 2e9 * np.exp(0.3 * np.arange(count) / count) * (1 + 0.01 * random.standard_normal(count))
     effective = np.where(data.columns["speedup_pct"] == 40, plain * 0.8, plain).astype(np.int64)
     data = with_columns(data, effective_ns=effective, dur_ns=effective + data.columns["delay_ns"], run=np.arange(count))
@@ -137,7 +138,7 @@ def test_end_to_end_runs_are_compared_with_the_runs_beside_them() -> None:
 
 
 def test_end_to_end_a_run_that_failed_does_not_count(tmp_path: Path) -> None:
-    data = data_of(Made({"half": serial(0.5)}, pairs=4, speedups=(40,)))
+    data = data_of(CausalModel({"half": serial(0.5)}, pairs=4, speedups=(40,)))
     numbers = np.arange(data.count)
     data = replace(with_columns(data, run=numbers), runs=numbers, mode="end-to-end")
     codes = [0] * data.count
@@ -163,7 +164,7 @@ def _no_points() -> Mapping[str, Sequence[Any]]:
 
 
 def test_another_recording_is_refused(tmp_path: Path) -> None:
-    from made_recording import Shape, make
+    from support.builders.recording_builder import Shape, make
 
     recording = open_recording(make(tmp_path / "other.headway", Shape()))
     for act in (causal, lambda each: export.export_coz(each, tmp_path / "a.coz")):
@@ -181,7 +182,7 @@ def test_the_command_says_of_another_recording_that_it_has_no_experiments(run: R
 
 def test_a_speedup_that_leaves_nothing_but_delays_does_not_count() -> None:
     # A thread that sleeps all the time, made free, stops everybody: visits in what is left are delays that came late.
-    data = data_of(Made({"asleep": serial(0.0)}, pairs=60, speedups=(50, 100)))
+    data = data_of(CausalModel({"asleep": serial(0.0)}, pairs=60, speedups=(50, 100)))
     all_of_it = data.columns["speedup_pct"] == 100
     left = np.where(all_of_it, 5_000_000, data.columns["effective_ns"])
     measured = replace(data.measures[0], time_ns=left.astype(float))
@@ -238,7 +239,7 @@ def test_a_line_is_found_by_any_of_its_names() -> None:
 
 
 def test_the_next_command_can_be_pasted_into_a_shell_whatever_the_names_are(run: Run, tmp_path: Path) -> None:
-    data = data_of(Made({"half": serial(0.5)}, pairs=100, dispersion=0.2))
+    data = data_of(CausalModel({"half": serial(0.5)}, pairs=100, dispersion=0.2))
     data = replace(data, lines={0: {**data.lines[0], "kind": "lock", "class_name": "com.acme.Store", "line_number": 0}})
     path = write(tmp_path / "two words.headway", data)
     found = json.loads(run("causal", path, "--json")[1])
@@ -357,7 +358,7 @@ def test_coz_gets_the_same_curves_from_the_export(tmp_path: Path) -> None:
 
 def test_coz_gets_a_name_of_its_own_for_every_target(run: Run, tmp_path: Path) -> None:
     effects = {name: serial(0.1) for name in ("first", "second", "put", "take", "all", "other", "price", "pauses")}
-    data = data_of(Made(effects, pairs=100, is_fixed_visits=True))
+    data = data_of(CausalModel(effects, pairs=100, is_fixed_visits=True))
     lock = {"kind": "lock", "class_name": "com.acme.Store", "method": "", "file": ""}
     changes: list[dict[str, Any]] = [
         {"line_number": 0, "file": ""},  # of a class without line numbers

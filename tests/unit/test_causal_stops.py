@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headway.analyses import causal_limits, causal_pairs, causal_phases, causal_stops
-from headway.analyses.causal import analyse
-from headway.analyses.causal_data import Data, read
+from headway.analyses.causal import limits, phases, stops
+from headway.analyses.causal import pairs as causal_pairs
+from headway.analyses.causal.analysis import analyse
+from headway.analyses.causal.data import Data, read
 from headway.store import open_recording
-from made_causal import Made, data_of, notice_ids, serial, whole_runs, with_columns, write
+from support.builders.causal_builder import CausalModel, data_of, notice_ids, serial, whole_runs, with_columns, write
 
 GAIN = 0.4
 CONTROL_EVERY = 4
@@ -35,7 +36,9 @@ def lost_share(cost: float, bend: float, stood_ns: NDArray[Any], ran_ns: NDArray
 
 def cold(cost: float, *, bend: float = 0.0, seed: int = 1, pairs: int = 400, gain: float = GAIN) -> Data:
     """Return a recording of a program whose stops cost so much, with control experiments between some pairs."""
-    data = data_of(Made({"line": serial(gain)}, pairs=pairs, seed=seed, dispersion=0.5, speedups=(25, 50, 75, 100)))
+    data = data_of(
+        CausalModel({"line": serial(gain)}, pairs=pairs, seed=seed, dispersion=0.5, speedups=(25, 50, 75, 100))
+    )
     at = np.arange(CONTROL_EVERY, data.count, CONTROL_EVERY)
     random = np.random.default_rng((seed, 1))
     columns = {name: np.insert(values, at, values[at - 2]) for name, values in data.columns.items()}
@@ -128,7 +131,7 @@ def test_controls_before_the_first_baseline_that_counts_are_not_compared_with_la
     assert early.any()
     interpreted = with_columns(data, ran_ns=np.where(early, 100, 1) * data.columns["ran_ns"])
     density = np.array([0.5])
-    found, plain = (causal_stops.cost_of(each, each.measures[0], use) for each in (interpreted, data))
+    found, plain = (stops.cost_of(each, each.measures[0], use) for each in (interpreted, data))
     assert found is not None
     assert plain is not None
     assert found.share(density) == plain.share(density)
@@ -140,7 +143,7 @@ def test_experiments_that_do_not_count_have_no_part_in_what_is_taken_off_the_oth
     at = np.flatnonzero(data.columns["speedup_pct"] > 0)[::2]
     use[at] = False
     idle = with_columns(data, stood_ns=np.where(use | data.columns["is_control"], data.columns["stood_ns"], 0))
-    (found,), (plain,) = (causal_stops.without_cost(each, use).measures for each in (idle, data))
+    (found,), (plain,) = (stops.without_cost(each, use).measures for each in (idle, data))
     assert (found.time_ns[at] == data.measures[0].time_ns[at]).all()
     others = np.setdiff1d(np.arange(data.count), at)
     assert (found.time_ns[others] == plain.time_ns[others]).all()
@@ -149,7 +152,7 @@ def test_experiments_that_do_not_count_have_no_part_in_what_is_taken_off_the_oth
 
 def test_a_cost_that_is_hardly_known_widens_intervals_and_is_not_taken_off() -> None:
     data = cold(0.02, pairs=60, seed=3)
-    (found,) = causal_stops.without_cost(data, causal_pairs.usable(data)).measures
+    (found,) = stops.without_cost(data, causal_pairs.usable(data)).measures
     assert found.unsure_ns is not None
     treated = data.columns["speedup_pct"] == 100
     taken = data.measures[0].time_ns[treated] - found.time_ns[treated]
@@ -326,9 +329,9 @@ def test_for_the_collector_nobody_stands_still() -> None:
 
 def test_what_a_line_can_gain_grows_by_what_its_delays_cost() -> None:
     data = cold(0.2)
-    freed = causal_stops.without_cost(data, causal_pairs.usable(data))
+    freed = stops.without_cost(data, causal_pairs.usable(data))
     mine, _ = causal_pairs.pairs(data, causal_pairs.usable(data))
-    found, plain = (causal_limits.possible_gains(each, mine, each.measures[0], [100]) for each in (freed, data))
+    found, plain = (limits.possible_gains(each, mine, each.measures[0], [100]) for each in (freed, data))
     assert found is not None
     assert plain is not None
     columns = data.columns
@@ -341,16 +344,16 @@ def test_what_a_line_can_gain_grows_by_what_its_delays_cost() -> None:
 def test_times_at_0_percent_are_those_without_delays_where_a_latency_is_measured_first() -> None:
     data = cold(0.2)
     latency = replace(data.measures[0], measure="latency", time_ns=data.measures[0].time_ns * 7)
-    plain_ns, _ = causal_phases.plain_times(replace(data, measures=(latency,)), np.ones(data.count))
+    plain_ns, _ = phases.plain_times(replace(data, measures=(latency,)), np.ones(data.count))
     assert (plain_ns == data.columns["effective_ns"]).all()
 
 
 def test_times_at_0_percent_keep_what_stops_cost_in_which_lines_are_sampled_as_well() -> None:
     data = cold(0.2)
     columns = data.columns
-    freed = causal_stops.without_cost(data, causal_pairs.usable(data))
+    freed = stops.without_cost(data, causal_pairs.usable(data))
     ratio = 1 - GAIN * columns["speedup_pct"] / 100
-    plain_ns, whole_ns = causal_phases.plain_times(freed, ratio)
+    plain_ns, whole_ns = phases.plain_times(freed, ratio)
     lost = np.where(columns["speedup_pct"] > 0, lost_share(0.2, 0.0, columns["stood_ns"], columns["ran_ns"]), 0)
     truth_ns = columns["effective_ns"] * ((1 - lost) / ratio + lost)
     at_all = columns["speedup_pct"] == 100

@@ -13,9 +13,10 @@ from typing import Any
 import click
 import pytest
 
-import synthetic
 from headway.cli.main import COMMANDS, cli
-from synthetic import FakeThread
+from headway.report import registry
+from support.builders import synthetic
+from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
 WALL = 1000
@@ -56,7 +57,19 @@ def test_every_command_file_is_listed() -> None:
 
     folder = Path(package.__file__).parent
     found = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text() and path.stem != "main"}
-    assert found == {entry.module.rpartition(".")[2] for entry in COMMANDS}
+    assert found == {entry.module.rpartition(".")[2] for entry in COMMANDS if entry.analysis is None}
+
+
+def test_analyses_are_listed_as_they_call_themselves() -> None:
+    for plugin in registry.own_analyses():
+        analysis = registry.analysis(plugin)
+        assert analysis.name == plugin.name
+        assert plugin.name in {entry.name for entry in COMMANDS}
+    understood = {entry.name for entry in COMMANDS if entry.section == "Understand"}
+    others = {"flame", "dump", "query", "place"}  # a picture, a file, whatever is asked in SQL, and models of programs
+    assert understood - others == {plugin.name for plugin in registry.own_analyses()}
+    for plugin in registry.exporters():
+        assert registry.exporter(plugin).name == plugin.name
 
 
 def test_the_version_is_the_packages(run: Run) -> None:
@@ -79,6 +92,13 @@ def test_an_unknown_command_is_wrong_usage_and_names_the_closest(run: Run) -> No
 
 def test_an_unknown_option_is_wrong_usage(run: Run, recording: Path) -> None:
     assert run("threads", recording, "--nonsense")[0] == 2
+
+
+def test_choices_of_a_missing_option_stand_one_below_the_other(run: Run, recording: Path) -> None:
+    code, _, err = run("export", recording)
+    assert code == 2
+    assert "    perfetto,\n    pprof,\n" in err
+    assert "\\x09" not in err
 
 
 def test_an_error_says_what_why_and_what_to_run_next_and_exits_1(run: Run, tmp_path: Path) -> None:
@@ -225,6 +245,20 @@ def test_nonsense_windows_and_kinds_are_wrong_usage(run: Run, recording: Path, o
     assert (code, out) == (2, "")
     assert options[0] in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("asked", "length"),
+    [("30s", "22.3 s"), ("22.3187s", "22.318618781 s"), ("22.4s", "22.318618781 s")],
+)
+def test_a_recordings_length_is_rounded_where_that_contradicts_nothing(asked: str, length: str) -> None:
+    import click
+
+    from headway.cli.options import TimeType, resolve_window
+
+    end = TimeType().convert(asked, None, None)
+    with pytest.raises(click.UsageError, match=f"^--to {asked} is outside: the recording lasts {length} "):
+        resolve_window(None, end, 22_318_618_781)
 
 
 # --- walltime ----------------------------------------------------------------------------------------------------------
@@ -394,6 +428,13 @@ def test_explain_lists_all_messages_and_explains_each(run: Run) -> None:
     code, out, _ = run("explain")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == sorted(MESSAGES)
+    for written in ("hw301", "301", " 301 "):
+        code, out, _ = run("explain", written)
+        assert code == 0
+        assert out.startswith("HW301: ")
+    assert (
+        run("explain", "056")[1] == run("explain", "56")[1] == run("explain", "hw56")[1] == run("explain", "HW056")[1]
+    )
     code, out, _ = run("explain", "hw301")
     assert code == 0
     assert out.startswith("HW301: ")
@@ -407,8 +448,31 @@ def test_an_unknown_message_is_an_error_that_names_the_closest(run: Run, wanted:
     code, out, err = run("explain", wanted)
     assert (code, out) == (1, "")
     assert err.startswith("HW405: ")
+    assert "HW999" not in err.split(wanted or "HW405: ", 1)[1], "no number is said to be there that is not"
     if wanted == "HW3O1":
         assert "HW301" in err
+
+
+@pytest.mark.parametrize("words", [("record", "--duration"), ("causal", "--time"), ("dump", "--interval")])
+@pytest.mark.parametrize("value", ["abc", "25%"])
+def test_a_time_that_is_not_of_a_recording_is_not_offered_as_a_part_of_one(
+    run: Run, words: tuple[str, str], value: str
+) -> None:
+    code, _, err = run(words[0], words[1], value, "--pid", "1")
+    assert code == 2
+    said = " ".join(err.split())
+    assert f"'{value}' is no time: write 1.5s, 200ms, 30us, 2m or 1.5 (seconds)" in said
+    code, _, err = run("why", "x.headway", "--from", "abc")
+    assert (code, "or 25%" in err) == (2, True)
+
+
+def test_a_plain_file_is_said_to_be_no_directory(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.headway"
+    path.write_text("x")
+    for command in ("why", "recover", "locks"):
+        code, _, err = run(command, path)
+        assert code == 1
+        assert f"HW301: {path} is not a headway recording: it is no directory" in " ".join(err.split())
 
 
 def test_the_group_is_a_click_command_for_tools_that_document_it() -> None:

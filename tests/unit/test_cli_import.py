@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import made_jfr
-from headway.record.jfr import importing
-from headway.record.jfr.bring_in import import_file
+from headway.record.imports import importing
+from headway.record.imports.bring_in import import_file
+from headway.record.imports.sample_table import SampleTable
+from headway.record.imports.waits import WaitTables
 from headway.record.jfr.reader import EventBatch, JfrFile
-from headway.record.jfr.sample_table import SampleTable
-from headway.record.jfr.waits import WaitTables
 from headway.store import open_recording
+from support.builders import jfr_builder
 
 Run = Callable[..., tuple[int, str, str]]
 COUNT = 20
@@ -28,7 +28,7 @@ COUNT = 20
 @pytest.fixture(scope="module")
 def jfr(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("jfr") / "app.jfr"
-    path.write_bytes(made_jfr.chunk(made_jfr.usual(COUNT)))
+    path.write_bytes(jfr_builder.chunk(jfr_builder.usual(COUNT)))
     return path
 
 
@@ -69,9 +69,9 @@ def test_rows_that_memory_does_not_hold_are_those_of_a_file_that_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "long.jfr"
-    late = bytearray(made_jfr.chunk(made_jfr.usual(300)))
-    late[32:40] = (made_jfr.START_NS - 100_000_000_000).to_bytes(8, "big")  # the second chunk is the earlier one
-    source.write_bytes(made_jfr.chunk(made_jfr.usual(300)) + late)
+    late = bytearray(jfr_builder.chunk(jfr_builder.usual(300)))
+    late[32:40] = (jfr_builder.START_NS - 100_000_000_000).to_bytes(8, "big")  # the second chunk is the earlier one
+    source.write_bytes(jfr_builder.chunk(jfr_builder.usual(300)) + late)
     import_file(source, tmp_path / "held.headway")
     batches = JfrFile.__iter__
     monkeypatch.setattr(JfrFile, "__iter__", lambda self: in_pieces(batches(self), 50))
@@ -92,7 +92,7 @@ def bytes_read() -> int:
 
 def test_a_file_of_short_chunks_is_read_about_once(tmp_path: Path) -> None:
     source, count = tmp_path / "chunks.jfr", 6
-    chunk = made_jfr.chunk(made_jfr.usual(7000))
+    chunk = jfr_builder.chunk(jfr_builder.usual(7000))
     source.write_bytes(chunk * count)
     assert len(chunk) > 500_000
     before = bytes_read()
@@ -111,17 +111,19 @@ def test_samples_stand_for_the_period_that_the_file_sets(imported: Path) -> None
     )
     half = COUNT // 2
     assert rows == [
-        ("main", half, half * 20_000_000, made_jfr.START_NS + 10),
-        ("worker", half, half * 20_000_000, made_jfr.START_NS + 1010),
+        ("main", half, half * 20_000_000, jfr_builder.START_NS + 10),
+        ("worker", half, half * 20_000_000, jfr_builder.START_NS + 1010),
     ]
 
 
 def test_a_number_where_a_thread_should_be_is_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, fields = made_jfr._EVENTS[made_jfr.PARK]
-    other = [("eventThread", made_jfr.LONG, "") if each[0] == "eventThread" else each for each in fields]
-    monkeypatch.setitem(made_jfr._EVENTS, made_jfr.PARK, (name, other))
+    name, fields = jfr_builder._EVENTS[jfr_builder.PARK]
+    other = [("eventThread", jfr_builder.LONG, "") if each[0] == "eventThread" else each for each in fields]
+    monkeypatch.setitem(jfr_builder._EVENTS, jfr_builder.PARK, (name, other))
     source = tmp_path / "odd.jfr"
-    source.write_bytes(made_jfr.chunk([made_jfr.event(made_jfr.PARK, 1000, 600, 5_000_000_000, 1, 1, 0, 0x1000)]))
+    source.write_bytes(
+        jfr_builder.chunk([jfr_builder.event(jfr_builder.PARK, 1000, 600, 5_000_000_000, 1, 1, 0, 0x1000)])
+    )
     import_file(source, tmp_path / "odd.headway")
     recording = open_recording(tmp_path / "odd.headway")
     assert recording.query("SELECT thread_id, java_id FROM block").fetchall() == [(None, 0)]
@@ -146,10 +148,10 @@ def test_locks_and_profiles_work_and_say_what_they_come_from(run: Run, imported:
 
 
 def test_a_file_with_a_threshold_of_zero_is_said_to_have_every_wait(run: Run, tmp_path: Path) -> None:
-    settings = [made_jfr.event(made_jfr.SETTING, 0, made_jfr.PARK, "threshold", "0 ms")]
-    parks = [each for each in made_jfr.usual(2) if each != made_jfr.usual(2)[3]]
+    settings = [jfr_builder.event(jfr_builder.SETTING, 0, jfr_builder.PARK, "threshold", "0 ms")]
+    parks = [each for each in jfr_builder.usual(2) if each != jfr_builder.usual(2)[3]]
     source = tmp_path / "all.jfr"
-    source.write_bytes(made_jfr.chunk(settings + parks))
+    source.write_bytes(jfr_builder.chunk(settings + parks))
     _, _, err = run("import", source, "-o", tmp_path / "all.headway")
     assert "HW222" in err
     assert "every wait is in" in err
@@ -212,8 +214,8 @@ def test_for_another_compression_the_command_that_unpacks_it_is_named(
     [
         ("a.jfr", b"", "HW310"),
         ("a.jfr", b"PK not a jfr file" * 20, "HW310"),
-        ("a.jfr", made_jfr.chunk(made_jfr.usual(1), major=3), "HW311"),
-        ("a.jfr", made_jfr.chunk([]), "HW313"),
+        ("a.jfr", jfr_builder.chunk(jfr_builder.usual(1), major=3), "HW311"),
+        ("a.jfr", jfr_builder.chunk([]), "HW313"),
         ("a.jfr.gz", b"\x1f\x8bno gzip at all", "HW312"),
         ("a.jfr.zst", b"\x28\xb5\x2f\xfd....", "HW312"),
         ("a.bin", b"something else", "HW313"),
@@ -260,7 +262,7 @@ def test_a_recording_that_is_there_is_replaced_only_by_force(run: Run, jfr: Path
 def test_a_hostile_name_stays_a_name(run: Run, tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     source, target = tmp_path / "evil.jfr", tmp_path / "evil.headway"
-    source.write_bytes(made_jfr.chunk(made_jfr.usual(3), pools=made_jfr.constants(evil, evil)))
+    source.write_bytes(jfr_builder.chunk(jfr_builder.usual(3), pools=jfr_builder.constants(evil, evil)))
     assert run("import", source, "-o", target)[0] == 0
     page = tmp_path / "evil.html"
     assert run("report", target, "-o", page)[0] == 0
@@ -291,10 +293,10 @@ def test_collapsed_stacks_become_a_profile(run: Run, tmp_path: Path) -> None:
 def test_digits_that_no_number_has_are_part_of_a_name_and_leading_zeros_are_nothing(run: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
     tid = "7" * 5000
-    source.write_text(f"[main tid={tid}];a {'0' * 5000}12\n[main];a {2**63 - 1}\n")
+    source.write_text(f"[main tid={tid}];a {'0' * 5000}12\n[main];a {2**63 - 13}\n")
     assert run("import", source, "-o", target)[0] == 0
     recording = open_recording(target)
-    assert recording.query("SELECT weight FROM sample").fetchall() == [(12,), (2**63 - 1,)]
+    assert recording.query("SELECT weight FROM sample").fetchall() == [(12,), (2**63 - 13,)]
     assert recording.query("SELECT name, tid FROM thread").fetchall() == [(f"main tid={tid}", 0), ("main", 0)]
 
 
@@ -308,6 +310,28 @@ def test_the_largest_count_is_the_last_that_fits_64_bits_with_its_interval(
         source.write_text(f"a;b {count}\n")
         code, _, err = run("import", source, "-o", target, "--interval", f"{interval}ns", "--force")
         assert (code == 0, "HW314" in err) == (fits, not fits)
+
+
+def test_counts_whose_sum_does_not_fit_are_refused(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    source.write_text(f"a;b {2**62}\na;c {2**62}\n")
+    code, _, err = run("import", source, "-o", target)
+    assert (code, err[:5]) == (1, "HW314")
+    source.write_text(f"a;b {2**62}\na;c {2**62 - 1}\n")
+    assert run("import", source, "-o", target)[0] == 0
+    assert json.loads(run("top", target, "--json")[1])["total"] == 2**63 - 1
+
+
+def test_samples_of_collapsed_stacks_are_counted_and_not_the_stacks(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.collapsed", tmp_path / "a.headway"
+    source.write_text("[main tid=7];a;b 300\n[main tid=7];a;c 33\na;d 7\n")
+    code, _, err = run("import", source, "-o", target, "--event", "cpu", "--interval", "10ms")
+    assert (code, "(340 samples, 1 thread)" in err) == (0, True)
+    said = json.loads(run("top", target, "--json")[1])
+    assert (said["samples"], said["total"]) == (340, 340 * 10_000_000)
+    # A line without a thread is of a thread that is not told: nothing says that it is a virtual one.
+    assert {each["thread"]: each["samples"] for each in said["threads"]} == {"main": 333, "(threads not told)": 7}
+    assert "virtual" not in run("top", target, "--tree")[1]
 
 
 @pytest.mark.parametrize("event", ["native", "execution"])
@@ -329,6 +353,64 @@ def test_threads_that_a_file_does_not_tell_are_called_so(run: Run, tmp_path: Pat
     assert "virtual" not in out
 
 
+def renamed(name: str) -> str:
+    """What JDK 9 and 10 called an event or a type."""
+    name = name.replace("jdk.types.", "com.oracle.jfr.types.")
+    return "com.oracle." + name if name.startswith("jdk.") and not name.startswith("jdk.jfr.") else name
+
+
+def test_events_under_the_names_of_jdk_9_are_those_of_today(
+    run: Run, imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for every in (jfr_builder._EVENTS, jfr_builder._TYPES):
+        for number, (name, fields) in every.items():
+            old = [("klass", *each[1:]) if each[0] == "parkedClass" else each for each in fields]
+            monkeypatch.setitem(every, number, (renamed(name), old))
+    source = tmp_path / "old.jfr"
+    source.write_bytes(jfr_builder.chunk(jfr_builder.usual(COUNT), major=1))
+    assert b"com.oracle.jdk.ThreadPark" in source.read_bytes()
+    assert run("import", source, "-o", tmp_path / "old.headway")[0] == 0
+    recordings = open_recording(tmp_path / "old.headway"), open_recording(imported)
+    for table in ("sample", "block", "blocker", "thread", "stack", "frame", "counter", "jvm"):
+        rows = [each.query(f"SELECT * FROM {table}").fetchall() for each in recordings]
+        assert rows[0] == rows[1], table
+
+
+def test_samples_of_a_profiler_that_nobody_knows_are_named(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, fields = jfr_builder._EVENTS[jfr_builder.SAMPLE]
+    monkeypatch.setitem(jfr_builder._EVENTS, jfr_builder.SAMPLE, ("datadog.ExecutionSample", fields))
+    source, target = tmp_path / "dd.jfr", tmp_path / "dd.headway"
+    source.write_bytes(jfr_builder.chunk(jfr_builder.usual(COUNT)))
+    code, _, err = run("import", source, "-o", target)
+    assert code == 0
+    assert f"datadog.ExecutionSample ({COUNT})" in " ".join(err.split())
+    assert "HW227" in err
+    recording = open_recording(target)
+    assert recording.query("SELECT count(*) FROM jfr_datadog_ExecutionSample").fetchall() == [(COUNT,)]
+    assert "sample" not in recording.manifest.tables
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not a recording at all" * 10, "HW310"),
+        (jfr_builder.chunk(jfr_builder.usual(1), major=3), "HW311"),
+        (jfr_builder.chunk([]), "HW313"),
+    ],
+)
+def test_errors_of_a_compressed_file_name_it_and_no_unpacked_copy(
+    run: Run, tmp_path: Path, content: bytes, message: str
+) -> None:
+    source = tmp_path / "app.jfr.gz"
+    source.write_bytes(gzip.compress(content))
+    code, _, err = run("import", source, "-o", tmp_path / "a.headway")
+    assert (code, err[:5]) == (1, message)
+    assert str(source) in "".join(err.split())
+    assert ".unpacked" not in err
+
+
 def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "perf.csv", tmp_path / "perf.headway"
     source.write_text(
@@ -339,28 +421,28 @@ def test_counters_of_another_machine_become_a_table(run: Run, tmp_path: Path) ->
     assert rows == [(1, "sequential", "", 1000, 2000, 3, None), (2, "parallel", "kmeans", 1100, None, 4, None)]
 
 
-HANDLER = made_jfr.constants("libasyncProfiler.so", "WallClock::signalHandler")
+HANDLER = jfr_builder.constants("libasyncProfiler.so", "WallClock::signalHandler")
 
 
 def samples_of(with_stack: int, without: int, *settings: bytes) -> list[bytes]:
     stacks = [1] * with_stack + [0] * without
-    return [*settings, *(made_jfr.event(made_jfr.SAMPLE, 1000 * i, 1, stack) for i, stack in enumerate(stacks))]
+    return [*settings, *(jfr_builder.event(jfr_builder.SAMPLE, 1000 * i, 1, stack) for i, stack in enumerate(stacks))]
 
 
 def of_profiler(engine: str) -> list[bytes]:
-    return [made_jfr.event(made_jfr.SETTING, 0, made_jfr.SAMPLE, name, engine) for name in ("engine", "event")]
+    return [jfr_builder.event(jfr_builder.SETTING, 0, jfr_builder.SAMPLE, name, engine) for name in ("engine", "event")]
 
 
 @pytest.mark.parametrize(
     ("engine", "pools", "said"),
-    [("ctimer", HANDLER, True), ("ctimer", made_jfr.constants(), False), (None, HANDLER, False)],
+    [("ctimer", HANDLER, True), ("ctimer", jfr_builder.constants(), False), (None, HANDLER, False)],
 )
 def test_time_of_async_profilers_own_handlers_is_said(
     run: Run, tmp_path: Path, engine: str | None, pools: bytes, said: bool
 ) -> None:
     source = tmp_path / "a.jfr"
     settings = of_profiler(engine) if engine else []
-    source.write_bytes(made_jfr.chunk(samples_of(30, 70, *settings), pools=pools))
+    source.write_bytes(jfr_builder.chunk(samples_of(30, 70, *settings), pools=pools))
     target = tmp_path / "a.headway"
     assert run("import", source, "-o", target)[0] == 0
     messages = {each["id"]: each["message"] for each in json.loads((target / "manifest.json").read_text())["notices"]}
@@ -370,13 +452,13 @@ def test_time_of_async_profilers_own_handlers_is_said(
 
 def test_little_time_of_async_profilers_own_is_not_worth_a_message(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "a.jfr"
-    source.write_bytes(made_jfr.chunk(samples_of(1, 99, *of_profiler("ctimer")), pools=HANDLER))
+    source.write_bytes(jfr_builder.chunk(samples_of(1, 99, *of_profiler("ctimer")), pools=HANDLER))
     run("import", source, "-o", tmp_path / "a.headway")
     assert "HW225" not in (tmp_path / "a.headway" / "manifest.json").read_text()
 
 
 def is_odd(event: bytes) -> bool:
-    return event[5:6] == bytes([made_jfr.ODD])  # behind its length
+    return event[5:6] == bytes([jfr_builder.ODD])  # behind its length
 
 
 def tables_of(run: Run, source: Path, data: bytes) -> dict[str, int]:
@@ -394,18 +476,18 @@ def test_what_a_damaged_event_leaves_takes_nothing_else_with_it(
     run: Run, tmp_path: Path, letters: int, first: bool
 ) -> None:
     """Its text was in a table without rows, which looked like the end of the file."""
-    whole = [each for each in made_jfr.usual(5) if not is_odd(each)]
-    expected = tables_of(run, tmp_path / "whole.jfr", made_jfr.chunk(whole) * 2)
-    damaged = made_jfr.event(made_jfr.ODD, 0, "x" * letters)  # its last field is missing
-    chunks = [made_jfr.chunk([damaged, *whole] if first else [*whole, damaged]), made_jfr.chunk(whole)]
+    whole = [each for each in jfr_builder.usual(5) if not is_odd(each)]
+    expected = tables_of(run, tmp_path / "whole.jfr", jfr_builder.chunk(whole) * 2)
+    damaged = jfr_builder.event(jfr_builder.ODD, 0, "x" * letters)  # its last field is missing
+    chunks = [jfr_builder.chunk([damaged, *whole] if first else [*whole, damaged]), jfr_builder.chunk(whole)]
     found = tables_of(run, tmp_path / "damaged.jfr", b"".join(chunks if first else reversed(chunks)))
     assert found == expected
 
 
 def test_many_damaged_events_are_passed_over_and_what_follows_is_read(run: Run, tmp_path: Path) -> None:
     """Their texts, all different, are more than waits at a time."""
-    texts = [made_jfr.event(made_jfr.ODD, 0, f"{number:0900}") for number in range(45_000)]
-    whole = [each for each in made_jfr.usual(5) if not is_odd(each)]
-    expected = tables_of(run, tmp_path / "whole.jfr", made_jfr.chunk(whole))
-    found = tables_of(run, tmp_path / "damaged.jfr", made_jfr.chunk(texts) + made_jfr.chunk(whole))
+    texts = [jfr_builder.event(jfr_builder.ODD, 0, f"{number:0900}") for number in range(45_000)]
+    whole = [each for each in jfr_builder.usual(5) if not is_odd(each)]
+    expected = tables_of(run, tmp_path / "whole.jfr", jfr_builder.chunk(whole))
+    found = tables_of(run, tmp_path / "damaged.jfr", jfr_builder.chunk(texts) + jfr_builder.chunk(whole))
     assert found == expected

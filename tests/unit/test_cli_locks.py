@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses import live, locks
-from headway.cli import locks as cli
-from made_locks import LOCK_CLASS, LOCK_FRAMES, Held, Made, Wait
-from synthetic import FakeThread, write
+from headway.analyses.locks import analysis as locks
+from headway.analyses.locks import live
+from headway.cli import live_locks
+from headway.report.analyses import locks as asked
+from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.synthetic import FakeThread, write
 
 Run = Callable[..., tuple[int, str, str]]
 CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
@@ -24,7 +26,7 @@ EVIL = "[red]x[/red]\x1b]0;title\x07\u202e"
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stacks = [(*LOCK_FRAMES, ("org.example.Store", "put")), GET_TASK, (*LOCK_FRAMES, (EVIL, "get"))]
-    made = Made(
+    lock_recording = LockRecording(
         [FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(3)] + [FakeThread("app", 0, [("B", 100)], EVIL)],
         [
             Wait(0, 0, 10, 90, owner=3, waker=3, waking=90, stack=0, waker_stack=2),
@@ -32,12 +34,12 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Wait(2, 1, 0, 100, stack=1),
             Wait(3, 2, 5, 85, owner=1, waker=1, waking=85, stack=0),
         ],
-        [Held(0, 3, 0, 90)],
+        [LockHold(0, 3, 0, 90)],
         classes=[LOCK_CLASS, CONDITION, EVIL],
         stacks=stacks,
         facts={"notices": [{"id": "HW100", "message": "long " * 60, "remedy": "sudo " * 40}]},
     )
-    return made.write(tmp_path_factory.mktemp("locks") / "a.headway")
+    return lock_recording.write(tmp_path_factory.mktemp("locks") / "a.headway")
 
 
 def test_the_verdict_comes_first_then_tables_then_warnings(run: Run, recording: Path) -> None:
@@ -47,11 +49,10 @@ def test_the_verdict_comes_first_then_tables_then_warnings(run: Run, recording: 
     places = [
         flat.index(part)
         for part in (
-            "ReentrantLock@1000 made threads wait for 120 ns in all",
+            "org.example.Store.put:4 (ReentrantLock@1000) made threads wait for 120 ns in all",
             "held it meanwhile",
             "Chain: ReentrantLock@1000, held by",
-            "Contention, by lock",
-            "org.example.Store.put:4",
+            "Contention, by place",
             "woken by",
             "Idle waiting (no contention)",
             "pool-worker",
@@ -62,7 +63,7 @@ def test_the_verdict_comes_first_then_tables_then_warnings(run: Run, recording: 
 
 
 def test_it_fits_80_columns_and_holds_nothing_that_a_terminal_obeys(run: Run, recording: Path) -> None:
-    for options in ([], ["--by", "class"], ["--by", "site"], ["--all"]):
+    for options in ([], ["--by", "lock"], ["--by", "class"], ["--by", "site"], ["--all"]):
         _, out, _ = run("locks", recording, *options)
         assert max(map(len, out.splitlines())) <= 80
         assert all(char.isprintable() or char == "\n" for char in out)
@@ -150,14 +151,16 @@ def test_a_recording_without_locks_is_an_error_that_says_how_to_record_them(run:
 
 
 def test_nobody_waited_is_said(run: Run, tmp_path: Path) -> None:
-    path = Made([FakeThread("app", 0, [("R", 100)])], []).write(tmp_path / "a.headway")
+    path = LockRecording([FakeThread("app", 0, [("R", 100)])], []).write(tmp_path / "a.headway")
     assert "No thread waited for a lock or a condition." in run("locks", path)[1]
     assert run("locks", path, "--json")[1].strip() == "[]"
 
 
 def test_a_deadlock_is_the_first_thing_said(run: Run, tmp_path: Path) -> None:
     waits = [Wait(0, 0, 10, 100, owner=1, is_open=True), Wait(1, 1, 12, 100, owner=0, is_open=True)]
-    path = Made([FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(2)], waits).write(tmp_path / "a.headway")
+    path = LockRecording([FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(2)], waits).write(
+        tmp_path / "a.headway"
+    )
     out = run("locks", path)[1]
     assert out.startswith("* Deadlock at the end: t")
     assert all(row["deadlocked"] for row in json.loads(run("locks", path, "--json")[1]))
@@ -172,4 +175,4 @@ def test_tables_that_nobody_reads_any_more_are_no_error(recording: Path) -> None
 
 
 def test_what_help_offers_is_what_the_analyses_take() -> None:
-    assert (cli.BY, cli.SORT, cli.LIVE_SORT) == (locks.BY, locks.SORT, live.SORT)
+    assert (asked.BY, asked.SORT, live_locks.SORT) == (locks.BY, locks.SORT, live.SORT)

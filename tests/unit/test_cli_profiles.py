@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-import made_samples
-import synthetic
 from headway.store.sweep import Sweep, SweepRegion, write_sweep
-from made_locks import LOCK_FRAMES, Made, Wait
-from pprof_schema import Profile as Pprof
-from synthetic import FakeThread
+from support.builders import sample_builder, synthetic
+from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
+from support.builders.synthetic import FakeThread
+from support.oracles.pprof_schema import Profile as Pprof
 
 Run = Callable[..., tuple[int, str, str]]
 WALL = 1000
 EVIL = "[red]x\x1b]0;title\x07\u202e.run"
 MAIN = ("java.lang.Thread.run", "org.example.Main.main")
-CPU: list[made_samples.Sample] = [
+CPU: list[sample_builder.Sample] = [
     (0, 100, 500, (*MAIN, "org.example.KMeans.assign")),
     (0, 200, 250, (*MAIN, "org.example.KMeans.tally", "org.example.KMeans.add")),
     (1, 300, 150, ("java.lang.Thread.run", "org.example.KMeans.assign", "memcpy")),
@@ -40,7 +39,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         FakeThread("app", 0, [("R", 400), ("B", 600)], "worker-[1]"),
         FakeThread("gc", 0, [("R", 900)], "GC Thread#0"),
     ]
-    return made_samples.write(
+    return sample_builder.write(
         tmp_path_factory.mktemp("top") / "a.headway", threads, WALL, {"cpu": CPU, "alloc": CPU[:1]}
     )
 
@@ -48,12 +47,12 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stacks = [(*LOCK_FRAMES, ("org.example.Store", "put"), ("java.lang.Thread", "run"))]
-    made = Made(
+    locks = LockRecording(
         [FakeThread("app", 0, [("R", 10), ("B", 80), ("R", 10)], f"t{i}") for i in range(2)],
         [Wait(0, 0, 10, 60, owner=1, stack=0), Wait(1, 0, 20, 90, owner=0, stack=0)],
         stacks=stacks,
     )
-    return made.write(tmp_path_factory.mktemp("locks") / "b.headway")
+    return locks.write(tmp_path_factory.mktemp("locks") / "b.headway")
 
 
 def top(run: Run, *arguments: object) -> Any:
@@ -142,7 +141,7 @@ def test_samples_of_virtual_threads_on_their_carriers_are_told_with_their_share(
         FakeThread("carrier", 0, [("R", 1000)], "ForkJoinPool-1-worker-1"),
     ]
     carrier = ("java.util.concurrent.ForkJoinWorkerThread.run", "java.lang.VirtualThread.runContinuation")
-    samples: list[made_samples.Sample] = [
+    samples: list[sample_builder.Sample] = [
         (0, 100, 300, ("java.lang.Thread.run", "org.example.Main.main")),
         (1, 200, 100, ("java.lang.VirtualThread.run", "org.example.Task.call")),
         # After a wait: what called is in the heap. The stub's name in JDK 25, and before.
@@ -151,7 +150,7 @@ def test_samples_of_virtual_threads_on_their_carriers_are_told_with_their_share(
         (1, 300, 200, carrier),
         (1, 400, 0, None),
     ]
-    path = made_samples.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples, "alloc": samples[4:5]})
+    path = sample_builder.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples, "alloc": samples[4:5]})
 
     def told(*options: object) -> list[str]:
         return [each["message"] for each in top(run, path, *options)["warnings"] if each["id"] == "HW448"]
@@ -166,8 +165,8 @@ def test_samples_of_virtual_threads_on_their_carriers_are_told_with_their_share(
 
 
 def test_a_lambda_is_found_by_the_method_around_it(run: Run, tmp_path: Path) -> None:
-    samples: list[made_samples.Sample] = [(0, 1, 5, ("org.example.KMeans.lambda$assign$0",)), (0, 2, 7, ("a.B.c",))]
-    path = made_samples.write(tmp_path / "a.headway", [FakeThread("app", 0, [("R", 10)])], 10, {"cpu": samples})
+    samples: list[sample_builder.Sample] = [(0, 1, 5, ("org.example.KMeans.lambda$assign$0",)), (0, 2, 7, ("a.B.c",))]
+    path = sample_builder.write(tmp_path / "a.headway", [FakeThread("app", 0, [("R", 10)])], 10, {"cpu": samples})
     assert top(run, path, "--region", r"KMeans\.assign")["total"] == 5
 
 
@@ -176,8 +175,8 @@ def test_the_busiest_thread_of_a_window_is_the_one_that_ran_most_in_it(run: Run,
         FakeThread("app", 0, [("R", 300), ("B", 700)], "early"),
         FakeThread("app", 0, [("B", 800), ("R", 200)], "late"),
     ]
-    samples: list[made_samples.Sample] = [(0, 10, 1, ("a",)), (1, 900, 1, ("b",)), (0, 900, 50, ("a",))]
-    path = made_samples.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples})
+    samples: list[sample_builder.Sample] = [(0, 10, 1, ("a",)), (1, 900, 1, ("b",)), (0, 900, 50, ("a",))]
+    path = sample_builder.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples})
     assert top(run, path, "--busiest-thread")["threads"][0]["thread"] == "early"
     assert top(run, path, "--busiest-thread", "--from", "50%")["threads"][0]["thread"] == "late"
 
@@ -186,7 +185,7 @@ def test_a_region_of_a_sweep_has_the_sweeps_pattern(run: Run, tmp_path: Path) ->
     threads = [FakeThread("app", 0, [("R", WALL)], "main")]
     (tmp_path / "s.sweep" / "runs").mkdir(parents=True)
     paths = [
-        made_samples.write(tmp_path / "s.sweep" / "runs" / name, threads, WALL, {"cpu": CPU[:2]})
+        sample_builder.write(tmp_path / "s.sweep" / "runs" / name, threads, WALL, {"cpu": CPU[:2]})
         for name in ("parallel-1-1.headway", "sequential-1-1.headway")
     ]
     regions, others = (SweepRegion("hot", "assign$"),), (SweepRegion("hot", "tally$"),)
@@ -279,16 +278,28 @@ def test_samples_that_were_asked_for_and_are_gone_are_missed_aloud(run: Run, tmp
     assert (code, out, err.split(":")[0]) == (1, "", "HW447")
 
 
+def test_without_records_of_the_scheduler_weights_stay_and_that_is_said(run: Run, tmp_path: Path) -> None:
+    sampling = {"events": ["cpu"], "interval": {"cpu": 10_000_000}}
+    rows = sample_builder.tables({"cpu": CPU[:2]})
+    path = tmp_path / "a.headway"
+    synthetic.write(
+        path, [FakeThread("app", 0, [], "main")], WALL, sampling=sampling, tables=rows, mode="agent", activity=[]
+    )
+    found = top(run, path)
+    assert (found["total"], found["without_sample"]) == (750, 0)
+    assert "HW451" in {each["id"] for each in found["warnings"]}
+
+
 @pytest.mark.parametrize("asked", ["cpu", "cpu-clock"])
 def test_cpu_time_is_there_by_whichever_clock_it_was_sampled(run: Run, tmp_path: Path, asked: str) -> None:
     threads = [FakeThread("app", 0, [("R", 800)], "main")]
     sampling = {"events": [asked], "interval": {asked: 10_000_000}}
-    rows = made_samples.tables({"cpu": CPU[:2]})
+    rows = sample_builder.tables({"cpu": CPU[:2]})
     there = synthetic.write(tmp_path / "there.headway", threads, WALL, sampling=sampling, tables=rows)
     for words in ([], ["--event", asked], ["--event", "cpu"]):
         found = top(run, there, *words)
-        assert (found["event"], found["total"]) == ("cpu", 750)
-        assert "HW447" not in {each["id"] for each in found["warnings"]}
+        assert (found["event"], found["total"], found["without_sample"]) == ("cpu", 800, 50)  # as long as it ran
+        assert {each["id"] for each in found["warnings"]} & {"HW447", "HW449"} == {"HW449"}
     gone = synthetic.write(tmp_path / "gone.headway", threads, WALL, sampling=sampling)
     for event in (asked, "cpu"):
         code, _, err = run("top", gone, "--event", event)

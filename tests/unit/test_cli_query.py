@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from live_process import thread_cpu_ns
-from recording_cli import wait_for
+from support.drivers.live_process import thread_cpu_ns
+from support.drivers.recording_cli import wait_for
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -12,27 +12,26 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import made_speedups
-import made_sweep
-from headway.analyses import speedups
+from headway.analyses.speedups import analysis as speedups
 from headway.cli.main import cli
 from headway.errors import HeadwayError
 from headway.report.terminal import make_console
 from headway.report.terminal.speedups import render
 from headway.store.sweep import read_sweep, write_sweep
+from support.builders import primitives_builder, sweep_builder
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sweeps") / "made.sweep"
-    made_sweep.make(path)
+    sweep_builder.make(path)
     return path
 
 
 @pytest.fixture
-def sweep(made: Path, tmp_path: Path) -> Path:
+def sweep(sweep_path: Path, tmp_path: Path) -> Path:
     """A copy that may be spoiled."""
-    shutil.copytree(made, tmp_path / "made.sweep")
+    shutil.copytree(sweep_path, tmp_path / "made.sweep")
     return tmp_path / "made.sweep"
 
 
@@ -51,9 +50,9 @@ def why(result: Result) -> str:
     return result.exception.notice.id
 
 
-def test_a_sweep_on_disk_gives_the_ratio_of_its_walls(made: Path) -> None:
+def test_a_sweep_on_disk_gives_the_ratio_of_its_walls(sweep_path: Path) -> None:
     """4,000 ns alone; 400 ns and the largest share with n threads: 3600 + 0, 1800 + 20, 900 + 60."""
-    said = answer(made)
+    said = answer(sweep_path)
     walls = {1: 4000, 2: 400 + 1820, 4: 400 + 960}
     assert {row["threads"]: row["computed_speedup"] for row in said["threads"]} == {
         n: pytest.approx(4000 / wall) for n, wall in walls.items()
@@ -66,33 +65,33 @@ def test_a_sweep_on_disk_gives_the_ratio_of_its_walls(made: Path) -> None:
     assert said["verdict"]["threads"] == 4
 
 
-def test_efficiencies_are_those_that_the_programs_were_made_with(made: Path) -> None:
-    row = answer(made)["threads"][2]
+def test_efficiencies_are_those_that_the_programs_were_made_with(sweep_path: Path) -> None:
+    row = answer(sweep_path)["threads"][2]
     # Alone, the region begins between two samples, somewhere in half an interval either way.
-    assert row["efficiencies"]["parallel_fraction"] == pytest.approx(0.9, abs=made_sweep.EVERY / 2 / 4000)
+    assert row["efficiencies"]["parallel_fraction"] == pytest.approx(0.9, abs=sweep_builder.EVERY / 2 / 4000)
     assert row["efficiencies"]["load_balance"] == pytest.approx((900 + 920 + 940 + 960) / (4 * 960))
     assert row["efficiencies"]["work_inflation"] == pytest.approx(4000 / (400 + 900 + 920 + 940 + 960))
     assert row["efficiencies"]["scheduling"] == 1
     assert row["efficiencies"]["parallel_cpi_overhead"] is None
 
 
-def test_a_region_alone_and_a_window_of_every_run(made: Path) -> None:
-    row = answer(made, "--region", "work")["threads"][1]
-    assert row["computed_speedup"] == pytest.approx(3600 / 1820, abs=made_sweep.EVERY / 2 / 1820)
+def test_a_region_alone_and_a_window_of_every_run(sweep_path: Path) -> None:
+    row = answer(sweep_path, "--region", "work")["threads"][1]
+    assert row["computed_speedup"] == pytest.approx(3600 / 1820, abs=sweep_builder.EVERY / 2 / 1820)
     assert row["real_speedup"] is None
-    first = answer(made, "--from", "0%", "--to", "10%")
+    first = answer(sweep_path, "--from", "0%", "--to", "10%")
     assert first["threads"][0]["efficiencies"]["parallel_fraction"] == 0
     assert "HW474" in {notice["id"] for notice in first["warnings"]}
 
 
-def test_an_unknown_region_names_those_there_are(made: Path) -> None:
-    result = ask(made, "--region", "elsewhere")
+def test_an_unknown_region_names_those_there_are(sweep_path: Path) -> None:
+    result = ask(sweep_path, "--region", "elsewhere")
     assert why(result) == "HW470"
     assert "it has work" in str(result.exception)
 
 
-def test_the_text_names_the_limit_the_place_and_a_command(made: Path) -> None:
-    result = ask(made)
+def test_the_text_names_the_limit_the_place_and_a_command(sweep_path: Path) -> None:
+    result = ask(sweep_path)
     assert result.exit_code == 0
     assert "limits most at 4 threads" in result.stdout
     assert "in the sequential fraction" in result.stdout
@@ -101,8 +100,8 @@ def test_the_text_names_the_limit_the_place_and_a_command(made: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def test_the_text_has_the_intervals_of_possible_speedups_and_the_best_pairs(made: Path) -> None:
-    said, out = answer(made), ask(made).stdout
+def test_the_text_has_the_intervals_of_possible_speedups_and_the_best_pairs(sweep_path: Path) -> None:
+    said, out = answer(sweep_path), ask(sweep_path).stdout
     lines = [line.split() for line in out.splitlines()]
     for limit, label in (("parallel_fraction", "sequential fraction"), ("all", "all of these")):
         at = lines.index([*label.split(), *(f"{row['possible'][limit]:.2f}" for row in said["threads"])])
@@ -115,8 +114,8 @@ def test_the_text_has_the_intervals_of_possible_speedups_and_the_best_pairs(made
 
 
 def test_intervals_that_a_narrow_terminal_has_no_room_for_are_left_out(tmp_path: Path) -> None:
-    counts = {n: [made_speedups.one_second_each(uneven=0.1)] * 3 for n in (2, 4, 8, 16, 24, 32)}
-    result = speedups.answer(made_speedups.sweep_runs([made_speedups.alone()] * 3, counts))
+    counts = {n: [primitives_builder.one_second_each(uneven=0.1)] * 3 for n in (2, 4, 8, 16, 24, 32)}
+    result = speedups.answer(primitives_builder.sweep_runs([primitives_builder.alone()] * 3, counts))
     shown = {}
     for width in (80, 140):
         text = io.StringIO()
@@ -169,10 +168,10 @@ def test_what_is_no_sweep_is_refused(tmp_path: Path) -> None:
     assert why(ask(tmp_path)) == "HW320"
 
 
-def test_the_command_that_runs_it_again_is_whole(made: Path) -> None:
-    from headway.analyses.speedup_runs import rerun
+def test_the_command_that_runs_it_again_is_whole(sweep_path: Path) -> None:
+    from headway.analyses.speedups.runs import rerun
 
-    command = rerun(dataclasses.replace(read_sweep(made), sample="cpu:500us"), 12)
+    command = rerun(dataclasses.replace(read_sweep(sweep_path), sample="cpu:500us"), 12)
     assert "--sample cpu:500us" in command
     assert "--threads 1,2,4 --repeat 12" in command
     assert "--parallel 'par {threads}'" in command

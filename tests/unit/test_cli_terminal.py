@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import synthetic
 from headway.analyses import overview as overviews
+from headway.analyses.common.units import duration, percent, significant
+from headway.analyses.lost_cores.analysis import why
 from headway.analyses.overview import default_cores, overview
-from headway.analyses.units import duration, percent, significant
-from headway.analyses.why import why
 from headway.report.terminal import make_console, render_overview
 from headway.report.terminal.text import printable
 from headway.store import open_recording
-from synthetic import FakeThread
+from support.builders import synthetic
+from support.builders.synthetic import FakeThread
 
 THREADS = [
     FakeThread("app", 0, [("R", 300), ("B", 200), ("W", 50), ("R", 450)], "main", stolen=[30, 45]),
@@ -124,7 +124,7 @@ def test_findings_carry_the_figures_they_are_made_of(tmp_path: Path) -> None:
     assert by_id["stolen"].figures["stolen_core_ns"] == 75
     assert result.why is not None
     assert by_id["cores"].figures["core_ns"] == result.why.account.core_ns == 2000
-    assert by_id["lost_most"].figures["core_ns"] == result.why.account.lost[0].core_ns
+    assert by_id["lost_most"].figures["core_ns"] == max(loss.core_ns for loss in result.why.account.lost)
     assert len({notice.id for notice in result.notices}) == len(result.notices)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-import synthetic
-from headway.analyses import why_types as causes
-from headway.analyses.why import why
+from headway.analyses.common import causes
+from headway.analyses.lost_cores.analysis import why
 from headway.errors import HeadwayError
-from headway.store import open_recording
-from synthetic import FakeThread
+from headway.store import open_recording, write_manifest
+from support.builders import synthetic
+from support.builders.edited_manifest import take_tables_as_they_are
+from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
 WALL = 1000
@@ -131,8 +132,8 @@ def test_more_cores_than_there_were_are_lost_and_fewer_than_were_used_are_refuse
 # --- odd programs ------------------------------------------------------------------------------------------------------
 
 
-def made(tmp_path: Path, threads: list[FakeThread], wall: int = WALL, **facts: Any) -> dict[str, Any]:
-    from headway.report.why_json import why_json
+def account_json(tmp_path: Path, threads: list[FakeThread], wall: int = WALL, **facts: Any) -> dict[str, Any]:
+    from headway.report.json.lost_cores import why_json
 
     said = why_json(why(open_recording(synthetic.write(tmp_path / "odd.headway", threads, wall, **facts))))
     assert total(said) == said["core_ns"] == said["cores"] * wall
@@ -140,19 +141,19 @@ def made(tmp_path: Path, threads: list[FakeThread], wall: int = WALL, **facts: A
 
 
 def test_one_thread_that_never_blocks_leaves_the_other_core_to_the_serial_section(tmp_path: Path) -> None:
-    said = made(tmp_path, [FakeThread("app", 0, [("R", WALL)], "main")])
+    said = account_json(tmp_path, [FakeThread("app", 0, [("R", WALL)], "main")])
     assert [(row["cause"], row["core_ns"]) for row in said["lost"]] == [(causes.SERIAL, WALL)]
     assert said["lost"][0]["bound_speedup"] == pytest.approx(2.0)
 
 
 def test_a_program_that_fills_all_cores_loses_none(tmp_path: Path) -> None:
-    said = made(tmp_path, [FakeThread("app", 0, [("R", WALL)], name) for name in "ab"])
+    said = account_json(tmp_path, [FakeThread("app", 0, [("R", WALL)], name) for name in "ab"])
     assert said["lost"] == []
     assert len(said["phases"]) == 1
 
 
 def test_a_program_that_only_sleeps_loses_all_and_not_to_a_lock(tmp_path: Path) -> None:
-    said = made(tmp_path, [FakeThread("app", 0, [("R", 1), ("B", WALL - 2), ("R", 1)], "main")])
+    said = account_json(tmp_path, [FakeThread("app", 0, [("R", 1), ("B", WALL - 2), ("R", 1)], "main")])
     assert said["lost_ns"] == 2 * WALL - 2
     assert {row["cause"] for row in said["lost"]} <= {
         causes.SLEEP,
@@ -169,7 +170,7 @@ def test_ten_thousand_threads_that_take_turns(tmp_path: Path) -> None:
     wall = count * each
     row = dict.fromkeys([f"{what}_{kind}" for what in ("active", "running") for kind in synthetic.KINDS], 0)
     row |= {"active_app": 1, "running_app": 1, "bin_start_ns": synthetic.ORIGIN, "dur_ns": wall, "stolen_ns": 0}
-    said = made(tmp_path, threads, wall, activity=[row])
+    said = account_json(tmp_path, threads, wall, activity=[row])
     assert said["by_cause"] == {causes.SERIAL: wall}
     assert len(said["lost"]) < 100
 
@@ -177,7 +178,7 @@ def test_ten_thousand_threads_that_take_turns(tmp_path: Path) -> None:
 def test_no_thread_at_all_is_lost_to_what_is_not_known(tmp_path: Path) -> None:
     idle = dict.fromkeys([f"{what}_{kind}" for what in ("active", "running") for kind in synthetic.KINDS], 0)
     idle |= {"bin_start_ns": synthetic.ORIGIN, "dur_ns": WALL, "stolen_ns": 0}
-    said = made(tmp_path, [], activity=[idle])
+    said = account_json(tmp_path, [], activity=[idle])
     assert said["by_cause"] == {causes.UNKNOWN: 2 * WALL}
     assert said["lost"][0]["bound_speedup"] is None
 
@@ -203,7 +204,7 @@ def test_a_quota_accounts_for_whole_cores_and_throttled_time_is_lost_to_it(tmp_p
         for at, value in ((0, 0), (490, 0), (500, 400), (1000, 400))
     ]
     facts: dict[str, Any] = {"affinity": [0, 1, 2, 3], "recorded_cores": 4, "quota_cores": 1.5}
-    said = made(tmp_path, threads, tables={"counter": ticks}, **facts)
+    said = account_json(tmp_path, threads, tables={"counter": ticks}, **facts)
     assert said["cores"] == 2
     assert said["by_cause"] == {causes.QUOTA: 400}
     assert [row["bound_speedup"] for row in said["lost"]] == [pytest.approx(1000 / 800)]
@@ -213,7 +214,7 @@ def test_a_quota_accounts_for_whole_cores_and_throttled_time_is_lost_to_it(tmp_p
 def test_what_ran_beyond_the_cores_is_told_even_where_a_quota_allows_it(tmp_path: Path) -> None:
     threads = [FakeThread("app", 0, [("R", 300), ("W", 690), ("R", 10)], name) for name in "ab"]
     brief = FakeThread("app", 10, [("R", 1)], "brief")
-    said = made(tmp_path, [*threads, brief], affinity=[0, 1, 2, 3], recorded_cores=4, quota_cores=1.5)
+    said = account_json(tmp_path, [*threads, brief], affinity=[0, 1, 2, 3], recorded_cores=4, quota_cores=1.5)
     assert (said["cores"], said["invariant_error"]) == (2, 0)
     assert said["excess_ns"] == 1
     assert said["lost_ns"] == 2 * 690 - 1
@@ -222,7 +223,7 @@ def test_what_ran_beyond_the_cores_is_told_even_where_a_quota_allows_it(tmp_path
 def test_lost_records_widen_what_is_unknown(tmp_path: Path) -> None:
     threads = [FakeThread("app", 0, [("R", WALL)], "main")]
     loss = {"source": "sched", "cpu": -1, "start_ns": synthetic.ORIGIN + 200, "dur_ns": 300, "events": 9}
-    said = made(tmp_path, threads, tables={"loss": [loss]}, losses={"events": 9, "spans": 1})
+    said = account_json(tmp_path, threads, tables={"loss": [loss]}, losses={"events": 9, "spans": 1})
     assert said["by_cause"] == {causes.SERIAL: 700, causes.UNKNOWN: 300}
     assert "HW484" in [notice["id"] for notice in said["warnings"]]
 
@@ -232,7 +233,7 @@ def test_without_locks_what_is_merged_is_told_with_the_command_that_refines_it(t
         FakeThread("app", 0, [("R", 100), ("B", 800), ("R", 100)], "main"),
         FakeThread("app", 0, [("R", WALL)], "w"),
     ]
-    said = made(tmp_path, threads)
+    said = account_json(tmp_path, threads)
     assert said["by_cause"] == {causes.BLOCKED: 800}
     (notice,) = [each for each in said["warnings"] if each["id"] == "HW480"]
     assert "--locks" in notice["remedy"]
@@ -249,9 +250,7 @@ def test_a_recording_of_before_says_what_it_lacks(run: Run, tmp_path: Path) -> N
     assert "HW485" not in [notice["id"] for notice in ask(run, path)["warnings"]]
     file = path / "slice.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["blocked_in"]), file)
-    manifest = json.loads((path / "manifest.json").read_text())
-    manifest["tables"]["slice"]["bytes"] = file.stat().st_size
-    (path / "manifest.json").write_text(json.dumps(manifest))
+    take_tables_as_they_are(path)
     said = ask(run, path)
     assert said["by_cause"] == {causes.BLOCKED: 800}
     assert "HW485" in [notice["id"] for notice in said["warnings"]]
@@ -290,7 +289,7 @@ def test_an_imported_recording_gives_the_mean_of_the_load_and_nothing_it_does_no
     path = synthetic.write(tmp_path / "a.headway", THREADS, WALL, tables={"counter": loads}, **facts)
     manifest = json.loads((path / "manifest.json").read_text())
     del manifest["tables"]["activity"]  # imports have none
-    (path / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(path, manifest)
     said = ask(run, path)
     assert said["used"]["not_told_apart"] == 1200
     assert said["other_processes_ns"] == 300

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headway.record.endings import begun
-from made_locks import Made, Wait
-from synthetic import ORIGIN, FakeThread
+from headway.record.finalise.endings import shutdown_started_ns
+from support.builders.lock_builder import LockRecording, Wait
+from support.builders.synthetic import ORIGIN, FakeThread
 
 JOIN = (("java.lang.Object", "wait"), ("java.lang.Thread", "join"))
 HOOKS = (*JOIN, ("java.lang.ApplicationShutdownHooks", "runHooks"), ("java.lang.Shutdown", "runHooks"))
@@ -16,9 +16,11 @@ OWN = (*JOIN, ("org.example.Shop", "runHooks"))
 def recorded(path: Path, waits: list[Wait]) -> dict[int, int]:
     """Return when each JVM of a recording with these waits of its main thread began to end."""
     main = FakeThread("app", 0, [("R", 1000)], "main")
-    made = Made([main], waits, wall=1000, classes=["java.lang.Thread"] * 3, kinds=["wait"] * 3, stacks=[HOOKS, OWN])
-    directory = made.write(path / "r")
-    return begun(directory, {each.stem for each in Path(directory).glob("*.parquet")})
+    lock_recording = LockRecording(
+        [main], waits, wall=1000, classes=["java.lang.Thread"] * 3, kinds=["wait"] * 3, stacks=[HOOKS, OWN]
+    )
+    directory = lock_recording.write(path / "r")
+    return shutdown_started_ns(directory, {each.stem for each in Path(directory).glob("*.parquet")})
 
 
 def test_the_first_wait_for_a_hook_begins_the_end(tmp_path: Path) -> None:
@@ -32,4 +34,4 @@ def test_no_other_join_is_the_end_of_a_jvm(tmp_path: Path) -> None:
 
 
 def test_without_records_of_locks_nothing_is_known(tmp_path: Path) -> None:
-    assert begun(tmp_path, {"slice", "thread"}) == {}
+    assert shutdown_started_ns(tmp_path, {"slice", "thread"}) == {}

@@ -27,7 +27,7 @@ from headway.report.export import export_csv, export_perfetto, protobuf
 from headway.report.export.perfetto_sched import OUTSIDE_WAKER, UNKNOWN_WAKER
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
-from made_recording import MARKUP_NAME, Shape, make
+from support.builders.recording_builder import MARKUP_NAME, Shape, make
 
 
 @pytest.fixture(scope="module")

@@ -15,19 +15,20 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.model import Kind
-from headway.record.finalise import finalise
-from headway.record.kinds_of_threads import kind_of_java, kind_of_native
-from headway.record.place import boot_id
-from headway.record.processes import Process
-from headway.record.recover import recover
+from headway.record.finalise.finalise import finalise
+from headway.record.finalise.recover import recover
+from headway.record.finalise.thread_kinds import kind_of_java, kind_of_native
+from headway.record.target_process.processes import Process
 from headway.store import Recording, open_recording
-from made_spool import DEAD, SLEEP, Agent, Spool
+from headway.store.manifest import Manifest
+from headway.store.recorder import boot_id
+from support.builders.spool_builder import DEAD, SLEEP, Agent, Spool
 
 MS = 1_000_000
 ROOT, WORKER = 10, 11
 
 
-def made(tmp_path: Path, spool: Spool | None, agent: Agent | None = None, **draft: Any) -> Path:
+def finalised(tmp_path: Path, spool: Spool | None, agent: Agent | None = None, **draft: Any) -> Path:
     """Write what a recorder leaves: the draft of a manifest, and the spool."""
     directory = tmp_path / "a.headway"
     (directory / "spool").mkdir(parents=True)
@@ -64,7 +65,7 @@ def spool() -> Spool:
 
 
 def test_a_finalised_recording_opens_with_its_tables_and_without_its_spool(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     manifest = finalise(directory)
     got = open_recording(directory)
     assert got.manifest == manifest
@@ -82,20 +83,20 @@ def test_a_finalised_recording_opens_with_its_tables_and_without_its_spool(spool
 
 
 def test_the_window_is_from_the_commands_exec_to_the_roots_exit(spool: Spool, tmp_path: Path) -> None:
-    window = finalise(made(tmp_path, spool)).window
+    window = finalise(finalised(tmp_path, spool)).window
     assert window is not None
     assert (window.start_ns, window.end_ns) == (2 * MS, 90 * MS)
 
 
 def test_the_window_of_an_attached_program_is_the_recorders(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool, attached=True, window={"start_ns": 5 * MS, "end_ns": 50 * MS})
+    directory = finalised(tmp_path, spool, attached=True, window={"start_ns": 5 * MS, "end_ns": 50 * MS})
     window = finalise(directory).window
     assert window is not None
     assert (window.start_ns, window.end_ns) == (5 * MS, 50 * MS)
 
 
 def test_a_name_that_is_not_utf8_is_escaped_byte_by_byte(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     finalise(directory)
     assert open_recording(directory).columns("thread", "name")["name"].tolist() == ["java", "w\\xff\\xfe<b>"]
 
@@ -111,7 +112,7 @@ def with_agent(spool: Spool, tmp_path: Path) -> Recording:
     agent.fact(b"java.version", b"0.1", part=1)
     agent.fact(b"available_processors", b"2")
     agent.lost = 3
-    directory = made(tmp_path, spool, agent)
+    directory = finalised(tmp_path, spool, agent)
     finalise(directory)
     return open_recording(directory)
 
@@ -144,14 +145,67 @@ def test_a_cpu_clock_that_disagrees_breaks_an_invariant_and_is_told(spool: Spool
     agent = Agent(ROOT, created_ns=3 * MS)
     agent.thread(10 * MS, WORKER, 30, b"w")
     agent.end(60 * MS, WORKER, 30, 40 * MS)  # it executed 49 ms
-    manifest = finalise(made(tmp_path, spool, agent))
+    manifest = finalise(finalised(tmp_path, spool, agent))
     assert {each.id for each in manifest.invariants if not each.ok} == {"exec-cpu-clock"}
     assert [each.id for each in manifest.notices] == ["HW201"]
 
 
+def exits(tmp_path: Path, at_exit_ns: int, agent: Agent | None = None) -> Manifest:
+    """Finalise a recording of a thread that executed 30 ms before its last slice and 50 ms in all, by its switches."""
+    spool = Spool()
+    spool.snapshot(0, ROOT, "S")
+    spool.exec(2 * MS, ROOT, ROOT, b"java")
+    spool.fork(10 * MS, WORKER, pid=ROOT, parent=ROOT, comm=b"worker")
+    spool.waking(10 * MS + 1000, 0, WORKER, by=ROOT, new=True)
+    spool.switch(11 * MS, 1, None, WORKER)
+    spool.switch(41 * MS, 1, WORKER, None, SLEEP, exec_ns=30 * MS)
+    spool.waking(50 * MS, 1, WORKER, by=ROOT)
+    spool.switch(51 * MS, 1, None, WORKER)
+    spool.exit(65 * MS, WORKER, exec_ns=at_exit_ns)
+    spool.switch(71 * MS, 1, WORKER, None, DEAD, exec_ns=50 * MS)
+    spool.waking(72 * MS, 1, ROOT, by=None)
+    spool.switch(73 * MS, 0, None, ROOT)
+    spool.exit(90 * MS, ROOT)
+    spool.switch(91 * MS, 0, ROOT, None, DEAD, exec_ns=18 * MS)
+    return finalise(finalised(tmp_path, spool, agent))
+
+
+@pytest.mark.parametrize("at_exit_ms", [30, 40, 44, 50])
+def test_a_count_at_exit_may_be_as_old_as_the_slice_of_the_exit(tmp_path: Path, at_exit_ms: int) -> None:
+    # Updated at the switch-in; at the last tick, which is 4 ms old; at the exit, before 6 ms in the kernel; at the switch-out.
+    manifest = exits(tmp_path, at_exit_ms * MS)
+    assert {each.id: each.ok for each in manifest.invariants}["exec-at-exit"]
+    assert not manifest.notices
+
+
+@pytest.mark.parametrize(("clock_ms", "is_ok"), [(43, True), (42, False)])
+def test_a_clock_may_lag_by_what_the_thread_ran_on_after_its_exit(tmp_path: Path, clock_ms: int, is_ok: bool) -> None:
+    agent = Agent(ROOT, created_ns=3 * MS)
+    agent.thread(10 * MS, WORKER, 30, b"w")
+    agent.end(64 * MS, WORKER, 30, clock_ms * MS)  # its exit is at 65 ms, and it is off its CPU at 71 ms
+    manifest = exits(tmp_path, 44 * MS, agent)
+    assert {each.id: each.ok for each in manifest.invariants}["exec-cpu-clock"] == is_ok
+
+
+@pytest.mark.parametrize("at_exit_ms", [29, 51])
+def test_a_count_at_exit_that_no_slice_explains_breaks_an_invariant(tmp_path: Path, at_exit_ms: int) -> None:
+    manifest = exits(tmp_path, at_exit_ms * MS)
+    assert {each.id for each in manifest.invariants if not each.ok} == {"exec-at-exit"}
+    assert [each.id for each in manifest.notices] == ["HW201"]
+
+
+def test_a_clock_may_lag_by_what_the_thread_lived_on_after_it_was_read(spool: Spool, tmp_path: Path) -> None:
+    agent = Agent(ROOT, created_ns=3 * MS)
+    agent.thread(10 * MS, WORKER, 30, b"w")
+    agent.end(55 * MS, WORKER, 30, 44 * MS)  # it executed 49 ms: it ran on for the 5 ms that it had left
+    manifest = finalise(finalised(tmp_path, spool, agent))
+    assert all(each.ok for each in manifest.invariants)
+    assert not manifest.notices
+
+
 def test_losses_mark_the_recording(spool: Spool, tmp_path: Path) -> None:
     spool.loss(70 * MS, 1, 65 * MS, 12)
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     manifest = finalise(directory)
     assert (manifest.losses.events, manifest.losses.spans) == (12, 1)
     assert "HW200" in [each.id for each in manifest.notices]
@@ -160,7 +214,7 @@ def test_losses_mark_the_recording(spool: Spool, tmp_path: Path) -> None:
 
 
 def test_a_counter_line_that_was_cut_off_is_left_out(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     line = json.dumps({"ns": 5, "event": "cpu_steal", "cpu": 1, "value": 7})
     (directory / "spool/counters.jsonl").write_text(f'{line}\n{{"ns": 6, "ev')
     finalise(directory)
@@ -171,7 +225,7 @@ def test_with_the_agent_alone_there_are_threads_but_no_states(tmp_path: Path) ->
     agent = Agent(ROOT)
     agent.thread(4 * MS, ROOT, 1, b"main")
     agent.end(60 * MS, ROOT, 1, 49 * MS)
-    directory = made(tmp_path, None, agent, mode="agent")
+    directory = finalised(tmp_path, None, agent, mode="agent")
     manifest = finalise(directory)
     assert "slice" not in manifest.tables
     rows = open_recording(directory).query("SELECT tid, name, running_ns, exec_ns FROM thread").fetchall()
@@ -182,9 +236,9 @@ def test_when_a_table_cannot_be_written_the_spool_stays_and_can_be_finalised_lat
     spool: Spool, tmp_path: Path
 ) -> None:
     """A limit on the size of files stands in for a full disk: the kernel refuses the write in the same way."""
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     program = (
-        "import resource, sys; from headway.record.recover import recover; from headway.errors import HeadwayError\n"
+        "import resource, sys; from headway.record.finalise.recover import recover; from headway.errors import HeadwayError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))\n"
         "try: recover(sys.argv[1])\n"
         "except HeadwayError as error: print(error)"
@@ -202,7 +256,7 @@ def test_when_a_table_cannot_be_written_the_spool_stays_and_can_be_finalised_lat
 def test_what_a_dead_recorder_left_is_finalised_up_to_the_last_record(spool: Spool, tmp_path: Path) -> None:
     spool.sched[0] = spool.sched[0][:3]  # up to the switch-out of the root at 20 ms
     spool.life = spool.life[:4]
-    directory = made(tmp_path, spool, ended_by="recorder-died", window={"start_ns": MS, "end_ns": MS})
+    directory = finalised(tmp_path, spool, ended_by="recorder-died", window={"start_ns": MS, "end_ns": MS})
     file = directory / "spool/sched-cpu1.spool"
     file.write_bytes(file.read_bytes()[: 4096 + 40])  # the worker's switch-in, then half a record
     manifest = recover(directory)
@@ -225,20 +279,35 @@ def test_a_recording_that_is_still_made_is_left_alone(spool: Spool, tmp_path: Pa
     me = Process.of(os.getpid())
     assert me is not None
     who: dict[str, Any] = {"recorder_pid": me.pid, "recorder_start_ticks": me.start_ticks, "boot_id": boot_id()}
-    assert refused(made(tmp_path, spool, **who)) == "HW307"
+    assert refused(finalised(tmp_path, spool, **who)) == "HW307"
 
 
 def test_a_complete_recording_has_nothing_to_recover(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     finalise(directory)
-    assert refused(directory) == "HW308"
+    with pytest.raises(HeadwayError, match="HW308") as caught:
+        recover(directory)
+    assert caught.value.notice.remedy == f"headway why {directory}"
     assert refused(tmp_path) == "HW301"
+
+
+def test_no_analysis_is_advised_of_a_finalised_recording_whose_table_is_damaged(spool: Spool, tmp_path: Path) -> None:
+    directory = finalised(tmp_path, spool)
+    finalise(directory)
+    table = directory / "slice.parquet"
+    for spoil in (lambda: table.write_bytes(table.read_bytes()[:-1]), table.unlink):
+        spoil()
+        with pytest.raises(HeadwayError, match="HW308") as caught:
+            recover(directory)
+        assert caught.value.notice.remedy.startswith("copy it again")
+        assert "slice.parquet is damaged or gone" in caught.value.notice.message
 
 
 @pytest.mark.parametrize(
     ("facts", "helps"),
     [
-        ({"state": "complete"}, "headway parallelism {}"),
+        ({"state": "complete"}, "headway why {}"),
+        ({"state": "partial", "mode": "agent"}, "headway notes {}"),
         ({"state": "partial", "kind": "causal"}, "headway causal {}"),
         ({"state": "recording"}, "headway record"),
     ],
@@ -253,9 +322,9 @@ def test_without_raw_records_what_is_advised_depends_on_whether_there_are_tables
 
 
 def test_finalising_that_is_killed_halfway_can_be_made_up_for(spool: Spool, tmp_path: Path) -> None:
-    directory = made(tmp_path, spool)
+    directory = finalised(tmp_path, spool)
     program = (
-        "import os, sys; from headway.record.finalise import finalise\n"
+        "import os, sys; from headway.record.finalise.finalise import finalise\n"
         f"finalise(sys.argv[1], progress=lambda share: os.kill(os.getpid(), {int(signal.SIGKILL)}))"
     )
     assert subprocess.run([sys.executable, "-c", program, directory]).returncode == -signal.SIGKILL

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flame_pages import Node, Path, Stacks, made_diff, made_profile, unpacked, wide_profile
-from headway.analyses.profile_types import Profile
-from headway.report.html.flame_graphs import flame_graph
+from headway.analyses.stacks.types import Profile
 from headway.report.html.flame_pack import json_bytes, leb128, pack, visible
 from headway.report.html.page import script_safe_json
+from headway.report.html.profile import flame_graph
+from support.builders.flame_pages import Node, Path, Stacks, diff_of, profile_of, unpacked, wide_profile
 
 LETTERS = st.sampled_from("abcdefgh")
 STACKS = st.dictionaries(
@@ -31,7 +31,7 @@ def under(nodes: list[Node], path: Path) -> int:
 
 @given(STACKS)
 def test_a_graph_that_fits_holds_every_stack_with_its_weight(stacks: dict[Path, int]) -> None:
-    flames, nodes = shown(made_profile(stacks), 10**6)
+    flames, nodes = shown(profile_of(stacks), 10**6)
     assert {node.path[1:]: node.self_weight for node in nodes if node.self_weight} == {
         path: weight for path, weight in stacks.items() if weight
     }
@@ -42,7 +42,7 @@ def test_a_graph_that_fits_holds_every_stack_with_its_weight(stacks: dict[Path, 
 
 @given(STACKS, st.integers(400, 900))
 def test_what_does_not_fit_is_merged_with_its_exact_sum_and_number(stacks: Stacks, limit: int) -> None:
-    found = made_profile(stacks)
+    found = profile_of(stacks)
     flames, nodes = shown(found, limit)
     assert json_bytes(flames) <= max(limit, json_bytes(pack([flame_graph(found)], 0)))
     everything = {path[:depth] for path in stacks for depth in range(1, len(path) + 1)}
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_merged_with_its_exact_sum_and_number(stacks: Stack
 
 @given(STACKS, st.integers(0, 12))
 def test_the_heaviest_frames_are_kept(stacks: dict[Path, int], leave: int) -> None:
-    found = made_profile(stacks)
+    found = profile_of(stacks)
     whole = json_bytes(pack([flame_graph(found)], 10**6))
     _, nodes = shown(found, whole - leave * 8)
     totals: dict[Path, int] = {}
@@ -76,7 +76,7 @@ def test_the_heaviest_frames_are_kept(stacks: dict[Path, int], leave: int) -> No
 
 @given(STACKS, STACKS, st.integers(400, 2000))
 def test_two_profiles_in_one_tree_keep_the_sums_of_both(before: dict[Path, int], after: Stacks, limit: int) -> None:
-    graph = flame_graph(made_diff(before, after), versus="the old one")
+    graph = flame_graph(diff_of(before, after), versus="the old one")
     flames = pack([graph], limit)
     nodes = unpacked(flames, flames["graphs"][0]["merged"])
     assert sum(node.self_weight for node in nodes) == flames["graphs"][0]["total"] == sum(after.values())
@@ -98,7 +98,7 @@ def test_a_hundred_thousand_stacks_fit_the_limits_and_say_what_was_merged() -> N
 
 def test_a_frame_that_is_compiled_in_one_place_and_interpreted_in_another_has_both_kinds() -> None:
     stacks: Stacks = {("main", "hot"): 5, ("main", "cold"): 7}
-    flames, nodes = shown(made_profile(stacks, kinds={"hot": "c1", "cold": "kernel"}), 10**6)
+    flames, nodes = shown(profile_of(stacks, kinds={"hot": "c1", "cold": "kernel"}), 10**6)
     kinds = dict(zip(flames["frames"]["names"], flames["frames"]["kinds"], strict=True))
     assert {name: kinds[name] for name in ("main", "hot", "cold")} == {"main": "a", "hot": "d", "cold": "g"}
     assert [node.path[-1] for node in nodes] == ["all", "main", "cold", "hot"]
@@ -108,7 +108,7 @@ def test_no_name_hides_characters_or_turns_the_text_around() -> None:
     assert visible("a\u202eb\u2066c\x1b[31m\n\u2028\ud800") == "a\\u202eb\\u2066c\\u001b[31m\\u000a\\u2028\\ud800"
     assert visible("größer.日本") == "größer.日本"
     worst = "</script>\u202e<" * 200
-    flames, _ = shown(made_profile({(f"{worst}{i}", worst): i for i in range(300)}), 50_000)
+    flames, _ = shown(profile_of({(f"{worst}{i}", worst): i for i in range(300)}), 50_000)
     assert len(script_safe_json(flames).encode()) <= 50_000
     assert "</script" not in script_safe_json(flames)
 
@@ -126,5 +126,5 @@ def test_numbers_are_packed_seven_bits_a_byte(values: list[int]) -> None:
 
 
 def test_an_empty_profile_is_a_root_alone() -> None:
-    _, nodes = shown(made_profile({}), 10**6)
+    _, nodes = shown(profile_of({}), 10**6)
     assert nodes == [Node(("all",), 0, 0, 0)]

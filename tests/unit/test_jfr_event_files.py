@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow.parquet as pq
 
-from headway.record.jfr.event_files import EventFiles
+from headway.record.imports.event_files import EventFiles
+from headway.record.imports.threads import ThreadIds
 from headway.record.jfr.reader import EventBatch, EventColumn
-from headway.record.jfr.threads import ThreadIds
 
 INTEGERS, REALS = np.array([3, 4], np.int64), np.array([0.5, 1.5])
 PLACES = np.array([0, -1], np.int32)
@@ -69,3 +69,8 @@ def test_a_table_of_another_event_is_not_taken_for_it(tmp_path: Path) -> None:
         "jfr_a_Order": {"size": [3, 4]},
         "jfr_a_Order_3": {"size": [0.5, 1.5]},
     }
+
+
+def test_fields_that_differ_in_case_alone_are_columns_that_sql_tells_apart(tmp_path: Path) -> None:
+    found = written(tmp_path, batch("a.Order", id=("integer", INTEGERS), ID=("integer", INTEGERS + 1)))
+    assert found == {"jfr_a_Order": {"id": [3, 4], "ID_": [4, 5]}}

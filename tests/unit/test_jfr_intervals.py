@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headway.record.imports.programs import Programs
 from headway.record.jfr.intervals import (
     EXECUTION_SAMPLE,
     MOST_INTERVAL,
@@ -14,10 +15,9 @@ from headway.record.jfr.intervals import (
     FileIntervals,
     Setting,
     intervals_of,
-    of_samplers,
     parse_ns,
+    sampler_setting,
 )
-from headway.record.jfr.programs import Programs
 from headway.record.jfr.reader import EventBatch, EventColumn
 
 MS = 1_000_000
@@ -39,19 +39,19 @@ def one_program(chunk: int) -> int:
 
 
 def test_a_period_holds_from_when_it_was_told_and_the_first_from_the_beginning() -> None:
-    found = ChunkIntervals.told([period(100, "20 ms"), period(200, "10000000"), period(300, "5 ms")])
+    found = ChunkIntervals.from_settings([period(100, "20 ms"), period(200, "10000000"), period(300, "5 ms")])
     at = np.array([0, 99, 100, 199, 200, 299, 300, 1000])
     assert found.of(EXECUTION_SAMPLE, at).tolist() == [each * MS for each in (20, 20, 20, 20, 10, 10, 5, 5)]
 
 
 def test_settings_of_a_chunk_may_come_in_any_order() -> None:
-    found = ChunkIntervals.told([period(300, "5 ms"), period(100, "20 ms"), period(200, "5 ms")])
+    found = ChunkIntervals.from_settings([period(300, "5 ms"), period(100, "20 ms"), period(200, "5 ms")])
     assert found.of(EXECUTION_SAMPLE, np.array([150, 250, 350])).tolist() == [20 * MS, 5 * MS, 5 * MS]
     assert len(found.each) == 2
 
 
 def test_another_event_s_period_changes_nothing_but_its_own() -> None:
-    found = ChunkIntervals.told(
+    found = ChunkIntervals.from_settings(
         [period(0, "20 ms"), period(50, "1 s", NATIVE_SAMPLE), period(60, "2 s", NATIVE_SAMPLE)]
     )
     assert found.of(EXECUTION_SAMPLE, np.array([0, 70])).tolist() == [20 * MS, 20 * MS]
@@ -75,7 +75,7 @@ def test_chunks_of_two_writers_have_each_their_own_and_one_that_says_nothing_tha
     found = FileIntervals(told, one_program)
     of = [found.of_chunk(chunk).each[0] for chunk in (1, 2, 3, 4, 6, 7, 9)]
     assert [each.event for each in of] == ["cycles", "cycles", "cycles", "cpu", "cpu", "wall", "wall"]
-    assert [each.execution for each in of] == [MS, MS, MS, 5 * MS, 5 * MS, 10 * MS, 10 * MS]
+    assert [each.execution for each in of] == [MS, MS, MS, 5 * MS, 5 * MS, 2 * MS, 2 * MS]
     assert of[-1].wall == 2 * MS
     assert [each.is_estimate for each in of] == [False, False, False, True, True, False, False]
 
@@ -98,10 +98,10 @@ def test_what_one_jvm_set_does_not_hold_for_another() -> None:
 
 
 def test_settings_that_say_nothing_of_intervals_are_not_kept_and_others_are_short() -> None:
-    assert of_samplers(0, "jdk.CPULoad", "period", "1 s") is None
-    assert of_samplers(0, EXECUTION_SAMPLE, "stackTrace", "true") is None
-    assert of_samplers(3, EXECUTION_SAMPLE, "period", None) == Setting(3, EXECUTION_SAMPLE, "period", "")
-    kept = of_samplers(0, "profiler.Anything", "event", "x" * 1_000_000)
+    assert sampler_setting(0, "jdk.CPULoad", "period", "1 s") is None
+    assert sampler_setting(0, EXECUTION_SAMPLE, "stackTrace", "true") is None
+    assert sampler_setting(3, EXECUTION_SAMPLE, "period", None) == Setting(3, EXECUTION_SAMPLE, "period", "")
+    kept = sampler_setting(0, "profiler.Anything", "event", "x" * 1_000_000)
     assert kept is not None
     assert len(kept.value) < 1000
 

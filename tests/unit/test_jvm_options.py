@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import Notice
-from headway.record.jvm_options import encode_value, find_java_launcher, plan_launch
+from headway.record.request.jvm_options import encode_value, find_java_launcher, plan_launch
 
 AGENT = Path("/opt/headway/libheadway_agent.so")
 SPOOL = Path("/var/spool/headway")

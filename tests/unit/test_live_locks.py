@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import io
 import os
+import re
 import struct
 import threading
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from headway.analyses.live import live_rows
+from headway.analyses.locks.live import by_place, live_rows
 from headway.errors import HeadwayError
 from headway.model.live_lock import LiveTable
-from headway.record.live_locks import TableFile, open_file
-from headway.report.lock_json import live_json
+from headway.record.live import live_locks
+from headway.record.live.table_file import TableFile, open_file
+from headway.report.json.live_locks import live_json
+from headway.report.terminal import make_console
+from headway.report.terminal.live_locks import live_tables
 from headway.report.terminal.lock_text import live_text
-from made_lock_spool import LockAgent
-from made_spool import record
+from support.builders.lock_spool_builder import LockAgent
+from support.builders.spool_builder import record
 
-CLASSES = ["java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.lang.Object"]
+CLASSES = [
+    "java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.lang.Object", "java.util.concurrent.Semaphore$FairSync",
+]  # fmt: skip
 SLOT_BYTES = 128
 FIRST_SLOT = 4096 + 4096 * 128
 
@@ -77,6 +86,14 @@ def test_a_table_gives_its_sums_and_what_follows_from_them(tmp_path: Path) -> No
     assert lock.mean_hold_ns == 100
 
 
+def test_of_permits_the_time_between_releases_is_no_hold(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "t", slot(class_index=2, holds=0, hold_ns=0)))
+    (row,) = live_rows(found)
+    assert (row.rule, row.several_holders) == ("semaphore", True)
+    assert (row.mean_hold_ns, row.metrics.average_hold_time_ns) == (None, None)
+    assert re.search(r"average hold time +- \(several may hold it at once\)", live_text(found, [row]))
+
+
 def test_waits_that_go_on_count_up_to_now(tmp_path: Path) -> None:
     start = time.monotonic_ns() - 10**9
     found = read(table(tmp_path / "t", slot(now=3, first_ns=start, last_ns=start, thread_ns=0, real_ns=0)))
@@ -115,22 +132,22 @@ def test_the_text_has_every_metric_of_the_paper(tmp_path: Path) -> None:
 
 def agent(directory: Path) -> LockAgent:
     """Return an agent whose file is to stand beside the table `locks-42.table`."""
-    made = LockAgent(42)
-    made.fact(b"java.version", b"21.0.4")
-    made.thread(2, 11, 7, b"worker-7")
-    made.method(1, b"java.util.concurrent.locks.ReentrantLock", b"lock")
-    made.method(2, b"org.example.Store", b"put")
-    made.stack(5, [(1, -2), (2, 42)])
-    made.write(directory)
-    return made
+    agent_records = LockAgent(42)
+    agent_records.fact(b"java.version", b"21.0.4")
+    agent_records.thread(2, 11, 7, b"worker-7")
+    agent_records.method(1, b"java.util.concurrent.locks.ReentrantLock", b"lock")
+    agent_records.method(2, b"org.example.Store", b"put")
+    agent_records.stack(5, [(1, -2), (2, 42)])
+    agent_records.write(directory)
+    return agent_records
 
 
 def test_names_and_stacks_of_first_waits_come_from_the_agents_records_beside_the_table(tmp_path: Path) -> None:
-    made = agent(tmp_path)
-    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
-    made.blocker(4, 2, 1, CLASSES[0].encode(), 0x1235, 7, b"", 0)
-    made.blocker(5, 3, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
-    made.write(tmp_path)
+    agent_records = agent(tmp_path)
+    agent_records.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+    agent_records.blocker(4, 2, 1, CLASSES[0].encode(), 0x1235, 7, b"", 0)
+    agent_records.blocker(5, 3, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
+    agent_records.write(tmp_path)
     unnamed = (slot(blocker_id=3, first_java_id=99), slot(blocker_id=4, first_java_id=0))
     found = read(table(tmp_path / "locks-42.table", slot(first_stack=5), slot(blocker_id=2), *unnamed))
     rows = {row.lock.blocker_id: row for row in live_rows(found)}
@@ -142,19 +159,118 @@ def test_names_and_stacks_of_first_waits_come_from_the_agents_records_beside_the
     assert "first thread                  first-of-1 (Java id 7)\n" in text
     assert "org.example.Store.put:42\n" in text
     told = live_json(found, list(rows.values()))["locks"][0]
-    assert (told["first_thread"], told["first_stack"]) == ("first-of-1", rows[1].first_stack)
+    assert (told["first_thread"], told["first_stack"]) == ("first-of-1", list(rows[1].first_stack))
+
+
+def test_objects_of_one_place_that_are_waited_for_for_two_reasons_are_two_rows(tmp_path: Path) -> None:
+    agent_records = LockAgent(42)
+    agent_records.method(1, b"java.util.concurrent.LinkedBlockingQueue", b"take")
+    for number, method in ((2, b"next"), (3, b"run"), (4, b"one"), (5, b"two"), (6, b"three")):
+        agent_records.method(number, b"org.example.Worker", method)
+    agent_records.stack(5, [(1, 9), (2, 42), (3, 7)])
+    agent_records.stack(6, [(1, 9), (2, 42), (4, 7), (5, 7), (6, 7)])
+    agent_records.write(tmp_path)
+    conditions = [slot(blocker_id=i, class_index=1, kind=1, hash=i, first_stack=i) for i in (5, 6)]
+    found = read(table(tmp_path / "locks-42.table", *conditions))
+    rows = by_place(found, live_rows(found))
+    assert {(row.first_line, row.contention, row.rule) for row in rows} == {
+        ("org.example.Worker.next:42", True, "queue-in-a-call"),
+        ("org.example.Worker.next:42", False, "queue-consumer"),
+    }
+
+
+def test_objects_of_one_place_are_one_row_and_idle_waiting_is_apart(tmp_path: Path) -> None:
+    agent_records = LockAgent(42)
+    agent_records.thread(2, 11, 7, b"worker-7")
+    frames = [
+        (b"java.util.concurrent.locks.LockSupport", b"park"),
+        (b"java.util.concurrent.LinkedBlockingQueue", b"take"),
+    ]
+    for number, (name, method) in enumerate(
+        [*frames, (b"org.example.Worker", b"run"), (b"org.example.Store", b"put")], 1
+    ):
+        agent_records.method(number, name, method)
+    agent_records.stack(5, [(1, -2), (2, 9), (3, 42)])
+    agent_records.stack(6, [(4, 7)])
+    agent_records.write(tmp_path)
+    condition = {"class_index": 1, "kind": 1, "first_stack": 5}
+    monitors = [
+        slot(
+            blocker_id=i,
+            kind=2,
+            class_index=1,
+            hash=i,
+            first_stack=6,
+            times=i,
+            now=1,
+            peak=i,
+            thread_ns=1000 * i,
+            real_ns=100 * i,
+        )
+        for i in (2, 3, 4)
+    ]
+    found = read(table(tmp_path / "locks-42.table", slot(**condition), *monitors))
+    rows = by_place(found, live_rows(found))
+    assert [(row.objects, row.contention, row.rule) for row in rows] == [
+        (3, True, "monitor"),
+        (1, False, "queue-consumer"),
+    ]
+    sums = rows[0].lock.sums
+    assert (sums.times_parked, sums.parked_now, sums.peak_parked) == (9, 3, 4)
+    assert sums.thread_time_ns >= 9000
+    assert rows[0].name == "3 objects (Object)"
+    assert rows[0].mean_hold_ns == 100
+    out = io.StringIO()
+    console = make_console(out)
+    console.width = 120
+    for each in live_tables(found, rows, width=120):
+        console.print(each)
+    contention, idle = out.getvalue().split("Idle waiting (no contention)")
+    assert "org.example.Store.put:7 3 objects (Object)" in contention
+    assert ">=4" in contention
+    assert "org.example.Worker.run:42" in idle
+    assert "queue-consumer" in idle
+    assert "Store" not in idle
+
+
+def test_both_tables_say_how_many_rows_they_leave_out(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "locks-42.table", *(slot(hash=i, blocker_id=i) for i in range(1, 34))))
+    rows = [dataclasses.replace(row, contention=i % 3 > 0) for i, row in enumerate(live_rows(found))]
+    said: dict[int | None, str] = {}
+    for limit in (None, 20, 22):
+        out = io.StringIO()
+        console = make_console(out)
+        console.width = 120
+        for each in live_tables(found, rows, limit, width=120):
+            console.print(each)
+        said[limit] = out.getvalue()
+    assert "more" not in said[None] + said[22]
+    contention, idle = said[20].split("Idle waiting (no contention)")
+    assert "2 more: --all" in contention
+    assert "1 more: --all" in idle
+
+
+def test_a_jvm_that_ends_before_its_agent_has_a_table_is_told_so() -> None:
+    facts = types.SimpleNamespace(pid=os.getpid(), rights=None)  # a process that is no JVM, as one that has ended
+    with pytest.raises(HeadwayError) as told:
+        live_locks._wait_for_table(cast("Any", types.SimpleNamespace(facts=facts)), None)
+    assert told.value.notice.id == "HW073"
+    assert f"process {os.getpid()}" in told.value.notice.message
 
 
 def test_records_that_come_while_somebody_looks_are_read_on(tmp_path: Path) -> None:
-    made = agent(tmp_path)
+    agent_records = agent(tmp_path)
     path = table(tmp_path / "locks-42.table", slot(first_stack=5))
     file = open_file(path)
     try:
         assert file.read().rows[0].first_thread == "worker-7"
-        made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
-        chunks = made.records
-        made.records = [chunks[-1], *chunks[:-1]]  # the file has its last record first: what was there stays in place
-        made.write(tmp_path)
+        agent_records.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+        chunks = agent_records.records
+        agent_records.records = [
+            chunks[-1],
+            *chunks[:-1],
+        ]  # the file has its last record first: what was there stays in place
+        agent_records.write(tmp_path)
         assert file.read().rows[0].first_thread == "first-of-1"
     finally:
         file.close()
@@ -180,48 +296,48 @@ class Reads:
 
 
 def test_records_that_never_come_are_looked_for_a_few_times_and_again_beside_another_row(tmp_path: Path) -> None:
-    made = agent(tmp_path)
+    agent_records = agent(tmp_path)
     path = table(tmp_path / "locks-42.table", slot(first_java_id=99, first_stack=6))
     with contextlib.closing(open_file(path)) as file:
         reads = Reads(file)
         for _ in range(20):
             assert file.read().rows[0].first_stack == ()
         assert reads.count == 3
-        made.blocker(3, 2, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-2", 5)
-        made.records.insert(0, made.records.pop())
-        made.write(tmp_path)
+        agent_records.blocker(3, 2, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-2", 5)
+        agent_records.records.insert(0, agent_records.records.pop())
+        agent_records.write(tmp_path)
         table(path, slot(first_java_id=99, first_stack=6), slot(blocker_id=2, first_stack=5))
         assert [row.first_thread for row in file.read().rows] == [None, "first-of-2"]
         assert reads.count == 4
 
 
 def test_a_method_whose_name_comes_after_the_stack_is_named_once_it_is_there(tmp_path: Path) -> None:
-    made = agent(tmp_path)
-    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
-    name = made.records.pop(2)
-    made.records.insert(2, record(1, 99, 1, b"\0" * 48))  # one that says nothing, in its place
-    made.write(tmp_path)
+    agent_records = agent(tmp_path)
+    agent_records.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1", 5)
+    name = agent_records.records.pop(2)
+    agent_records.records.insert(2, record(1, 99, 1, b"\0" * 48))  # one that says nothing, in its place
+    agent_records.write(tmp_path)
     with contextlib.closing(open_file(table(tmp_path / "locks-42.table", slot(first_stack=5)))) as file:
         assert file.read().rows[0].first_stack[0] == ("unknown", "unknown", None)
-        put_into_its_chunk(made, 2, name, tmp_path)
+        put_into_its_chunk(agent_records, 2, name, tmp_path)
         assert file.read().rows[0].first_stack[0] == ("java.util.concurrent.locks.ReentrantLock", "lock", None)
 
 
 def test_a_thread_announced_in_front_of_what_has_been_read_is_no_virtual_one(tmp_path: Path) -> None:
-    made = agent(tmp_path)
-    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"", 0)
-    announced = made.records.pop(1)
-    made.records.insert(1, record(1, 99, 1, b"\0" * 48))
-    made.write(tmp_path)
+    agent_records = agent(tmp_path)
+    agent_records.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"", 0)
+    announced = agent_records.records.pop(1)
+    agent_records.records.insert(1, record(1, 99, 1, b"\0" * 48))
+    agent_records.write(tmp_path)
     with contextlib.closing(open_file(table(tmp_path / "locks-42.table", slot()))) as file:
-        Reads(file, lambda: put_into_its_chunk(made, 1, announced, tmp_path))
+        Reads(file, lambda: put_into_its_chunk(agent_records, 1, announced, tmp_path))
         assert file.read().rows[0].first_thread == "worker-7"
 
 
-def put_into_its_chunk(made: LockAgent, number: int, late: bytes, directory: Path) -> None:
+def put_into_its_chunk(agent_records: LockAgent, number: int, late: bytes, directory: Path) -> None:
     """Write the file with a record behind that of this number, in its chunk."""
-    made.records[number] += late
-    made.write(directory)
+    agent_records.records[number] += late
+    agent_records.write(directory)
 
 
 @pytest.mark.parametrize(
@@ -237,20 +353,20 @@ def put_into_its_chunk(made: LockAgent, number: int, late: bytes, directory: Pat
 def test_a_thread_without_a_name_is_virtual_only_where_the_jvm_can_have_such(
     tmp_path: Path, version: str, name: str | None
 ) -> None:
-    made = LockAgent(42)
-    made.fact(b"java.version", version.encode())
-    made.blocker(5, 1, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
-    made.write(tmp_path)
+    agent_records = LockAgent(42)
+    agent_records.fact(b"java.version", version.encode())
+    agent_records.blocker(5, 1, 1, CLASSES[0].encode(), 0x1236, 99, b"", 0)
+    agent_records.write(tmp_path)
     (row,) = read(table(tmp_path / "locks-42.table", slot(first_java_id=99))).rows
     assert row.first_thread == name
 
 
 @pytest.mark.parametrize("damage", ["missing", "another", "cut off", "random"])
 def test_without_the_agents_records_nobody_is_named(tmp_path: Path, damage: str) -> None:
-    made = LockAgent(41 if damage == "another" else 42)
-    made.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1")
-    made.write(tmp_path)
-    spool = tmp_path / f"agent-{made.pid}.spool"
+    agent_records = LockAgent(41 if damage == "another" else 42)
+    agent_records.blocker(3, 1, 1, CLASSES[0].encode(), 0x1234, 7, b"first-of-1")
+    agent_records.write(tmp_path)
+    spool = tmp_path / f"agent-{agent_records.pid}.spool"
     content = spool.read_bytes()
     spool.unlink()
     if damage == "another":

@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-from headway.analyses.lock_timeline import waiters_over_time
-from headway.analyses.locks import locks
+from headway.analyses.locks.analysis import locks
+from headway.analyses.locks.timeline import waiters_over_time
 from headway.report.export import export_perfetto
 from headway.report.html import build_payload
 from headway.report.html.locks import BINS, MAX_LOCKS
-from headway.report.lock_json import locks_json
-from headway.report.lock_text import lock_texts
+from headway.report.json.locks import lock_texts, locks_json
 from headway.store import Recording, open_recording
-from made_locks import LOCK_FRAMES, Held, Made, Wait
-from synthetic import ORIGIN, FakeThread
+from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.synthetic import ORIGIN, FakeThread
 
 WALL = 1000
 STACK = (*LOCK_FRAMES, ("org.example.Server", "handle"), ("java.lang.Thread", "run"))
@@ -31,9 +30,9 @@ def threads(count: int) -> list[FakeThread]:
     return [FakeThread() for _ in range(count)]
 
 
-def recording_of(path: Path, waits: list[Wait], holds: list[Held] | None = None, count: int = 4) -> Recording:
-    made = Made(threads(count), waits, holds or [], wall=WALL, stacks=[STACK])
-    return open_recording(made.write(path))
+def recording_of(path: Path, waits: list[Wait], holds: list[LockHold] | None = None, count: int = 4) -> Recording:
+    lock_recording = LockRecording(threads(count), waits, holds or [], wall=WALL, stacks=[STACK])
+    return open_recording(lock_recording.write(path))
 
 
 @pytest.fixture
@@ -43,10 +42,10 @@ def contended(tmp_path: Path) -> Recording:
         Wait(1, 0, 150, 500, owner=3, waker=0, stack=0),
         Wait(2, 1, 600, 700, owner=1, waker=1, stack=0),
     ]
-    return recording_of(tmp_path / "x.headway", waits, [Held(0, 3, 50, 400), Held(0, 0, 400, 500)])
+    return recording_of(tmp_path / "x.headway", waits, [LockHold(0, 3, 50, 400), LockHold(0, 0, 400, 500)])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     waits=st.lists(
         st.tuples(st.integers(0, 2), st.integers(0, WALL - 1), st.integers(0, 300)), min_size=1, max_size=20
@@ -56,14 +55,14 @@ def contended(tmp_path: Path) -> Recording:
 def test_the_waiters_in_each_bin_are_those_counted_moment_by_moment(
     tmp_path_factory: pytest.TempPathFactory, waits: list[tuple[int, int, int]], bins: int
 ) -> None:
-    made = [Wait(i, lock, start, min(WALL, start + length)) for i, (lock, start, length) in enumerate(waits)]
-    recording = recording_of(tmp_path_factory.mktemp("t") / "x.headway", made, count=len(made))
-    found = waiters_over_time(recording, [0, 1, 2], bins)
+    lock_recording = [Wait(i, lock, start, min(WALL, start + length)) for i, (lock, start, length) in enumerate(waits)]
+    recording = recording_of(tmp_path_factory.mktemp("t") / "x.headway", lock_recording, count=len(lock_recording))
+    found = waiters_over_time(recording, [[0], [1], [2]], bins)
     recording.close()
     edges = np.linspace(0, WALL, bins + 1)
     for lock in range(3):
         slow = [
-            sum(max(0.0, min(w.end, high) - max(w.start, low)) for w in made if w.lock == lock) / (high - low)
+            sum(max(0.0, min(w.end, high) - max(w.start, low)) for w in lock_recording if w.lock == lock) / (high - low)
             for low, high in itertools.pairwise(edges)
         ]
         assert found[lock] == pytest.approx(slow, abs=1e-9)
@@ -78,12 +77,11 @@ def test_the_page_holds_the_rows_of_the_command_in_its_order(contended: Recordin
             assert shown[key] == row[key]
         waited = sum(shown["waiters"]) * WALL / BINS
         assert waited == pytest.approx(row["parking_thread_time_ns"], rel=0.01)  # three digits are kept per bin
-    assert [holder["thread"] for holder in view["rows"][0]["holders"]] == [
-        holder["thread"] for holder in rows[0]["holders"]
-    ]
+    assert [holder["thread"] for holder in view["rows"][0]["holders"]] == ["worker (3 threads)"]
+    assert view["rows"][0]["holders"][0]["wait_ns"] == sum(holder["wait_ns"] for holder in rows[0]["holders"])
 
 
-@pytest.mark.parametrize("by", ["lock", "class", "site"])
+@pytest.mark.parametrize("by", ["place", "lock", "class", "site"])
 def test_the_text_of_each_row_is_what_python_writes_of_its_values(contended: Recording, by: str) -> None:
     found = locks(contended, by=by)
     texts = list(lock_texts(found))
@@ -92,6 +90,7 @@ def test_the_text_of_each_row_is_what_python_writes_of_its_values(contended: Rec
         plain = json.loads(text)
         assert text == json.dumps(plain, indent=1).replace("\n", "\n ")
         assert (plain["name"], plain["site"], plain["blocker_id"]) == (row.name, row.site, row.blocker_id)
+        assert (plain["place"], plain["objects"]) == (row.place, row.objects)
         assert (plain["first_ns"], plain["last_ns"], plain["dead"]) == (row.first_ns, row.last_ns, row.dead)
         for key in ("times_parked", "times_measured", "parked_now", "peak_parked"):
             assert plain[key] == getattr(row.sums, key)
@@ -110,7 +109,7 @@ def test_the_text_of_each_row_is_what_python_writes_of_its_values(contended: Rec
 
 
 def test_more_locks_than_rows_fill_a_bounded_part_of_the_page(tmp_path: Path) -> None:
-    waits = [Wait(i % 4, i, i % 900, i % 900 + 1 + i % 90, stack=0) for i in range(90)]
+    waits = [Wait(i % 4, i, i % 900, i % 900 + 1 + i % 90) for i in range(90)]  # without stacks: each has its own place
     payload = build_payload(recording_of(tmp_path / "x.headway", waits))
     assert len(payload["locks"]["rows"]) == MAX_LOCKS
     assert payload["locks"]["hidden"] == 90 - MAX_LOCKS

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import synthetic
-from headway.analyses import activity
-from headway.analyses import parallelism as module
-from headway.analyses.parallelism import PROFILE_BINS, Level, Parallelism, parallelism
+from headway.analyses.scheduling import activity
+from headway.analyses.scheduling import parallelism as module
+from headway.analyses.scheduling.parallelism import PROFILE_BINS, Parallelism, ParallelismLevel, parallelism
 from headway.errors import HeadwayError
 from headway.store import open_recording
-from synthetic import KINDS, FakeThread
+from support.builders import synthetic
+from support.builders.synthetic import KINDS, FakeThread
 
 WALL = 400
 
@@ -30,7 +30,7 @@ def count(threads: list[FakeThread], states: str, kinds: tuple[str, ...], span: 
     return [times.get(j, 0) for j in range(max(times) + 1)]
 
 
-def ns(levels: tuple[Level, ...]) -> list[int]:
+def ns(levels: tuple[ParallelismLevel, ...]) -> list[int]:
     assert [level.threads for level in levels] == list(range(len(levels)))
     return [level.ns for level in levels]
 
@@ -53,7 +53,7 @@ some_threads = st.lists(
     min_size=1,
     max_size=6,
 )
-quick = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+quick = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @quick
@@ -248,4 +248,4 @@ def test_the_whole_recording_as_a_window_is_the_whole_recording(tmp_path: Path) 
 
 
 def test_the_result_types_are_exported(tmp_path: Path) -> None:
-    assert set(module.__all__) >= {"Level", "Parallelism", "Profile", "parallelism", "KINDS"}
+    assert set(module.__all__) >= {"ParallelismLevel", "Parallelism", "ParallelismProfile", "parallelism", "KINDS"}

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses.profile_tree import Stacks, build_tree
-from headway.analyses.profile_types import Frame, Profile, ThreadWeight
+from headway.analyses.stacks.tree import StackColumns, build_tree
+from headway.analyses.stacks.types import Frame, Profile, ThreadWeight
 from headway.errors import HeadwayError
 from headway.report.export import export_collapsed, export_pprof, export_speedscope
-from pprof_schema import Profile as Pprof
+from support.oracles.pprof_schema import Profile as Pprof
 
 THREADS = ("main", "worker\n;1\ud800", "")
 HOSTILE = (
@@ -30,14 +30,14 @@ HOSTILE = (
 Weights = Counter[tuple[str, ...]]
 
 
-def made(
+def profile_file(
     weights: dict[tuple[int, tuple[int, ...]], int], names: tuple[str, ...], unit: str = "ns"
 ) -> tuple[Profile, Profile]:
     """Merge {(thread, frames from the root down): weight} into a profile, and into the one with a root per thread."""
     frames = tuple(Frame("", name, 7 if i % 2 else None) for i, name in enumerate(names))
     begin = np.cumsum([0, *(len(path) for _, path in weights)])
     flat = np.array([frame for _, path in weights for frame in reversed(path)], dtype=np.int32)
-    stacks = Stacks(begin, flat, np.zeros(len(flat), np.int8))
+    stacks = StackColumns(begin, flat, np.zeros(len(flat), np.int8))
     row, weight = np.arange(len(weights)), np.array(list(weights.values()), dtype=np.int64)
     root = np.array([thread for thread, _ in weights], dtype=np.int64) + len(frames)
     total = int(weight.sum())
@@ -54,7 +54,7 @@ def hostile() -> tuple[Profile, Profile, dict[tuple[int, tuple[int, ...]], int]]
     """A profile in which every hostile name is somewhere in a stack."""
     paths: list[tuple[int, tuple[int, ...]]] = [(i % 3, (i, (i + 5) % len(HOSTILE), 3)) for i in range(len(HOSTILE))]
     weights = {path: 2**53 + i for i, path in enumerate(paths)}
-    return (*made(weights, HOSTILE), weights)
+    return (*profile_file(weights, HOSTILE), weights)
 
 
 def spelled(name: str) -> str:
@@ -187,13 +187,13 @@ stacks = st.dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(weights=stacks, unit=st.sampled_from(["ns", "bytes", "count"]))
 def test_every_format_holds_the_same_weights(
     tmp_path_factory: pytest.TempPathFactory, weights: dict[tuple[int, tuple[int, ...]], int], unit: str
 ) -> None:
     names = ("a", "b", "c;", "d d")
-    found, by_thread = made(weights, names, unit)
+    found, by_thread = profile_file(weights, names, unit)
     folder = tmp_path_factory.mktemp("e")
     merged = Counter[tuple[int, ...]]()
     for (_, path), weight in weights.items():

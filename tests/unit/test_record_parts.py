@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.record import host, processes
-from headway.record.launch import find_program
-from headway.record.place import Place, live_recorder
-from headway.record.plan import default_output
-from headway.record.processes import Process
+from headway.record.directory.recording_dir import RecordingDir
+from headway.record.machine import host
+from headway.record.program.launch import find_program
+from headway.record.session.plan import default_output
+from headway.record.target_process import processes
+from headway.record.target_process.processes import Process
 
 
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=60))
@@ -116,17 +117,17 @@ def test_a_place_that_is_not_kept_leaves_what_was_there(tmp_path: Path) -> None:
     old.mkdir()
     (old / "manifest.json").write_text('{"format": "headway-recording", "version": 1, "state": "complete"}')
     (old / "thread.parquet").write_text("old")
-    with Place(old, force=True) as place:
+    with RecordingDir(old, force=True) as place:
         assert os.listdir(place.directory) == ["spool"]
     assert (old / "thread.parquet").read_text() == "old"
-    with Place(old, force=True) as place:
+    with RecordingDir(old, force=True) as place:
         place.keep()
     assert not (old / "thread.parquet").exists()
     assert os.listdir(tmp_path) == ["r.headway"]
 
 
 def test_a_recorder_of_an_earlier_boot_or_another_start_is_not_alive() -> None:
-    from headway.record.place import boot_id
+    from headway.store.recorder import boot_id, live_recorder
 
     me = Process.of(os.getpid())
     assert me is not None

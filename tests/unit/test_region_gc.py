@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import made_sweep
-from headway.analyses.regions import regions_of
+from headway.analyses.regions.analysis import regions_of
 from headway.store import open_recording
 from headway.store.manifest import read_manifest, write_manifest
 from headway.store.sweep import SweepRegion
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter, arrow_schema
-from made_regions import MAIN, STACKS, WORK, MadeRun
-from synthetic import FakeThread, thread_row
+from support.builders import sweep_builder
+from support.builders.region_builder import MAIN, STACKS, WORK, ParallelRun
+from support.builders.synthetic import FakeThread, thread_row
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -41,21 +41,21 @@ def test_pauses_that_nobody_told_of_are_not_known(
     ]
     samples = {"cpu": [(0, 50, 10, MAIN), (1, 110, 10, WORK), (1, 190, 10, WORK)]}
     facts = {"jvms": [{"pid": pid} for pid in jvms]}
-    made = MadeRun(threads, [], wall=200, pauses=pauses, stacks=STACKS, samples=samples, facts=facts)
-    found = regions_of(open_recording(made.write(tmp_path / "a.headway")), [SweepRegion("work", r"App\.work")])
+    parallel_run = ParallelRun(threads, [], wall=200, pauses=pauses, stacks=STACKS, samples=samples, facts=facts)
+    found = regions_of(open_recording(parallel_run.write(tmp_path / "a.headway")), [SweepRegion("work", r"App\.work")])
     work = found.primitives[0]
     assert work.gc_ns == gc_ns
     assert work.runnable_ns == 10 - (gc_ns or 0)
 
 
 def test_a_program_without_a_jvm_has_no_pauses(tmp_path: Path) -> None:
-    made = MadeRun([FakeThread("app", 0, [("R", 100)], "main")], [], wall=100)
-    found = regions_of(open_recording(made.write(tmp_path / "a.headway")), [])
+    parallel_run = ParallelRun([FakeThread("app", 0, [("R", 100)], "main")], [], wall=100)
+    found = regions_of(open_recording(parallel_run.write(tmp_path / "a.headway")), [])
     assert {part.gc_ns for part in found.primitives} == {0}
 
 
 def test_the_limit_of_pauses_is_null_where_a_run_of_the_parallel_program_had_no_agent(run: Run, tmp_path: Path) -> None:
-    path = made_sweep.make(tmp_path / "a.sweep", (2, 4)).path
+    path = sweep_builder.make(tmp_path / "a.sweep", (2, 4)).path
     without_agent(path / "runs" / "parallel-4-2.headway")
     code, out, err = run("speedups", path, "--json")
     assert code == 0, err

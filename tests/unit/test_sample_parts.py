@@ -6,6 +6,8 @@ import errno
 import fcntl
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.record import sampling
-from headway.record.sample_files import Samples, Stacks, _without_own, read_sample_file
-from headway.record.sample_tables import _last_before
-from headway.record.sample_weights import ExecutedAt, until_next
-from headway.record.sampling import SampleOptions, parse, usable
+from headway.errors.message import NOTE
+from headway.record.finalise.sample_files import FileSamples, FileStacks, SampleFile, _without_own, read_sample_file
+from headway.record.finalise.sample_tables import SampleTables
+from headway.record.finalise.sample_weights import ExecutedAt, until_next
+from headway.record.finalise.thread_lives import last_before
+from headway.record.request import sampling
+from headway.record.request.sampling import SampleOptions, parse, usable
 from headway.store.packing import TICK_NS
 
 # --- what is asked for ---------------------------------------------------------------------------------------------------
@@ -162,6 +166,25 @@ def test_a_file_that_is_no_recording_is_named_damaged(tmp_path: Path) -> None:
     assert file.lost_from_ns is None
 
 
+@pytest.mark.parametrize(
+    ("skipped", "total", "told"),
+    [
+        (0, 373, []),
+        (1, 373, ["HW233: JVM 7 skipped 1 of 373 stack samples, because too many came at once: less than 1%"]),
+        (3, 300, ["HW213: JVM 7 skipped 3 of 300 stack samples, because too many came at once"]),
+        (1, 1, ["HW213: JVM 7 skipped 1 of 1 stack sample, because too many came at once"]),
+    ],
+)
+def test_samples_that_were_skipped_are_a_note_below_one_percent(skipped: int, total: int, told: list[str]) -> None:
+    stacks: Any = None
+    file = SampleFile(FileSamples(), stacks, skipped=skipped, total=total)
+    threads: Any = SimpleNamespace(pid_of_agent=[7])
+    tables = SampleTables(threads, [{}], (0, 1), {"events": ["cpu"]}, {0: file})
+    found = tables.notices()
+    assert [f"{notice.id}: {notice.message}" for notice in found] == told
+    assert all((notice.level == NOTE) == (notice.id == "HW233") for notice in found)
+
+
 def test_frames_of_headway_are_left_out_and_depths_close_up() -> None:
     import pyarrow as pa
 
@@ -179,7 +202,7 @@ def test_frames_of_headway_are_left_out_and_depths_close_up() -> None:
         "frame_id": np.array([2, 0, 1, 1, 0, 3, 4]),
         "is_cut": np.zeros(7),
     }
-    stacks: Stacks = _without_own([part], frames, 10)
+    stacks: FileStacks = _without_own([part], frames, 10)
     rows = list(zip(stacks.stack_id.tolist(), stacks.depth.tolist(), stacks.frame.tolist(), strict=True))
     assert rows == [(10, 0, 1), (11, 0, 1), (11, 1, 3)]
     assert stacks.count == 3
@@ -199,7 +222,7 @@ def test_a_sample_belongs_to_the_last_life_of_its_tid_that_had_begun(
     seen.sort()
     tid, start = np.array(lives, dtype=np.int64).reshape(-1, 2).T
     tids, ns = np.array(seen, dtype=np.int64).reshape(-1, 2).T
-    found = _last_before(tid, start, tids, ns)
+    found = last_before(tid, start, tids, ns)
     for (wanted, at), index in zip(seen, found.tolist(), strict=True):
         begun = [i for i, (life, since) in enumerate(lives) if life == wanted and since <= at]
         assert index == begun[-1] if begun else index < 0 or lives[index][0] != wanted
@@ -227,7 +250,7 @@ def test_a_cpu_sample_stands_for_what_its_thread_executed_since_its_last_one(
 ) -> None:
     rows, seen, cuts = made
     count = len(seen)
-    samples = Samples(
+    samples = FileSamples(
         thread=np.array([thread for thread, _ in seen], dtype=np.int64),
         ns=np.array([at * TICK_NS for _, at in seen], dtype=np.int64),
         weight=np.full(count, 7_000),
@@ -271,7 +294,7 @@ def test_a_cpu_sample_stands_for_what_its_thread_executed_since_its_last_one(
 
 
 def test_a_wall_sample_stands_for_the_time_until_the_next_of_its_thread() -> None:
-    samples = Samples(
+    samples = FileSamples(
         thread=np.array([-1, -1, 3, 3, 3, 4]),
         ns=np.array([0, 9, 10, 15, 40, 12]),
         weight=np.full(6, 5),
@@ -284,8 +307,8 @@ def test_a_wall_sample_stands_for_the_time_until_the_next_of_its_thread() -> Non
 
 
 def test_the_agent_is_told_what_to_sample_without_anything_that_its_options_could_be_cut_at() -> None:
-    from headway.record.jvm_options import agent_options
-    from headway.record.sampling import Sampler
+    from headway.record.request.jvm_options import agent_options
+    from headway.record.request.sampling import Sampler
 
     told = agent_options(Path("/spool"), sampler=Sampler(Path("/a,b/lib=x.so"), parse("cpu,wall")))
     keys = [part.partition("=")[0] for part in told.split(",")]
@@ -294,7 +317,7 @@ def test_the_agent_is_told_what_to_sample_without_anything_that_its_options_coul
 
 
 def test_an_event_counted_by_hardware_is_named_with_what_is_missing() -> None:
-    from headway import _native  # type: ignore[attr-defined]
+    from headway import _native
 
     number = _native.probe_hardware_counter()["errno"]
     sampler, notices = usable(SampleOptions(parse("cycles,wall").events))

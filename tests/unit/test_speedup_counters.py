@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-import made_sweep
-from made_sweep import EVERY, Shape
+from support.builders import sweep_builder
+from support.builders.sweep_builder import EVERY, Shape
 
 Run = Callable[..., tuple[int, str, str]]
 THREADS = (2, 4)
@@ -36,9 +36,9 @@ def counted(shape: Shape, instructions: Callable[[int], int]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def made(path: Path, run: Run, shape: Shape, instructions: Callable[[int], int]) -> Path:
+def counters_of(path: Path, run: Run, shape: Shape, instructions: Callable[[int], int]) -> Path:
     """Make a sweep and import its counters."""
-    sweep = made_sweep.make(path / "made.sweep", THREADS, 1, shape).path
+    sweep = sweep_builder.make(path / "made.sweep", THREADS, 1, shape).path
     (path / "counters.csv").write_text(counted(shape, instructions))
     assert run("import", path / "counters.csv", "-o", sweep / "counters.headway")[0] == 0
     return sweep
@@ -52,7 +52,7 @@ def answer(run: Run, *arguments: object) -> Any:
 
 def asked(path: Path, run: Run, shape: Shape, instructions: Callable[[int], int]) -> Any:
     """Return what `speedups` says of a sweep with counters; what it proposes must run."""
-    said = answer(run, made(path, run, shape, instructions))
+    said = answer(run, counters_of(path, run, shape, instructions))
     assert said["counters"] is True
     code, _, err = run(*shlex.split(said["verdict"]["next"])[1:])
     assert code == 0, (said["verdict"]["next"], err)
@@ -110,7 +110,7 @@ def test_a_shared_tally_with_locks_is_lock_contention_with_memory_behind_it(run:
 
 
 def test_counters_of_whole_runs_are_not_put_over_a_window(run: Run, tmp_path: Path) -> None:
-    sweep = made(tmp_path, run, Shape(), lambda cpu: cpu)
+    sweep = counters_of(tmp_path, run, Shape(), lambda cpu: cpu)
     said = answer(run, sweep, "--from", "0%", "--to", "50%")
     assert {"HW478", "HW466"} <= {each["id"] for each in said["warnings"]}
     assert said["counters"] is False
@@ -123,7 +123,7 @@ def test_counters_of_whole_runs_are_not_put_over_a_window(run: Run, tmp_path: Pa
 
 @pytest.mark.parametrize("warm_up", [0, 600])
 def test_counters_beside_a_warm_up_are_said_to_be_without_it(warm_up: int, run: Run, tmp_path: Path) -> None:
-    said = answer(run, made(tmp_path, run, Shape(warm_up=warm_up), lambda cpu: cpu))
+    said = answer(run, counters_of(tmp_path, run, Shape(warm_up=warm_up), lambda cpu: cpu))
     assert said["counters"] is True
     told = [each["message"] for each in said["warnings"] if each["id"] == "HW479"]
     assert len(told) == (1 if warm_up else 0)
@@ -132,7 +132,7 @@ def test_counters_beside_a_warm_up_are_said_to_be_without_it(warm_up: int, run: 
 
 def test_that_one_of_both_counts_is_known_is_not_called_none(run: Run, tmp_path: Path) -> None:
     """A sweep samples one event of the CPU: here cycles, by a counter that is there."""
-    said = answer(run, made_sweep.make(tmp_path / "a.sweep", THREADS, 1, Shape(events=("cycles",))).path)
+    said = answer(run, sweep_builder.make(tmp_path / "a.sweep", THREADS, 1, Shape(events=("cycles",))).path)
     assert said["sequential"]["cycles"] == 4000
     assert said["sequential"]["instructions"] is None
     (message,) = (each["message"] for each in said["warnings"] if each["id"] == "HW466")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-import made_speedups as made
-import made_sweep
-from headway.analyses.speedup_advice import NAMES
-from headway.analyses.speedup_next import beyond, next_command
-from headway.analyses.speedup_runs import SweepRuns, read_runs
-from headway.analyses.speedup_types import REST
+from headway.analyses.regions.primitives import REST
+from headway.analyses.speedups.advice import NAMES
+from headway.analyses.speedups.next_commands import beyond, next_command
+from headway.analyses.speedups.runs import SweepRuns, read_runs
 from headway.store.sweep import Sweep
-from made_sweep import Shape
-from synthetic import ORIGIN
+from support.builders import primitives_builder as made
+from support.builders import sweep_builder
+from support.builders.sweep_builder import Shape
+from support.builders.synthetic import ORIGIN
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -32,7 +32,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         shape = Shape(locked=200, warm_up=600)
     else:
         shape = Shape(locked=200, events=tuple(request.param.split(",")))
-    return read_runs(made_sweep.make(path, (4,), 1, shape))
+    return read_runs(sweep_builder.make(path, (4,), 1, shape))
 
 
 @pytest.mark.parametrize("limit", NAMES)
@@ -58,7 +58,7 @@ def event_of(limit: str, runs: SweepRuns) -> str:
 def test_the_event_is_the_one_that_shows_the_limit_best_of_those_that_both_programs_have(tmp_path: Path) -> None:
     def told(*events: str) -> tuple[str, ...]:
         path = tmp_path / f"{'-'.join(events)}.sweep"
-        found = read_runs(made_sweep.make(path, (4,), 1, Shape(events=events)))
+        found = read_runs(sweep_builder.make(path, (4,), 1, Shape(events=events)))
         return tuple(event_of(limit, found) for limit in ("instruction_overhead", "cpi_overhead", "work_inflation"))
 
     assert told("cpu") == ("cpu", "cpu", "cpu")
@@ -67,8 +67,8 @@ def test_the_event_is_the_one_that_shows_the_limit_best_of_those_that_both_progr
 
 
 def test_an_event_that_one_program_lacks_is_not_compared(tmp_path: Path) -> None:
-    cpu = read_runs(made_sweep.make(tmp_path / "cpu.sweep", (4,), 1, Shape()))
-    cycles = read_runs(made_sweep.make(tmp_path / "cycles.sweep", (4,), 1, Shape(events=("cycles",))))
+    cpu = read_runs(sweep_builder.make(tmp_path / "cpu.sweep", (4,), 1, Shape()))
+    cycles = read_runs(sweep_builder.make(tmp_path / "cycles.sweep", (4,), 1, Shape(events=("cycles",))))
     words = next_command("work_inflation", "work", cpu.sequential, cycles.parallel[4])
     assert "--diff" not in words
     assert "--event cycles" in words
@@ -134,18 +134,18 @@ def test_other_waiting_is_shown_in_all_regions_for_a_sleep_or_io_has_no_stack(
 ) -> None:
     """The main thread of this sweep is blocked by nothing that was recorded."""
     monkeypatch.chdir(tmp_path)
-    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (4,), 1, Shape()))
+    found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (4,), 1, Shape()))
     words = shlex.split(next_command("waiting", "work", found.sequential, found.parallel[4]))
     code, _, err = run(*words[1:])
     assert code == 0, err
     (blocked,) = json.loads(run("top", words[2], "--event", "off-cpu", "--json")[1])["threads"]
-    assert (blocked["thread"], blocked["weight"]) == ("main", 900 + 3 * made_sweep.EVERY)
+    assert (blocked["thread"], blocked["weight"]) == ("main", 900 + 3 * sweep_builder.EVERY)
 
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     """Main threads that warm up for 600 before anything counts."""
-    return made_sweep.make(tmp_path_factory.mktemp("warm") / "warm.sweep", (4,), 1, Shape(locked=200, warm_up=600))
+    return sweep_builder.make(tmp_path_factory.mktemp("warm") / "warm.sweep", (4,), 1, Shape(locked=200, warm_up=600))
 
 
 def words_of(limit: str, runs: SweepRuns) -> list[str]:
@@ -202,7 +202,7 @@ def test_a_comparison_leaves_out_the_warm_up_of_both(
     words = shlex.split(next_command("work_inflation", REST, [sequential], runs.parallel[4]))
     code, _, err = run(*words[1:])
     assert code == 0, err
-    workers = sum(900 + made_sweep.EVERY * i for i in range(4))
+    workers = sum(900 + sweep_builder.EVERY * i for i in range(4))
     assert totals(tmp_path / "cpu.html") == (400 + workers, 4000 if windowed else 4600)
 
 

@@ -13,16 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import made_speedups as made
-import made_sweep
-from headway.analyses.profile_sources import recorded_events
-from headway.analyses.region_search import with_checks, with_regions
-from headway.analyses.regions import Regions, regions_of
-from headway.analyses.speedup_next import next_command
-from headway.analyses.speedup_parts import ABSENT, without_spinning
-from headway.analyses.speedup_runs import Block, read_runs
-from headway.analyses.speedup_sampled import that_show_regions, with_sampled, with_time
-from headway.analyses.speedup_types import REST, RegionPrimitives, RunPrimitives
+from headway.analyses.regions.analysis import Regions, regions_of
+from headway.analyses.regions.primitives import REST, RegionPrimitives, RunPrimitives
+from headway.analyses.regions.search import with_checks, with_regions
+from headway.analyses.speedups.next_commands import next_command
+from headway.analyses.speedups.parts import ABSENT, without_spinning
+from headway.analyses.speedups.runs import read_runs
+from headway.analyses.speedups.sampled import that_show_regions, with_sampled, with_time
+from headway.analyses.speedups.types import Block
+from headway.analyses.stacks.sources import recorded_events
 from headway.errors import Notice
 from headway.report.html.sweep_flames import sweep_flames
 from headway.store import Recording, open_recording
@@ -30,10 +29,12 @@ from headway.store.manifest import StoredNotice, read_manifest, write_manifest
 from headway.store.sweep import Sweep, SweepRegion, SweepRun
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
-from made_regions import MAIN, STACKS, WORK, MadeRun
-from made_samples import Sample
-from made_sweep import EVERY, Shape
-from synthetic import FakeThread
+from support.builders import primitives_builder as made
+from support.builders import sweep_builder
+from support.builders.region_builder import MAIN, STACKS, WORK, ParallelRun
+from support.builders.sample_builder import Sample
+from support.builders.sweep_builder import EVERY, Shape
+from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
 IN_TURN = Shape(work=7200, events=("cpu", "cycles", "instructions"), in_turn=True)
@@ -113,7 +114,7 @@ def test_a_region_without_cpu_time_in_a_group_that_sampled_nothing_of_an_event_i
     groups = {("parallel", n): runs(n, cpu_ns, counts) for n, cpu_ns, counts in ((1, 0, few), (2, 5, both))}
     found, (notice,) = with_sampled(groups, "a.sweep")
     assert notice.id == "HW459"
-    assert f"there are no samples of {lacking} of (rest) at 1 threads, parallel program" in notice.message
+    assert f"there are no samples of {lacking} of (rest) at 1 thread, parallel program" in notice.message
     work = {n: [run.regions[0] for run in found["parallel", n]] for n in (1, 2)}
     assert [(part.cycles, part.instructions) for part in work[2]] == [(70, 70)] * 2
     (part,) = work[1]
@@ -123,7 +124,7 @@ def test_a_region_without_cpu_time_in_a_group_that_sampled_nothing_of_an_event_i
 
 def test_a_rest_too_short_for_a_sample_leaves_the_counts_of_the_regions(run: Run, tmp_path: Path) -> None:
     """The main thread of the parallel program, which alone is in the rest, has no sample of instructions."""
-    path = made_sweep.make(tmp_path / "a.sweep", (2,), 3, IN_TURN).path
+    path = sweep_builder.make(tmp_path / "a.sweep", (2,), 3, IN_TURN).path
     before = answer(run, path)
     recording = path / "runs" / "parallel-2-3.headway"
     rows = pq.read_table(recording / "sample.parquet")
@@ -192,13 +193,12 @@ def test_a_compiler_s_cycles_are_none_of_the_region_s(tmp_path: Path) -> None:
         (2, 160, 1000, ("compile",)),
     ]
     cycles += [(None, 60, 1000, MAIN)]
-    made_run = MadeRun(threads, [], wall=200, stacks=STACKS, samples={"cycles": cycles})
+    made_run = ParallelRun(threads, [], wall=200, stacks=STACKS, samples={"cycles": cycles})
     found = regions_of(open_recording(made_run.write(tmp_path / "a.headway")), [SweepRegion("work", r"App\.work")])
     assert {part.name: part.cycles for part in found.primitives} == {"work": 11, REST: 7}
 
 
-@pytest.mark.parametrize("warm_up", [0, 600])
-@pytest.mark.parametrize("window", [(), ("--from", "10%", "--to", "60%")])
+@pytest.mark.parametrize(("warm_up", "window"), [(0, ()), (600, ("--from", "10%", "--to", "60%"))])
 def test_runs_that_took_turns_tell_what_runs_that_sampled_all_at_once_tell(
     warm_up: int, window: tuple[str, ...], run: Run, tmp_path: Path
 ) -> None:
@@ -206,7 +206,7 @@ def test_runs_that_took_turns_tell_what_runs_that_sampled_all_at_once_tell(
     said = []
     for in_turn in (False, True):
         shape = Shape(work=7200, warm_up=warm_up, events=IN_TURN.events, in_turn=in_turn)
-        path = made_sweep.make(tmp_path / f"{in_turn}.sweep", (2, 4), 3, shape).path
+        path = sweep_builder.make(tmp_path / f"{in_turn}.sweep", (2, 4), 3, shape).path
         said.append(answer(run, path, *window))
     for each in said:
         assert each["counters"] is True
@@ -219,7 +219,7 @@ def test_runs_that_took_turns_tell_what_runs_that_sampled_all_at_once_tell(
 
 def test_more_instructions_are_told_from_more_cycles_by_runs_that_sampled_one_of_both(run: Run, tmp_path: Path) -> None:
     """A sample of each event for each 20 ns: as many instructions as cycles as ns, twice as many in the parallel program."""
-    said = answer(run, made_sweep.make(tmp_path / "a.sweep", (2, 4), 3, IN_TURN).path)
+    said = answer(run, sweep_builder.make(tmp_path / "a.sweep", (2, 4), 3, IN_TURN).path)
     assert said["verdict"]["limit"] == "instruction_overhead"
     for row in said["threads"]:
         n = row["threads"]
@@ -233,7 +233,7 @@ def test_more_instructions_are_told_from_more_cycles_by_runs_that_sampled_one_of
 
 def test_without_the_runs_of_one_event_cpu_time_stands_for_cycles_and_it_is_said_why(run: Run, tmp_path: Path) -> None:
     shape = Shape(work=7200, events=("cycles", "instructions"), in_turn=True)
-    path = made_sweep.make(tmp_path / "a.sweep", (2, 4), 2, shape).path
+    path = sweep_builder.make(tmp_path / "a.sweep", (2, 4), 2, shape).path
     plan = json.loads((path / "sweep.json").read_text())
     for each in plan["runs"]:
         if (each["program"], each["threads"], each["number"]) == ("parallel", 4, 2):
@@ -251,7 +251,7 @@ def test_without_the_runs_of_one_event_cpu_time_stands_for_cycles_and_it_is_said
 def test_what_a_left_out_run_took_is_in_no_figure_and_nothing_is_said_to_stand_for_its_regions(tmp_path: Path) -> None:
     """By page faults no region is found, so the runs 1 are as those of a JVM that could not sample the event of its turn."""
     shape = Shape(events=("page-faults", "cpu", "cpu"), in_turn=True)
-    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (2,), 3, shape))
+    found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (2,), 3, shape))
     (told,) = (notice.message for notice in found.notices if notice.id == "HW458")
     assert "2 of 6 recorded runs" in told
     assert "HW492" not in {notice.id for notice in found.notices}
@@ -264,17 +264,17 @@ def test_what_a_left_out_run_took_is_in_no_figure_and_nothing_is_said_to_stand_f
 
 def test_where_no_run_of_a_group_has_samples_it_is_said_what_stands_for_its_regions(tmp_path: Path) -> None:
     shape = Shape(events=("page-faults",))
-    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (2,), 2, shape))
+    found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (2,), 2, shape))
     assert {"HW458", "HW492"} & {notice.id for notice in found.notices} == {"HW492"}
     assert len(found.blocks[2]) == 2
 
 
 def test_regions_are_checked_in_the_last_run_that_has_samples_of_the_cpu(tmp_path: Path) -> None:
-    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "page-faults"), in_turn=True))
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "page-faults"), in_turn=True))
     assert not with_checks(sweep).notices
     elsewhere = with_checks(replace(sweep, regions=(SweepRegion("none", r"App\.nowhere"),)))
     assert [notice.id for notice in elsewhere.notices] == ["HW490", "HW490"]
-    bare = made_sweep.make(tmp_path / "b.sweep", (2,), 2, Shape(events=("page-faults",)))
+    bare = sweep_builder.make(tmp_path / "b.sweep", (2,), 2, Shape(events=("page-faults",)))
     assert [notice.id for notice in with_checks(bare).notices] == ["HW492", "HW492"]
 
 
@@ -291,7 +291,7 @@ def test_the_next_command_shows_runs_that_sampled_the_event(
     limit: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = read_runs(made_sweep.make(tmp_path / "a.sweep", (4,), 3, IN_TURN))
+    found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (4,), 3, IN_TURN))
     words = shlex.split(next_command(limit, "work", found.sequential, found.parallel[4]))
     best = {"instruction_overhead": "instructions", "cpi_overhead": "cycles"}.get(limit, "cpu")
     assert words[words.index("--event") + 1] == best
@@ -301,7 +301,7 @@ def test_the_next_command_shows_runs_that_sampled_the_event(
 
 
 def test_spinning_in_runs_by_instructions_is_that_of_the_runs_by_time_beside_them(tmp_path: Path) -> None:
-    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "instructions"), in_turn=True))
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (2,), 2, Shape(events=("cpu", "instructions"), in_turn=True))
 
     def reader(recording: Recording, _: object, window: object) -> Regions:
         spin_ns = 40 if "cpu" in recorded_events(recording) else 4
@@ -314,7 +314,7 @@ def test_spinning_in_runs_by_instructions_is_that_of_the_runs_by_time_beside_the
 
 def test_what_the_sweep_said_of_its_regions_is_not_said_again_of_each_run(tmp_path: Path) -> None:
     notice = Notice.of("HW496", name="work", samples=2.0, path="last.headway")
-    sweep = made_sweep.make(tmp_path / "a.sweep", (2,), 1, Shape())
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (2,), 1, Shape())
 
     def reader(recording: Recording, _: object, window: object) -> Regions:
         parts = (made.region("work", wall_ns=80, cpu_ns=80), made.region(REST, wall_ns=9, cpu_ns=9))
@@ -327,7 +327,7 @@ def test_what_the_sweep_said_of_its_regions_is_not_said_again_of_each_run(tmp_pa
 
 
 def test_the_page_has_flame_graphs_of_every_event_that_some_run_sampled(tmp_path: Path) -> None:
-    found = sweep_flames(made_sweep.make(tmp_path / "a.sweep", (4,), 3, IN_TURN), 2_000_000)
+    found = sweep_flames(sweep_builder.make(tmp_path / "a.sweep", (4,), 3, IN_TURN), 2_000_000)
     assert found is not None
     labels = {graph["label"] for graph in found["graphs"]}
     for event in ("CPU time", "cycles", "instructions"):
@@ -346,7 +346,7 @@ def test_regions_are_found_by_time_and_not_by_counts_that_weigh_more(tmp_path: P
             FakeThread("app", 100, [("R", 100)], "worker"),
         ]
         samples = [(1, at, weight, stack) for at in range(105, 200, 10)]
-        made_run = MadeRun(threads, [], wall=200, stacks=STACKS, samples={event: samples})
+        made_run = ParallelRun(threads, [], wall=200, stacks=STACKS, samples={event: samples})
         made_run.write(tmp_path / "runs" / f"parallel-1-{number}.headway")
         runs.append(SweepRun("parallel", 1, number, True, "complete", 0, 200, 200))
     sweep = Sweep(tmp_path, "par {threads}", None, (1,), 2, runs=tuple(runs))

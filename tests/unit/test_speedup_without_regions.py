@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import made_sweep
 from headway.store.sweep import read_sweep, write_sweep
+from support.builders import sweep_builder
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -28,7 +28,7 @@ def without_regions(sweep: Path) -> None:
 
 def test_nothing_is_compared_part_by_part_and_the_verdict_is_withheld(run: Run, tmp_path: Path) -> None:
     """The times with several active threads are no part of the sequential program: its parallel fraction would be 0."""
-    sweep = made_sweep.make(tmp_path / "a.sweep", (2, 4)).path
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (2, 4)).path
     whole = answer(run, sweep)
     without_regions(sweep)
     said = answer(run, sweep)
@@ -50,14 +50,14 @@ def test_nothing_is_compared_part_by_part_and_the_verdict_is_withheld(run: Run, 
 
 def test_the_balance_of_the_times_with_several_threads_is_known(run: Run, tmp_path: Path) -> None:
     """Workers run 900, 920, 940 and 960: the last 20 of the last one are alone."""
-    sweep = made_sweep.make(tmp_path / "a.sweep", (4,), 1).path
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (4,), 1).path
     without_regions(sweep)
     balance = answer(run, sweep)["threads"][0]["efficiencies"]["load_balance"]
     assert balance == pytest.approx((900 + 920 + 940 + 940) / (4 * 940))
 
 
 def test_it_is_said_and_that_region_can_not_be_asked_for(run: Run, tmp_path: Path) -> None:
-    sweep = made_sweep.make(tmp_path / "a.sweep", (4,), 1).path
+    sweep = sweep_builder.make(tmp_path / "a.sweep", (4,), 1).path
     assert "HW460" not in {each["id"] for each in answer(run, sweep)["warnings"]}
     without_regions(sweep)
     ids = {each["id"] for each in answer(run, sweep)["warnings"]}

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from typing import Any
 
 import click
 import pytest
 
-import made_speedups as made
-from headway.analyses.speedup_advice import NAMES
-from headway.analyses.speedup_model import LIMITS
-from headway.analyses.speedup_next import next_command
-from headway.analyses.speedup_runs import Block
-from headway.analyses.speedup_types import REST, RegionPrimitives, Speedups
-from headway.analyses.speedup_uncertainty import ratio_interval, real_interval
-from headway.analyses.speedups import answer
+from headway.analyses.regions.primitives import REST, RegionPrimitives
+from headway.analyses.speedups.advice import NAMES
+from headway.analyses.speedups.analysis import answer
+from headway.analyses.speedups.model import LIMITS
+from headway.analyses.speedups.next_commands import next_command
+from headway.analyses.speedups.types import Block, Speedups
+from headway.analyses.speedups.uncertainty import ratio_interval, real_interval
 from headway.cli.main import cli
 from headway.errors import HeadwayError
-from headway.report.speedup_json import speedups_json
+from headway.report.json.speedups import speedups_json
 from headway.report.terminal import make_console
 from headway.report.terminal.speedups import LABELS, render
+from support.builders import primitives_builder as made
 
 CASES = {
     "parallel_fraction": ({"rest": 1.0}, "App.read:5 in the sequential fraction", "headway top"),
@@ -308,7 +309,7 @@ def two_regions() -> Speedups:
 
 
 def test_two_regions_have_their_own_limits() -> None:
-    from headway.analyses.speedup_advice import ranked
+    from headway.analyses.speedups.advice import ranked
 
     row = two_regions().rows[0]
     assert {name: ranked(part)[0][0] for name, part in row.regions.items()} == {
@@ -374,6 +375,31 @@ def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_para
     assert result.verdict.limit == "lock_contention"
     assert result.verdict.gain == pytest.approx(1.3 / 1.1 - 1)
     assert any("others had the CPUs" in sentence for sentence in result.verdict.evidence)
+
+
+def test_speedups_of_a_disturbed_machine_are_counted_as_their_gains_are() -> None:
+    """Without others the sequential program takes 4.1 s; the parallel one 1.5 s, with locks and balance."""
+    alone = tuple(
+        made.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
+        for each in made.alone()
+    )
+    work, rest = made.one_second_each(runnable_ns=1.0, lock_wait_ns=0.3, uneven=0.2)
+    result = answer(made.sweep_runs([alone] * 3, {4: [(work, rest)] * 3}))
+    row, verdict = result.rows[0], result.verdict
+    assert verdict.limit is not None
+    assert verdict.gain is not None
+    calm = row.possible["scheduling"]
+    assert calm is not None
+    assert abs(calm - row.computed_speedup) > 0.1
+    without = next(pair.speedup for pair in row.pairs if set(pair.limits) == {verdict.limit, "scheduling"})
+    assert without == pytest.approx(calm * (1 + verdict.gain))
+    assert f"speedup {without:.2f} without it, instead of {calm:.2f}" in verdict.evidence[0]
+    (counted,) = [sentence for sentence in verdict.evidence if sentence.startswith("others had the CPUs")]
+    assert f"counted from {calm:.2f}" in counted
+    assert f"from the computed {row.computed_speedup:.2f}" in counted
+    both = [float(text.removeprefix("without both: ")) for text in verdict.evidence if text.startswith("without both")]
+    assert len(both) == 1
+    assert both[0] > without  # the raw figure, with the waiting for a CPU in it, is less
 
 
 def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_verdict() -> None:
@@ -479,3 +505,26 @@ def test_a_thread_whose_cpu_others_had_is_no_imbalance_of_the_program() -> None:
     assert row.computed_speedup == pytest.approx(4.1 / 1.6)
     assert row.possible["scheduling"] == pytest.approx(4.1 / 1.1)
     assert "load_balance" not in (result.verdict.limit, *result.verdict.undecided)
+
+
+def test_a_verdict_that_is_withheld_says_why_in_its_first_line_and_shows_no_table_of_intervals_that_hold_everything() -> (
+    None
+):
+    found = spread(12.0, 2)
+    row = found.rows[-1]
+    assert row.low is not None
+    assert row.high is not None
+    assert row.computed_speedup is not None
+    assert row.high - row.low > row.computed_speedup
+    console = make_console(io.StringIO())
+    render(found, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    first = " ".join(text.split("\n->")[0].split())
+    assert first.startswith(
+        "* The verdict is withheld: the 2 runs differ so much that the speedup may be anything, and the largest gain"
+    )
+    assert "from-to" not in text
+    assert "Efficiencies" not in text
+    kept = make_console(io.StringIO())
+    render(spread(0.5, 60), kept)
+    assert "Speedup by number of threads" in kept.file.getvalue()  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import pyarrow as pa
 import pytest
 
 from headway.errors import HeadwayError
+from headway.record.target_process.processes import Process
 from headway.store import TABLES, open_recording, read_manifest, write_manifest
+from headway.store.recorder import boot_id
 from headway.store.writer import conform, write_recording
+from support.builders.edited_manifest import edit, take_tables_as_they_are
 
 THREADS = pa.table(
     {
@@ -58,7 +62,10 @@ def error_of(path: Path) -> HeadwayError:
 def test_rows_come_back_as_they_were_written(recording: Path) -> None:
     got = open_recording(recording)
     assert got.wall_ns == 5000
-    assert got.connection().sql("SELECT * FROM slice").to_arrow_table().to_pylist() == SLICES.to_pylist()
+    rows = got.connection().sql("SELECT * FROM slice").to_arrow_table()
+    assert rows.select(SLICES.column_names).to_pylist() == SLICES.to_pylist()
+    others = rows.drop_columns(SLICES.column_names)  # counts, of which there are none
+    assert all(column.null_count == len(rows) for column in others.columns)
     assert got.columns("thread", "tid", "name")["name"].tolist() == ["main", "worker"]
 
 
@@ -86,11 +93,9 @@ def test_what_a_newer_minor_writer_adds_is_ignored_and_kept(recording: Path) -> 
 
     path = recording / "thread.parquet"
     pq.write_table(pq.read_table(path).append_column("mood", pa.array(["good", "bad"])), path)
-    data = json.loads((recording / "manifest.json").read_text())
-    data["tables"]["thread"]["bytes"] = path.stat().st_size
-    data["tables"]["moods"] = {"rows": 1, "bytes": 1}
-    data |= {"weather": "fine"}
-    (recording / "manifest.json").write_text(json.dumps(data))
+    take_tables_as_they_are(recording)
+    tables = json.loads((recording / "manifest.json").read_text())["tables"]
+    edit(recording, tables=tables | {"moods": {"rows": 1, "bytes": 1}}, weather="fine")
     got = open_recording(recording)
     assert "mood" not in got.columns("thread")
     write_manifest(recording, got.manifest)
@@ -102,9 +107,7 @@ def test_a_nullable_column_that_an_older_writer_did_not_have_reads_as_null(recor
 
     path = recording / "thread.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["bottle_width"]), path)
-    data = json.loads((recording / "manifest.json").read_text())
-    data["tables"]["thread"]["bytes"] = path.stat().st_size
-    (recording / "manifest.json").write_text(json.dumps(data))
+    take_tables_as_they_are(recording)
     assert open_recording(recording).columns("thread", "bottle_width")["bottle_width"].tolist() == [None, None]
 
 
@@ -118,8 +121,7 @@ def test_a_directory_that_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_is_refused(recording: Path) -> None:
-    data = json.loads((recording / "manifest.json").read_text())
-    (recording / "manifest.json").write_text(json.dumps(data | {"version": 2}))
+    edit(recording, version=2)
     assert error_of(recording).notice.id == "HW302"
 
 
@@ -147,8 +149,7 @@ def test_a_cut_off_file_is_named_with_the_command_that_may_help(recording: Path,
 def test_what_is_advised_for_a_damaged_table_makes_such_a_recording_anew(
     recording: Path, facts: dict[str, str], helps: str
 ) -> None:
-    data = json.loads((recording / "manifest.json").read_text())
-    (recording / "manifest.json").write_text(json.dumps(data | facts))
+    edit(recording, **facts)
     (recording / "slice.parquet").write_bytes(b"PAR1")
     assert error_of(recording).notice.remedy.endswith(helps)
 
@@ -158,6 +159,7 @@ def test_a_damaged_footer_is_an_error_with_the_file_named(recording: Path) -> No
     data = bytearray(path.read_bytes())
     data[-40:-8] = b"\xff" * 32
     path.write_bytes(data)
+    take_tables_as_they_are(recording)
     with pytest.raises(HeadwayError) as caught:
         open_recording(recording).connection()
     assert caught.value.notice.id == "HW303"
@@ -167,15 +169,32 @@ def test_a_damaged_footer_is_an_error_with_the_file_named(recording: Path) -> No
 def test_a_manifest_value_of_the_wrong_type_is_an_error_not_a_crash(recording: Path) -> None:
     for key, value in {"window": 3, "host": [], "tables": 1, "command": 5, "losses": "many"}.items():
         data = json.loads((recording / "manifest.json").read_text())
-        (recording / "manifest.json").write_text(json.dumps(data | {key: value}))
+        edit(recording, **{key: value})
         assert error_of(recording).notice.id == "HW303"
-        (recording / "manifest.json").write_text(json.dumps(data))
+        write_manifest(recording, data)
 
 
 def test_a_recording_in_progress_is_told_apart_from_a_finished_one(recording: Path) -> None:
-    data = json.loads((recording / "manifest.json").read_text())
-    (recording / "manifest.json").write_text(json.dumps(data | {"state": "recording"}))
-    assert error_of(recording).notice.id == "HW304"
+    edit(recording, state="recording")
+    gone = error_of(recording).notice
+    assert (gone.id, gone.remedy) == ("HW304", f"headway recover {recording}")
+    with subprocess.Popen(["sleep", "60"]) as recorder:
+        try:
+            its = Process.of(recorder.pid)
+            assert its is not None
+            edit(
+                recording,
+                state="recording",
+                recorder_pid=its.pid,
+                recorder_start_ticks=its.start_ticks,
+                boot_id=boot_id(),
+            )
+            lives = error_of(recording).notice
+        finally:
+            recorder.kill()
+    assert lives.id == "HW304"
+    assert f"process {its.pid} (sleep 60) still records it" in lives.message
+    assert lives.remedy.startswith(f"kill -INT {its.pid} ")
 
 
 def test_paths_that_look_like_patterns_or_sql_are_only_paths(tmp_path: Path) -> None:
@@ -204,9 +223,17 @@ def test_rows_that_do_not_fit_their_table_are_refused() -> None:
 
 
 def test_repeats_are_opened_in_the_order_they_were_made(recording: Path) -> None:
-    for number in (10, 2):
+    for number in (10, 2, 1000):
         write_recording(recording / f"repeats/{number}.headway", MANIFEST | {"pid": number}, {})
-    assert [each.manifest.pid for each in open_recording(recording).repeats()] == [None, 2, 10]
+    assert [each.manifest.pid for each in open_recording(recording).repeats()] == [None, 2, 10, 1000]
+
+
+def test_what_is_called_like_no_repeat_is_not_opened(recording: Path) -> None:
+    for name in ("02", "1", "1001", "99999999999", "\N{ARABIC-INDIC DIGIT TWO}", "two"):
+        write_recording(recording / f"repeats/{name}.headway", MANIFEST, {})
+    (recording / "repeats" / "3.headway").symlink_to("1.headway")
+    (recording / "repeats" / "4.headway").write_text("no directory")
+    assert len(open_recording(recording).repeats()) == 1
 
 
 def test_a_manifest_survives_a_rewrite_unchanged(recording: Path) -> None:

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from headway.errors import HeadwayError
-from headway.record.sweep_plan import Wishes, check_counted, order, plan_sweep, words_of
+from headway.record.series.sweep_plan import SweepOptions, check_counted, order, plan_sweep, split_command
 from headway.store.sweep import RUNS_FILE, Sweep, SweepRegion, SweepRun, append_run, is_sweep, read_sweep, write_sweep
 
 Run = Callable[..., tuple[int, str, str]]
 ONE_RUN = ("--parallel", "true {threads}", "--threads", "1", "-o", "a.sweep")
 
 
-def wishes(path: Path, **other: Any) -> Wishes:
-    return Wishes(
+def wishes(path: Path, **other: Any) -> SweepOptions:
+    return SweepOptions(
         **{"output": path / "a.sweep", "sequential": "true", "parallel": "true {threads}", "threads": (1, 2), **other}
     )
 
@@ -44,7 +44,7 @@ def refused(path: Path, **other: Any) -> HeadwayError:
     ],
 )
 def test_the_number_of_threads_is_put_into_each_word(command: str, words: list[str]) -> None:
-    assert words_of(command, 4) == words
+    assert split_command(command, 4) == words
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,7 @@ def test_a_sweep_is_read_as_it_was_written_with_keys_of_later_versions(tmp_path:
     ("change", "message"),
     [
         ({"version": 2}, "HW321"),
+        ({"version": True}, "HW320"),
         ({"format": "other"}, "HW320"),
         ({"parallel": None}, "HW322"),
         ({"threads": "many"}, "HW322"),
@@ -136,6 +137,7 @@ def test_a_sweep_is_read_as_it_was_written_with_keys_of_later_versions(tmp_path:
             {"runs": [{"program": "parallel", "threads": 1, "number": 1, "recorded": True, "state": "complete"}]},
             "HW322",
         ),
+        ({"runs": [{"program": "parallel", "threads": True, "number": 1, "recorded": True}]}, "HW322"),
         ({"regions": [{"name": "a"}]}, "HW322"),
         ("", "HW322"),
         ("[]", "HW322"),
@@ -223,7 +225,7 @@ def test_events_by_which_regions_are_found_are_taken(
 
 @pytest.fixture
 def without_counters() -> None:
-    from headway import _native  # type: ignore[attr-defined]
+    from headway import _native
 
     if not _native.probe_hardware_counter()["errno"]:
         pytest.skip("this machine has a PMU")

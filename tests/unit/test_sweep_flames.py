@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import made_sweep
-from flame_pages import unpacked
 from headway.report.html.sweep_flames import sweep_flames
+from support.builders import sweep_builder
+from support.builders.flame_pages import unpacked
 
 WARM_UP = 600
 
 
 def test_warm_up_that_the_figures_leave_out_is_in_no_flame_graph_and_each_says_so(tmp_path: Path) -> None:
-    shape = made_sweep.Shape(warm_up=WARM_UP)
-    found = sweep_flames(made_sweep.make(tmp_path / "warm.sweep", (1, 4), 1, shape), 2_000_000)
+    shape = sweep_builder.Shape(warm_up=WARM_UP)
+    found = sweep_flames(sweep_builder.make(tmp_path / "warm.sweep", (1, 4), 1, shape), 2_000_000)
     assert found is not None
     graphs = {graph["label"]: graph for graph in found["graphs"]}
-    workers = sum(900 + made_sweep.EVERY * i for i in range(4))
+    workers = sum(900 + sweep_builder.EVERY * i for i in range(4))
     assert graphs["CPU time, the sequential program"]["total"] == 4000
     assert graphs["CPU time, 4 threads"]["total"] == 400 + workers
     step = graphs["CPU time, 1 thread against the sequential program"]
@@ -30,7 +30,7 @@ def test_warm_up_that_the_figures_leave_out_is_in_no_flame_graph_and_each_says_s
 
 
 def test_without_a_warm_up_nothing_is_left_out_nor_said(tmp_path: Path) -> None:
-    found = sweep_flames(made_sweep.make(tmp_path / "cold.sweep", (4,), 1), 2_000_000)
+    found = sweep_flames(sweep_builder.make(tmp_path / "cold.sweep", (4,), 1), 2_000_000)
     assert found is not None
     assert not any("warm-up" in note for graph in found["graphs"] for note in graph["notes"])
     (graph,) = (each for each in found["graphs"] if each["label"] == "CPU time, the sequential program")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headway.errors import HeadwayError
-from headway.record.sweep_plan import Wishes, parse_regions, plan_sweep
+from headway.record.series.sweep_plan import SweepOptions, parse_regions, plan_sweep
 from headway.store.manifest import StoredNotice
 from headway.store.sweep import Sweep, SweepRegion, read_sweep, write_sweep
 
@@ -19,9 +19,9 @@ A, B, C = (SweepRegion(name, f"{name}-parallel") for name in "abc")
 A_ALONE, B_ALONE = (SweepRegion(name, f"{name}-sequential") for name in "ab")
 
 
-def wishes(path: Path, **regions: Any) -> Wishes:
+def wishes(path: Path, **regions: Any) -> SweepOptions:
     basis: dict[str, Any] = {"sequential": "true", "parallel": "true {threads}", "threads": (1, 2)}
-    return Wishes(output=path / "a.sweep", **basis, **regions)
+    return SweepOptions(output=path / "a.sweep", **basis, **regions)
 
 
 def refused(path: Path, **regions: tuple[str, ...]) -> HeadwayError:

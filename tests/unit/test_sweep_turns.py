@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.record.sampling import is_counted
-from headway.record.sweep_plan import order
-from headway.record.sweep_turns import COUNTED, PLAIN, default_sample, sampled_in, turns
+from headway.record.request.sampling import is_counted
+from headway.record.series.sweep_plan import order
+from headway.record.series.sweep_turns import COUNTED, PLAIN, default_sample, sampled_in, turns
 from headway.store.sweep import read_sweep
 
 Run = Callable[..., tuple[int, str, str]]

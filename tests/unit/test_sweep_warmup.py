@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.record.sweep_lines import LEAST, LineTimes, read_lines
-from headway.record.sweep_warmup import iterations_before, with_warmup
+from headway.record.series.sweep_lines import LEAST, LineTimes, read_lines
+from headway.record.series.sweep_warmup import iterations_before, with_warmup
 from headway.store.sweep import Sweep, SweepRun
 from headway.store.tables import TABLES
 from headway.store.writer import write_recording
@@ -121,7 +121,7 @@ def activity(jit_ns: int, wall: int) -> pa.Table:
 Lines = Callable[[SweepRun], Sequence[int]]
 
 
-def made(path: Path, lines: Lines, jit_ns: int = 20 * MS, wall: int = 100 * MS) -> Sweep:
+def sweep_of(path: Path, lines: Lines, jit_ns: int = 20 * MS, wall: int = 100 * MS) -> Sweep:
     """Return a sweep of a recorded and a plain run of each program; the compiler works for `jit_ns` at the begin of each."""
     (path / "runs").mkdir(parents=True)
     runs = []
@@ -142,7 +142,7 @@ def as_usual(run: SweepRun) -> list[int]:
 
 
 def test_the_same_iterations_are_left_out_of_every_run(tmp_path: Path) -> None:
-    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", as_usual))
+    sweep, (notice,) = with_warmup(sweep_of(tmp_path / "a.sweep", as_usual))
     assert notice.id == "HW091"
     assert "the first 8 of 30 iterations" in notice.message
     for run in sweep.runs:
@@ -155,7 +155,7 @@ def test_the_same_iterations_are_left_out_of_every_run(tmp_path: Path) -> None:
 
 def test_slow_iterations_without_the_compiler_at_work_are_the_program_s_own(tmp_path: Path) -> None:
     for jit_ns in (1000, 100 * MS):  # it does nothing, or goes on
-        sweep, notices = with_warmup(made(tmp_path / f"{jit_ns}.sweep", as_usual, jit_ns))
+        sweep, notices = with_warmup(sweep_of(tmp_path / f"{jit_ns}.sweep", as_usual, jit_ns))
         assert notices == []
         assert all(run.warmup_excluded_ns is None for run in sweep.runs)
         assert sweep.warmup is not None
@@ -167,20 +167,22 @@ def test_a_host_that_gets_faster_later_does_not_count(tmp_path: Path) -> None:
         steps = [5 * MS, *[4 * MS] * 5, *[2 * MS] * 14, *[MS] * 10]  # the compiler is done after 20 ms
         return list(itertools.accumulate(steps))
 
-    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", lines))
+    sweep, (notice,) = with_warmup(sweep_of(tmp_path / "a.sweep", lines))
     assert "the first 6 of 30 iterations" in notice.message
     assert all(run.warmup_excluded_ns == 25 * MS for run in sweep.runs)
 
 
 def test_programs_that_do_not_settle_are_told(tmp_path: Path) -> None:
     # The compiler works on, in turns with the program.
-    sweep, (notice,) = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(20, 30, 3 * MS, MS), jit_ns=100 * MS))
+    sweep, (notice,) = with_warmup(
+        sweep_of(tmp_path / "a.sweep", lambda run: ends(20, 30, 3 * MS, MS), jit_ns=100 * MS)
+    )
     assert notice.id == "HW092"
     assert all(run.warmup_excluded_ns is None for run in sweep.runs)
 
 
 def test_lines_that_come_more_often_with_more_threads_tell_nothing(tmp_path: Path) -> None:
-    sweep, notices = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(5, 20 + run.threads, 3 * MS, MS)))
+    sweep, notices = with_warmup(sweep_of(tmp_path / "a.sweep", lambda run: ends(5, 20 + run.threads, 3 * MS, MS)))
     assert notices == []
     assert sweep.warmup is not None
     # "other #" comes as often everywhere, but all at once.
@@ -189,9 +191,9 @@ def test_lines_that_come_more_often_with_more_threads_tell_nothing(tmp_path: Pat
 
 
 def test_nothing_is_left_out_of_steady_runs_or_where_nobody_asked(tmp_path: Path) -> None:
-    steady, notices = with_warmup(made(tmp_path / "a.sweep", lambda run: ends(1, 30, MS, MS)))
+    steady, notices = with_warmup(sweep_of(tmp_path / "a.sweep", lambda run: ends(1, 30, MS, MS)))
     assert notices == []
     assert steady.warmup is not None
     assert steady.warmup["reason"] == "no iterations at the begin are slower while the JIT compiler is at work"
-    unasked = replace(made(tmp_path / "b.sweep", as_usual), auto_warmup=False)
+    unasked = replace(sweep_of(tmp_path / "b.sweep", as_usual), auto_warmup=False)
     assert with_warmup(unasked) == (unasked, [])

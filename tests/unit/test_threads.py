@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import synthetic
-from headway.analyses.threads import threads
+from headway.analyses.scheduling.threads import threads
 from headway.store import open_recording
-from synthetic import FakeThread
+from support.builders import synthetic
+from support.builders.synthetic import FakeThread
 
 
 def test_each_thread_has_its_times_from_the_start_of_the_recording(tmp_path: Path) -> None:

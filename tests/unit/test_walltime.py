@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-import synthetic
-from headway.analyses.uncertainty import interval_of_mean
-from headway.analyses.walltime import Prediction, Walltime, walltime
-from headway.analyses.why import why
+from headway.analyses.common.uncertainty import interval_of_mean
+from headway.analyses.lost_cores.analysis import why
+from headway.analyses.scheduling.walltime import Prediction, Walltime, walltime
 from headway.errors import HeadwayError
+from headway.report.terminal.walltime import floor_text
 from headway.store import Recording, open_recording
-from synthetic import FakeThread
+from support.builders import synthetic
+from support.builders.synthetic import FakeThread
 
 SECOND = 10**9
 
@@ -117,6 +118,34 @@ def test_a_trace_of_steal_is_no_warning(tmp_path: Path) -> None:
     assert "HW412" not in ids(walltime(record(tmp_path / "a.headway", [row(10, 2, stolen=0.1)]), [1]))
 
 
+# --- what no number of cores gets below -------------------------------------------------------------------------------
+
+
+def test_without_doubts_the_floor_is_a_figure_and_nothing_is_known_below_it(tmp_path: Path) -> None:
+    result = walltime(record(tmp_path / "a.headway", PLAIN), [1, 64])
+    assert (result.critical_ns, result.critical_low_ns) == (5 * SECOND, None)
+    assert floor_text(result) == "by the model no number of cores takes it below 5.00 s"
+
+
+def test_the_floor_of_a_busy_machine_has_the_waiting_for_cpus_in_it_and_its_lower_end_has_not(tmp_path: Path) -> None:
+    # For 4 s one thread is active, and for 2 s of these it waits for a CPU; then two run for 6 s.
+    rows = [row(2, 1), row(2, 1, running=0), row(6, 2)]
+    result = walltime(record(tmp_path / "a.headway", rows), [1, 2, 3, 64])
+    assert result.critical_ns == 4 * SECOND
+    assert result.critical_low_ns == 2 * SECOND, "on free CPUs that one thread would have run for 2 s"
+    assert floor_text(result).endswith("below 4.00 s; with what the intervals cover, not below 2.00 s")
+    assert "at least about 8.00 s" in next(each.message for each in result.notices if each.id == "HW414")
+
+
+def test_no_interval_begins_below_the_floors_lower_end_with_several_doubts(tmp_path: Path) -> None:
+    rows = [row(2, 0), row(3, 1, running=0), {**row(2, 1, stolen=0.5), "active_jit": 1, "running_jit": 1}, row(3, 4, 1)]
+    result = walltime(record(tmp_path / "a.headway", rows), [1, 2, 3, 4, 64])
+    assert {"HW412", "HW414", "HW415", "HW425"} <= set(ids(result))
+    assert result.critical_low_ns is not None
+    assert 0 < result.critical_low_ns < result.critical_ns
+    assert all(result.critical_low_ns <= (each.low_ns or each.ns or 0) for each in result.predictions)
+
+
 # --- warm-up ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,7 +204,7 @@ def test_cpus_that_were_not_free_widen_down_to_the_figure_without_that_waiting(t
     assert (only(result).ns, only(result).low_ns, only(result).high_ns) == (20 * SECOND, 15 * SECOND, 20 * SECOND)
     message = not_free(recording)
     assert "25.0%" in message
-    assert "on free CPUs it would have taken about 7.50 s" in message
+    assert "on free CPUs the program would have taken at least about 7.50 s" in message
     assert "took 25% of these CPUs" in message
 
 
@@ -238,6 +267,15 @@ def test_a_pool_as_large_as_the_processors_widens_down_to_the_figure_of_a_scaled
     (notice,) = [each for each in result.notices if each.id == "HW410"]
     assert "pool-#-thread-#" in notice.message
     assert "--jvm-processors 4" in notice.remedy
+
+
+def test_what_a_script_runs_before_the_jvm_is_no_pool(tmp_path: Path) -> None:
+    threads = [FakeThread(name=name) for name in ("java", "java", "ls", "ls", "dirname", "dirname")]
+    recording = record(tmp_path / "a.headway", [row(10, 2)], threads, **jvm(2))
+    assert "HW410" not in ids(walltime(recording, [4]))
+    others = jvm(2)
+    others["jvms"][0]["pid"] = 77
+    assert "HW410" not in ids(walltime(record(tmp_path / "b.headway", [row(10, 2)], POOL, **others), [4]))
 
 
 def test_fewer_processors_mean_fewer_threads_so_the_figure_may_be_higher(tmp_path: Path) -> None:
@@ -384,6 +422,13 @@ def test_past_a_threshold_of_losses_the_figure_is_withheld_with_its_reason(tmp_p
     assert four.withheld is not None
     assert "20%" in four.withheld
     assert two.ns == 10 * SECOND  # the measurement needs no records
+
+
+def test_where_much_is_lost_the_floor_may_be_lower_by_all_that_was_lost(tmp_path: Path) -> None:
+    path = record(tmp_path / "a.headway", [row(5, 1), row(5, 2)], **lost((1, 4)))
+    result = walltime(path, [4, 8])
+    assert [each.ns for each in result.predictions] == [None, None]
+    assert (result.critical_ns, result.critical_low_ns) == (5 * SECOND, 2 * SECOND)
 
 
 def test_far_from_the_recorded_cores_the_interval_widens_and_then_the_figure_is_withheld(tmp_path: Path) -> None:

@@ -2,19 +2,21 @@ import { useMemo, useState } from "preact/hooks";
 import { Histogram } from "./charts/histogram";
 import { Timeline } from "./charts/timeline";
 import { WalltimeChart } from "./charts/walltime";
+import { Counters } from "./counters/view";
 import { FLAME_LEAD } from "./flame/page";
 import { Flames } from "./flame/view";
-import { duration } from "./format";
 import { Lanes } from "./lanes/view";
 import { Locks } from "./locks/view";
-import { Facts } from "./parts/facts";
-import { Notices } from "./parts/notices";
-import { coresText, Page } from "./parts/page";
-import { Missing, Section } from "./parts/section";
-import { Verdict } from "./parts/verdict";
-import type { Payload } from "./payload";
-import type { Links } from "./why/losses";
-import { Why } from "./why/view";
+import type { Links } from "./lost_cores/losses";
+import { Why } from "./lost_cores/view";
+import type { Payload } from "./payload/recording";
+import { Added } from "./ui/added";
+import { Facts } from "./ui/facts";
+import { duration } from "./ui/format";
+import { Notices } from "./ui/notices";
+import { coresText, Page } from "./ui/page";
+import { Missing, Section } from "./ui/section";
+import { Verdict } from "./ui/verdict";
 
 export function App({ payload }: { payload: Payload }) {
   const [span, setSpan] = useState({ from: 0, to: payload.wall_ns });
@@ -51,6 +53,8 @@ export function App({ payload }: { payload: Payload }) {
         )}
       </Section>
       <Lanes payload={payload} span={span} onSpan={setSpan} />
+      <Counters payload={payload} span={span} onSpan={setSpan} />
+      <Added sections={payload.sections} />
       <Facts facts={payload.facts} />
     </Page>
   );

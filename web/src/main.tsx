@@ -3,9 +3,19 @@ import "uplot/dist/uPlot.min.css";
 import { App } from "./app";
 import { CausalPageApp } from "./causal/page";
 import { FlamePageApp } from "./flame/page";
-import { type AnyPayload, readPayload } from "./payload";
+import { type AnyPayload, readPayload } from "./payload/page";
 import { SweepPageApp } from "./speedups/page";
-import "./style.css";
+import "./ui/base.css";
+import "./ui/verdict.css";
+import "./ui/notices.css";
+import "./charts/charts.css";
+import "./ui/tables.css";
+import "./lanes/lanes.css";
+import "./locks/locks.css";
+import "./flame/flame.css";
+import "./speedups/speedups.css";
+import "./lost_cores/lost_cores.css";
+import "./counters/counters.css";
 
 function page(payload: AnyPayload) {
   if (!("page" in payload)) return <App payload={payload} />;

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { worthABar } from "../src/causal/compare";
 import { radius, rangeOf, scales } from "../src/causal/curve";
 import { after } from "../src/causal/multiples";
-import { type CausalPage, type Curve, type Row, rowsOf } from "../src/causal/payload";
+import { type Row, rowsOf } from "../src/causal/rows";
 import { gain, needs, outcome, plain, signed } from "../src/causal/words";
+import type { CausalPage, Curve } from "../src/payload/causal";
 
 const curve = (values: Partial<Curve>): Curve => ({
   ...{ shape: "gain", significant: true, slope: 0.4, slope_low: null, slope_high: null },

@@ -4,9 +4,9 @@ import { fit } from "../src/flame/draw";
 import { layout, NARROWEST, nodeAt } from "../src/flame/layout";
 import { arrange, change, childrenOf, decode, nameOf, pathTo, unpack } from "../src/flame/model";
 import { placeAmong, step } from "../src/flame/move";
-import type { Flame, FlameFrames, PackedTree } from "../src/flame/payload";
 import { findFrames, matched } from "../src/flame/search";
 import { sums } from "../src/flame/table";
+import type { Flame, FlameFrames, PackedTree } from "../src/payload/flame";
 
 function packed(values: number[]): string {
   const bytes: number[] = [];

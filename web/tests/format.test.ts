@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { duration, moment, number3, percent, tick, ticks } from "../src/format";
-import { clamp, pan, zoom } from "../src/view";
+import { axisMoment, coreTime, duration, moment, number3, percent, prefixOf, tick, ticks } from "../src/ui/format";
+import { clamp, pan, zoom } from "../src/ui/span";
 
 describe("figures for people", () => {
   it("have three digits and the unit that fits", () => {
@@ -15,7 +15,13 @@ describe("figures for people", () => {
     expect(duration(125.4e9)).toBe("2 min 5.4 s");
     expect(duration(7265e9)).toBe("2 h 1 min");
     expect(duration(0)).toBe("0 ns");
+    expect([0, 5, 999, 1000].map(coreTime)).toEqual(["0 ns", "<1 µs", "<1 µs", "1.00 µs"]);
     expect([0, 3, 12.345, 99.96, 1234.5].map(number3)).toEqual(["0", "3.00", "12.3", "100", "1,235"]);
+  });
+
+  it("have the prefix of large counts from a thousand on", () => {
+    expect([0, 999, 1000, -2e6, 3e9, 4e13].map((count) => prefixOf(count)[1])).toEqual(["", "", "k", "M", "G", "T"]);
+    expect(prefixOf(25e6)).toEqual([1e6, "M"]);
   });
 
   it("are never rounded to a false zero", () => {
@@ -24,6 +30,13 @@ describe("figures for people", () => {
 
   it("lose their trailing zeros on an axis only", () => {
     expect([0, 1, 2.5, 10, 12.5, 100, 1000].map(tick)).toEqual(["0", "1", "2.5", "10", "12.5", "100", "1,000"]);
+  });
+
+  it("marks an axis with as many digits as its steps have", () => {
+    expect([0, 0.25e9, 0.5e9].map((ns) => axisMoment(ns, 0.25e9))).toEqual(["0.00 s", "0.25 s", "0.50 s"]);
+    expect([0, 0.5e9].map((ns) => axisMoment(ns, 0.5e9))).toEqual(["0.0 s", "0.5 s"]);
+    expect(axisMoment(2.5e6, 2.5e6)).toBe("0.0025 s");
+    expect(axisMoment(25e9, 25e9)).toBe("25 s");
   });
 
   it("tell neighbouring moments apart", () => {

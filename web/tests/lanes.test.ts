@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nextState } from "../src/lanes/keys";
 import { binAt, columns, decode, intervalAt, RUNNABLE, RUNNING, SLEEPING, search, sorted } from "../src/lanes/model";
-import type { Lane } from "../src/payload";
+import type { Lane } from "../src/payload/recording";
 
 const base: Lane = {
   id: 0,

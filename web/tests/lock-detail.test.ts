@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Detail } from "../src/locks/detail";
-import type { LockRow } from "../src/payload";
+import type { LockRow } from "../src/payload/recording";
 
 const waker = { thread: "worker", line: null, share: 0.5, times: 1 };
 const holder = { thread: "worker", share: 0.5, wait_ns: 7, doing: { running_ns: 7 }, blocked_on: [] };

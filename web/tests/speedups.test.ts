@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { SweepPage, SweepRow } from "../src/payload/sweep";
 import { ratio } from "../src/speedups/figures";
 import { pairsOf } from "../src/speedups/pairs";
-import type { SweepPage, SweepRow } from "../src/speedups/payload";
 import { byGain, linesOf, rowsOf } from "../src/speedups/speedup";
 import { segments } from "../src/speedups/stack";
 

@@ -1,11 +1,11 @@
 // Time asleep in one line is a union of what its threads sleep, not their sum.
-#include "agent/causal/blocked_time.h"
+#include "agent/causal/target/blocked_time.h"
 
 #include <memory>
 #include <random>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using headway::agent::causal::BlockedTime;
 

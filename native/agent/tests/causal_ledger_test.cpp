@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "agent/causal/ledger.h"
-#include "agent/causal/settle.h"
-#include "agent/clock.h"
-#include "agent/tests/check.h"
+#include "agent/causal/ledger/ledger.h"
+#include "agent/causal/ledger/settle.h"
+#include "agent/core/clock.h"
+#include "testing/check.h"
 
 namespace {
 
@@ -25,14 +25,14 @@ void all_hits_are_owed_once_by_each_other_thread() {
   CHECK(ledger.reserve());
   constexpr uint32_t kThreads = 4;
   constexpr int64_t kHits = 50'000;
-  std::vector<Account*> accounts;
+  std::vector<DelayAccount*> accounts;
   accounts.reserve(kThreads);
   for (uint32_t i = 1; i <= kThreads; ++i) accounts.push_back(ledger.open(i, i));
-  Account* const witness = ledger.open(99, 99);
+  DelayAccount* const witness = ledger.open(99, 99);
   const uint32_t experiment = ledger.begin_experiment();
   std::vector<std::thread> threads;
   threads.reserve(kThreads);
-  for (Account* account : accounts) {
+  for (DelayAccount* account : accounts) {
     threads.emplace_back([&ledger, account, experiment] {
       for (int64_t i = 0; i < kHits; ++i) ledger.hit(*account, 3, experiment);
     });
@@ -40,7 +40,7 @@ void all_hits_are_owed_once_by_each_other_thread() {
   for (std::thread& thread : threads) thread.join();
   CHECK_EQUAL(ledger.delay_ns(), 3 * kHits * kThreads);
   CHECK_EQUAL(ledger.owed_ns(*witness), 3 * kHits * kThreads);
-  for (Account* account : accounts) CHECK_EQUAL(ledger.owed_ns(*account), 3 * kHits * (kThreads - 1));
+  for (DelayAccount* account : accounts) CHECK_EQUAL(ledger.owed_ns(*account), 3 * kHits * (kThreads - 1));
   ledger.release();
 }
 
@@ -48,8 +48,8 @@ void all_owe_a_stop_of_all_and_only_in_its_experiment() {
   Ledger ledger;
   CHECK(ledger.reserve());
   ledger.set_cores(2);
-  Account* const one = ledger.open(1, 1);
-  Account* const two = ledger.open(2, 2);
+  DelayAccount* const one = ledger.open(1, 1);
+  DelayAccount* const two = ledger.open(2, 2);
   const uint32_t before = ledger.begin_experiment();
   const uint32_t experiment = ledger.begin_experiment();
   CHECK(!ledger.stop_all(kMs, before));
@@ -58,7 +58,7 @@ void all_owe_a_stop_of_all_and_only_in_its_experiment() {
   ledger.look(*two, {0, 0, 0});
   CHECK(ledger.stop_all(5 * kMs, experiment));
   ledger.excuse(*two, {10 * kMs, 0, 10 * kMs});
-  for (const Account* account : {one, two}) CHECK_EQUAL(ledger.owed_ns(*account), 5 * kMs);
+  for (const DelayAccount* account : {one, two}) CHECK_EQUAL(ledger.owed_ns(*account), 5 * kMs);
   ledger.release();
 }
 
@@ -78,8 +78,8 @@ void of_each_stop_five_milliseconds_count_at_most() {
 void no_thread_seems_to_owe_what_it_does_not_while_experiments_change() {
   Ledger ledger;
   CHECK(ledger.reserve());
-  Account* const hitter = ledger.open(1, 1);
-  Account* const witness = ledger.open(2, 2);
+  DelayAccount* const hitter = ledger.open(1, 1);
+  DelayAccount* const witness = ledger.open(2, 2);
   constexpr int64_t kMost = 1000;
   std::atomic<bool> is_over{false};
   std::thread hitting([&] {
@@ -113,7 +113,7 @@ void threads_that_come_and_go_have_accounts_of_their_own() {
     threads.emplace_back([&ledger, t] {
       for (uint32_t i = 0; i < 20'000; ++i) {
         const uint32_t id = 1 + t + 4 * (i % 3 == 0 ? i : i + Ledger::kAccounts);  // some meet on one place
-        Account* const account = ledger.open(id, id);
+        DelayAccount* const account = ledger.open(id, id);
         CHECK(account != nullptr);
         CHECK(ledger.find(id) == account);
         CHECK_EQUAL(account->tid.load(), id);
@@ -134,7 +134,8 @@ void a_thread_that_two_come_for_at_once_has_one_account() {
   CHECK(ledger.reserve());
   constexpr uint32_t kRounds = 20'000;
   std::atomic<uint32_t> turn{0};
-  std::vector<Account*> found[2] = {std::vector<Account*>(kRounds + 1), std::vector<Account*>(kRounds + 1)};
+  std::vector<DelayAccount*> found[2] = {std::vector<DelayAccount*>(kRounds + 1),
+                                         std::vector<DelayAccount*>(kRounds + 1)};
   std::atomic<uint32_t> made{0};
   std::vector<std::thread> threads;
   for (auto& mine : found) {
@@ -179,11 +180,11 @@ void clocks_without_a_descriptor_for_the_kernels_are_counted() {
   CHECK_EQUAL(run_delays().unknown, 1U);
 }
 
-Account& indebted(int64_t owed_ns) {
+DelayAccount& indebted(int64_t owed_ns) {
   ledger().reserve();
   ledger().set_cores(2);
-  static Account* const payer = ledger().open(1, 1);
-  static Account* const hitter = ledger().open(2, 2);
+  static DelayAccount* const payer = ledger().open(1, 1);
+  static DelayAccount* const hitter = ledger().open(2, 2);
   ledger().begin_experiment();
   CHECK(!ledger().is_in_debt(*payer));
   payer->looked.run_delay_ns = -1;  // no excuse
@@ -199,7 +200,7 @@ int64_t cpu_time_of(auto&& act) {
 
 void spinning_burns_as_much_cpu_time_as_is_owed() {
   set_spinning(true);
-  Account& account = indebted(20 * kMs);
+  DelayAccount& account = indebted(20 * kMs);
   const int64_t before_ns = account.spun_ns.load();
   const int64_t burnt_ns = cpu_time_of([&] { settle(account); });
   CHECK(burnt_ns >= 20 * kMs);
@@ -210,7 +211,7 @@ void spinning_burns_as_much_cpu_time_as_is_owed() {
 
 void a_stop_counts_for_as_long_as_the_thread_stood_still_and_not_if_it_owed_nothing() {
   set_spinning(false);
-  Account& account = indebted(2 * kMs);
+  DelayAccount& account = indebted(2 * kMs);
   const int64_t before_ns = ledger().stood_ns();
   settle(account);
   const int64_t stood_ns = ledger().stood_ns() - before_ns;
@@ -222,7 +223,7 @@ void a_stop_counts_for_as_long_as_the_thread_stood_still_and_not_if_it_owed_noth
 
 void sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit() {
   set_spinning(false);
-  Account& account = indebted(20 * kMs);
+  DelayAccount& account = indebted(20 * kMs);
   const int64_t from_ns = monotonic_ns();
   settle(account);
   const int64_t took_ns = monotonic_ns() - from_ns;
@@ -237,9 +238,9 @@ void sleeping_takes_as_long_as_is_owed_and_what_it_oversleeps_is_credit() {
 int64_t paid_in_java_ns(const std::atomic<uintptr_t>* stop_word) {
   int64_t least_ns = INT64_MAX;
   for (int i = 0; i < 5; ++i) {
-    Account& account = indebted(3'600'000 * kMs);
+    DelayAccount& account = indebted(3'600'000 * kMs);
     account.stop_word = stop_word;
-    settle(account, Where::kJava);
+    settle(account, PayIn::kJava);
     least_ns = std::min(least_ns, 3'600'000 * kMs - ledger().owed_ns(account));
     account.stop_word = nullptr;
   }
@@ -257,10 +258,10 @@ void a_sample_pays_a_part_and_more_of_it_where_the_jvm_can_call_the_thread() {
 void who_is_in_java_pays_nothing_from_when_the_jvm_wants_it_to_stop() {
   for (const bool spin : {true, false}) {
     set_spinning(spin);
-    Account& account = indebted(3'600'000 * kMs);
+    DelayAccount& account = indebted(3'600'000 * kMs);
     std::atomic<uintptr_t> word{1};
     account.stop_word = &word;
-    settle(account, Where::kJava);
+    settle(account, PayIn::kJava);
     CHECK_EQUAL(ledger().owed_ns(account), 3'600'000 * kMs);
     account.stop_word = nullptr;
   }
@@ -270,7 +271,7 @@ void who_pays_while_the_jvm_stops_all_needs_no_core_and_has_paid_nothing_meanwhi
   constexpr int64_t kStoppedNs = 50 * kMs;
   for (const bool spin : {true, false}) {
     set_spinning(spin);
-    Account& account = indebted(20 * kMs);
+    DelayAccount& account = indebted(20 * kMs);
     std::atomic<uintptr_t> word{1};
     account.stop_word = &word;
     const int64_t from_ns = monotonic_ns();
@@ -299,7 +300,7 @@ void who_pays_takes_back_the_mark_of_a_safepoint_that_is_over() {
   });
   for (const bool spin : {true, false}) {
     set_spinning(spin);
-    Account& account = indebted(20 * kMs);
+    DelayAccount& account = indebted(20 * kMs);
     polls = 0;
     polled_word = 1;
     account.stop_word = &polled_word;
@@ -314,7 +315,7 @@ void who_pays_takes_back_the_mark_of_a_safepoint_that_is_over() {
 void nobody_pays_for_an_experiment_that_is_over() {
   for (const bool spin : {true, false}) {
     set_spinning(spin);
-    Account& account = indebted(3'600'000 * kMs);
+    DelayAccount& account = indebted(3'600'000 * kMs);
     std::thread ending([] {
       const timespec nap{0, 10 * kMs};
       nanosleep(&nap, nullptr);
@@ -328,7 +329,7 @@ void nobody_pays_for_an_experiment_that_is_over() {
 
 void a_signal_in_the_middle_of_paying_does_not_pay_again() {
   set_spinning(true);
-  Account& account = indebted(5 * kMs);
+  DelayAccount& account = indebted(5 * kMs);
   account.is_settling.store(true);
   settle(account);
   CHECK_EQUAL(ledger().owed_ns(account), 5 * kMs);

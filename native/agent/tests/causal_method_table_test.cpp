@@ -1,11 +1,11 @@
-#include "agent/causal/method_table.h"
+#include "agent/causal/common/method_table.h"
 
 #include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using headway::agent::causal::MethodTable;
 

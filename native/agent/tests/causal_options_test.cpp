@@ -1,7 +1,7 @@
-#include "agent/causal/options.h"
+#include "agent/causal/common/options.h"
 
-#include "agent/options.h"
-#include "check.h"
+#include "agent/core/options.h"
+#include "testing/check.h"
 
 using namespace headway::agent::causal;
 using headway::agent::percent_encode;
@@ -62,7 +62,7 @@ void a_descriptor_tells_methods_of_one_name_apart() {
   CHECK_EQUAL(spec.progress[0].place.descriptor, "(Ljava.lang.String;I)V");
 }
 
-void nonsense_is_told_of_and_skipped() {
+void nonsense_is_reported_and_skipped() {
   const Spec spec = parse_spec("later:thing;;:;progress:run;progress:P=;progress:P=a.B:0;speedup:110;seed:x;scope:;x");
   CHECK_EQUAL(spec.problems.size(), 6U);
   CHECK_EQUAL(spec.problems[0], "progress can't be 'run'");
@@ -83,6 +83,6 @@ int main() {
   what_is_not_given_has_its_default();
   targets_of_each_kind_are_told_apart();
   a_descriptor_tells_methods_of_one_name_apart();
-  nonsense_is_told_of_and_skipped();
+  nonsense_is_reported_and_skipped();
   values_may_hold_what_separates();
 }

@@ -1,5 +1,5 @@
 // Whether a thread that waits for input waits for this very process: with real threads, pipes, sockets and children.
-#include "agent/causal/own_io.h"
+#include "agent/causal/sampling/own_io.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-#include "check.h"
+#include "testing/check.h"
 
 namespace headway::agent {
 // As hotspot.cpp has it, which needs a JVM.

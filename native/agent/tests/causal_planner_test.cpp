@@ -1,5 +1,5 @@
-#include "agent/causal/controls.h"
-#include "agent/causal/planner.h"
+#include "agent/causal/experiments/controls.h"
+#include "agent/causal/experiments/planner.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using namespace headway::agent::causal;
 

@@ -1,7 +1,7 @@
 // Periods follow what samples usually cost, not the few that took long because their thread lost its core.
-#include "agent/causal/sample_cost.h"
+#include "agent/causal/sampling/sample_cost.h"
 
-#include "check.h"
+#include "testing/check.h"
 
 using namespace headway::agent::causal;
 

@@ -1,12 +1,12 @@
 // Source maps as kotlinc 2.0.21 writes them, and what is none.
-#include "agent/causal/source_map.h"
+#include "agent/classfile/source_map.h"
 
 #include <iostream>
 #include <string>
 
-#include "check.h"
+#include "testing/check.h"
 
-using namespace headway::agent::causal;
+using namespace headway::agent;
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "agent/causal/stop_word.h"
+#include "agent/hotspot/stop_word.h"
 
 #include <array>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
-using namespace headway::agent::causal;
+using namespace headway::agent;
 
 namespace {
 

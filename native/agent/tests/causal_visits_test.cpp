@@ -1,10 +1,10 @@
 // Requests in flight by Little's law, against requests whose begins and ends are listed one by one.
-#include "agent/causal/visits.h"
+#include "agent/causal/points/visits.h"
 
 #include <cstdint>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using namespace headway::agent::causal;
 

@@ -1,4 +1,4 @@
-#include "agent/chunk_file.h"
+#include "agent/core/chunk_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "agent/backed_file.h"
-#include "check.h"
+#include "agent/core/backed_file.h"
+#include "testing/check.h"
 
 using headway::agent::ChunkFile;
 using headway::agent::ThreadSlot;
@@ -195,6 +195,7 @@ void the_stop_word_in_the_file_is_seen(bool no_map) {
   out.seekp(offsetof(hw_spool_header, stop));
   out.write(reinterpret_cast<const char*>(&one), sizeof(one));
   out.flush();
+  if (no_map) usleep(2 * ChunkFile::kLookEveryNs / 1000);
   CHECK(!file.recording());
 }
 
@@ -208,11 +209,11 @@ void the_file_says_that_it_was_let_go(bool no_map) {
     in.read(reinterpret_cast<char*>(&header), sizeof(header));
     return header.end;
   };
-  CHECK(end() == HW_END_UNTOLD);
+  CHECK(end() == HW_CLOSE_UNREPORTED);
   file.will_tell_its_end();
-  CHECK(end() == HW_END_AHEAD);
+  CHECK(end() == HW_CLOSE_PENDING);
   file.release();
-  CHECK(end() == HW_END_DONE);
+  CHECK(end() == HW_CLOSE_DONE);
 }
 
 void an_interrupted_record_is_not_torn_by_a_nested_one() {

@@ -1,7 +1,8 @@
 // Calls put into the real class files of JDK 17 and 25, and into damaged ones. Whether the results verify is judged by
 // JVMs (agent_insert_verify).
 //   class_insert_test DIR      with DIR/17 and DIR/25 as ExtractClasses.java makes them
-#include "agent/causal/class_insert.h"
+#include "agent/classfile/class_insert.h"
+#include "agent/classfile/class_facts.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "agent/causal/class_parts.h"
-#include "agent/causal/point_match.h"
-#include "agent/causal/scope.h"
-#include "agent/hook_sites.h"
-#include "check.h"
+#include "agent/causal/common/point_match.h"
+#include "agent/causal/common/scope.h"
+#include "agent/classfile/class_parts.h"
+#include "agent/hooks/hook_sites.h"
+#include "testing/check.h"
 
+using namespace headway::agent;
 using namespace headway::agent::causal;
-using headway::agent::kOwnerCalls;
 
 namespace {
 
@@ -26,10 +27,10 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr char kHook[] = "java/lang/HeadwayPoint0";
 constexpr Insert kEverywhere[] = {
-    {Where::kEntry, Call::kHit, 1, {}, {}, 0},
-    {Where::kStretch, Call::kTimed, 32767, {}, {}, 0},
-    {Where::kRelease, Call::kSettle, 0, {}, {}, 0},
-    {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
+    {InsertAt::kEntry, Call::kHit, 1, {}, {}, 0},
+    {InsertAt::kStretch, Call::kTimed, 32767, {}, {}, 0},
+    {InsertAt::kRelease, Call::kSettle, 0, {}, {}, 0},
+    {InsertAt::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
 };
 std::filesystem::path classes;
 
@@ -50,7 +51,7 @@ const MethodFacts& method(const ClassFacts& facts, std::string_view name) {
 void a_call_makes_its_method_a_multiple_of_four_bytes_longer_and_nothing_else() {
   for (const char* jdk : {"17", "25"}) {
     const Bytes before = read(jdk, "Formatter");
-    const Insert close[] = {{Where::kEntry, Call::kHit, 7, "close", "()V", 0}};
+    const Insert close[] = {{InsertAt::kEntry, Call::kHit, 7, "close", "()V", 0}};
     const Insertion after = insert(before, close);
     CHECK(after.outcome == InsertOutcome::kInserted);
     CHECK_EQUAL(after.places[0], 1U);
@@ -71,8 +72,9 @@ void a_class_that_has_our_calls_gets_none_again() {
   CHECK(insert(once.bytes, kEverywhere).outcome == InsertOutcome::kAlready);
 }
 
-// Aload_0, aload_1, the call, over the handler; the handler drops what was thrown; then what the method did before.
-void the_owner_of_a_lock_is_set_behind_a_call_that_may_fail() {
+// Aload_0, aload_1, the call, over the handler; the handler drops what was thrown; then what the method did before, and
+// once more before it returns.
+void the_owner_of_a_lock_is_set_between_two_calls_that_may_fail() {
   for (const char* jdk : {"17", "25"}) {
     const Bytes before = read(jdk, "AbstractOwnableSynchronizer");
     const Insertion after = insert(before, kOwnerCalls);
@@ -85,22 +87,26 @@ void the_owner_of_a_lock_is_set_behind_a_call_that_may_fail() {
     const CodeParts& old_code = std::ranges::find_if(old_class->methods, is_setter)->code;
     const CodeParts& new_code = std::ranges::find_if(new_class->methods, is_setter)->code;
     constexpr size_t kCall = 12;
-    CHECK_EQUAL(new_code.code.size(), old_code.code.size() + kCall);
-    CHECK(std::ranges::equal(new_code.code.subspan(kCall), old_code.code));
-    CHECK(new_code.code[0] == 42 && new_code.code[1] == 43 && new_code.code[2] == 184 && new_code.code[5] == 167);
-    CHECK(new_code.code[7] == 4 && new_code.code[8] == 87);
-    CHECK_EQUAL(new_code.handlers.size(), 1U);
-    const Handler& handler = new_code.handlers[0];
-    CHECK(handler.start == 0 && handler.end == 5 && handler.handler == 8);
-    CHECK(new_class->file.class_name(handler.type) == "java/lang/VirtualMachineError");
+    const size_t kReturn = old_code.code.size() - 1;
+    CHECK_EQUAL(new_code.code.size(), old_code.code.size() + 2 * kCall);
+    CHECK(std::ranges::equal(new_code.code.subspan(kCall, kReturn), old_code.code.first(kReturn)));
+    CHECK_EQUAL(new_code.code.back(), old_code.code.back());
+    CHECK_EQUAL(new_code.handlers.size(), 2U);
+    for (const size_t first : {size_t{0}, kCall + kReturn}) {
+      const std::span<const uint8_t> call = new_code.code.subspan(first, kCall);
+      CHECK(call[0] == 42 && call[1] == 43 && call[2] == 184 && call[5] == 167 && call[7] == 4 && call[8] == 87);
+      const Handler& handler = new_code.handlers[first == 0 ? 0 : 1];
+      CHECK(handler.start == first && handler.end == first + 5 && handler.handler == first + 8);
+      CHECK(new_class->file.class_name(handler.type) == "java/lang/VirtualMachineError");
+    }
     CHECK(!std::ranges::find_if(old_class->methods, is_setter)->is_annotated);
     CHECK(std::ranges::find_if(new_class->methods, is_setter)->is_annotated);
   }
 }
 
 void what_fits_nothing_changes_nothing() {
-  const Insert nothing[] = {{Where::kEntry, Call::kHit, 7, "noSuchMethod", {}, 0},
-                            {Where::kLine, Call::kHit, 7, {}, {}, 65535}};
+  const Insert nothing[] = {{InsertAt::kEntry, Call::kHit, 7, "noSuchMethod", {}, 0},
+                            {InsertAt::kLine, Call::kHit, 7, {}, {}, 65535}};
   const Insertion after = insert(read("17", "Character"), nothing);
   CHECK(after.outcome == InsertOutcome::kNothing);
   CHECK(after.bytes.empty() && after.places[0] == 0 && after.places[1] == 0);
@@ -108,8 +114,8 @@ void what_fits_nothing_changes_nothing() {
 
 void a_method_without_room_is_refused_and_the_others_are_not() {
   std::vector<Insert> many;
-  for (uint16_t i = 0; i < 9000; ++i) many.push_back({Where::kEntry, Call::kHit, i, "close", "()V", 0});
-  many.push_back({Where::kEntry, Call::kHit, 1, "flush", "()V", 0});
+  for (uint16_t i = 0; i < 9000; ++i) many.push_back({InsertAt::kEntry, Call::kHit, i, "close", "()V", 0});
+  many.push_back({InsertAt::kEntry, Call::kHit, 1, "flush", "()V", 0});
   const Insertion after = insert(read("17", "Formatter"), many);
   CHECK(after.outcome == InsertOutcome::kInserted);
   CHECK_EQUAL(after.refused, 1U);
@@ -246,7 +252,7 @@ int main(int count, char** arguments) {
   classes = arguments[1];
   a_call_makes_its_method_a_multiple_of_four_bytes_longer_and_nothing_else();
   a_class_that_has_our_calls_gets_none_again();
-  the_owner_of_a_lock_is_set_behind_a_call_that_may_fail();
+  the_owner_of_a_lock_is_set_between_two_calls_that_may_fail();
   what_fits_nothing_changes_nothing();
   a_method_without_room_is_refused_and_the_others_are_not();
   a_cut_off_class_file_is_malformed_wherever_it_is_cut();

@@ -1,10 +1,10 @@
 // Which class an instruction is about to use.
-#include "agent/class_use.h"
+#include "agent/classfile/class_use.h"
 
 #include <string>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 namespace headway::agent {
 namespace {

@@ -1,13 +1,15 @@
-#include "agent/id_table.h"
+#include "agent/core/id_table.h"
 
 #include <memory>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using headway::agent::IdCache;
+using headway::agent::IdNumbers;
 using headway::agent::IdTable;
 using headway::agent::kMaxTableId;
 using headway::agent::mix;
@@ -115,6 +117,32 @@ void threads_may_use_the_cache_at_once() {
   for (auto& thread : threads) thread.join();
 }
 
+void things_are_numbered_from_one_on_until_there_are_too_many() {
+  const auto numbers = std::make_unique<IdNumbers>();
+  for (int time = 0; time < 2; ++time) {
+    for (uint32_t i = 1; i < kMany; ++i) {
+      const auto [id, is_new] = numbers->of(hash_of(i));
+      CHECK_EQUAL(id, i);
+      CHECK_EQUAL(is_new, time == 0);
+    }
+  }
+  CHECK_EQUAL(numbers->of(hash_of(kMany)).id, 0u);
+  CHECK_EQUAL(numbers->of(hash_of(kMany)).is_new, false);
+  numbers->clear();
+  CHECK_EQUAL(numbers->of(hash_of(kMany)).id, 1u);
+}
+
+void texts_that_differ_anywhere_have_other_hashes() {
+  std::set<uint64_t> hashes;
+  for (const std::string_view text : {"", "a", "b", "aa", "abcdefgh", "abcdefgi", "abcdefgha", "abcdefghb"}) {
+    hashes.insert(mix(1, text));
+    hashes.insert(mix(2, text));
+  }
+  CHECK_EQUAL(hashes.size(), size_t{16});
+  CHECK(mix(mix(1, "ab"), "c") != mix(mix(1, "a"), "bc"));
+  CHECK_EQUAL(mix(1, std::string_view("abc\0d", 5)) == mix(1, std::string_view("abc", 3)), false);
+}
+
 }  // namespace
 
 int main() {
@@ -125,5 +153,7 @@ int main() {
   threads_that_number_the_same_things_agree();
   the_cache_finds_what_was_put_last();
   threads_may_use_the_cache_at_once();
+  things_are_numbered_from_one_on_until_there_are_too_many();
+  texts_that_differ_anywhere_have_other_hashes();
   return 0;
 }

@@ -8,18 +8,18 @@
 #include <iterator>
 #include <vector>
 
-#include "agent/causal/class_insert.h"
-#include "check.h"
+#include "agent/classfile/class_insert.h"
+#include "testing/check.h"
 
-using namespace headway::agent::causal;
+using namespace headway::agent;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr Insert kEverywhere[] = {
-    {Where::kEntry, Call::kHit, 1, {}, {}, 0},      {Where::kEntry, Call::kTimed, 32767, {}, {}, 0},
-    {Where::kStretch, Call::kHit, 300, {}, {}, 0},  {Where::kStretch, Call::kTimed, 2, {}, {}, 0},
-    {Where::kRelease, Call::kSettle, 0, {}, {}, 0}, {Where::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
+    {InsertAt::kEntry, Call::kHit, 1, {}, {}, 0},      {InsertAt::kEntry, Call::kTimed, 32767, {}, {}, 0},
+    {InsertAt::kStretch, Call::kHit, 300, {}, {}, 0},  {InsertAt::kStretch, Call::kTimed, 2, {}, {}, 0},
+    {InsertAt::kRelease, Call::kSettle, 0, {}, {}, 0}, {InsertAt::kEntry, Call::kSettle, 0, {}, {}, 0, true, true},
 };
 
 std::vector<uint8_t> read(const fs::path& path) {

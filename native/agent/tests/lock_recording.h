@@ -1,7 +1,7 @@
 // A recording of locks for tests, of objects that are no more than numbers, and what its files say in the end.
 #pragma once
 
-#include "agent/lock_records.h"
+#include "agent/locks/lock_records.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "check.h"
-#include "scratch.h"
+#include "testing/check.h"
+#include "testing/scratch.h"
 
 namespace headway::agent {
 
@@ -51,7 +51,9 @@ class Things final : public JavaSide {
     const auto* weak = reinterpret_cast<const Weak*>(ref);
     return weak->thing == object && !weak->thing->collected;
   }
-  bool is_gone(Identity::Ref ref) noexcept override { return reinterpret_cast<const Weak*>(ref)->thing->collected; }
+  bool is_collected(Identity::Ref ref) noexcept override {
+    return reinterpret_cast<const Weak*>(ref)->thing->collected;
+  }
   Identity::Ref keep_weakly(Object object) noexcept override {
     ++references;
     auto* weak = new (std::nothrow) Weak{static_cast<Thing*>(object), static_cast<Thing*>(object)->type};
@@ -222,7 +224,7 @@ class Recording {
   void collect() {
     Thread thread;
     ++collections_;
-    for (int i = 0; i < 4; ++i) locks_->look_after(thread.java, thread.locks, collections_);
+    for (int i = 0; i < 4; ++i) locks_->poll(thread.java, thread.locks, collections_);
   }
   Recorded spool() const { return read_spool(scratch_.path() + "/agent-4711.spool"); }
   Table table() const { return read_table(scratch_.path() + "/locks-4711.table"); }

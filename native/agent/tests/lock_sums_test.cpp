@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "agent/clock.h"
+#include "agent/core/clock.h"
 #include "lock_recording.h"
 
 namespace headway::agent {

@@ -1,5 +1,5 @@
 // The live table: its sums against brute force, what a reader of the file sees, and what happens without room.
-#include "agent/lock_table.h"
+#include "agent/locks/lock_table.h"
 
 #include <sys/resource.h>
 
@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "agent/clock.h"
-#include "check.h"
-#include "scratch.h"
+#include "agent/core/clock.h"
+#include "testing/check.h"
+#include "testing/scratch.h"
 
 using headway::agent::LockTable;
 using headway::agent::monotonic_ns;

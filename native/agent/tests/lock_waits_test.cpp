@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "agent/clock.h"
+#include "agent/core/clock.h"
 #include "lock_recording.h"
 
 namespace headway::agent {
@@ -63,6 +63,39 @@ void objects_of_one_hash_and_uses_of_one_object_are_told_apart() {
   const Table table = recording.table();
   for (const hw_blocker& blocker : all.blockers) CHECK_EQUAL(table.of(blocker.blocker_id).times_parked, 3u);
   CHECK_EQUAL(table.of(0).times_parked, 3u);  // without a blocker
+}
+
+// A thread that was woken in vain parks again; so does one that was not recorded before, whose first block this is
+// then.
+void parks_of_one_acquisition_are_one_wait_and_sleeps_have_a_row_of_their_own() {
+  Recording recording;
+  Thread thread;
+  Thing lock{5};
+  for (const uint32_t flags : {uint32_t{HW_BL_AGAIN}, uint32_t{HW_BL_AGAIN}, 0U, uint32_t{HW_BL_AGAIN}}) {
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, 1, 0, flags)), 0);
+  }
+  for (const uint32_t flags : {uint32_t{HW_BL_SLEEP}, uint32_t{HW_BL_SLEEP}, 0U}) {
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(nullptr, 1, 0, flags)),
+                         0);
+  }
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 7u);
+  CHECK_EQUAL(all.blocks[0].flags, 0u);
+  CHECK_EQUAL(all.blocks[1].flags, HW_BL_AGAIN);
+  CHECK_EQUAL(all.blocks[2].flags, 0u);
+  CHECK_EQUAL(all.blocks[3].flags, HW_BL_AGAIN);
+  const Table table = recording.table();
+  const hw_lock_slot& sums = table.of(all.blocks[0].blocker_id);
+  CHECK_EQUAL(sums.times_parked, 2u);
+  CHECK_EQUAL(sums.times_measured, 2u);
+  uint64_t waited_ns = 0;
+  for (size_t i = 0; i < 4; ++i) waited_ns += static_cast<uint64_t>(all.blocks[i].head.ts_ns - all.blocks[i].start_ns);
+  CHECK_EQUAL(sums.thread_time_ns, waited_ns);
+  const hw_lock_slot& asleep = table.of(all.blocks[4].blocker_id);
+  CHECK_EQUAL(asleep.times_parked, 2u);
+  CHECK_EQUAL(asleep.identity_hash, 0u);
+  CHECK_EQUAL(table.of(0).times_parked, 1u);  // parks without a blocker
 }
 
 void monitors_waited_for_long_at_the_end_have_their_owners(int64_t long_wait_ns, bool is_long) {
@@ -169,6 +202,25 @@ void waits_whose_end_nobody_tells_end_by_what_comes_next() {
   check_sums_against_blocks(all, recording.table());
 }
 
+void who_was_seen_to_wait_and_waits_again_is_one_waiter() {
+  Recording recording;
+  Thread thread;
+  Thing lock{1};
+  for (uint32_t java_id : {5U, 4096U}) {  // the second one has no cell
+    CHECK(recording->wait_begins(thread.java, thread.locks, park(&lock, java_id, 0, HW_BL_ATTACHED)) != 0);
+    for (int i = 0; i < 3; ++i) {
+      recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, park(&lock, java_id)), 0);
+    }
+  }
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 8u);
+  const Table table = recording.table();
+  CHECK_EQUAL(table.sum(&hw_lock_slot::times_parked), 8u);
+  for (const hw_lock_slot& slot : table.slots) CHECK(slot.peak_parked <= 1);
+  check_sums_against_blocks(all, table);
+}
+
 void a_thread_that_told_of_its_park_is_not_seen_to_park_again() {
   Recording recording;
   Thread thread;
@@ -272,11 +324,13 @@ int main() {
   using namespace headway::agent;
   a_wait_becomes_a_record_with_its_blocker_its_owner_and_its_waker();
   objects_of_one_hash_and_uses_of_one_object_are_told_apart();
+  parks_of_one_acquisition_are_one_wait_and_sleeps_have_a_row_of_their_own();
   monitors_waited_for_long_at_the_end_have_their_owners(0, true);
   monitors_waited_for_long_at_the_end_have_their_owners(3'600'000'000'000, false);
   every_block_is_counted_by_one_stack_or_waits_for_the_next();
   nested_waits_end_in_their_order_and_a_waking_is_the_parks();
   waits_whose_end_nobody_tells_end_by_what_comes_next();
+  who_was_seen_to_wait_and_waits_again_is_one_waiter();
   a_thread_that_told_of_its_park_is_not_seen_to_park_again();
   a_wait_of_an_earlier_recording_ends_in_vain();
   holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for();

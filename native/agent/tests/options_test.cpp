@@ -1,6 +1,6 @@
-#include "agent/options.h"
+#include "agent/core/options.h"
 
-#include "check.h"
+#include "testing/check.h"
 
 using namespace headway::agent;
 

@@ -1,12 +1,12 @@
 // How many stacks are taken, and whether those that are stand for all blocks.
-#include "agent/stack_rhythm.h"
+#include "agent/locks/stack_rhythm.h"
 
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
 
-#include "check.h"
+#include "testing/check.h"
 
 namespace headway::agent {
 namespace {

@@ -1,10 +1,11 @@
-#include "agent/text.h"
+#include "agent/core/text.h"
 
 #include <string>
 
-#include "check.h"
+#include "testing/check.h"
 
 using headway::agent::to_utf8;
+using headway::agent::type_name;
 
 namespace {
 
@@ -41,6 +42,33 @@ void a_text_too_long_is_cut_between_characters() {
   CHECK_EQUAL(convert("abc", 0), "");
 }
 
+std::string type(std::string_view signature, size_t capacity = 100) {
+  std::string out(capacity, '?');
+  out.resize(type_name(signature, out.data(), capacity));
+  return out;
+}
+
+void types_are_called_as_people_write_them() {
+  CHECK_EQUAL(type("Ljava/lang/String;"), "java.lang.String");
+  CHECK_EQUAL(type("[[Ljava/lang/String;"), "java.lang.String[][]");
+  const std::string_view letters = "ZBCSIJFD";
+  const std::string_view words[] = {"boolean", "byte", "char", "short", "int", "long", "float", "double"};
+  for (size_t i = 0; i < letters.size(); ++i) CHECK_EQUAL(type(letters.substr(i, 1)), std::string(words[i]));
+  CHECK_EQUAL(type("[[I"), "int[][]");
+  CHECK_EQUAL(type("[I"), "int[]");
+  CHECK_EQUAL(type("LA;"), "A");
+  CHECK_EQUAL(type(""), "");
+  CHECK_EQUAL(type("[Ljava/lang/Object;", 8), "java.l[]");
+  CHECK_EQUAL(type("[La/B;", 4), "a.[]");  // the brackets stay
+}
+
+void what_differs_from_run_to_run_of_a_hidden_class_is_cut_off() {
+  CHECK_EQUAL(type("La/B$$Lambda$14.0x00007f01;"), "a.B$$Lambda");
+  CHECK_EQUAL(type("[La/B$$Lambda.0x00007f01;"), "a.B$$Lambda[]");
+  CHECK_EQUAL(type("La/Hidden.0x0000;"), "a.Hidden");
+  CHECK_EQUAL(type("LMain$$Lambda$14.0x00007f01;"), "Main$$Lambda");
+}
+
 }  // namespace
 
 int main() {
@@ -51,4 +79,6 @@ int main() {
   an_encoded_nul_becomes_a_nul();
   malformed_bytes_never_read_past_the_end();
   a_text_too_long_is_cut_between_characters();
+  types_are_called_as_people_write_them();
+  what_differs_from_run_to_run_of_a_hidden_class_is_cut_off();
 }

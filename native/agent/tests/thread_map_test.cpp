@@ -1,10 +1,10 @@
-#include "agent/thread_map.h"
+#include "agent/core/thread_map.h"
 
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 using headway::agent::ThreadMap;
 

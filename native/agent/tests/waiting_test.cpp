@@ -1,5 +1,5 @@
 // Waits in progress against a plain list of them: nested ones, threads whose cell another one uses, ends in vain.
-#include "agent/waiting.h"
+#include "agent/locks/waiting.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "testing/check.h"
 
 namespace headway::agent {
 namespace {

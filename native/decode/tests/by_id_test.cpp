@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "agent/tests/check.h"
+#include "testing/check.h"
 
 namespace headway {
 namespace {

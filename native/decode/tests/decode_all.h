@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/tests/check.h"
 #include "decode/decoder.h"
-#include "decode/reverse_sweep.h"
+#include "decode/reverse_parallelism.h"
 #include "decode/tests/locks_all.h"
+#include "testing/check.h"
 
 namespace headway {
 
@@ -24,11 +24,14 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
   SliceBatch slices;
   for (bool more = true; more;) {
     more = decoder.next(7, &slices);
+    CHECK_EQUAL(slices.counts.size(), size_t{decoder.counted().counters} + decoder.counted().groups);
+    for (const auto& column : slices.counts) CHECK_EQUAL(column.size(), slices.size());
     for (size_t i = 0; i < slices.size(); ++i) {
       CHECK(slices.end_ticks[i] >= last_end);
       last_end = slices.end_ticks[i];
       CHECK(slices.running_ticks[i] >= 0 && slices.runnable_ticks[i] >= 0 && slices.blocked_ticks[i] >= 0);
       CHECK(slices.stolen_ticks[i] >= 0 && slices.stolen_ticks[i] <= slices.running_ticks[i]);
+      for (const auto& column : slices.counts) CHECK(column[i] >= SliceCounts::kUnknown);
       running += slices.running_ticks[i];
       runnable += slices.runnable_ticks[i];
     }

@@ -6,7 +6,7 @@
 
 #include "decode/tests/decode_all.h"
 #include "decode/tests/lock_table_bytes.h"
-#include "fuzz_inputs.h"
+#include "testing/fuzz_inputs.h"
 
 namespace {
 
@@ -34,6 +34,7 @@ const std::string& directory() {
   return made.path();
 }
 
+// The first two bytes of the data are the counters and groups that the header names, beside being what they are.
 void write(const std::string& name, hw_source source, hw_u32 chunk_bytes, const uint8_t* data, size_t size) {
   hw_spool_header header{};
   std::memcpy(header.magic, HW_SPOOL_MAGIC, sizeof header.magic);
@@ -41,6 +42,8 @@ void write(const std::string& name, hw_source source, hw_u32 chunk_bytes, const 
   header.source = source;
   header.producer = HW_PRODUCER_EBPF;
   header.chunk_bytes = chunk_bytes;
+  header.counters = size > 1 ? data[0] % (HW_COUNTERS + 2) : 0;
+  header.counter_groups = size > 1 ? data[1] % (HW_COUNTER_GROUPS + 2) : 0;
   std::vector<char> head(HW_HEADER_BYTES);
   std::memcpy(head.data(), &header, sizeof header);
   std::ofstream out(directory() + "/" + name, std::ios::binary);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/tests/check.h"
 #include "decode/decoder.h"
+#include "testing/check.h"
 
 namespace headway {
 

@@ -1,5 +1,6 @@
 // Spools of random records that contradict each other, then with random bytes changed and ends cut off: the decoder
 // must not crash, and what it gives must still add up. Seeds are fixed, so a failure comes again.
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -15,8 +16,12 @@ using Random = std::mt19937_64;
 struct Maker {
   Random random;
   int64_t now = 1000;
+  Random of_counts{random};  // apart from `random`, so that each seed has the same records as before there were counts
+  hw_u16 counters = static_cast<hw_u16>(count_below(4) == 0 ? count_below(HW_COUNTERS + 2) : 2);
+  hw_u16 counter_groups = static_cast<hw_u16>(count_below(4) == 0 ? count_below(HW_COUNTER_GROUPS + 2) : 1);
 
   uint64_t below(uint64_t limit) { return random() % limit; }
+  uint64_t count_below(uint64_t limit) { return of_counts() % limit; }
   uint32_t tid() { return static_cast<uint32_t>(below(7)); }
 
   template <typename T>
@@ -42,9 +47,29 @@ struct Maker {
     s.next_tid = tid();
     constexpr hw_u16 kStates[] = {0, 1, 1, 1, 2, 4, 0x10, 0x80};
     s.prev_state = static_cast<hw_u16>(kStates[below(std::size(kStates))] | below(12) << 8);
-    s.flags = static_cast<hw_u16>(below(64));
+    s.flags = static_cast<hw_u16>(below(64) | (count_below(2) == 0 ? 0 : HW_SW_COUNTED));
     s.prev_exec_ns = below(5) == 0 ? random() : below(4000);
+    const size_t at = out->size();
     put(out, s, HW_SWITCH);
+    if ((s.flags & HW_SW_COUNTED) != 0) add_counts(out, at);
+    if (count_below(12) != 0) return;
+    hw_counts reading{};
+    reading.head = {now, HW_COUNTS, sizeof reading, static_cast<hw_u32>(count_below(7))};
+    const char* bytes = reinterpret_cast<const char*>(&reading);
+    out->insert(out->end(), bytes, bytes + sizeof reading);
+    add_counts(out, out->size() - sizeof reading);
+  }
+
+  // What the counters stand at, behind the record that begins there: as many as the headers say, but for a few.
+  void add_counts(Bytes* out, size_t at) {
+    const bool is_odd = count_below(30) == 0;
+    for (uint64_t words = is_odd ? count_below(HW_COUNTS_WORDS + 2) : counters + counter_groups; words > 0; --words) {
+      const uint64_t word = count_below(40) == 0 ? of_counts() : static_cast<uint64_t>(now) * count_below(3);
+      const char* bytes = reinterpret_cast<const char*>(&word);
+      out->insert(out->end(), bytes, bytes + sizeof word);
+    }
+    const auto size = static_cast<hw_u16>(out->size() - at);
+    std::memcpy(out->data() + at + offsetof(hw_record, size), &size, sizeof size);
   }
 
   void life(Bytes* out) {
@@ -141,7 +166,7 @@ struct Maker {
         block.waker_java_id = id();
         block.owner_java_id = id();
         block.kind = static_cast<hw_u16>(below(5));
-        block.flags = static_cast<hw_u16>(below(128));
+        block.flags = static_cast<hw_u16>(below(1024));
         block.weight = id();
         return put(out, block, HW_BLOCK);
       }
@@ -194,6 +219,8 @@ struct Maker {
     header.producer = perf ? HW_PRODUCER_PERF_SWITCH : HW_PRODUCER_EBPF;
     header.cpu = cpu;
     header.chunk_bytes = source == HW_SOURCE_AGENT ? 512 : 0;
+    header.counters = count_below(20) == 0 ? static_cast<hw_u16>(of_counts()) : counters;
+    header.counter_groups = counter_groups;
     Bytes out(HW_HEADER_BYTES);
     std::memcpy(out.data(), &header, sizeof header);
     return out;

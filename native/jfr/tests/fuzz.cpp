@@ -1,8 +1,8 @@
 // libFuzzer entry: the input is a JFR file. Seeds: any small file, or none (the magic is put before it).
 #include <string>
 
-#include "fuzz_inputs.h"
 #include "jfr/tests/jfr_bytes.h"
+#include "testing/fuzz_inputs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static headway::jfr::TestFile file("");

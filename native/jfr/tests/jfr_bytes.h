@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/tests/check.h"
 #include "jfr/reader.h"
+#include "testing/check.h"
 
 namespace headway::jfr {
 
@@ -175,12 +175,12 @@ inline Found read_all(const std::string& path) {
     for (const Column& column : table->columns) {
       CHECK_EQUAL(column.reals.size() + column.ints.size() + column.ids.size(), table->rows);
       for (const int32_t id : column.ids) {
-        if (column.kind == Kind::thread) CHECK(id < static_cast<int32_t>(reader.universe().threads().size()));
+        if (column.kind == Kind::thread) CHECK(id < static_cast<int32_t>(reader.interned().threads().size()));
         if (column.kind == Kind::text) CHECK(id < static_cast<int32_t>(table->texts.texts().size()));
       }
     }
     for (const std::string& text : table->texts.texts()) found.texts.push_back(text);
-    found.frames += reader.universe().take_stacks().frame_id.size();
+    found.frames += reader.interned().take_stacks().frame_id.size();
   }
   found.refused = reader.refused();
   found.newer = reader.newer();

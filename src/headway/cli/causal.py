@@ -13,8 +13,8 @@ from headway.cli.recording import SETTINGS, tell
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
-    from headway.record.causal_spec import CausalOptions
-    from headway.record.plan import Plan
+    from headway.record.request.causal_spec import CausalOptions
+    from headway.record.session.plan import Plan
 
 END_TO_END_RUNS = 20
 
@@ -102,6 +102,7 @@ Examples:
     help="Default: APP-TIME.headway, here. Runs of the same command, points and scope add up in one that is there.",
 )
 @click.option("--force", is_flag=True, help="Replace a recording that is there already.")
+@options.keep_arguments_option
 @options.json_option
 @click.argument("words", metavar="[-- CMD... | NAME.headway]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -126,11 +127,11 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     if not (causal.progress or causal.latency or causal.mode != "experiments"):
         return _no_progress_point(f"--pid {plan.pid}" if plan.pid is not None else "-- CMD")
 
-    from headway.cli.causal_told import Told
-    from headway.record.causal_runs import record_causal
+    from headway.cli.causal_listener import CausalListener
+    from headway.record.series.causal_runs import record_causal
 
-    told = Told(as_json)
-    return record_causal(plan, told.listener) or told.code
+    output = CausalListener(as_json)
+    return record_causal(plan, output.callbacks) or output.code
 
 
 def is_reading(words: tuple[str, ...], ctx: click.Context, given: dict[str, Any]) -> bool:
@@ -149,7 +150,7 @@ def is_reading(words: tuple[str, ...], ctx: click.Context, given: dict[str, Any]
 
 def asked(given: dict[str, Any]) -> CausalOptions:
     """Return what the options ask of the agent. Raises click.UsageError."""
-    from headway.record import causal_spec
+    from headway.record.request import causal_spec
 
     if given["suggest"] and given["end_to_end"]:
         raise click.UsageError("--suggest or --end-to-end, not both")
@@ -184,8 +185,8 @@ def _whole(time: TimePoint | None, option: str, unit_ns: int, least: str) -> int
 
 def make_plan(words: tuple[str, ...], given: dict[str, Any], causal: CausalOptions) -> Plan:
     """Return what is to be recorded. Raises click.UsageError for a combination that makes no sense."""
-    from headway.record import processes
-    from headway.record.plan import Plan, default_output
+    from headway.record.session.plan import Plan, default_output
+    from headway.record.target_process import processes
 
     pid, duration = given["pid"], given["duration"]
     if (pid is None) == (not words):
@@ -204,6 +205,7 @@ def make_plan(words: tuple[str, ...], given: dict[str, Any], causal: CausalOptio
         duration_s=duration.ns / 1e9 if duration is not None else None,
         force=given["force"],
         causal=causal,
+        keep_arguments=given["keep_arguments"],
     )
 
 
@@ -226,7 +228,7 @@ def results(recording_path: Path, line: str | None, as_json: bool) -> int:
     """Show the results of a causal recording."""
     import contextlib
 
-    from headway.cli.causal_told import show_results
+    from headway.cli.causal_listener import show_results
     from headway.store import open_recording
 
     with contextlib.closing(open_recording(recording_path)) as recording:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headway.cli import out
 from headway.cli.options import json_option, print_json
 
 
@@ -20,7 +21,8 @@ def command(as_json: bool) -> None:
 
     Nothing is changed. The exit code is 0 in a lesser mode too.
     """
-    from headway.record.capabilities import choose_mode, mode_notices, probe, way_up
+    from headway.record.counters.usable import events_here
+    from headway.record.doctor.capabilities import choose_mode, mode_notices, probe, upgrade_command
 
     capabilities = probe()
     mode = choose_mode(capabilities)
@@ -28,11 +30,12 @@ def command(as_json: bool) -> None:
         "mode": mode,
         "checks": [check.as_json() for check in capabilities.checks],
         "lost": [notice.as_json() for notice in mode_notices(mode, capabilities)],
-        "way_up": way_up(capabilities),
+        "way_up": upgrade_command(capabilities),
+        "counters": events_here() if capabilities.check("native").ok else {},
     }
     if as_json:
         print_json(findings)
         return
     from headway.report.terminal.doctor import render
 
-    click.echo(render(findings))
+    out.echo(render(findings))

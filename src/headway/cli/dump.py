@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import time
 from pathlib import Path
 
 import click
 
-from headway.cli import options
+from headway.cli import options, out
 from headway.cli.options import TimePoint, TimeType
 
 
@@ -36,26 +36,31 @@ def command(
     Another one gets the agent for a moment: its threads stop two or three times, for some milliseconds, as that goes in
     and out, and the JVM compiles code anew.
     """
-    from headway.analyses.live import live_rows
-    from headway.cli.live import ended_by_signals, looks
-    from headway.cli.locks import seconds
-    from headway.record.live_locks import live_locks
-    from headway.report.lock_json import live_json
+    from headway.analyses.locks.live import live_rows
+    from headway.cli.live import ended_at_once, ended_by_signals, is_over, looks, seconds
+    from headway.record.live.live_locks import live_locks
+    from headway.record.target_process.deadline import Interrupted
+    from headway.report.json.live_locks import live_locks_text
     from headway.report.output import new_file
+    from headway.report.terminal.text import printable
 
     suffix = "json" if as_json else "txt"
     path = output or Path(f"locks-{pid}-{time.strftime('%Y%m%d-%H%M%S')}.{suffix}")
-    with ended_by_signals() as ended, live_locks(pid) as (table, is_ours):
+    with (
+        contextlib.suppress(Interrupted),
+        ended_by_signals() as ended,
+        live_locks(pid, lambda: is_over(ended), "dump") as (table, is_ours),
+    ):
         for now, _ in looks(table, ended, pid, seconds(interval), first=is_ours, again=False):
-            rows = live_rows(now, min_parks=min_parks)
-            with new_file(path, overwrite=force) as out:
+            with ended_at_once(ended), new_file(path, overwrite=force) as file:
+                rows = live_rows(now, min_parks=min_parks)
                 if as_json:
-                    out.write((json.dumps(live_json(now, rows), indent=1, allow_nan=False) + "\n").encode())
+                    file.write((live_locks_text(now, rows) + "\n").encode())
                 else:
                     from headway.report.terminal.lock_text import live_text
 
-                    out.write(live_text(now, rows).encode(errors="backslashreplace"))
+                    file.write(live_text(now, rows).encode(errors="backslashreplace"))
             if str(path) != "-":
-                click.echo(f"{path}: {len(rows)} objects")
+                out.echo(f"{printable(str(path))}: {len(rows)} objects")
             return 0
     return 130

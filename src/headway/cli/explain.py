@@ -7,6 +7,7 @@ import itertools
 
 import click
 
+from headway.cli import out
 from headway.cli.options import print_json
 from headway.errors import MESSAGES, HeadwayError, Message
 
@@ -21,14 +22,28 @@ def _closest(wanted: str) -> str:
     return min(MESSAGES, key=unlikeness)
 
 
+def _full_id(written: str) -> str:
+    """Return an id as the table has it: 'hw056', '056' and '56' are HW056."""
+    digits = written.strip().upper().removeprefix("HW")
+    return f"HW{digits.zfill(3)}" if digits.isascii() and digits.isdecimal() else written.strip().upper()
+
+
 def _as_json(row: Message) -> dict[str, str]:
-    return {"id": row.id, "title": row.title, "message": row.text, "why": row.why, "remedy": row.remedy}
+    return {
+        "id": row.id,
+        "title": row.title,
+        "severity": row.severity,
+        "message": row.text,
+        "why": row.why,
+        "remedy": row.remedy,
+    }
 
 
 @click.command(
     epilog="""\b
 Examples:
   headway explain HW301
+  headway explain 301      # the same
   headway explain          # every message, one line each
   headway explain --json
 """
@@ -43,15 +58,16 @@ def command(message_id: str | None, as_json: bool) -> None:
             print_json([_as_json(row) for row in rows])
             return
         for row in rows:
-            click.echo(f"{row.id}  {row.title}")
+            out.echo(f"{row.id}  {row.title}")
         return
-    found = MESSAGES.get(message_id.strip().upper())
+    wanted = _full_id(message_id)
+    found = MESSAGES.get(wanted)
     if found is None:
-        raise HeadwayError("HW405", id=message_id, closest=_closest(message_id.strip().upper()))
+        raise HeadwayError("HW405", id=message_id, closest=_closest(wanted))
     if as_json:
         print_json(_as_json(found))
         return
-    click.echo(f"{found.id}: {found.title}\n")
+    out.echo(f"{found.id}: {found.title}\n")
     for label, text in (("what", found.text), ("why", found.why), ("next", found.remedy)):
         if text:
-            click.echo(click.wrap_text(text, 78, f"{label + ':':6}", " " * 6))
+            out.echo(click.wrap_text(text, 78, f"{label + ':':6}", " " * 6))

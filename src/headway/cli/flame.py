@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from headway.cli import options
-from headway.cli.options import TimePoint, TimeType
-from headway.cli.profiles import Selection, selected, selection_options
+from headway.cli.options import Selection, TimePoint, TimeType, selected, selection_options
 
 if TYPE_CHECKING:
-    from headway.analyses.profile_types import Profile
+    from headway.analyses.stacks.types import Profile
 
 PATHS = 200_000
 """Stacks of single threads that are told apart: bounds the memory and the time, the page itself is bounded anyhow."""
@@ -38,11 +37,11 @@ Examples:
 @click.option(
     "--diff-from",
     "other_start",
-    type=TimeType(),
+    type=TimeType(of_recording=True),
     metavar="T",
     help="Begin of OTHER's window. Without --diff-from and --diff-to: as --from and --to.",
 )
-@click.option("--diff-to", "other_end", type=TimeType(), metavar="T", help="End of OTHER's window.")
+@click.option("--diff-to", "other_end", type=TimeType(of_recording=True), metavar="T", help="End of OTHER's window.")
 @click.option(
     "-o",
     "--output",
@@ -65,7 +64,7 @@ def command(
     Width is weight: time, bytes or counts. lock and off-cpu are drawn from every single
     wait and blocked interval, not from samples.
     """
-    from headway.analyses.profile_diff import diff
+    from headway.analyses.profile.diff import diff
     from headway.report.html.flame import render_flame
     from headway.store import open_recording
 

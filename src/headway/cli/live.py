@@ -6,14 +6,26 @@ import contextlib
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
+    from headway.cli.options import TimePoint
     from headway.model.live_lock import LiveTable
-    from headway.record.live_locks import TableFile
+    from headway.record.live.table_file import TableFile
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def seconds(given: TimePoint | None, default_s: float = 2.0, option: str = "--interval") -> float:
+    """Return the time that an option gives in seconds. Raises click.UsageError for zero."""
+    if given is None:
+        return default_s
+    if not given.ns:
+        raise click.UsageError(f"{option} {given.text}: give a time above zero, such as 2s")
+    return given.ns / 1e9
 
 
 @contextlib.contextmanager
@@ -25,14 +37,40 @@ def ended_by_signals() -> Iterator[int]:
         with contextlib.suppress(BlockingIOError):
             os.write(writer, b"x")
 
-    before = {number: signal.signal(number, note) for number in _ENDING}
     try:
-        yield reader
+        with _on_signals(note):
+            yield reader
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@contextlib.contextmanager
+def ended_at_once(ended: int) -> Iterator[None]:
+    """Raise Interrupted when somebody asks us to end, or did before: printing leaves nothing to put away.
+
+    A JVM may have any number of rows. `ended`: the descriptor of `ended_by_signals`.
+    """
+    from headway.record.target_process.deadline import Interrupted
+
+    def end(*_: Any) -> None:
+        raise Interrupted
+
+    with _on_signals(end):
+        if is_over(ended):
+            raise Interrupted
+        yield
+
+
+@contextlib.contextmanager
+def _on_signals(act: Callable[..., None]) -> Iterator[None]:
+    """Call this when somebody asks us to end."""
+    before = {number: signal.signal(number, act) for number in _ENDING}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(reader)
-        os.close(writer)
 
 
 def looks(
@@ -40,19 +78,25 @@ def looks(
 ) -> Iterator[tuple[LiveTable, LiveTable | None]]:
     """Yield snapshots with the one before each. `first`: wait an interval before the first; `again`: until the end."""
     before = None
-    with _process(pid) as process:
-        if first and _over(ended, process, interval_s) == "signal":
+    with process_descriptor(pid) as process:
+        if first and over(ended, process, interval_s) == "signal":
             return
         while True:
             now = table.read()
             yield now, before
             before = now
-            if not again or _over(ended, process, interval_s):
+            if not again or over(ended, process, interval_s):
                 return
 
 
+def is_over(ended: int) -> bool:
+    """Tell, without waiting, whether somebody asked us to end."""
+    return bool(select.select([ended], [], [], 0)[0])
+
+
 @contextlib.contextmanager
-def _process(pid: int) -> Iterator[int | None]:
+def process_descriptor(pid: int) -> Iterator[int | None]:
+    """Give a descriptor that can be read once a process has ended; None where it has already, or the kernel has none."""
     try:
         process = os.pidfd_open(pid)
     except OSError:
@@ -64,7 +108,7 @@ def _process(pid: int) -> Iterator[int | None]:
         os.close(process)
 
 
-def _over(ended: int, process: int | None, wait_s: float) -> str:
+def over(ended: int, process: int | None, wait_s: float) -> str:
     """Wait, and return what made us stop: 'signal', 'exit', or '' when the time is up."""
     poller = select.poll()
     poller.register(ended, select.POLLIN)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 import click
 
-# The largest number of CPUs a Linux kernel can be built for (CONFIG_NR_CPUS on x86-64): more cores are no question.
-MAX_CORES = 8192
+from headway.analyses.common.units import duration
+from headway.cli import out
+from headway.report import selection
+from headway.report.selection import selection_parameters
+
+if TYPE_CHECKING:
+    from headway.analyses.stacks.types import Profile
+    from headway.store import Recording
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 _ITEMS_AT_ONCE = 256
 
 _UNITS_NS = {"": 1_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "m": 60_000_000_000}
@@ -35,64 +44,28 @@ class TimePoint:
 
 
 class TimeType(click.ParamType[TimePoint]):
-    """`1.5s`, `200ms`, `30us`, `5ns`, `2m`, plain seconds, or `25%`."""
+    """`1.5s`, `200ms`, `30us`, `5ns`, `2m` or plain seconds; of a recording `25%`, too."""
 
     name = "time"
+
+    def __init__(self, *, of_recording: bool = False) -> None:
+        """`of_recording`: a point of one, which may be a part of its length."""
+        self._of_recording = of_recording
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> TimePoint:
         """Parse a time; a usage error says what is accepted."""
         if isinstance(value, TimePoint):
             return value
         match = _TIME.fullmatch(str(value).strip())
-        if match is None:
-            self.fail(f"{value!r} is no time: write 1.5s, 200ms, 30us, 2m, 1.5 (seconds) or 25%", param, ctx)
+        if match is None or (match[2] == "%" and not self._of_recording):
+            known = "2m, 1.5 (seconds) or 25%" if self._of_recording else "2m or 1.5 (seconds)"
+            self.fail(f"{value!r} is no time: write 1.5s, 200ms, 30us, {known}", param, ctx)
         number, unit = Decimal(match[1]), match[2] or ""
         if unit == "%":
             if number > 100:
                 self.fail(f"{value!r} is more than 100%", param, ctx)
             return TimePoint(str(value), None, number)
         return TimePoint(str(value), int(number * _UNITS_NS[unit]), None)
-
-
-class CoresType(click.ParamType[tuple[int, ...]]):
-    """A comma-separated list of core counts, each 1..MAX_CORES; repeated ones are dropped."""
-
-    name = "cores"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Parse the list; a usage error names the part that is no core count."""
-        if isinstance(value, tuple):
-            return value
-        what = "threads" if param is not None and param.name == "threads" else "cores"
-        counts = []
-        for part in str(value).split(","):
-            text = part.strip()
-            if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9] or 0) <= MAX_CORES or len(text) > 9:
-                self.fail(
-                    f"{part!r} is no number of {what}: write whole numbers from 1 to {MAX_CORES}, e.g. 1,2,4,8",
-                    param,
-                    ctx,
-                )
-            counts.append(int(text))
-        return tuple(dict.fromkeys(counts))
-
-
-class KindsType(click.ParamType[tuple[str, ...]]):
-    """A comma-separated list of thread kinds."""
-
-    name = "kinds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Parse the list; a usage error names the unknown kind."""
-        from headway.analyses.parallelism import KINDS
-
-        if isinstance(value, tuple):
-            return value
-        wanted = [part.strip() for part in str(value).split(",")]
-        for kind in wanted:
-            if kind not in KINDS:
-                self.fail(f"{kind!r} is no kind of thread: choose of {', '.join(KINDS)}", param, ctx)
-        return tuple(kind for kind in KINDS if kind in wanted)
 
 
 def resolve_window(start: TimePoint | None, end: TimePoint | None, wall_ns: int) -> tuple[int, int] | None:
@@ -104,7 +77,7 @@ def resolve_window(start: TimePoint | None, end: TimePoint | None, wall_ns: int)
         return None
     first = 0 if start is None else start.resolve(wall_ns)
     last = wall_ns if end is None else end.resolve(wall_ns)
-    length = f"the recording lasts {Decimal(wall_ns) / 10**9:f}s"
+    length = f"the recording lasts {_lasts(wall_ns, first, last)}"
     if start is not None and first >= wall_ns:
         raise click.UsageError(f"--from {start.text} is outside: {length}")
     if end is not None and last > wall_ns:
@@ -114,15 +87,25 @@ def resolve_window(start: TimePoint | None, end: TimePoint | None, wall_ns: int)
     return first, last
 
 
+def _lasts(wall_ns: int, *points: int) -> str:
+    """Return a recording's length for people; in full where a point in time is closer to its end than rounding goes."""
+    is_close = any(0 < abs(point - wall_ns) < wall_ns / 100 for point in points)
+    return f"{Decimal(wall_ns) / 10**9:f} s" if is_close else duration(wall_ns)
+
+
 def print_written(path: Path) -> None:
     """Say which file was written; nothing where that was the standard output."""
     if str(path) != "-":
-        click.echo(path)
+        from headway.report.terminal.text import printable
+
+        out.echo(printable(str(path)))
 
 
 def print_json(value: Any) -> None:
     """Write a value as JSON on standard output, keys in the order given; infinities and NaN are refused."""
-    click.echo(json.dumps(value, indent=1, allow_nan=False))
+    from headway.report.json.text import json_text
+
+    out.echo(json_text(value))
 
 
 def print_json_list(texts: Iterable[str]) -> None:
@@ -130,9 +113,9 @@ def print_json_list(texts: Iterable[str]) -> None:
     items = iter(texts)
     begin = "["
     while some := list(itertools.islice(items, _ITEMS_AT_ONCE)):
-        click.echo(begin + "\n " + ",\n ".join(some), nl=False)
+        out.echo(begin + "\n " + ",\n ".join(some), nl=False)
         begin = ","
-    click.echo("[]" if begin == "[" else "\n]")
+    out.echo("[]" if begin == "[" else "\n]")
 
 
 def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -151,8 +134,71 @@ def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path 
     return value
 
 
-_PATH = click.Path(path_type=Path)
-recording_argument = click.argument("recording_path", metavar="NAME.headway", type=_PATH, callback=recorded_otherwise)
-any_recording_argument = click.argument("recording_path", metavar="NAME.headway", type=_PATH)
+PATH = click.Path(path_type=Path)
+
+
+def window_parameters(*, of_runs: bool = False) -> tuple[click.Option, click.Option]:
+    """Return --from and --to, as `start` and `end`: of a recording, or of each of several runs."""
+    what, last = ("part of every run", "End of that part.") if of_runs else ("window", "End of the window.")
+    begin = f"Begin of the {what}: 1.5s, 200ms, 2m, 25% ..."
+    return (
+        click.Option(["--from", "start"], type=TimeType(of_recording=True), metavar="T", help=begin),
+        click.Option(["--to", "end"], type=TimeType(of_recording=True), metavar="T", help=last),
+    )
+
+
+def json_parameter() -> click.Option:
+    """Return --json, as `as_json`."""
+    text = "Write JSON (its keys may grow, never change)."
+    return click.Option(["--json", "as_json"], is_flag=True, help=text)
+
+
+recording_argument = click.argument("recording_path", metavar="NAME.headway", type=PATH, callback=recorded_otherwise)
+any_recording_argument = click.argument("recording_path", metavar="NAME.headway", type=PATH)
 """Of a command that causal recordings are for as well."""
-json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON (its keys may grow, never change).")
+keep_arguments_option = click.option(
+    "--keep-arguments",
+    is_flag=True,
+    help="Keep passwords, tokens and the like in arguments and properties. Else what looks like one is noted as ***.",
+)
+
+
+def json_option(command: Command) -> Command:
+    """Add --json to a command."""
+    return _adding(command, (json_parameter(),))
+
+
+class Selection(TypedDict):
+    """The options that `selection_options` adds, as a command gets them."""
+
+    event: str | None
+    thread: re.Pattern[str] | None
+    region: str | None
+    start: TimePoint | None
+    end: TimePoint | None
+
+
+def selection_options(command: Command) -> Command:
+    """Add the options that select what a profile is of."""
+    return _adding(command, (*selection_parameters(), *window_parameters()))
+
+
+def _adding(command: Command, parameters: Sequence[click.Parameter]) -> Command:
+    """Add parameters that are there already to a function that is to be a command."""
+    for parameter in reversed(parameters):
+        made = functools.partial(_same, parameter)
+        command = click.option(cls=cast("type[click.Option]", made))(command)
+    return command
+
+
+def _same(parameter: click.Parameter, *_declared: Any, **_attributes: Any) -> click.Parameter:
+    return parameter
+
+
+def selected(recording: Recording, chosen: Selection, **how: Any) -> Profile:
+    """Profile what was selected. Raises click.UsageError for a wrong window or pattern, and HeadwayError as `profile`."""
+    from headway.analyses.scheduling import activity
+
+    window = resolve_window(chosen["start"], chosen["end"], activity.wall_ns(recording))
+    event, thread, region = chosen["event"], chosen["thread"], chosen["region"]
+    return selection.selected(recording, window, event=event, thread=thread, region=region, **how)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli import options
-from headway.errors import HeadwayError
+from headway.cli import options, out
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,28 +25,11 @@ _BATCH = 10_000
 
 
 def run(recording: Recording, text: str) -> duckdb.DuckDBPyConnection:
-    """Run one SELECT on a recording, shut off from everything else; fetch from what is returned.
+    """Run one SELECT as `store.sandbox.run` does; Ctrl-C ends it."""
+    from headway.store import sandbox
 
-    Raises HeadwayError HW406 (not a single SELECT) or HW306 (DuckDB refuses).
-    """
-    import duckdb
-
-    try:
-        statements = duckdb.extract_statements(text)
-    except duckdb.Error as error:
-        raise HeadwayError("HW306", reason=str(error).strip(), path=recording.path) from error
-    kinds = [statement.type.name for statement in statements]
-    if kinds != ["SELECT"]:
-        raise HeadwayError("HW406", path=recording.path, found=" and ".join(kinds) or "empty")
-    connection = recording.connection()
-    # DuckDB functions reach files and the network from within a SELECT too (read_csv, httpfs): only the tables' own files
-    # stay allowed, and the settings can't be changed back.
-    files = [os.fspath(recording.path / f"{name}.parquet") for name in recording.manifest.tables]
-    connection.execute("SET allowed_paths = $1", [files])
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
     with _interrupted_at_once():
-        return recording.query(text)
+        return sandbox.run(recording, text)
 
 
 @contextlib.contextmanager
@@ -89,13 +70,13 @@ def _print_schema(as_json: bool) -> None:
         )
         return
     for name, table in TABLES.items():
-        click.echo(name)
-        click.echo(click.wrap_text(table.meaning, 78, "  ", "  "))
+        out.echo(name)
+        out.echo(click.wrap_text(table.meaning, 78, "  ", "  "))
         width = max(len(column.name) for column in table.columns)
         for column in table.columns:
             lead = f"    {column.name:{width}} {column.type:9} "
-            click.echo(click.wrap_text(column.meaning, 80, lead, " " * len(lead)))
-        click.echo()
+            out.echo(click.wrap_text(column.meaning, 80, lead, " " * len(lead)))
+        out.echo()
 
 
 def _print_table(cursor: duckdb.DuckDBPyConnection, names: list[str]) -> None:
@@ -127,7 +108,24 @@ def _print_table(cursor: duckdb.DuckDBPyConnection, names: list[str]) -> None:
             table.add_row(*map(Text, row))
         console.print(table)
     if len(rows) > SHOWN_ROWS:
-        click.echo(f"only the first {SHOWN_ROWS} rows: --csv or --json gives all", err=True)
+        out.echo(f"only the first {SHOWN_ROWS} rows: --csv or --json gives all", err=True)
+
+
+def _print_csv(cursor: duckdb.DuckDBPyConnection, names: list[str], raw_text: bool) -> None:
+    """Write all rows as CSV: exact for a program, plainly visible on a terminal."""
+    from headway.report.export.cells import safe_cell
+    from headway.report.terminal.text import printable
+
+    is_terminal = sys.stdout.isatty()
+
+    def cell(value: Any) -> Any:
+        value = value if raw_text else safe_cell(value)
+        return printable(str(value)) if is_terminal and value is not None else value
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(map(cell, names))
+    for batch in _batches(cursor):
+        writer.writerows(map(cell, row) for row in batch)
 
 
 def _plain(value: Any) -> Any:
@@ -153,14 +151,23 @@ Examples:
 @click.argument("sql", metavar="SQL", required=False)
 @click.option("--schema", is_flag=True, help="List the tables and what their columns mean.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV, all rows.")
+@click.option(
+    "--raw-text",
+    is_flag=True,
+    help="With --csv: leave text as it is that begins with = + - or @; else it gets a ' before it, as spreadsheets would run it.",
+)
 @options.json_option
-def command(recording_path: Path | None, sql: str | None, schema: bool, as_csv: bool, as_json: bool) -> None:
+def command(
+    recording_path: Path | None, sql: str | None, schema: bool, as_csv: bool, raw_text: bool, as_json: bool
+) -> None:
     """Run a SELECT (DuckDB's SQL) on the tables of a recording.
 
     Queries only read the recording: no other files, no network, no changes.
     """
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
+    if raw_text and not as_csv:
+        raise click.UsageError("--raw-text goes with --csv")
     if schema:
         _print_schema(as_json)
         return
@@ -171,10 +178,7 @@ def command(recording_path: Path | None, sql: str | None, schema: bool, as_csv: 
     cursor = run(open_recording(recording_path), sql)
     names = [str(column[0]) for column in cursor.description or ()]
     if as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        for batch in _batches(cursor):
-            writer.writerows(batch)
+        _print_csv(cursor, names, raw_text)
     elif as_json:
         options.print_json(
             [dict(zip(names, map(_plain, row), strict=True)) for batch in _batches(cursor) for row in batch]

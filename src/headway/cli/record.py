@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headway.cli.recording import SETTINGS, Progress, make_plan, recording_options, say, tell
+from headway.cli.recording import SETTINGS, Progress, StatusLine, make_plan, recording_options, say, tell
 
 
 @click.command(
@@ -47,22 +47,33 @@ def command(output: Path, pid: int | None, words: tuple[str, ...], **options: An
         raise click.UsageError("--cpus, --jvm-processors and --repeat are for commands, not for --pid")
     plan = make_plan(output, words, pid, options)
 
-    from headway.record.listener import Listener
-    from headway.record.session import record
+    from headway.record.collect.listener import Listener
+    from headway.record.session.session import record
 
-    return record(plan, Listener(say=say, failed=say, complete=announce, progress=Progress()))
+    line = StatusLine()
+    listener = Listener(
+        say=line.before(say),
+        failed=line.before(say),
+        complete=announce,
+        progress=Progress(),
+        status=line,
+        tell=lambda text: tell(f"headway: {text}"),
+    )
+    return record(plan, listener)
 
 
-def announce(directory: Path) -> None:
-    """Say that a recording is complete, how long it is, and what to do with it."""
+def announce(directory: Path, done: str = "recorded") -> None:
+    """Say that a recording is there, whether a part of it is missing, how long it is, and what to do with it."""
     from headway.store.manifest import read_manifest
 
     manifest = read_manifest(directory)
     length = f"{manifest.window.dur_ns / 1e9:.1f} s" if manifest.window else "of unknown length"
+    if manifest.state == "partial":
+        length = f"partial: a part is missing; {length}"
     if manifest.is_causal:
-        tell(f"headway: recorded {directory} (causal)")
+        tell(f"headway: {done} {directory} ({'partial, ' * (manifest.state == 'partial')}causal)")
         tell(f"  next: headway causal {shlex.quote(str(directory))}")
         return
     switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
-    tell(f"headway: recorded {directory} ({length}{switches}, mode {manifest.mode})")
+    tell(f"headway: {done} {directory} ({length}{switches}, mode {manifest.mode})")
     tell(f"  next: headway why {shlex.quote(str(directory))}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +17,19 @@ from typing import Any, TypeVar
 
 import click
 
-from headway.cli.options import TimePoint, TimeType
+from headway.cli import out
+from headway.cli.options import TimePoint, TimeType, keep_arguments_option
 from headway.errors import Notice
-from headway.record.jvm_options import LockOptions
-from headway.record.plan import Plan, usable_cpus
-from headway.record.sampling import SampleOptions, parse
+from headway.model.iterations import GC, MARKER, METHOD, IterationMarks
+from headway.record.counters.groups import DEFAULT, SCOPES, CounterOptions
+from headway.record.counters.groups import parse as parse_counters
+from headway.record.request.jvm_options import LockOptions
+from headway.record.request.objects import ObjectOptions
+from headway.record.request.objects import parse as parse_objects
+from headway.record.request.sampling import SampleOptions, parse
+from headway.record.session.plan import Plan, usable_cpus
+from headway.report.parameter_types import IterationsType
+from headway.report.terminal.text import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,11 +50,11 @@ _OPTIONS = (
     ),
     click.option("--repeat", type=click.IntRange(1, 1000), default=1, metavar="N", help="Record the command N times."),
     click.option("--force", is_flag=True, help="Replace a recording that is there already."),
-    click.option("--virtual-threads", is_flag=True, help="Record the start and end of virtual threads, too."),
+    click.option("--virtual-threads", is_flag=True, help="Record the start, end and mounts of virtual threads, too."),
     click.option(
         "--locks/--no-locks",
         default=None,
-        help="Record who waits for which lock, for how long, and who held it. Off unless asked for.",
+        help="Record who waits for which lock, for how long, and who held it. `run` does, `record` only with --locks.",
     ),
     click.option(
         "--park-threshold",
@@ -62,9 +71,45 @@ _OPTIONS = (
         "--sample",
         metavar="EVENT[:INTERVAL],...",
         help="Take stack samples: cpu, alloc, wall; where the machine counts them cycles, instructions, cache-misses or another "
-        "event of perf. cpu:10ms,alloc:512k,wall:50ms are the intervals by default.",
+        "event of perf. cpu:10ms,alloc:512k,wall:50ms are the intervals by default. `run` samples cpu; none: nothing.",
+    ),
+    click.option(
+        "--objects",
+        metavar="WHAT",
+        help="Count what is really allocated, by thread and class: allocations (every object: slows down what allocates much), "
+        "allocations,sites (by method and line, too: slower still), or allocations=512k (a sample, in the mean one in so many "
+        "bytes, with sites).",
+    ),
+    click.option(
+        "--counters",
+        metavar="[GROUPS]",
+        is_flag=False,
+        flag_value=DEFAULT,
+        help="Count events of the CPU and the kernel for each thread at every switch: groups by ';', their events by ','. "
+        "Without GROUPS those of a list that count here; -- must follow then.",
+    ),
+    click.option(
+        "--counter-scope",
+        type=click.Choice(SCOPES),
+        default="thread",
+        show_default=True,
+        help="With --counters: at each switch for the program's threads, on each CPU as a whole whatever runs there, or both.",
+    ),
+    click.option(
+        "--counters-by-runs",
+        is_flag=True,
+        help="With --counters: run the command once for each group, so that none takes turns on the CPU's counters, and once "
+        "with all of them to compare; 'headway counters' joins the runs.",
+    ),
+    click.option(
+        "--iterations",
+        type=IterationsType(),
+        metavar="MARKS",
+        help="With --counters: what begins each iteration, for 'headway counters --by iteration': gc (a System.gc()), "
+        "method=REGEX (stretches in it, by samples), marker=TEXT (a line that the program prints: its output is a pipe then).",
     ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
+    keep_arguments_option,
     click.option(
         "--mode",
         type=click.Choice(["ebpf", "perf-switch", "agent"]),
@@ -72,6 +117,7 @@ _OPTIONS = (
     ),
 )
 
+SAMPLED_BY_DEFAULT = "cpu"
 SETTINGS = {"allow_interspersed_args": False}
 """For a command that ends in another command: the first word that is no option of ours begins it."""
 
@@ -84,15 +130,16 @@ def recording_options(function: F) -> F:
 
 
 def make_plan(
-    output: Path, command: tuple[str, ...], pid: int | None, options: dict[str, Any], *, locks_by_default: bool = False
+    output: Path, command: tuple[str, ...], pid: int | None, options: dict[str, Any], *, by_default: bool = False
 ) -> Plan:
-    """Return the plan that the options describe.
+    """Return the plan that the options describe. `by_default`: locks and CPU samples, too, unless they say otherwise.
 
-    Raises HeadwayError HW007, or click.UsageError for a combination that makes no sense.
+    Raises HeadwayError HW007, HW103, HW105, HW106, or click.UsageError for a combination that makes no sense.
     """
     duration: TimePoint | None = options["duration"]
     if duration is not None and not duration.ns:
         raise click.UsageError(f"--duration {duration.text}: give a time above zero, such as 30s")
+    sample = _sample(options, by_default)
     return Plan(
         output=output,
         command=command,
@@ -105,15 +152,22 @@ def make_plan(
         virtual_threads=options["virtual_threads"],
         with_agent=not options["no_agent"],
         mode=options["mode"],
-        locks=_locks(options, locks_by_default),
-        sample=_sample(options),
+        keep_arguments=options["keep_arguments"],
+        locks=_locks(options, by_default),
+        sample=sample,
+        counters=_counters(options),
+        counters_by_runs=_by_runs(options, pid),
+        iterations=_iterations(options, sample, pid),
+        objects=_objects(options),
     )
 
 
-def _sample(options: dict[str, Any]) -> SampleOptions | None:
+def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
     """Return what is to be sampled, None for nothing. Raises click.UsageError."""
     text = options["sample"]
-    if text is None:
+    if text is None and by_default and not options["no_agent"]:
+        text = SAMPLED_BY_DEFAULT
+    if text is None or text.strip() == "none":
         return None
     if options["no_agent"]:
         raise click.UsageError("--sample needs the agent: leave out --no-agent")
@@ -121,6 +175,60 @@ def _sample(options: dict[str, Any]) -> SampleOptions | None:
         return parse(text)
     except ValueError as error:
         raise click.UsageError(f"--sample {error}") from None
+
+
+def _objects(options: dict[str, Any]) -> ObjectOptions | None:
+    """Return how allocations are to be counted, None for not at all. Raises click.UsageError."""
+    if options["objects"] is None:
+        return None
+    if options["no_agent"]:
+        raise click.UsageError("--objects needs the agent: leave out --no-agent")
+    try:
+        return parse_objects(options["objects"])
+    except ValueError as error:
+        raise click.UsageError(f"--objects {error}") from None
+
+
+def _counters(options: dict[str, Any]) -> CounterOptions | None:
+    """Return what is to be counted, None for nothing. Raises HeadwayError HW103, HW105, HW106, or click.UsageError."""
+    text, scope = options["counters"], options["counter_scope"]
+    if text is None and scope != "thread":
+        raise click.UsageError("--counter-scope is about counters: add --counters")
+    return None if text is None else parse_counters(text, scope)
+
+
+def _by_runs(options: dict[str, Any], pid: int | None) -> bool:
+    """Return whether each group of counters gets a run of its own. Raises click.UsageError where that makes no sense."""
+    if not options["counters_by_runs"]:
+        return False
+    if options["counters"] is None or options["counter_scope"] != "thread":
+        raise click.UsageError("--counters-by-runs is about counters of threads: add --counters, in scope thread")
+    if pid is not None or options["repeat"] > 1:
+        raise click.UsageError(
+            "--counters-by-runs runs a command several times itself: give CMD, and no --pid or --repeat"
+        )
+    return True
+
+
+def _iterations(options: dict[str, Any], sample: SampleOptions | None, pid: int | None) -> IterationMarks | None:
+    """Return what tells iterations apart, None for nothing. Raises click.UsageError where that can't be recorded."""
+    marks: IterationMarks | None = options["iterations"]
+    if marks is None:
+        return None
+    if options["counters"] is None or options["counter_scope"] == "cpu":
+        raise click.UsageError(
+            "--iterations is about what threads count in each: add --counters, and no --counter-scope cpu"
+        )
+    if marks.by == GC and options["no_agent"]:
+        raise click.UsageError("--iterations gc needs the agent, which tells of collections: leave out --no-agent")
+    if marks.by == METHOD and sample is None:
+        raise click.UsageError("--iterations method=REGEX needs stack samples: add --sample cpu")
+    if marks.by == MARKER and pid is not None:
+        raise click.UsageError(
+            "--iterations marker=TEXT needs the program's output, which a process that runs already has elsewhere: give gc, or "
+            "CMD instead of --pid"
+        )
+    return marks
 
 
 def _locks(options: dict[str, Any], by_default: bool) -> LockOptions | None:
@@ -140,12 +248,13 @@ def _locks(options: dict[str, Any], by_default: bool) -> LockOptions | None:
 def tell(line: str = "") -> None:
     """Write a line to standard error, come what may."""
     with contextlib.suppress(OSError, ValueError):
-        click.echo(line, err=True)
+        out.echo(printable(line), err=True)
 
 
 def say(notice: Notice) -> None:
     """Tell a notice and what to do about it."""
-    tell(f"headway: {notice.id}: {notice.message}")
+    with contextlib.suppress(OSError, ValueError):
+        out.echo_notice(notice, lead="headway: ")
     if notice.remedy:
         tell(f"  next: {notice.remedy}")
 
@@ -166,7 +275,69 @@ class Progress:
         if not self._is_terminal or percent == self._shown or time.monotonic() - self._began < 1:
             return
         if share < 1 or self._shown >= 0:
-            text = f"\rheadway: finalising {percent} %" if share < 1 else "\r\x1b[K"
             with contextlib.suppress(OSError, ValueError):
-                click.echo(text, err=True, nl=False)
+                out.control(out.LINE_START if share < 1 else out.WIPE_LINE, err=True)
+                if share < 1:
+                    out.echo(f"headway: finalising {percent} %", err=True, nl=False)
         self._shown = percent if share < 1 else -1
+
+
+class Working:
+    """Says on the terminal what takes long, and for how long by now, while a block of code runs; nothing elsewhere.
+
+    The line says what Ctrl-C leaves: after a run the recording is complete by then.
+    """
+
+    def __init__(self, what: str, left: str = "the recording is complete without") -> None:
+        """`what`: such as "writing the report"; `left`: what Ctrl-C leaves."""
+        self._what, self._left = what, left
+        self._line = StatusLine()
+        self._over = threading.Event()
+        self._teller = threading.Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> Working:
+        """Begin; the first second says nothing."""
+        self._teller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wipe the line."""
+        self._over.set()
+        self._teller.join()
+        self._line("")
+
+    def _tell(self) -> None:
+        began = time.monotonic()
+        while not self._over.wait(1):
+            seconds = int(time.monotonic() - began)
+            self._line(f"{self._what}, {seconds} s (Ctrl-C: {self._left})")
+
+
+class StatusLine:
+    """A line on the terminal that is written over again and again; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        """Begin; nothing is shown yet."""
+        self._is_shown = False
+        self._is_terminal = False
+        with contextlib.suppress(ValueError):
+            self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Show a text instead of the one before; '' wipes the line."""
+        if not self._is_terminal or not (text or self._is_shown):
+            return
+        with contextlib.suppress(OSError, ValueError):
+            out.control(out.WIPE_LINE, err=True)
+            if text:
+                out.echo(f"headway: {text}", err=True, nl=False)
+        self._is_shown = bool(text)
+
+    def before(self, speak: Callable[[Notice], None]) -> Callable[[Notice], None]:
+        """Return what wipes the line before it tells a message."""
+
+        def told(notice: Notice) -> None:
+            self("")
+            speak(notice)
+
+        return told

@@ -20,10 +20,10 @@ Examples:
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 def command(directory: Path) -> int:
     """Finalise a recording whose recorder died, or whose finalising was stopped."""
-    from headway.record.finish import failures_told
-    from headway.record.recover import recover
+    from headway.record.finalise.recover import recover
+    from headway.record.session.finish import explained_failures
 
-    with failures_told(directory):
+    with explained_failures(directory):
         recover(directory, progress=Progress())
-    announce(directory)
+    announce(directory, "recovered")
     return 0

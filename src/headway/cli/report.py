@@ -36,6 +36,7 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 def command(recording_path: Path, output: Path | None, sources: tuple[Path, ...], force: bool) -> None:
     """Write the findings as one HTML file that opens by double click."""
+    from headway.cli.recording import Working
     from headway.report.html import render_causal, render_html, render_sweep
     from headway.store import open_recording
     from headway.store.sweep import is_sweep, read_sweep
@@ -50,4 +51,6 @@ def command(recording_path: Path, output: Path | None, sources: tuple[Path, ...]
     elif sources:
         raise click.UsageError("--sources is for causal recordings (headway causal)")
     else:
-        options.print_written(render_html(recording, target, overwrite=force))
+        with Working("writing the report", "the recording stays as it is"):
+            written = render_html(recording, target, overwrite=force)
+        options.print_written(written)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.recording import SETTINGS, Progress, make_plan, recording_options, say, tell
+from headway.cli.recording import SETTINGS, Progress, Working, make_plan, recording_options, say, tell
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
-    from headway.store import Manifest
+    from headway.analyses.overview import Overview
+    from headway.store import Manifest, Recording
 
-
-LOCKS_BY_DEFAULT = False
-"""Until what locks cost a park-heavy server is shown to be at most 1 % (docs/explanation/trust.md)."""
+_STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals by which people end a program that has done nothing wrong; a JVM then exits with 128 and the number."""
 
 
 @click.command(
@@ -39,22 +39,22 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     """Record a command, print the findings, write a report.
 
     Writes APP-TIME.headway and APP-TIME.html. The findings go to standard error, because standard output is the
-    command's own; the exit code is the command's, too. For everything else see `headway record --help`.
+    command's own; the exit code is the command's, too, and of a command that failed it is all that is told. Locks and CPU
+    samples are recorded unless --no-locks and --sample none say otherwise. Ctrl-C while the findings are looked for leaves the
+    recording complete, and the exit code the command's. For everything else see `headway record --help`.
     """
-    from headway.record.plan import default_output
+    from headway.record.session.plan import default_output
 
-    plan = make_plan(
-        output or default_output(words, Path.cwd()), words, None, options, locks_by_default=LOCKS_BY_DEFAULT
-    )
+    plan = make_plan(output or default_output(words, Path.cwd()), words, None, options, by_default=True)
 
-    from headway.record.listener import Listener
-    from headway.record.session import record
-    from headway.report.output import free_place
+    from headway.record.collect.listener import Listener
+    from headway.record.session.session import record
+    from headway.report.output import refuse_taken
 
-    free_place(_page(plan.output), overwrite=plan.force)  # now, not when the program has run for an hour
+    refuse_taken(_page(plan.output), overwrite=plan.force)  # now, not when the program has run for an hour
 
     def complete(directory: Path) -> None:
-        if plan.repeat == 1:
+        if not plan.is_series:
             show(directory, plan.force)
 
     def failed(notice: Notice) -> None:
@@ -64,14 +64,21 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
 
     # One recording's messages come with its findings: told here as well, each would be on the screen twice.
     held: list[Notice] = []
-    hold = held.append if plan.repeat == 1 else say
+    hold = say if plan.is_series else held.append
     try:
-        code = record(plan, Listener(say=hold, failed=failed, complete=complete, progress=Progress()))
+        listener = Listener(
+            say=hold,
+            failed=failed,
+            complete=complete,
+            progress=Progress(),
+            tell=lambda text: tell(f"headway: {text}"),
+        )
+        code = record(plan, listener)
     except BaseException:
         for notice in held:
             say(notice)
         raise
-    if plan.repeat > 1:
+    if plan.is_series:
         show(plan.output, plan.force)
     return code
 
@@ -84,36 +91,57 @@ def _page(directory: Path) -> Path:
 def show(directory: Path, overwrite: bool = False) -> None:
     """Print the findings of a recording on standard error and write its HTML report beside it.
 
-    What goes wrong here is told, not raised: the recording is complete, and the exit code is the program's.
+    What goes wrong here, and Ctrl-C, is told, not raised: the recording is complete, and the exit code is the program's.
     """
-    from headway.report.html import render_html
-    from headway.report.terminal import make_console, render_overview
-    from headway.store import open_recording
-
-    page, ended = None, ""
+    page, failed, last, found = None, "", [], None
     try:
+        from headway.analyses.overview import overview
+        from headway.report.html import render_html
+        from headway.store import open_recording
+
         with contextlib.closing(open_recording(directory)) as recording:
-            tell()
+            failed = _failed(recording.manifest)
             # Whoever read our messages may have left; the report is written all the same.
-            with contextlib.suppress(BrokenPipeError):
-                render_overview(recording, make_console(sys.stderr))
-            ended = _ended(recording.manifest)
-            page = render_html(recording, _page(directory), overwrite=overwrite)
+            if not failed:
+                with Working("looking for where the cores went"):
+                    found = overview(recording)
+                with contextlib.suppress(BrokenPipeError):
+                    last = _findings(recording, found, directory)
+            with Working("writing the report"):
+                page = render_html(recording, _page(directory), overwrite=overwrite, found=found)
     except HeadwayError as error:
         say(error.notice)
     except (Exception, KeyboardInterrupt) as error:
         reason = "you interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         say(Notice.of("HW508", path=directory, reason=reason))
+    if failed:
+        tell(f"headway: {failed} (recorded all the same: {directory})")
+        return
     tell()
-    if ended:
-        tell(f"headway: {ended}")
-    tell(f"headway: recording {directory}   (all causes and phases: headway why {shlex.quote(str(directory))})")
+    for sentence in last:
+        tell(sentence)
+    tell(f"headway: recording {directory}")
     if page is not None:
         tell(f"headway: report    {page}")
 
 
-def _ended(manifest: Manifest) -> str:
-    """Return how the program ended if not well: a run that failed may say little of one that does not."""
+def _findings(recording: Recording, found: Overview, directory: Path) -> list[str]:
+    """Print all tables, and return the lines that are to stand below them."""
+    from headway.analyses.scheduling.recording_cost import recording_cost
+    from headway.report.terminal import make_console, render_overview
+    from headway.report.terminal.closing import closing, cost_line
+
+    tell()
+    render_overview(recording, make_console(sys.stderr), found)
+    cost = cost_line(recording_cost(recording))
+    return [*closing(found, str(directory)), "", *([f"headway: {cost}"] if cost else [])]
+
+
+def _failed(manifest: Manifest) -> str:
+    """Return how a program ended that failed, '' for others: servers are stopped by Ctrl-C or a signal that asks for it."""
     if manifest.signal:
-        return f"the program was ended by signal {manifest.signal}"
-    return f"the program ended with exit code {manifest.exit_code}" if manifest.exit_code else ""
+        asked = manifest.signal in _STOPPING
+        return "" if asked else f"the program was ended by signal {manifest.signal}"
+    if not manifest.exit_code or manifest.exit_code - 128 in _STOPPING:
+        return ""
+    return f"the program ended with exit code {manifest.exit_code}"

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.options import CoresType
+from headway.cli import out
+from headway.cli.options import keep_arguments_option
 from headway.cli.recording import Progress, say, tell
 from headway.errors import HeadwayError, Notice
+from headway.errors.plurals import counted
+from headway.record.counters.groups import OF_SWEEPS
+from headway.report.parameter_types import CoresType
 
 if TYPE_CHECKING:
-    from headway.record.sweep_plan import Wishes
+    from headway.record.series.sweep_plan import SweepOptions
     from headway.store.sweep import SweepRegion, SweepRun
 
 _NEW = ("parallel", "threads", "output")
@@ -72,6 +76,14 @@ Examples:
     help="Stack samples of the recorded runs, as for record. Of several of cpu, cycles and instructions, runs sample one "
     "each, in turn. [cpu:2ms; cpu:2ms,cycles:5m,instructions:5m where the processor's counters can be read, from --repeat 3 on]",
 )
+@click.option(
+    "--counters",
+    metavar="[GROUPS]",
+    is_flag=False,
+    flag_value=OF_SWEEPS,
+    help="Count events at every switch in recorded runs, as record does: cycles and instructions in one group tell more "
+    f"instructions from slower ones. Without GROUPS: {OF_SWEEPS}, as far as they count here.",
+)
 @click.option("--cpus", metavar="LIST", help="Bind the programs to these CPUs (0-3,8).")
 @click.option(
     "--retries",
@@ -82,6 +94,7 @@ Examples:
 )
 @click.option("--seed", type=int, metavar="N", help="Of the order of the runs; else of the clock (sweep.json has it).")
 @click.option("--force", is_flag=True, help="Replace a sweep that is there already.")
+@keep_arguments_option
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
@@ -100,10 +113,10 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     A run whose exit code is not 0 is told, and the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
     and keeps all that is complete; --resume runs what is missing. The exit code is 0 once every run is complete, else 1.
     """
-    from headway.record.sweep import Teller, resume_sweep, run_sweep
+    from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
 
     told = _Told()
-    teller = Teller(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
+    teller = SweepListener(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
     if resume is not None:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
         if given - {"resume", "regions", "sequential_regions"}:
@@ -116,7 +129,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
         missing = [f"--{name}" for name in _NEW if not options[name]]
         if missing:
             raise click.UsageError(f"{', '.join(missing)}: missing (or --resume NAME.sweep)")
-        from headway.record.sweep_plan import plan_sweep
+        from headway.record.series.sweep_plan import plan_sweep
 
         path = options["output"]
         done = run_sweep(plan_sweep(_wishes(options)), force, teller)
@@ -130,22 +143,22 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
 _FROM_PERSON = click.core.ParameterSource.COMMANDLINE
 
 
-def _wishes(options: dict[str, Any]) -> Wishes:
+def _wishes(options: dict[str, Any]) -> SweepOptions:
     """Return what the options ask for. Raises HeadwayError HW007, or click.UsageError."""
-    from headway.record.plan import usable_cpus
-    from headway.record.sweep_plan import Wishes
+    from headway.record.series.sweep_plan import SweepOptions
+    from headway.record.session.plan import usable_cpus
 
     if options["sequential"] is None and 1 not in options["threads"]:
         raise click.UsageError("without --sequential, --threads needs 1: something must be the baseline")
-    options["sample"] = _sample(options["sample"], options["repeat"])
+    options["sample"] = _sample(options["sample"], options["repeat"], are_counted=options["counters"] is not None)
     options["input"] = options.pop("input_")
     options["cpus"] = usable_cpus(options["cpus"]) if options["cpus"] is not None else None
-    return Wishes(**options)
+    return SweepOptions(**options)
 
 
 def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]]:
     """Return the regions that are given, of the parallel and the sequential program. Raises HeadwayError HW082."""
-    from headway.record.sweep_plan import parse_regions
+    from headway.record.series.sweep_plan import parse_regions
 
     given = parse_regions(options["regions"], "--region")
     return given, parse_regions(options["sequential_regions"], "--sequential-region")
@@ -153,7 +166,7 @@ def _regions(options: dict[str, Any]) -> tuple[tuple[SweepRegion, ...], tuple[Sw
 
 def _note_regions(path: Path) -> None:
     """Where no regions were given note those that the recordings show, look whether they fit, and tell both."""
-    from headway.analyses.region_search import with_checks, with_regions
+    from headway.analyses.regions.search import with_checks, with_regions
     from headway.store.sweep import read_sweep, write_sweep
 
     try:
@@ -170,18 +183,18 @@ def _note_regions(path: Path) -> None:
 _OF_REGIONS = ("HW490", "HW491", "HW492", "HW493", "HW496")
 
 
-def _sample(text: str | None, repeat: int) -> str:
-    """Return what is to be sampled, by what this machine counts if nobody says it.
+def _sample(text: str | None, repeat: int, *, are_counted: bool) -> str:
+    """Return what is to be sampled, by what this machine counts if nobody says it; CPU time alone where the rest is counted.
 
     Raises click.UsageError for what is no list of events, for an event of the CPU that does not tell where its time went, or for
     more of them than there are runs to take them in turn.
     """
-    from headway.analyses.region_labels import EVENTS
-    from headway.record.sampling import BY_TIME, is_counted
-    from headway.record.sweep_turns import default_sample, turns
+    from headway.analyses.stacks.labels import EVENTS
+    from headway.record.request.sampling import BY_TIME, is_counted
+    from headway.record.series.sweep_turns import default_sample, turns
 
     if text is None:
-        return default_sample(repeat, is_counted=is_counted())
+        return default_sample(repeat, is_counted=not are_counted and is_counted())
     try:
         of_cpu = [each.of_cpu for each in turns(text)]
     except ValueError as error:
@@ -217,7 +230,7 @@ class _Told:
         self._first = self._first or place
         if self._is_terminal:
             with contextlib.suppress(OSError, ValueError):
-                click.echo(f"headway: [{place}/{count}] {_label(run)} ...", err=True, nl=False)
+                out.echo(f"headway: [{place}/{count}] {_label(run)} ...", err=True, nl=False)
 
     def end(self, run: SweepRun, place: int, count: int) -> None:
         """Tell how a run ended, and about how long the rest takes."""
@@ -236,14 +249,14 @@ class _Told:
     def _wipe(self) -> None:
         if self._is_terminal:
             with contextlib.suppress(OSError, ValueError):
-                click.echo("\r\x1b[K", err=True, nl=False)
+                out.control(out.WIPE_LINE, err=True)
 
 
 def _label(run: SweepRun) -> str:
     how = "recorded" if run.recorded else "plain"
     if run.program == "sequential":
         return f"sequential, {how}"
-    return f"parallel, {run.threads} thread{'s' if run.threads != 1 else ''}, {how}"
+    return f"parallel, {counted(run.threads, 'thread')}, {how}"
 
 
 def _duration(seconds: float) -> str:

@@ -22,12 +22,17 @@ from headway.errors import (
     losses,
     lost_cores,
     machine,
+    numa,
+    objects,
     outputs,
     preconditions,
+    profiles,
     speedups,
     starting,
+    sweeps,
 )
-from headway.errors.message import Message
+from headway.errors.message import WARNING, Message
+from headway.errors.plurals import in_number
 
 __all__ = ["MESSAGES", "HeadwayError", "Message", "Notice"]
 
@@ -35,15 +40,19 @@ _ROWS = tuple(
     row
     for block in (
         starting,
+        sweeps,
         machine,
         losses,
         files,
         preconditions,
+        profiles,
         speedups,
         lost_cores,
         outputs,
         causal,
         causal_answers,
+        numa,
+        objects,
     )
     for row in block.ROWS
 )
@@ -55,11 +64,21 @@ _FILES = ("path", "directory")
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message with its facts filled in: what marks a result. `message` is one line, `remedy` the next command."""
+    """A message with its facts filled in: what marks a result. `message` is one line, `remedy` the next command.
+
+    `severity`: that of its row in the table, unless this one matters more or less than most.
+    """
 
     id: str
     message: str
     remedy: str = ""
+    severity: str = ""
+
+    @property
+    def level(self) -> str:
+        """Return how much it matters: a severity of errors/message.py."""
+        known = MESSAGES.get(self.id)
+        return self.severity or (known.severity if known is not None else WARNING)
 
     @classmethod
     def of(cls, message_id: str, **facts: Any) -> Notice:
@@ -69,7 +88,7 @@ class Notice:
         """
         row = MESSAGES[message_id]
         words = {name: shlex.quote(str(facts[name])) for name in _FILES if name in facts}
-        return cls(row.id, row.text.format(**facts), row.remedy.format(**facts | words))
+        return cls(row.id, in_number(row.text, facts).format(**facts), row.remedy.format(**facts | words))
 
     def as_json(self) -> dict[str, str]:
         """Return the stable form {id, message, remedy}."""
@@ -83,3 +102,14 @@ class HeadwayError(Exception):
         """Build the error from the table row `message_id`, filled in with `facts`."""
         self.notice = Notice.of(message_id, **facts)
         super().__init__(f"{self.notice.id}: {self.notice.message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process of ours have it (pickle)."""
+        return _error_of, (self.notice,)
+
+
+def _error_of(notice: Notice) -> HeadwayError:
+    error = HeadwayError.__new__(HeadwayError)
+    Exception.__init__(error, f"{notice.id}: {notice.message}")
+    error.notice = notice
+    return error

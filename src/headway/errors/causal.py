@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
@@ -60,7 +60,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW606",
         "a progress point that is never visited",
-        "{name}: {where} is counted, but the program has not come by, though it works",
+        "{name}: {where} is counted, but the program has not reached it, though it works",
         "Without visits experiments tell nothing. It may be that the program is only starting, that the work goes another"
         " way, or that"
         " an overriding method is called instead.",
@@ -118,7 +118,7 @@ ROWS: tuple[Message, ...] = (
         "HW613",
         "fewer runs than asked for",
         "{done} of {wanted} runs were made: {reason}",
-        "Each run is one experiment; intervals are as wide as the runs are few.",
+        "Each run is one experiment: the fewer runs, the wider the intervals.",
         "the same command once more with the same -o: runs add up",
     ),
     Message(
@@ -146,8 +146,8 @@ ROWS: tuple[Message, ...] = (
         "HW617",
         "a progress point whose class could not be instrumented",
         "{name}: the class of {where} is loaded, but the counter could not be put into it",
-        "Counting takes a few instructions at the begin of a method or line. Classes that the JVM or another agent does not let"
-        " be changed, that came from an archive, or that are made at run time, may not get them.",
+        "Counting takes a few instructions at the begin of a method or line. They can't be put into classes that the "
+        "JVM or another agent protects from changes, and into some that came from an archive or are made at run time.",
         "use a method of another class that calls it, or that it calls",
     ),
     Message(
@@ -161,8 +161,9 @@ ROWS: tuple[Message, ...] = (
         "HW619",
         "experiments ended early",
         "the experiments ended after {ran}: the intervals of the leading lines are tight",
-        "More of them would make these hardly narrower than they need to be; they would tell more of the other lines. The program"
-        " runs on without delays.",
+        "More experiments would hardly narrow these intervals, but would say more of the other lines. The program "
+        "runs on without delays.",
         "headway causal --time TIME ...   (experiments for as long as that)",
+        severity=NOTE,
     ),
 )

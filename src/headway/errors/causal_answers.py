@@ -30,42 +30,43 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW623",
         "stacks that could not be read",
-        "{share} of the sampled CPU time has a stack that could not be read",
-        "The JVM can't always walk a stack from a signal handler. Such samples count for no line, so lines that are hit then are"
-        " made less fast than the experiment says, and their results come out too small, by up to this share.",
+        "{share} of the sampled CPU time has a stack that could not be read{running}",
+        "The JVM can't always walk a stack from a signal handler. Such samples count for no line. So a line that runs"
+        " in them is sped up less than the experiment says, and its results are too small, by up to this share.",
         "headway query {path} \"SELECT key, value FROM causal_health WHERE key LIKE 'refused%'\"",
     ),
     Message(
         "HW624",
         "delays that came late",
         "{share} of the samples found a thread that could not be delayed just then",
-        "A thread in the JVM's own code is never delayed: it pays at its next sample. Where that is often so, others get on"
-        " meanwhile, and results come out too small.",
+        "A thread in the JVM's own code is never delayed: it is delayed at its next sample instead. Where that "
+        "happens often, other threads get ahead meanwhile, and results come out too small.",
         "a longer --period, or a scope without the calls into native code",
     ),
     Message(
         "HW625",
         "delays that took too long",
         "threads slept longer than they had to, by {share} of the experiments' time",
-        "Sleeping ends late on a machine that is busy, or whose host is. What was too long is credited to the thread, but it"
-        " stood still while others ran: results are noisier, and may be too small.",
+        "Sleeps end late on a busy machine or a busy host. The excess is credited to the thread, but it stood "
+        "still while others ran: results are noisier, and may be too small.",
         "close what else runs on the machine, then headway causal again",
     ),
     Message(
         "HW626",
         "threads that are not profiled",
         "{count} of {threads} threads are neither sampled nor delayed",
-        "The machine gave them no timer, or there was no account for them: a JVM has 32,768, and a thread looks for one in 256"
-        " places. A thread that is never delayed gets ahead of those that are, as if it were faster: results are too large"
-        " where it competes with the line, and its own lines are missing.",
+        "The system refused them a timer, or the agent's table of threads had no free entry for them (it has "
+        "32,768, and a thread looks at 256 of them). A thread that is never delayed gets ahead of those that are, "
+        "as if it were faster: results are too large where it competes with the line, and its own lines are "
+        "missing.",
         "headway doctor",
     ),
     Message(
         "HW627",
         "more threads than cores",
-        "{ratio:.1f} threads waited for a core at a time: more of the program's wanted to run than there are cores",
-        "Delays then keep the core busy (they are spun), so that no thread gains from another's delay. What the scheduler does"
-        " with the program's real threads differs from that in detail: take gains of a few percent with care.",
+        "on average {ratio:.1f} threads waited for a core: the program wanted to run more threads than there are cores",
+        "A delayed thread then keeps its core busy (it spins), so that no other one gains from its delay. The "
+        "scheduler treats the program's real threads differently in detail: take gains of a few percent with care.",
         "headway causal on a machine with more cores, or with fewer threads",
     ),
     Message(
@@ -116,15 +117,16 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW634",
-        "reading a stack failed hard",
+        "reading a stack hit invalid memory",
         "{count} times reading a stack touched memory that is not there; the sample was given up, the program went on",
-        "The JVM's stack walker is not made for signal handlers. headway guards it; each of these would have been a crash.",
-        "headway causal without it: none needed. With many of them, another JDK.",
+        "The JVM's stack walker is not made for signal handlers. headway catches such faults; each of them would have"
+        " been a crash.",
+        "nothing to do while these are few; with many, another JDK",
     ),
     Message(
         "HW635",
         "no causal recording",
-        "{path} is no causal recording: it has no experiments",
+        "{path} is not a causal recording: it has no experiments",
         "Experiments are made by headway causal, which records nothing else beside them.",
         "headway causal --progress CLASS.METHOD -- CMD",
     ),
@@ -132,25 +134,27 @@ ROWS: tuple[Message, ...] = (
         "HW636",
         "other programs had the cores",
         "{ratio:.1f} threads at a time waited for a core that another program had: gains come out too small",
-        "A line is charged with its CPU time. While it waits for a core that somebody else has, it would gain from being faster,"
-        " too, but nothing tells the line of a thread that does not run.",
+        "A line is charged with its CPU time. While its thread waits for a core that another program has, the line "
+        "would gain from being faster as well; but a thread that does not run does not show its line.",
         "close what else runs on the machine, then headway causal again",
     ),
     Message(
         "HW637",
         "a latency whose begins and ends do not match",
         "latency {name}: {what}",
-        "A mean latency is the time that all requests are in flight by their number (Little's law). Requests that had begun"
-        " before the recording are as many as are missing later, at least; latencies are too short by the others. Where"
-        " begins have no end (a request that fails), or requests pile up, the mean grows through the recording, and says little.",
-        "headway causal --latency BEGIN,END ...   (with an END that every request comes by)",
+        "The mean latency is the time that all requests were in flight, divided by their number (Little's law). How "
+        "many were in flight when the recording began is estimated from the ends without a begin; if there were more,"
+        " latencies come out too short. Where begins have no end (a request that fails), or requests pile up, the "
+        "mean grows through the recording, and says little.",
+        "headway causal --latency BEGIN,END ...   (with an END that every request reaches)",
     ),
     Message(
         "HW638",
         "several JVMs in a run",
         "{count} JVMs are left out of the comparison of whole runs: others of the same run did more in scope",
-        "End to end a run of the command is compared by one JVM, the one that worked most in scope; launchers and build tools are"
-        " JVMs of another length. What the others take of the command's time is not in the results.",
+        "With --end-to-end, runs of the command are compared by one JVM each, the one that worked most in scope; "
+        "launchers and build tools are JVMs of other lengths. What these take of the command's time is not in the "
+        "results.",
         "headway causal --end-to-end --scope 'com.acme.*' ... -- CMD   (with a CMD that starts the program itself)",
     ),
     Message(
@@ -190,29 +194,30 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW643",
         "waits for cores that are not known",
-        "the kernel did not say how long threads had waited for a core, {share} of the times they asked",
-        "A thread that waits for a core is excused of what the line brings meanwhile. Where the kernel keeps no account of it"
-        " (/proc/PID/schedstat), or the program has no file descriptor left to read it by, nothing is excused: with more threads"
-        " than cores results come out too large.",
+        "in {share} of the cases the kernel did not say how long a thread had waited for a core",
+        "A thread that waits for a core is excused from the delays that fall due meanwhile. Where the kernel keeps no"
+        " account of such waits (/proc/PID/schedstat), or the program has no file descriptor left to read it by, "
+        "nothing is excused: with more threads than cores results come out too large.",
         "ulimit -n   in the shell that starts the program, if it runs out of descriptors; else a machine with a core per thread",
     ),
     Message(
         "HW644",
         "a finding whose line sleeps most of the time",
         "threads sleep in {name} for {share} of the time: whether the program gains by it is in doubt",
-        "While such a line is made faster all others stand still for most of the time, and what they do to each other between"
-        " two delays can count for more than the line. A thread that nobody waits for has come out as a finding so. A line"
-        " that sleeps some of the time is not concerned.",
+        "While such a line is made faster all others stand still for most of the time, and what they do to each other"
+        " between two delays can count for more than the line. In this way a thread that nobody waits for has come "
+        "out as a finding. Lines that sleep only some of the time are not concerned.",
         "make that sleep shorter in the program and measure; or headway why: who waits for that thread?",
     ),
     Message(
         "HW645",
         "delays that cost more than their time",
-        "what follows a delay is slower in this program: {share} (± {error}) of the time without delays are taken off for"
-        " that in experiments with {name} {speedup} faster, less in others",
-        "While threads stand still for a virtual speedup, other programs and the host's other guests take their caches, and"
-        " what follows is slower. How much so is measured in experiments in which all threads stand still and nothing is"
-        " faster, and taken off; intervals include how well it is known. What a sleeping thread loses so counts as well.",
+        "code runs slower after a delay in this program: {share} (± {error}) of the time without delays are taken off"
+        " for that in experiments with {name} {speedup} faster, less in others",
+        "While threads stand still for a virtual speedup, other programs and the host's other guests fill the caches,"
+        " and what runs next is slower. How much slower is measured in experiments in which all threads stand still "
+        "and nothing is faster, and taken off; intervals include how well it is known. What a sleeping thread loses "
+        "in this way counts as well.",
         "a machine of its own, where caches stay; or a longer recording, which knows the cost better",
     ),
     Message(
@@ -247,9 +252,9 @@ ROWS: tuple[Message, ...] = (
         "HW649",
         "a finding beyond what its delays allow",
         "{name}: {gain}, where delays allow {most} at most: threads go on faster once they stood still",
-        "An experiment has no more visits per time, delays included, than the program has without, unless standing still makes"
-        " threads faster: they contend less for a lock or a cache. A line that is really faster does not make them stand still:"
-        " it need not give that gain.",
+        "With delays included, an experiment has no more visits per time than the program has without, unless "
+        "standing still makes threads faster: they contend less for a lock or a cache. A line that is really faster "
+        "does not make them stand still, so it need not give that gain.",
         "make it faster in the program and measure; or headway locks: what is contended?",
     ),
     Message(
@@ -257,7 +262,45 @@ ROWS: tuple[Message, ...] = (
         "delays in recordings of an earlier headway",
         "{share} of the delays are in runs that an earlier headway recorded, without how long threads stood still: what"
         " these cost beyond their time is not taken off, and gains may be too low",
-        "What follows a delay is slower where others take the caches meanwhile. It is known for the later runs alone.",
+        "Code runs slower after a delay where others take the caches meanwhile. How much slower is known for the "
+        "later runs alone.",
         "headway causal ... -o NEW.headway   (a recording of its own)",
+    ),
+    Message(
+        "HW651",
+        "no finding, as too many stacks could not be read",
+        "{share} of the sampled CPU time has a stack that could not be read{running}: no line is a finding",
+        "Samples without a stack count for no line. A line that runs in them is made less fast than an experiment says, and may"
+        " seem to have no effect where it has the largest: above 10 % nothing is said of any line. headway finds the Java"
+        " caller of the JVM's stubs (array copies, checksums, ciphers, Math.sin) and of the native functions that compiled code"
+        " calls; what is named here is what it could not.",
+        "headway query {path} \"SELECT key, value FROM causal_health WHERE key LIKE 'unread.%' ORDER BY value DESC\"",
+    ),
+    Message(
+        "HW652",
+        "lines that are known at safepoints only",
+        "{share} in scope ran in compiled code that knows the lines of safepoints alone, as {reason}: a sample there counts for"
+        " the line of the next safepoint, which may be another one of the method",
+        "The JIT compiler keeps every line only with -XX:+DebugNonSafepoints. headway turns that on where it launches the JVM,"
+        " and at an attach for what is compiled from then on. Methods that were compiled before stay as they are until they are"
+        " compiled again.",
+        "launch the program with headway causal; or start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints",
+    ),
+    Message(
+        "HW653",
+        "latency figures that no table holds",
+        "{count} figures are left out of latencies: no table holds numbers as large",
+        "Of the requests in flight an experiment notes their number, and their time in all, with 64 bits. Only billions of "
+        "requests that began and never ended, or notes that somebody changed, go beyond. What the experiments say of other "
+        "progress points counts all the same.",
+        "headway causal --latency BEGIN,END ...   (with an END that every request reaches)",
+    ),
+    Message(
+        "HW654",
+        "more messages than are kept",
+        "{count} more messages about the agents' notes are not kept",
+        "A recording keeps some hundred of them. Those about the notes as a whole come first, then those about single "
+        "progress points.",
+        "headway causal --progress CLASS.METHOD -- CMD   (with fewer progress points)",
     ),
 )

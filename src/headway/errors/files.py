@@ -23,16 +23,16 @@ ROWS: tuple[Message, ...] = (
         "HW303",
         "a damaged or cut-off file of a recording",
         "{path} can't be read: {reason}",
-        "The file is shorter than when it was written, or was changed since: a copy that broke off, or a full disk. "
-        "While the recording's spool/ and manifest are there, its tables can be made anew.",
+        "The file is shorter than when it was written, was changed since, or is gone: a copy that broke off, or a full "
+        "disk. If the recording's spool/ and manifest are there, its tables can be made anew.",
         "{next}",
     ),
     Message(
         "HW304",
         "a recording that was never finalised",
-        "{path} is still in state 'recording': its tables are not made yet",
-        "Either its recorder is still at work, or it died before it could turn the spool into tables.",
-        "headway recover {path}",
+        "{path} has no tables yet: {why}",
+        "Tables are made of the spool when the recording has ended.",
+        "{next}",
     ),
     Message(
         "HW305",
@@ -46,7 +46,7 @@ ROWS: tuple[Message, ...] = (
         "a query that DuckDB refused",
         "DuckDB refused the query: {reason}",
         "The SQL is wrong, or names a table or column that this recording lacks.",
-        'headway query {path} "SHOW TABLES"',
+        'headway query {path} "SHOW TABLES"   (headway query {path} --schema: what the columns are and mean)',
     ),
     Message(
         "HW307",
@@ -59,7 +59,8 @@ ROWS: tuple[Message, ...] = (
         "HW308",
         "nothing to recover",
         "{path} holds nothing to recover: {reason}",
-        "Recovering makes the tables from the raw records in spool/; a complete recording has none, and needs none.",
+        "Recovering makes the tables from the raw records in spool/, which a recording has no longer once all its tables "
+        "are made.",
         "{next}",
     ),
     Message(
@@ -112,6 +113,37 @@ ROWS: tuple[Message, ...] = (
         "ls -l {path}",
     ),
     Message(
+        "HW316",
+        "a query that needs more memory than there is",
+        "the query needs more memory than it may use: {reason}",
+        "Queries run in memory only: what one query puts aside on disk, another one could read.",
+        'headway query {path} "SELECT ... WHERE ..."   (fewer rows, fewer columns, no ORDER BY over all)',
+    ),
+    Message(
+        "HW317",
+        "a place that another user controls",
+        "{path} is left alone: {reason}",
+        "Whoever owns a directory, or may write in it, decides where the names in it lead. Written to as root, such a name could "
+        "be any file of this machine, so root changes recordings only where nobody else can.",
+        "{next}",
+    ),
+    Message(
+        "HW318",
+        "a file that can't be written to its end",
+        "writing {path} failed: {reason}",
+        "The disk is full, a limit is reached, or the device failed. A recording that was started is kept, with "
+        "its raw records.",
+        "df -h {path}; with more room: headway recover NAME.headway   (a recording), or the same command",
+    ),
+    Message(
+        "HW319",
+        "something that headway does not expect",
+        "headway could not go on: {reason}",
+        "Either the recording holds values that no program can have (damaged before it was written, or made by hand), or this is "
+        "a defect of headway's. Nothing was changed. A report of it should hold the traceback.",
+        "HEADWAY_TRACEBACK=1 {command}",
+    ),
+    Message(
         "HW320",
         "not a sweep",
         "{path} is not a headway sweep: {reason}",
@@ -131,5 +163,48 @@ ROWS: tuple[Message, ...] = (
         "{path} can't be read: {reason}",
         "The file was changed by hand, or a copy broke off. The recordings in runs/ are whole by themselves.",
         "headway parallelism NAME.sweep/runs/RUN.headway   (each recording by itself)",
+    ),
+    Message(
+        "HW323",
+        "values that no program can have",
+        "{path} holds what no program can have: table {table}, column {column}: {what}",
+        "Its checksum fits, so it was written like that: by hand, by another program, or by a headway with a "
+        "defect. Figures from it would be wrong. Valid times are at most a year after the recording's end, valid "
+        "lengths are not negative, and valid ids number the rows of a table.",
+        "headway record -o NAME.headway -- CMD   (anew; a report of what made {path} is welcome)",
+    ),
+    Message(
+        "HW324",
+        "values that no program can have, left out",
+        "values that no program can have are left out: {counts}",
+        "Records of an agent held times that are years away, lengths below zero or beyond 64 bits in all, or (of table frame) "
+        "names longer than those of any program, which are cut short: the JVM's user "
+        "wrote into the agent's file or memory, the JVM has a clock of its own, or headway has a defect. Sums lack them.",
+        "headway notes NAME.headway",
+    ),
+    Message(
+        "HW325",
+        "tables that would fill the memory",
+        "{path} is not read: with table {table} its tables would take {size} of memory, more than {limit}",
+        "Equal values take almost no room in a file, but their full size in memory, so a small file can fill the "
+        "memory of any machine. The tables of a recording may take half of the machine's memory (4 GiB at least), but no more "
+        "than 256 times their files; the table slice, which is read in parts, 64 times its file. 64 MiB are always allowed.",
+        "headway threads {path}   (on a machine with more memory; a recording of less time takes less)",
+    ),
+    Message(
+        "HW326",
+        "texts that are cut short",
+        "texts are longer than a recording keeps, and end in '...': {counts}",
+        "Names and texts are kept up to 64 KiB each, and up to 256 MiB of a column in all beyond 256 bytes each: longer ones "
+        "would fill the memory of whoever reads the recording. Texts that differ after that place look the same.",
+        "headway notes NAME.headway",
+    ),
+    Message(
+        "HW327",
+        "a pattern that takes too long",
+        "looking for {pattern} in the names of {path} takes more than {seconds:g} s",
+        "Some regular expressions take the square of a name's length, or twice as long for each letter more: (a+)+, or several "
+        ".* in one. Names and patterns of somebody else's recording or sweep may be made for that.",
+        "a simpler pattern, without one repetition in another; for names: headway query {path} 'SELECT name FROM thread'",
     ),
 )

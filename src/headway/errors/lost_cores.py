@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
         "HW480",
         "lost cores without a record of locks",
-        "locks were not recorded: {share} of the core time was lost to threads that waited for other threads, whatever for",
+        "locks were not recorded: {share} of the core time was lost to threads that waited for other threads, for "
+        "whatever reason",
         "The kernel tells who woke a thread, but not whether it waited for a lock, a join or a queue: these are merged as "
         "waiting_for_threads, or blocked where not even the waker is known.",
         "headway run --locks -- CMD",
@@ -16,8 +17,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW481",
         "lost cores without wake-ups",
-        "mode {mode} records no wake-ups: a thread that was ready to run counts as blocked until it ran, and what it waited for "
-        "is not told",
+        "mode {mode} records no wake-ups: a thread that was ready to run counts as blocked until it ran, and what it "
+        "waited for is not known",
         "perf events tell when threads are switched, not who woke them. Causes that follow waits to what ended them are merged "
         "as blocked, waiting_for_threads or unknown.",
         "headway doctor   (says what would lift it)",
@@ -25,7 +26,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW482",
         "lost cores without thread states",
-        "{path} does not know when threads ran: only what was used and lost in all is told, not its causes",
+        "{path} does not know when threads ran: only the sums of used and lost core time are known, not the causes",
         "Mode agent knows the CPU time of processes, imported JFR files the JVM's CPU load. Both are sums: which thread kept a "
         "core idle can't be told from them.",
         "headway run -- CMD   (as root, or see headway doctor)",
@@ -33,37 +34,41 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW483",
         "places without stack samples",
-        "no stack samples: what a thread did that ran alone is known by the thread's name only",
+        "no stack samples: the account names the threads that ran alone, but not the methods that they ran",
         "A place's method and line come from samples of the thread that others waited for.",
         "headway run --locks --sample cpu -- CMD",
+        severity=NOTE,
     ),
     Message(
         "HW484",
-        "lost records widen what is unknown",
-        "records were lost in {spans} spans: {share} of the core time, lost to causes then, counts as unknown",
-        "A state after a lost record is a guess, so no cause is named for what was lost meanwhile.",
+        "lost records make more unknown",
+        "records were lost in {spans} spans of time: the core time lost in them ({share} of all) counts as unknown",
+        "A state after a lost record is a guess, so no cause is named for cores that were lost meanwhile.",
         "record fewer processes, or on a machine with a free core",
     ),
     Message(
         "HW485",
-        "a recording that lacks what tells some causes apart",
+        "a recording that can't tell some causes apart",
         "{path} lacks {what}: {merged}",
         "It was made by an older headway, or in a mode that can't record it.",
         "headway run --locks -- CMD   (records it anew)",
+        severity=NOTE,
     ),
     Message(
         "HW486",
         "cores of a CPU quota",
-        "a CPU quota of {quota:g} on {cpus} CPUs: the account is of {cores} cores, as many as it allows or were used at once",
+        "a CPU quota of {quota:g} on {cpus} CPUs: the account is of {cores} cores, as many as the quota allows or as "
+        "were used at once",
         "A quota is spent within a period (100 ms): threads may run on more CPUs for a part of it and are throttled after that. "
         "A fraction of a core counts as one. The time throttled is the cause cpu_quota.",
         "",
+        severity=NOTE,
     ),
     Message(
         "HW487",
         "fewer cores than were used",
-        "--cores {cores}: the program ran on more of them at once for {share} of the time",
-        "An account of cores that were used beyond their number would not add up.",
+        "--cores {cores}: the program used more cores than that at once for {share} of the time",
+        "Sums would not add up: more cores were used than would be accounted for.",
         "headway walltime {path} --cores {cores}   (predicts the time on so many)",
     ),
     Message(
@@ -83,19 +88,26 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW498",
-        "losses that hang on what came before headway attached",
-        "{path} was attached to: {losses} of its losses ({share} of the core time) hang on what came before, and are marked",
-        "What a thread waits for that had begun to wait before is known when the wait is over, not sooner: until then what "
-        "others do alone seems to be waited for by nobody. Who started a thread that was there is not known: one that watches "
-        "over the thread that started it can't be told from one that joins its workers.",
+        "losses that depend on what came before the attach",
+        "{path} was recorded by an attach: {losses} of its losses ({share} of the core time) depend on what came "
+        "before, and are marked",
+        "For a wait that began before the attach, headway learns what it was for only when it ends. Until then, "
+        "work that others wait for looks like work that nobody waits for. Nor does headway know which thread "
+        "started those that existed already, so a watchdog of the thread that started it looks like a thread that "
+        "joins its workers. The stacks of waiting platform threads are taken at the attach, those of virtual "
+        "threads are not.",
         "headway run --locks -- CMD   (records from the start)",
     ),
     Message(
         "HW499",
         "waits that were not replayed",
-        "locks were not recorded: what would likely be gained without sleep and I/O ({share} of the core time) is not told",
-        "The likely gain comes from replaying the recording without a cause's waits, which needs to know who waited for whom. "
-        "Without that such losses have a bound only, and are listed by their lost core time.",
+        "locks were not recorded: the likely gain without sleep and I/O ({share} of the core time) is not known",
+        "The likely gain comes from a replay of the recording without the waits of one cause, for which headway "
+        "must know who waited for whom. Without locks such losses have a bound only, and are ordered by their lost "
+        "core time. Besides, the stacks of waiting threads are then taken only once, at an attach. Waits for work "
+        "that begin later (event loops, accept loops, timers), or in a program that headway starts, look like I/O "
+        "and sleep, and a server's idle time looks like lost time.",
         "headway run --locks -- CMD",
+        severity=NOTE,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
@@ -18,16 +18,178 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW101",
         "recorded by the agent alone (mode agent)",
-        "mode agent ({reason}): no thread states, hence no parallelism; only the life and CPU time of Java threads",
-        "Neither eBPF nor perf events are open to this user here (perf_event_paranoid 3 or more on Debian and Ubuntu, or "
-        "a container's seccomp filter), so no scheduling record can be had. GC pauses are known from the agent.",
+        "mode agent ({reason}): no thread states, hence no parallelism; only when Java threads lived, and their "
+        "CPU time",
+        "Neither eBPF nor perf events are open to this user here (perf_event_paranoid 3 or more on Debian and "
+        "Ubuntu, or a container's seccomp filter), so scheduling can't be recorded. GC pauses are known from the "
+        "agent.",
         "{command}",
     ),
     Message(
         "HW102",
-        "the mode that was asked for can't be had here",
-        "mode {mode} can't be had here: {reason}",
+        "the requested mode is not available here",
+        "mode {mode} is not available here: {reason}",
         "The mode was asked for by name, and this user on this machine may not use it.",
         "headway doctor",
+    ),
+    Message(
+        "HW103",
+        "an event that there is none of",
+        "--counters: no event is called {event!r}; near: {near}",
+        "Events are the generic ones of perf (cycles, LLC-load-misses, page-faults ...), raw codes (r01b1), those of sysfs "
+        "(PMU/NAME/ or PMU/event=0x3c,umask=1/), and watched addresses (mem:ADDRESS/BYTES:w); :u or :k behind one counts in user "
+        "space or in the kernel alone.",
+        "headway doctor   (which events count here)",
+    ),
+    Message(
+        "HW104",
+        "a group that is larger than what the CPU counts at once",
+        "--counters: the CPU does not count {events} at once, though it does each alone",
+        "A group is counted together or not at all, so that its events can be divided by each other.",
+        "make it two groups, with ; between them: they take turns on the counters",
+    ),
+    Message(
+        "HW105",
+        "what is no list of groups of events",
+        "--counters {text!r}: {reason}",
+        "Events are separated by commas, groups by semicolons. Each event is read at every switch of the program's threads, and "
+        "kept with every slice: that is why there is a limit.",
+        "headway record --counters 'cycles,instructions;cache-references,cache-misses' -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW106",
+        "an event that can't be divided by thread",
+        "--counters: {event} can't be counted by thread: {reason}",
+        "Such a counter grows by what any CPU of its socket does.",
+        "headway record --counters EVENT --counter-scope cpu ...   (for each socket, as root)",
+    ),
+    Message(
+        "HW107",
+        "events that are not counted here",
+        "not counted here: {events}",
+        "Each event was tried by a loop that is known to make it count. One that does not open, reads zero or reads something "
+        "else each time is absent, and not zero.",
+        "headway doctor   (which events count here)",
+    ),
+    Message(
+        "HW108",
+        "no counters without eBPF",
+        "--counters: nothing is counted, as the recording is made in mode {mode}",
+        "The counters of a CPU are read by a program in the kernel at every switch, which needs mode ebpf.",
+        "headway doctor   (what keeps eBPF from this machine)",
+    ),
+    Message(
+        "HW109",
+        "a recording without counters",
+        "{path} has no counters{why}",
+        "Counters are recorded only when they are asked for.",
+        "headway record --counters -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW110",
+        "running time whose counts are not known",
+        "of {share:.1%} of the running time the counts are not known: figures lack what was counted in it",
+        "A slice has counts when both of its switches are on record and the counters could be read at both. CPUs that came "
+        "online later, or were offline for a while, have none from then on, nor do the switches that were lost.",
+        "record with less going on beside it, or on CPUs that stay online",
+    ),
+    Message(
+        "HW111",
+        "a recording without iterations",
+        "{path} has no iterations by {marks}: {why}",
+        "Marks of iterations are explicit collections of the only JVM that calls System.gc() (gc), stretches in the methods that "
+        "a pattern names, as samples show them (method=REGEX), or lines that the recorder was told to look for (marker=TEXT).",
+        "{remedy}",
+    ),
+    Message(
+        "HW112",
+        "iterations that samples tell apart",
+        "iterations by method={pattern} are stretches in which samples show threads busy in it, not its single calls",
+        "Calls without a break of some samples between them are one stretch; a call in which nobody is busy for a while, as it "
+        "waits for others, is several. Explicit collections and printed lines are exact marks.",
+        "headway counters NAME.headway --by iteration --iterations gc",
+    ),
+    Message(
+        "HW113",
+        "events none of which count here",
+        "nothing can be counted here: {events}",
+        "Each event was tried by a loop that is known to make it count. Virtual machines show few counters of the processor; "
+        "ordinary users may count user space alone (event:u), and nothing where kernel.perf_event_paranoid is 3 or more.",
+        "headway doctor   (which events count here), or as root",
+    ),
+    Message(
+        "HW114",
+        "a process that can't be counted",
+        "the threads of process {pid} can't be counted: {reason}",
+        "Counters are opened for each thread of the process, which its user may do, unless the kernel or a container forbids it, "
+        "and root.",
+        "sudo headway counters --pid {pid}",
+    ),
+    Message(
+        "HW115",
+        "threads without counters",
+        "{count} threads of process {pid} are not counted: {reason}",
+        "From outside each thread takes a descriptor for each event. A recording in mode ebpf reads the counters of CPUs "
+        "instead, and has any number of threads.",
+        "ulimit -n 65536, or fewer events: headway counters --pid {pid} --counters page-faults",
+    ),
+    Message(
+        "HW116",
+        "counts of whole CPUs alone",
+        "{path} counts CPUs as a whole, whatever runs there: {why}",
+        "With --counter-scope cpu the counters of each CPU are read when the recording begins and ends, and not at switches.",
+        "headway counters {path} --by cpu   (or record with --counter-scope thread+cpu)",
+    ),
+    Message(
+        "HW117",
+        "units of whole sockets are for root",
+        "--counters: {event} counts for a whole socket, whoever runs there, and is refused: {reason}",
+        "Memory controllers, energy meters and interconnects tell what all users of the machine do, so the kernel keeps them for "
+        "root, CAP_PERFMON, or a kernel.perf_event_paranoid of 0.",
+        "sudo headway record ...   (or without {event})",
+    ),
+    Message(
+        "HW118",
+        "counts that were joined of several runs",
+        "{path} counted each group of events in a run of its own, which are joined by name and birth: {why}",
+        "Two runs of a program have no times, CPUs or locks in common: only threads of the same kind, name and order of birth, "
+        "kinds, phases, regions and iterations are the same in both.",
+        "headway counters {path}   (or {path}/repeats/2.headway: the second run alone)",
+    ),
+    Message(
+        "HW119",
+        "one run of several that count a group each",
+        "of {runs} runs this one counted {events} alone: --counters-by-runs",
+        "Groups that would take turns on the CPU's counters were counted in a run of the program each. Only headway counters "
+        "joins them; what else uses counts has those of this run.",
+        "headway counters {path}",
+        NOTE,
+    ),
+    Message(
+        "HW120",
+        "iterations that late lines bound",
+        "{out} of {all} iterations by {marks} are left out: {late} lines came together with others, so that when they were "
+        "printed is not known",
+        "The recorder reads what the program prints, and notes when. Lines that it reads at once were printed at different "
+        "times, of which none is known: the program buffers what it prints, or printed while the recorder had no CPU.",
+        "a program that writes each line at once (flush), or --iterations gc",
+    ),
+    Message(
+        "HW121",
+        "counters that others took in the middle of a recording",
+        "of {share:.1%} of the running time {events} are not known: on some CPU they did not count from {begin} to "
+        "{end}",
+        "Another tool that has the counters for itself, as perf stat -e EVENT:D does, leaves none to a group for as long as it "
+        "counts. What ran meanwhile is not scaled from the rest, as it may have done something else: counts are the least that "
+        "there were.",
+        "stop what else counts (perf, another profiler, the NMI watchdog), and record again",
+    ),
+    Message(
+        "HW122",
+        "a machine that slept while it was recorded",
+        "the machine was suspended for {time} while {path} was recorded",
+        "Times are those of a clock that stands still meanwhile: what the program did before and after follow each other, and "
+        "nothing shows how long it slept. Counters of CPUs that were taken offline for it do not count any more.",
+        "record again on a machine that stays awake: systemd-inhibit headway record -o NAME.headway -- CMD",
     ),
 )

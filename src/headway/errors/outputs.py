@@ -37,7 +37,8 @@ ROWS: tuple[Message, ...] = (
         "HW504",
         "mode agent has no thread states",
         "mode agent recorded no scheduling, so there is no parallelism over time, no prediction, and no thread state to draw",
-        "Without eBPF and perf events only the JVM's own word is had: threads' lives, their CPU time, and GC pauses.",
+        "Without eBPF and perf events only what the JVM reports is known: when threads lived, their CPU time, and "
+        "GC pauses.",
         "headway doctor   (says what would lift it)",
     ),
     Message(
@@ -75,5 +76,20 @@ ROWS: tuple[Message, ...] = (
         "no stacks were sampled and no time blocked on locks was recorded, so there is no flame graph",
         "Flame graphs show where something happened: they need stack samples, or the stacks that lock records carry.",
         "headway run --sample cpu,alloc,wall --locks -- CMD",
+    ),
+    Message(
+        "HW510",
+        "an analysis or exporter of another package fails",
+        "{name}, which the package {package} adds to headway, fails: {reason}",
+        "Packages add analyses and exporters by entry points. Everything else of headway works as it does without.",
+        "pip install --upgrade {package}   (or pip uninstall {package})",
+    ),
+    Message(
+        "HW511",
+        "more sources than are looked through",
+        "below {directory} there is more than headway looks through for sources ({limit}): what lies beyond is not found",
+        "Folders of sources hold some thousand files. A whole disk, or a tree of folders that somebody made without end, would "
+        "take hours, so headway stops at a number of files, of folders, of levels, and after some seconds.",
+        "headway report --sources DIR NAME.headway   (DIR: where the program's own sources begin)",
     ),
 )

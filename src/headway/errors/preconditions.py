@@ -1,8 +1,8 @@
-"""HW4xx: analyses and their preconditions."""
+"""HW40x to HW43x: windows, what predictions need, and waits for locks."""
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, ONCE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
@@ -31,17 +31,17 @@ ROWS: tuple[Message, ...] = (
         "HW403",
         "levels that do not add up",
         "the times per level add up to {total:.6f}s, the wall time is {wall:.6f}s",
-        "Every moment of the wall time has exactly one number of active threads; where the sum differs, records "
-        "are missing or the sweep is wrong, so every figure made of the levels is uncertain by at least the "
-        "difference.",
+        "Every moment has exactly one number of active threads, so the times of all levels have to add up to the wall"
+        " time. Here records are missing or the computation is wrong, and every figure made of the levels is "
+        "uncertain by at least the difference.",
         "record again; if it stays, please report it",
     ),
     Message(
         "HW405",
         "an unknown message",
-        "there is no message {id}; the closest is {closest}",
-        "Messages are numbered HW000 to HW999 and keep their number for good.",
-        "headway explain {closest}",
+        "there is no message {id}; the id that is spelled most like it is {closest}",
+        "An id is HW and three digits. Not every number has a message; one that has keeps it for good.",
+        "headway explain {closest}   (headway explain: every message, one line each)",
     ),
     Message(
         "HW406",
@@ -73,6 +73,7 @@ ROWS: tuple[Message, ...] = (
         "pools by availableProcessors(), and programs do the same. The interval is widened by the figure for "
         "threads that scale with the cores.",
         "headway record --jvm-processors {advice} ...   (every run then sees that number of processors)",
+        severity=NOTE,
     ),
     Message(
         "HW411",
@@ -81,6 +82,7 @@ ROWS: tuple[Message, ...] = (
         "The model counts every CPU as a full core, but two hardware threads on one core get less done than two "
         "cores. The interval is widened to what it would be if a second hardware thread brought nothing.",
         "headway record --cpus LIST ...   (one CPU of each core)",
+        severity=NOTE,
     ),
     Message(
         "HW412",
@@ -89,6 +91,7 @@ ROWS: tuple[Message, ...] = (
         "On a virtual machine other guests share the CPUs. Figures 'without steal' leave that out. As nobody "
         "knows what the host takes next time, the interval spans from none to twice as much.",
         "record again when the host is calm, or on hardware of your own",
+        severity=NOTE,
     ),
     Message(
         "HW413",
@@ -97,15 +100,19 @@ ROWS: tuple[Message, ...] = (
         "The model needs cores that keep their speed however many are busy. The interval is widened by the range of "
         "frequencies seen, or by 15% where none was sampled.",
         "sudo cpupower frequency-set -g performance, turbo off; then record again",
+        severity=NOTE,
     ),
     Message(
         "HW414",
         "processors that were not free",
-        "threads waited although fewer than {cores} of them ran, for {share:.1%} of the CPU time they could have used: on "
-        "free CPUs it would have taken about {free}; other processes took {other} of these CPUs{quota}",
+        "threads waited although fewer than {cores} of them ran, for {share:.1%} of the CPU time they could have "
+        "used: on free CPUs the program would have taken at least about {free}; other processes took {other} of these "
+        "CPUs{quota}",
         "The model assumes that as many active threads as there are cores all run. Other processes, a CPU quota or "
-        "pinned threads were in the way. The interval is widened by the figure without that waiting.",
+        "pinned threads were in the way. The interval is widened by the figure without that waiting. That figure is a lower one: "
+        "where sleep and other waits for a fixed time overlap with that waiting, they would not have been shorter.",
         "stop what else runs on these CPUs, or --cpus with those that are free; then record again",
+        severity=NOTE,
     ),
     Message(
         "HW415",
@@ -113,7 +120,8 @@ ROWS: tuple[Message, ...] = (
         "no thread was active for {share:.1%} of the time",
         "The model keeps that time as it is on any number of cores. It may shrink when the computing it waits for gets "
         "faster, or grow when it no longer overlaps with computing; the interval is widened by both.",
-        "headway parallelism {path} --from T --to T   (only the part of interest)",
+        "headway why {path}   (what it waited for; headway parallelism {path} --from T --to T takes a part in which it works)",
+        severity=NOTE,
     ),
     Message(
         "HW416",
@@ -122,15 +130,17 @@ ROWS: tuple[Message, ...] = (
         "Nobody knows what the threads did in those spans: the interval is widened by their length, and a prediction is "
         "withheld once they make up more than 5% of the wall time.",
         "record again with less load on the machine, or on fewer --cpus",
+        severity=NOTE,
     ),
     Message(
         "HW417",
-        "far from what was recorded",
+        "far from the recorded number of cores",
         "{cores} cores are up to {factor:g} times away from the {recorded} recorded",
         "The model was validated up to a factor of 4, with errors up to 15.6% there: contention for memory and locks is "
         "no part of it. The interval is widened by 16% per doubling beyond that, and past a factor of 64 the figure is "
         "withheld. Cores that the program can't use do not count.",
         "record on more cores, closer to those asked for",
+        severity=NOTE,
     ),
     Message(
         "HW418",
@@ -139,10 +149,11 @@ ROWS: tuple[Message, ...] = (
         "Threads are scheduled differently in every run. The parts of one run are no substitute for several runs:"
         " a program has phases, so resampling them says nothing of the next run.",
         "headway record --repeat 5 -o NAME.headway -- CMD",
+        severity=NOTE,
     ),
     Message(
         "HW419",
-        "a table whose circumstances are not known",
+        "levels from a file: preconditions are not known",
         "preconditions can't be checked for levels from a file, so the uncertainty is unknown",
         "A table of levels says nothing of the machine, the JVM or the runs behind it.",
         "headway record -o NAME.headway -- CMD, then headway walltime NAME.headway",
@@ -154,6 +165,7 @@ ROWS: tuple[Message, ...] = (
         "Without wake-up records, waiting for a CPU after a wake-up looks like blocking. The interval reaches "
         "down to the figure for a program that always had work for every core while all recorded ones were busy.",
         "headway doctor   (how to record in mode ebpf)",
+        severity=NOTE,
     ),
     Message(
         "HW421",
@@ -161,6 +173,7 @@ ROWS: tuple[Message, ...] = (
         "the recording is a part of a run ({reason}): predictions are for the work in that part",
         "The program's own end was not recorded, so its whole wall time is not known.",
         "headway record -o NAME.headway -- CMD   (from start to end)",
+        severity=NOTE,
     ),
     Message(
         "HW422",
@@ -192,6 +205,22 @@ ROWS: tuple[Message, ...] = (
         "With fewer cores compiled code comes later, and until then the program does its work in slower code: the work is not"
         " the same. The interval goes from no compiling at all to twice as much.",
         "record a run that is long against its warm-up, or attach once it is warm: headway record --pid PID --duration S",
+        severity=NOTE,
+    ),
+    Message(
+        "HW426",
+        "work that differs with the number of cores",
+        "on {other} the program executes {text} as on {cores} ({path}), where predictions take the work to be the same",
+        "More instructions on more cores are what dividing the work costs; more cycles for each come from caches and memory that "
+        "cores share. Intervals reach to the figures for work that goes on to grow like that.",
+        "headway counters {path} --by kind   (who executes them)",
+    ),
+    Message(
+        "HW427",
+        "work that can't be compared",
+        "--against {path}: {reason}, so whether the work grows with the number of cores is not known",
+        "Two complete recordings of the same task on different numbers of cores tell it, each with a count of instructions.",
+        "headway record --counters cycles,instructions --cpus LIST -o NAME.headway -- CMD",
     ),
     Message(
         "HW430",
@@ -202,18 +231,19 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW431",
-        "not every wait is there by itself",
+        "not every wait is recorded by itself",
         "{single} of {counted} waits are recorded one by one: sums per object are exact, but holders, sites, distributions and"
         " costs are of those only",
         "The agent's file for single waits was full. From then on waits are only summed up, so that memory stays bounded.",
         "headway record --locks --duration 10s ...   (a shorter stretch keeps every wait)",
+        severity=ONCE,
     ),
     Message(
         "HW432",
         "what holders did is not known in this mode",
         "mode {mode} recorded no scheduling: whether holders ran or slept, and which cores were idle, is not known",
         "The kernel's record of running and waiting threads needs eBPF or perf events.",
-        "headway doctor   (what would lift it)",
+        "headway doctor   (which mode this machine allows, and how to have more)",
     ),
     Message(
         "HW433",
@@ -225,149 +255,36 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW434",
         "waits that began before the recording",
-        "{count} waits had begun before headway came: they count from then on",
+        "{count} waits had begun before headway attached: they count from the attach on",
         "The agent was attached to a running program whose threads waited already. Platform threads that were parked are seen at "
         "once; those blocked on a monitor or in Object.wait when that is over; virtual threads with their next wait only.",
-        "start the program with headway record --locks -- CMD to see them from their begin",
+        "start the program with headway record --locks -- CMD to see them from their start",
+        severity=NOTE,
     ),
     Message(
-        "HW440",
-        "an event that was not recorded",
-        "{path} has no profile of {event}; it has: {recorded}",
-        "cpu, wall, alloc and hardware events are sampled when they are asked for; lock needs the agent's record of locks, "
-        "off-cpu the kernel's record of threads, and blame (code that kept cores idle) that and CPU samples.",
-        "headway record {how} -o NAME.headway -- CMD",
+        "HW435",
+        "more waits than memory is for",
+        "only {read} of {waits} single waits were read, those before {until}: figures about single waits are of "
+        "these, while sums per object of a whole recording are exact. Reading all of them takes {needed} of "
+        "memory; the limit is {limit}",
+        "Waits are joined over the whole recording, so each takes memory. The limit (1G without a setting) keeps a long"
+        " recording from filling the machine.",
+        "the rest by --from {until} and --to, or all at once: HEADWAY_MEMORY={needed} headway ...",
     ),
     Message(
-        "HW441",
-        "no such thread in a profile",
-        "no thread of {path} that {event} was seen in is called like {pattern}; there are: {examples}",
-        "The regular expression may be found anywhere in a thread's name; all virtual threads together are called "
-        "'(virtual threads)'.",
-        "headway threads {path}",
+        "HW436",
+        "a limit of memory that is no size",
+        "{variable} is set to '{value}', which is no size of memory",
+        "It limits what analyses of waits may take. Without it the limit is 1 GiB.",
+        "unset {variable}   (or a size such as 512M or 8G)",
     ),
     Message(
-        "HW442",
-        "a region that matches nothing",
-        "no {event} stack of {path} has a frame that {pattern} is found in; frames are such as: {examples}",
-        "A region is a regular expression that is looked for in each frame, written package.Class.method. A method that was "
-        "inlined is there; one that never was on a stack when one was taken is not.",
-        "headway top {path} --event {event}",
-    ),
-    Message(
-        "HW443",
-        "nothing of an event in a window",
-        "no {event} from {start:g}s to {end:g}s of {path}",
-        "The event was recorded, but did not happen then. For lock: nobody waited in contention (idle waiting is none).",
-        "headway top {path} --event {event}   (without --from and --to)",
-    ),
-    Message(
-        "HW444",
-        "a region that matches everything",
-        "every stack has a frame that {pattern} is found in, so the region leaves nothing out",
-        "Such as run or main: these are on every stack of their threads.",
-        "give the method that does the parallel work, such as --region 'KMeans\\.assign'",
-    ),
-    Message(
-        "HW445",
-        "blocked time without stacks",
-        "no stacks were recorded, so blocked time is by thread only",
-        "Stacks of blocked threads are taken by the agent together with locks.",
-        "headway record --locks -o NAME.headway -- CMD",
-    ),
-    Message(
-        "HW446",
-        "profiles of different events",
-        "{before} and {after} can't be compared: they count different things",
-        "A difference is between two profiles of one event: the same unit, and the same meaning.",
-        "headway flame BEFORE.headway --event {before} --diff AFTER.headway",
-    ),
-    Message(
-        "HW447",
-        "samples that were asked for, and are not there",
-        "{path} was to have samples of {events}, and has none: {reason}",
-        "The sampler ends its file when the recording or the JVM ends, and every 10 s in between. What a killed JVM had sampled "
-        "since, a JVM that was too short, and a sampler that could not begin leave nothing to read.",
-        "headway record --sample {events} -o NAME.headway -- CMD   (again, to its end)",
-    ),
-    Message(
-        "HW448",
-        "samples of virtual threads",
-        "{share:.0%} of {event} in {path} was executed by virtual threads, and counts for the carriers that ran them",
-        "Which virtual thread a carrier had at the time of a sample is not recorded: by thread the profile tells carriers "
-        "apart, not virtual threads. After a wait the JVM puts back only the innermost frames of a virtual thread, and the next "
-        "ones as these return: until then its stacks begin at cont_returnBarrier, and their callers' totals lack them.",
-        "headway top {path} --event {event} --region 'VirtualThread\\.run$|return.?[bB]arrier'   (theirs alone)",
-    ),
-    Message(
-        "HW450",
-        "no thread states in an imported recording",
-        "{path} was imported from {source}, which does not know when threads ran{known}",
-        "Parallelism and wall-time predictions need every thread's states; profilers' files hold samples and events only.",
-        "headway run -- CMD   (records them)",
-    ),
-    Message(
-        "HW490",
-        "a region that matches nothing",
-        "region {name} ('{pattern}') is in no CPU sample of {path}",
-        "A pattern is found in frames written org.example.KMeans.assign. Either no method is called so, or it ran too short for "
-        "a sample.",
-        "headway top {path}   (its methods), then another --region or --sequential-region",
-    ),
-    Message(
-        "HW491",
-        "a region that matches everything",
-        "region {name} ('{pattern}') is in {share:.1%} of the CPU samples of {path}: there is no sequential part beside it",
-        "With all of the program in the region, what one thread does while the others wait counts as load imbalance. A pattern "
-        "such as 'main' or 'run' is found in too many frames.",
-        "headway top {path}   (its methods), then a narrower --region",
-    ),
-    Message(
-        "HW492",
-        "regions can't be looked for",
-        "{path} has no CPU samples: the times with more than one application thread active stand for the first region",
-        "Which method a thread was in is known from samples alone.",
-        "headway record --sample cpu --locks -o NAME.headway -- CMD",
-    ),
-    Message(
-        "HW493",
-        "regions that were found by themselves",
-        "regions found by themselves: {regions}",
-        "Where no --region is given, a region is made of the methods that pools' and other threads were given to run.",
-        "headway sweep --resume NAME.sweep --region 'NAME=REGEX'   (to put it right; no run is made again)",
-    ),
-    Message(
-        "HW494",
-        "waits that can't be followed",
-        "mode {mode} does not know who woke whom: {known}, and the path stays on threads that wait",
-        "The critical path goes from a blocked thread to the one that ended its wait, which the kernel tells with CAP_BPF and "
-        "CAP_PERFMON only. What is on the path in state unknown may hide other threads.",
-        "headway doctor   (how to record in mode ebpf)",
-    ),
-    Message(
-        "HW495",
-        "no such thread to end a path in",
-        "no thread of {path} is called like {pattern}; there are: {examples}",
-        "The critical path ends in one thread, by default the one whose end is the program's. The regular expression may be "
-        "found anywhere in a thread's name.",
-        "headway threads {path}",
-    ),
-    Message(
-        "HW496",
-        "a region that comes and goes faster than samples",
-        "region {name} comes and goes faster than samples tell: its stretches in {path} are {samples:.1f} samples long",
-        "Where no worker shows when a region goes on (a sequential program, or workers with several regions), its begin and end "
-        "are known to half a sampling interval. Its time over the whole run is right on average; its single instances, their "
-        "number and their balance are not.",
-        "headway sweep --sample cpu-clock:1ms ...   (cpu comes at the kernel's tick at most; or one --region for what "
-        "alternates)",
-    ),
-    Message(
-        "HW497",
-        "slices that are not in order of their ends",
-        "{path}: {slices} slices end later than those after them; the account takes each to end where the next one does",
-        "Lost cores are counted backwards from slice to slice. headway writes them in order, so something else has made or "
-        "changed the table `slice`, and parts of the account are wrong.",
-        "record once more; if it stays, report it with the manifest.json",
+        "HW437",
+        "more objects than memory is for",
+        "threads waited for {objects} objects: the {kept} with the most waiting have rows of their own, the other {folded} share "
+        "one for each class and place, without holders. Rows for all take {needed} of memory; the limit is {limit}",
+        "A program that makes an object for each request has as many as requests. Sums are exact in either case; holders and "
+        "chains of waiting are told only of objects with a row of their own. The limit is 1G without a setting.",
+        "HEADWAY_MEMORY={needed} headway ...   (gives each object its row)",
     ),
 )

@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
+        "HW456",
+        "counts that do not say enough of a region",
+        "{path}: cycles and instructions are not used in {parts}: {why}",
+        "The counts of a stretch of running that reaches over the border of a region are divided by time, and groups of "
+        "events that took turns are scaled. Where that leaves a count uncertain by more than a tenth, or running time has no "
+        "counts, CPU time stands for both: more instructions and more cycles per instruction are one limit, work_inflation.",
+        "headway sweep --counters cycles,instructions ...   (one group, and longer work in each region)",
+    ),
+    Message(
         "HW457",
         "waits for locks of virtual threads",
-        "lock contention is not known: {count} waits for locks in {path}, {time} in all, are of virtual threads",
-        "Lock time is what the scheduler saw threads blocked of the waits on record. To it virtual threads are no threads: while"
-        " one waits, its carrier runs another or has nothing to do. So lock_contention is null, which is not the same as 1; what"
-        " such waits cost shows as load imbalance or other waiting, and another limit may be named for it.",
+        "lock contention is not known: virtual threads waited for locks {count} times in {path}, {time} in all",
+        "Lock time is how long the scheduler saw threads blocked during the recorded waits. It does not know virtual "
+        "threads: while one waits, its carrier runs another or has nothing to do. So lock_contention is null, which "
+        "is not the same as 1 (none of the time). What such waits cost shows as load imbalance or other waiting, and "
+        "another limit may be named for it.",
         "headway locks {path}   (who waits for which lock, virtual threads too)",
     ),
     Message(
         "HW458",
-        "runs whose regions can't be told",
-        "{count} of {of} recorded runs have no samples of the CPU and are left out: nothing tells their regions",
+        "runs whose regions are not known",
+        "{count} of {of} recorded runs have no CPU samples and are left out: their regions are not known",
         "Their JVMs could not sample the event whose turn it was, though other runs of the same program and number of threads"
         " could.",
         "headway doctor   (and --sample cpu:2ms in the sweep, which needs no counters)",
     ),
     Message(
         "HW459",
-        "sampled counts that some part lacks",
+        "sampled counts that are missing in some part",
         "sampled cycles and instructions are not used in {parts}: there are no samples of {what}{more}",
-        "Recorded runs take the events of --sample in turn. A region that used CPU time, and the rest, needs samples of both,"
-        " in both programs and at every number of threads: a count without any is not known, which is not the same as 0. In"
-        " these parts CPU time stands for both: more instructions and more cycles per instruction are one limit, work_inflation.",
+        "Recorded runs take the events of --sample in turn. Every region that used CPU time, and the rest, needs "
+        "samples of cycles and of instructions, in both programs and at every number of threads: a count without any "
+        "is not known, rather than 0. In these parts CPU time stands for both: more instructions and more cycles per "
+        "instruction are one limit, work_inflation.",
         "headway sweep --resume {path}   (or one of more repeats, or of shorter intervals: cycles:1m,instructions:1m)",
     ),
     Message(
         "HW460",
         "no regions to compare",
-        "no region was given and none was found: which part of the sequential program is the parallel one's is not known",
-        "The times with more than one active thread then stand for the parallel part of the parallel program; the sequential"
-        " program has none. What compares the two part by part is null: the sequential fraction, and more work than in the"
-        " sequential program. Speedups, balance and waits are known.",
+        "no region was given and none was found: which part of the sequential program corresponds to the parallel "
+        "part is not known",
+        "The times with more than one active thread then stand for the parallel part of the parallel program; the "
+        "sequential program has no such times. What compares the two part by part is null: the sequential fraction, "
+        "and how much more work there is. Speedups, balance and waits are known.",
         "headway sweep --resume {path} --region NAME=REGEX   (headway top NAME.headway shows the frames; no run is made again)",
     ),
     Message(
@@ -52,14 +64,14 @@ ROWS: tuple[Message, ...] = (
         "HW462",
         "more threads than cores",
         "{threads} threads on {cores} cores: some of them are always waiting for a CPU",
-        "The model takes a core for every thread. What is missing shows as the limit scheduling; the verdict is about the"
-        " largest number of threads that has its cores.",
+        "The model takes a core for every thread. The lack of cores shows as the limit scheduling; the verdict is "
+        "about the largest number of threads that have a core each.",
         "headway sweep --threads LIST ...   (up to the number of cores)",
     ),
     Message(
         "HW463",
         "a sequential program with several threads",
-        "the sequential program keeps {ratio:.1f} threads busy on average: it is no sequential program",
+        "the sequential program keeps {ratio:.1f} threads busy on average: it is not a sequential program",
         "Its time is what the speedup is counted from. If it is parallel itself, speedups come out too low, and work inflation"
         " takes its CPU time for that of one thread.",
         "headway sweep --sequential CMD ...   (a version without threads; for parallel streams:"
@@ -76,9 +88,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW465",
         "regions that match everything",
-        "nothing of the {program} program is outside its regions: the sequential fraction is none",
-        "If the pattern fits frames that are on every stack, such as the main class, start-up and the sequential parts count"
-        " as parallel, and their cost as load imbalance.",
+        "the {program} program has nothing outside its regions, so its sequential fraction is zero",
+        "If the pattern matches a frame that is on every stack (the main class, for instance), the start-up and the "
+        "sequential parts count as parallel, and their cost as load imbalance.",
         "headway sweep --region NAME=REGEX ...   (the methods that the threads run)",
     ),
     Message(
@@ -86,10 +98,12 @@ ROWS: tuple[Message, ...] = (
         "instructions and cycles are not both known",
         "instructions and cycles are not both known: CPU time stands for cycles, more instructions and more cycles per"
         " instruction are one limit, work_inflation",
-        "They would tell parallelism overhead (more instructions) from memory (more cycles per instruction). Where the"
-        " processor's counters can be read, the runs of a sweep sample both in turn (--sample cpu:2ms,cycles,instructions)."
-        " Most virtual machines hide them: counted elsewhere, they are imported into the sweep.",
+        "Known apart, they tell parallelism overhead (more instructions) from memory (more cycles per instruction). "
+        "Where the processor's counters can be read, the runs of a sweep sample both in turn (--sample "
+        "cpu:2ms,cycles,instructions). Most virtual machines hide them; counts that were taken elsewhere can be "
+        "imported into the sweep.",
         "headway import counters.csv -o NAME.sweep/counters.headway",
+        severity=NOTE,
     ),
     Message(
         "HW467",
@@ -129,10 +143,10 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW472",
-        "more threads at work than told",
-        "region {region} keeps up to {busy:.1f} threads busy with {threads} asked for",
-        "N is the number of threads that the sweep asked for. Where the program uses more, its load balance comes out above 1,"
-        " and possible speedups are of a program with N threads.",
+        "more threads at work than asked for",
+        "region {region} keeps up to {busy:.1f} threads busy, where the sweep asked for {threads}",
+        "The figures assume as many threads as the sweep asked for. Where the program uses more, its load balance "
+        "comes out above 1, and possible speedups are those of a program that has only so many.",
         "see how the program takes its number of threads: {{threads}} in --parallel",
     ),
     Message(
@@ -142,20 +156,22 @@ ROWS: tuple[Message, ...] = (
         "Parallelism overhead is then only what grows with the threads: what the parallel version costs from the first thread on"
         " is not seen.",
         "headway sweep --sequential CMD ...",
+        severity=NOTE,
     ),
     Message(
         "HW474",
         "a window of runs that differ",
         "the window is cut out of every run by its own length: parts of the runs that are not the same work are compared",
-        "Programs of another speed are elsewhere at the same time; percentages fit runs that have the same phases.",
+        "Programs of different speed do different work at the same time; percentages fit runs that have the same "
+        "phases.",
         "headway speedups {path} --region NAME   (regions are the same work in every run)",
     ),
     Message(
         "HW475",
         "a machine that others used",
         "others used the machine while the sweep ran: {share} of the time of its CPUs, or of the sequential program's",
-        "What that cost is measured in both programs. The speedups hold it; the verdict compares the limits without it. Beyond"
-        " that it makes runs differ, so that it takes more repeats.",
+        "What that cost is measured in both programs. The speedups include it; the verdict compares the limits "
+        "without it. Besides, it makes runs differ, so that more repeats are needed to tell limits apart.",
         "stop what else runs, or --cpus with those that are free; then headway sweep again",
     ),
     Message(
@@ -167,25 +183,27 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW477",
-        "counters that are not those of all runs",
+        "counters that are missing for some runs",
         "imported counters are not used: they lack cycles or instructions of {what}{more}",
-        "Every region that used CPU time needs them, in both programs and at every number of threads. The rest, (rest), is also"
-        " known where the whole run (no region) and all its regions are.",
+        "Every region that used CPU time needs them, in both programs and at every number of threads. Counts of the "
+        "rest of the program, (rest), are also known where the file has those of the whole run (no region) and of all"
+        " its regions.",
         "add these rows to the CSV file, and import it again",
     ),
     Message(
         "HW478",
-        "counters of whole runs, and a window",
-        "imported counters are not used: they are of whole runs, and a window of each is looked at",
-        "What counters said of a run can't be divided by time. CPU time stands for cycles in a window.",
+        "counters of whole runs do not fit a window",
+        "imported counters are not used: they are of whole runs, and only a window of each run is looked at",
+        "The count of a whole run does not say how much of it falls into a window. There CPU time stands for cycles.",
         "headway speedups {path}   (without --from and --to)",
     ),
     Message(
         "HW479",
         "counters, and warm-up that is left out",
-        "the figures leave out up to {warmup} of warm-up at the begin of a run: imported counters are taken to leave it out, too",
-        "CPU time and waits are those after the warm-up. Counters that were counted from the start of the program on hold more"
-        " work than these: instruction and CPI overhead, and the frequency, would be those of other work.",
+        "the figures leave out up to {warmup} of warm-up at the begin of a run: imported counters are assumed to "
+        "leave it out as well",
+        "CPU time and waits are those after the warm-up. Counts from the start of the program hold more work than "
+        "these, and instruction overhead, CPI overhead and the frequency would be those of other work.",
         "count from the same moment on (perf stat --delay), or headway sweep --keep-warmup ... and count whole runs",
     ),
 )

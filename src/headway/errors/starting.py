@@ -1,8 +1,8 @@
-"""HW0xx: starting a program, attaching to one, recording it."""
+"""HW00x to HW07x, HW094: starting a program, attaching to one, recording it."""
 
 from __future__ import annotations
 
-from headway.errors.message import Message
+from headway.errors.message import NOTE, ONCE, Message
 
 ROWS: tuple[Message, ...] = (
     Message(
@@ -18,7 +18,7 @@ ROWS: tuple[Message, ...] = (
         "the program is not executable",
         "{path} can't be started: {reason}",
         "A file is started only with the execute permission.",
-        "chmod +x {path}   (or name its interpreter: sh {path}, java -jar {path})",
+        "name a program, or what runs the file (sh, java -jar, java, python3 ...); a program of yours: chmod +x {path}",
     ),
     Message(
         "HW003",
@@ -30,7 +30,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW004",
         "no process to attach to",
-        "process {pid} can't be recorded: {reason}",
+        "process {pid} can't be attached to: {reason}",
         "--pid takes a process that runs now, as this pid namespace numbers it.",
         "jcmd -l   (lists the JVMs of this user)",
     ),
@@ -39,7 +39,7 @@ ROWS: tuple[Message, ...] = (
         "another user's process",
         "process {pid} belongs to {owner}, and headway runs as {me}",
         "Watching another user's process needs privileges, for it shows what that user does.",
-        'sudo env "PATH=$PATH" headway record --pid {pid} ...',
+        'sudo env "PATH=$PATH" headway {command} --pid {pid} ...',
     ),
     Message(
         "HW006",
@@ -59,7 +59,7 @@ ROWS: tuple[Message, ...] = (
         "HW008",
         "already being recorded",
         "process {pid} is already recorded by another headway (process {recorder}{part})",
-        "Two recorders would double the cost and record what the other causes.",
+        "Two recorders would double the cost, and each would record what the other one causes.",
         "kill -INT {recorder}   (ends that recording and finalises it)",
     ),
     Message(
@@ -76,6 +76,7 @@ ROWS: tuple[Message, ...] = (
         "A JVM that takes options from JAVA_TOOL_OPTIONS says so on its standard error, and can't be told not to. A direct "
         "java command gets the options in its argument list, where nothing is printed.",
         "headway record -o NAME.headway -- java ...",
+        severity=NOTE,
     ),
     Message(
         "HW011",
@@ -83,6 +84,7 @@ ROWS: tuple[Message, ...] = (
         "--jvm-processors is overridden by -XX:ActiveProcessorCount in {where}",
         "The JVM takes the last of several settings, and the command's own comes after headway's.",
         "remove -XX:ActiveProcessorCount there, or leave --jvm-processors out",
+        severity=ONCE,
     ),
     Message(
         "HW012",
@@ -91,6 +93,7 @@ ROWS: tuple[Message, ...] = (
         "A JVM that can't load an agent it is told to load refuses to start, so the agent was left out. Threads have their "
         "kernel names only, and GC pauses are unknown.",
         "use a glibc build of the JDK for this machine's processor",
+        severity=ONCE,
     ),
     Message(
         "HW013",
@@ -100,6 +103,7 @@ ROWS: tuple[Message, ...] = (
         "Threads have their kernel names only, and GC pauses are unknown. A JVM below a build tool that does so would fail: "
         "record such a command with --no-agent.",
         "headway record --no-agent ...",
+        severity=ONCE,
     ),
     Message(
         "HW014",
@@ -109,6 +113,7 @@ ROWS: tuple[Message, ...] = (
         "once. headway sees such a tool in the command and in the script that it starts, not deeper: where a build tool or a "
         "second script changes the root, use --no-agent. Threads have their kernel names only, and GC pauses are unknown.",
         "headway record -o NAME.headway --pid PID   (once that JVM runs)",
+        severity=ONCE,
     ),
     Message(
         "HW020",
@@ -169,7 +174,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW050",
-        "the output is there and is no recording",
+        "the output exists and is no recording",
         "{path} exists and is not a headway recording; headway never deletes or overwrites such a thing, even "
         "with --force",
         "It may be a directory of yours.",
@@ -192,7 +197,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW053",
-        "no JVM told about itself",
+        "no JVM with headway's agent",
         "no JVM with headway's agent was seen in this recording: threads have their kernel names, and there are "
         "no GC pauses",
         "The program is no JVM, its JVM ended before the agent began, or it runs where the agent's library can't "
@@ -205,7 +210,7 @@ ROWS: tuple[Message, ...] = (
         "the agent could not be attached to process {pid}: {reason}; threads have their kernel names, and there "
         "are no GC pauses",
         "Everything the kernel knows (states, CPUs, wakers) is recorded all the same.",
-        "start it under headway: headway record -o NAME.headway -- java ...",
+        "{next}",
     ),
     Message(
         "HW055",
@@ -213,6 +218,7 @@ ROWS: tuple[Message, ...] = (
         "{done} of {wanted} recordings were made: {reason}",
         "Those that were completed are kept and used; fewer recordings give wider intervals.",
         "headway record --repeat {wanted} ... again",
+        severity=ONCE,
     ),
     Message(
         "HW056",
@@ -227,6 +233,7 @@ ROWS: tuple[Message, ...] = (
         "recorded without the agent, as asked: threads have their kernel names, and there are no GC pauses",
         "--no-agent leaves the JVM untouched.",
         "leave out --no-agent",
+        severity=NOTE,
     ),
     Message(
         "HW058",
@@ -256,6 +263,7 @@ ROWS: tuple[Message, ...] = (
         "A recording ends with the command that was started. A daemon, or a server that a script leaves in the "
         "background, does its work afterwards.",
         "headway record -o NAME.headway --pid {pid} --duration 30s",
+        severity=ONCE,
     ),
     Message(
         "HW062",
@@ -270,13 +278,14 @@ ROWS: tuple[Message, ...] = (
         "HW064",
         "locks are not being recorded there",
         "process {pid} is being recorded, but not its locks ({reason})",
-        "One agent writes one recording at a time, and this one was told to leave locks alone (or its JVM could not be told).",
+        "One agent writes one recording at a time, and this one was told to leave locks alone, or its JVM could not "
+        "be reached.",
         "headway record --locks --pid {pid} -o NAME.headway   (once the other recording has ended)",
     ),
     Message(
         "HW065",
         "no table of locks",
-        "{path} is no table of locks: {reason}",
+        "{path} is not a table of locks: {reason}",
         "While locks are recorded, the agent keeps their sums in a file beside its records. This one was not made by it, was cut"
         " off, or is of another version.",
         "headway locks --pid PID   (once the process is recorded anew)",
@@ -285,8 +294,9 @@ ROWS: tuple[Message, ...] = (
         "HW066",
         "the sampler's library is missing",
         "recorded without stack samples: no library of async-profiler: {reason}",
-        "headway brings async-profiler's libraries for x86-64 and aarch64 along; `make setup` puts them in their place.",
+        "headway includes async-profiler's libraries for x86-64 and aarch64; `make setup` installs them.",
         "make setup",
+        severity=ONCE,
     ),
     Message(
         "HW067",
@@ -295,138 +305,74 @@ ROWS: tuple[Message, ...] = (
         "Cycles, instructions, cache misses and the like are counted by the processor, which virtual machines and containers "
         "often hide. async-profiler takes one event of the CPU at a time, and alloc and wall beside it.",
         "headway doctor   (cpu, alloc and wall need no counters)",
+        severity=ONCE,
     ),
     Message(
         "HW068",
-        "an event that there is not",
-        "--sample {event}: there is no such event; nothing was started; there are {known}",
-        "Raw events of the processor (r1a8), those of a device (cpu/mem-loads/) and tracepoints "
-        "(sched:sched_switch) as `perf list` shows them; mem:, kprobe: and uprobe: with what async-profiler takes after them.",
+        "no such event",
+        "--sample {event}: there is no such event; nothing was started. Events: {known}",
+        "Besides these, raw events of the processor (r1a8), events of a device (cpu/mem-loads/) and tracepoints "
+        "(sched:sched_switch) are named as `perf list` shows them; mem:, kprobe: and uprobe: are followed by what "
+        "async-profiler takes there.",
         "headway record --sample {near} ...",
     ),
     Message(
         "HW069",
         "root may not look into the process",
         "process {pid} can't be looked into, even by root: {reason}",
-        "It is kept from being traced: it belongs to another user namespace or container, or this one lacks CAP_SYS_PTRACE. "
-        "Whether it is a JVM can't be told then.",
+        "The process can't be traced: it belongs to another user namespace or container, or this one lacks "
+        "CAP_SYS_PTRACE. So headway does not know whether it is a JVM.",
         "run headway where that process runs; pgrep -a java   (lists the JVMs)",
     ),
     Message(
         "HW070",
         "the program's CPUs changed meanwhile",
         "the CPUs that the program may use changed while it was recorded: {cpus}; all {all} count as its cores",
-        "Its affinity or its cpuset changed. Where it had fewer of them, cores that it could not use count as lost: the account "
-        "of a part of the recording is right with the number of cores of that part.",
+        "Its affinity or its cpuset changed. While it had fewer CPUs, the ones that it could not use count as lost "
+        "cores. For a correct account, look at one part of the recording, with the number of cores of that part.",
         "headway why {path} --from {at_s:.1f}s --cores {cores}",
     ),
     Message(
-        "HW080",
-        "a sweep's command that can't be used",
-        "{option} '{command}': {reason}",
-        "The command is split into words as a shell does, and the placeholder for the number of threads is replaced in each; "
-        "there is no other. "
-        "No shell runs it.",
-        "write {{threads}} for the number of threads, {{{{name}}}} for the text {{name}}, sh -c '...' where a shell is needed",
+        "HW071",
+        "a process that does not behave like a JVM",
+        "process {pid} does not behave like a JVM with headway's agent: {reason}",
+        "The process claims to be a HotSpot JVM, or to have loaded the agent, but what it shows contradicts that. "
+        "Nothing that it shows is used. Its threads are recorded all the same, by their kernel names.",
+        "headway record --no-agent --pid {pid} ...",
     ),
     Message(
-        "HW081",
-        "a parallel command without a place for the number of threads",
-        "--parallel '{command}' does not say where the number of threads goes: every run would be the same",
-        "The sweep starts it once per number of threads, and puts the number where the command has its placeholder.",
-        "--parallel 'CMD {{threads}}', or --parallel 'env THREADS={{threads}} CMD'",
+        "HW072",
+        "only a part of the agent's records is kept",
+        "process {pid}: {problem}",
+        "An agent in a container or in another user's JVM writes below that JVM's /tmp. Its files are copied at the "
+        "end, up to the size that the format allows and the disk has room for. What was not copied is missing in the "
+        "tables.",
+        "choose a place with more room with -o   (df -h .)",
     ),
     Message(
-        "HW082",
-        "a region or marker that can't be used",
-        "{option} '{pattern}': {reason}",
-        "Regions and the marker are Python regular expressions, found anywhere in a frame (org.example.KMeans.assign) or line. "
-        "What --sequential-region names is the part of a --region of the same name, in the sequential program.",
-        "--region 'NAME=REGEX', as in --region 'kmeans=KMeans\\.(assign|tally)'",
+        "HW073",
+        "locks that can't be watched",
+        "the locks of process {pid} can't be watched: its agent's table of them can't be read from here",
+        "headway's agent was loaded, but could not make its table (no room, or no right to write there), or the table"
+        " is out of headway's reach, as in a chroot or a container. This JVM is not being recorded, and nothing stays"
+        " behind in it.",
+        "headway record --locks --pid {pid} -o NAME.headway",
     ),
     Message(
-        "HW083",
-        "more threads than cores",
-        "{threads} threads are more than the {cores} cores the program may use: threads will wait for a core",
-        "A thread that waits for a core makes the run longer, whatever the program is like. The time lost to it is shown as a "
-        "limit of its own, but a speedup above the number of cores can't be measured here.",
-        "leave out what is above the cores, or sweep on a larger machine",
+        "HW074",
+        "files that may never answer",
+        "process {pid}: headway does not touch {path}, which is on a file system of the kind {kind}",
+        "The program or machine that serves such files (FUSE, NFS) decides when it answers, and until then a process "
+        "of root that waits for it can't be ended. So root looks only at files that the kernel itself serves, and "
+        "treats a mount that the process does not show in the same way. Without an agent, locks, samples and the "
+        "JVM's phases are missing.",
+        "give the JVM a /tmp of the kind tmpfs, ext4, xfs ..., or run headway as the JVM's user",
     ),
     Message(
-        "HW084",
-        "a run of the sweep that failed",
-        "{run}: {reason}; {rest}",
-        "A run counts when its program ended with exit code 0, its recording is whole, and the marker (if asked for) was seen. "
-        "Other numbers of threads are run all the same.",
-        "less {output}, then: headway sweep --resume {path}",
-    ),
-    Message(
-        "HW085",
-        "a sweep that is not complete",
-        "{path}: {done} of {wanted} runs are complete ({reason})",
-        "What is complete is kept, and results are made from it; a number of threads without runs is left out of them.",
-        "headway sweep --resume {path}   (runs only what is missing)",
-    ),
-    Message(
-        "HW086",
-        "a sequential program that runs threads beside each other",
-        "the sequential program had {threads} application threads ({names}), and for {share:.0%} of its busy time more than one "
-        "was active",
-        "Speedups and efficiencies compare with one thread's work. Against a baseline that is parallel itself they are too low.",
-        "give the sequential program one thread (parallel streams: -Djava.util.concurrent.ForkJoinPool.common.parallelism=0)",
-    ),
-    Message(
-        "HW087",
-        "a sweep that is being run already",
-        "{path} is being run by another headway",
-        "Two would disturb each other's measurements, and one would write over what the other noted.",
-        "wait for it, or end it (Ctrl-C there keeps what is complete), then: headway sweep --resume {path}",
-    ),
-    Message(
-        "HW088",
-        "what is left out as warm-up",
-        "left out of every run: all before the first line that matches '{marker}' ({least:.3f} to {most:.3f} s)",
-        "The same work is left out of the sequential and the parallel program, as far as both print that line after the same "
-        "work.",
-        "another --from-marker 'REGEX' where that is not so",
-    ),
-    Message(
-        "HW089",
-        "the sweep is there already",
-        "{path} exists already{what}; nothing was run",
-        "headway never overwrites a sweep unasked, and nothing else at all.",
-        "headway sweep --resume {path}   (to complete it), another -o NAME.sweep, or --force",
-    ),
-    Message(
-        "HW090",
-        "runs that are largely the start of the JVM",
-        "the start of the JVM, until the main class is reached, is {share:.0%} of the recorded runs",
-        "It is the same in the sequential and the parallel program and counts as sequential. Nothing is left out unless a line "
-        "of the program's own output says where: time alone can't tell the same work in two programs.",
-        "--from-marker 'REGEX' (a line that both programs print once they are warm), or longer runs",
-    ),
-    Message(
-        "HW091",
-        "what was found to be warm-up, and left out",
-        "left out of every run as warm-up: the first {iterations} of {of} iterations, told by the lines '{line}' ({least:.3f} to "
-        "{most:.3f} s); the JIT compiler kept {jit_before:.2f} cores busy in them, {jit_after:.2f} afterwards",
-        "They take longer than those that follow, in the number of threads that takes longest to settle. The same lines end them "
-        "in every run, so that the same work is left out of all. # stands for figures.",
-        "--keep-warmup to leave nothing out, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
-    ),
-    Message(
-        "HW092",
-        "a program that does not settle",
-        "its {of} iterations (lines '{line}') get faster beyond the half of the run: nothing is left out as warm-up",
-        "What is measured is then a program that warms up, and another length of the runs would give other speedups.",
-        "longer runs, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
-    ),
-    Message(
-        "HW093",
-        "a sweep's event is not counted here",
-        "--sample {event}: {event} can't be sampled on this machine: {reason}; nothing was run",
-        "Regions are found by samples of the CPU. Cycles and instructions are counted by the processor, which virtual machines "
-        "and containers often hide, or which is kept from ordinary users; cpu needs no counters.",
-        "headway sweep --sample cpu:2ms ...   (a sweep begun with {event} is resumed where it was begun)",
+        "HW094",
+        "a native part that is older than its sources",
+        "headway could not go on: {reason}; {source} was changed after headway's native part was built",
+        "In a checkout of headway's sources the native part is built by itself: one of older sources need not fit to the rest.",
+        "make native; {command}",
     ),
 )

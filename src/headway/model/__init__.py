@@ -1,4 +1,4 @@
-"""Frozen value types that every stage shares. No I/O here."""
+"""Immutable value types that all layers share, without I/O."""
 
 from headway.model.kinds import Kind
 

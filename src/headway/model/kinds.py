@@ -1,10 +1,12 @@
-"""What a thread is for: the closed vocabulary of `thread.kind`."""
+"""The kinds of threads (application, GC, JIT, VM ...): the closed vocabulary of `thread.kind`."""
 
 from enum import StrEnum
 
+from headway.model.wire import HW_BK_MONITOR, HW_BK_PARK, HW_BK_WAIT
+
 
 class Kind(StrEnum):
-    """What a thread is for. `by_kind` results fold CARRIER into APP and leave HEADWAY out."""
+    """The kind of a thread. Results by kind count CARRIER as APP and leave HEADWAY out."""
 
     APP = "app"
     GC = "gc"
@@ -17,3 +19,21 @@ class Kind(StrEnum):
     def counted_as(self) -> "Kind":
         """Return the kind under which results count this one (carriers run application code)."""
         return Kind.APP if self is Kind.CARRIER else self
+
+
+COUNTED = (Kind.APP.value, Kind.GC.value, Kind.JIT.value, Kind.VM.value)
+"""The kinds that results tell apart, in the order in which native code numbers them from 0 (native/wire/thread_kinds.h)."""
+NOT_COUNTED = 255
+"""The number of threads that are in no result: headway's own."""
+PROGRAM = (Kind.APP.value, Kind.CARRIER.value)
+"""The kinds whose threads run the program's own code."""
+
+
+def number_of(kind: Kind) -> int:
+    """Return how native code numbers the kind of a thread."""
+    counted = kind.counted_as.value
+    return COUNTED.index(counted) if counted in COUNTED else NOT_COUNTED
+
+
+BLOCKER_KINDS = {HW_BK_PARK: "park", HW_BK_MONITOR: "monitor", HW_BK_WAIT: "wait"}
+"""What threads wait for each other in, by hw_blocker_kind: java.util.concurrent's parking, monitors, Object.wait."""

@@ -1,4 +1,4 @@
-"""One blocker as the agent's live table shows it while the JVM runs on."""
+"""One lock object as the agent's live table shows it while the JVM is running."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LiveFrame = tuple[str, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LiveLock:
-    """`sums` reach up to the moment of the snapshot. `forgotten` > 0: the sums of so many dead objects of this class.
+    """An object that threads wait for; `sums` are up to the snapshot. `forgotten` > 0: they are of so many dead objects.
 
     `first_thread` is None where the row stands for several objects or the agent's records don't name it, `first_stack`
     (innermost frame first) is empty where none was taken. `is_torn`: the JVM was killed while it wrote this row; it is off
@@ -36,7 +36,7 @@ class LiveLock:
 
 @dataclass(frozen=True, slots=True)
 class LiveTable:
-    """Every blocker of a JVM at `now_ns` (CLOCK_MONOTONIC); times are since `since_ns`, when its locks began to be recorded.
+    """All lock objects of a JVM at `now_ns` (CLOCK_MONOTONIC); times count from `since_ns`, when recording locks started.
 
     `dropped` parks found no room in the table, `below_threshold` ones were only counted. `capped_ns` is when single waits
     stopped to be recorded, 0: they are. `missing` rows could not be read because the file is cut off.

@@ -1,4 +1,4 @@
-"""The exact sums of one blocker: what the agent counts, and what every metric of a lock is derived from."""
+"""The exact sums per lock object: what the agent counts, and what every lock metric is derived from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LockSums:
-    """Sums over the blocks on one object (or on a group of them).
+    """Sums over the waits for one object, or for a group of objects.
 
     `times_parked` counts every block that began, `times_measured` those that the times hold (fewer with a collection
     threshold). `thread_time_ns` adds up the blocked time of all threads, `real_time_ns` the time with at least one of

@@ -1,10 +1,10 @@
-"""The tables of a causal recording: experiments, progress points, lines (docs/explanation/causal.md)."""
+"""The table schemas of a causal recording: experiments, progress points, lines (docs/explanation/causal.md)."""
 
 from __future__ import annotations
 
-from headway.store.table_types import Column, Table
+from headway.store.table_types import Column, TableSchema
 
-CAUSAL_RUN = Table(
+CAUSAL_RUN = TableSchema(
     "causal_run",
     "Causal recordings: each JVM that experiments were made in, in order of start. A run of the command that starts several JVMs "
     "has a row for each.",
@@ -21,7 +21,7 @@ CAUSAL_RUN = Table(
     ),
 )
 
-CAUSAL_POINT = Table(
+CAUSAL_POINT = TableSchema(
     "causal_point",
     "Causal recordings: progress points of each run, and with --suggest what may be one.",
     (
@@ -35,10 +35,17 @@ CAUSAL_POINT = Table(
         Column("places", "INTEGER", "methods that count it; 0: its class was never loaded", nullable=True),
         Column("variation", "DOUBLE", "standard deviation / mean of its visits per second", nullable=True),
         Column("last_hit_ns", "BIGINT", "when its visits were last seen to have grown", nullable=True),
+        Column(
+            "on_stacks",
+            "DOUBLE",
+            "with --suggest: share of the sampled stacks of running threads that the method is on",
+            nullable=True,
+        ),
+        Column("outer_frames", "DOUBLE", "mean number of frames in scope further out on these stacks", nullable=True),
     ),
 )
 
-CAUSAL_LINE = Table(
+CAUSAL_LINE = TableSchema(
     "causal_line",
     "Causal recordings: what samples fell on, and targets of experiments; summed over the runs.",
     (
@@ -58,7 +65,7 @@ CAUSAL_LINE = Table(
     ),
 )
 
-EXPERIMENT = Table(
+EXPERIMENT = TableSchema(
     "experiment",
     "Causal recordings: for dur_ns, `line` was made faster by speedup_pct percent, virtually: whenever a thread ran it, all "
     "others were delayed. Its effective duration is dur_ns - delay_ns.",
@@ -106,7 +113,7 @@ EXPERIMENT = Table(
     ),
 )
 
-EXPERIMENT_VISIT = Table(
+EXPERIMENT_VISIT = TableSchema(
     "experiment_visit",
     "Causal recordings: visits of each progress point during an experiment.",
     (
@@ -117,7 +124,7 @@ EXPERIMENT_VISIT = Table(
     ),
 )
 
-EXPERIMENT_LATENCY = Table(
+EXPERIMENT_LATENCY = TableSchema(
     "experiment_latency",
     "Causal recordings: latency pairs during an experiment, for Little's law: mean latency = in_flight_ns / begun.",
     (
@@ -131,7 +138,7 @@ EXPERIMENT_LATENCY = Table(
     ),
 )
 
-CAUSAL_HEALTH = Table(
+CAUSAL_HEALTH = TableSchema(
     "causal_health",
     "Causal recordings: how well sampling and delays worked, per run.",
     (
@@ -140,13 +147,16 @@ CAUSAL_HEALTH = Table(
             "key",
             "VARCHAR",
             "samples, faults, refused.CODE (stacks that could not be walked), late_payments, threads, threads_without_timer, "
-            "spin_ns, slept_ns, overslept_ns, out_of_scope_ns, unread_ns",
+            "spin_ns, slept_ns, overslept_ns, out_of_scope_ns, unread_ns, unread.WHAT (ns by what was running: a stub of the "
+            "JVM, a library, ...), found_frames (stacks that headway found the Java caller of, where the JVM did not), "
+            "old_code_ns (in scope, in code compiled before the attach), safepoint_lines (1: compiled code knows the lines of "
+            "safepoints alone)",
         ),
-        Column("value", "BIGINT", "count, or ns where the key ends in _ns"),
+        Column("value", "BIGINT", "count, or ns where the key ends in _ns or begins with unread"),
     ),
 )
 
-CAUSAL_NEAR = Table(
+CAUSAL_NEAR = TableSchema(
     "causal_near",
     "Causal recordings: progress points, or targets, that could not be placed, with names that are near.",
     (

@@ -1,4 +1,4 @@
-"""Writes tables whose columns a reader of files has as arrays of numbers: they become Parquet as they are (native/parquet).
+"""Writes tables to Parquet directly from numpy columns, without Arrow (native/parquet).
 
 The writer of `writer.py` takes Arrow tables, which have to be made first, and turns each column into its own forms before it
 encodes it: for long files that is the most of what an import costs. What is written reads the same.
@@ -6,14 +6,16 @@ encodes it: for long files that is the most of what an import costs. What is wri
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from headway.store.files import NewFile
 from headway.store.manifest import TableInfo
-from headway.store.tables import Table
+from headway.store.tables import TableSchema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A column of numbers in which those below `below` mean none; None: each is a value."""
+    """A column of numbers; values below `below` are null (None: no value is)."""
 
     values: NDArray[Any]
     below: int | None = 0
@@ -29,7 +31,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column of text: places in `names`, negative for none."""
+    """A column of text as indexes into `names`; negative ones are null."""
 
     places: NDArray[Any]
     names: Sequence[str]
@@ -42,21 +44,22 @@ Values = Numbers | Texts | int | bool | None
 class ColumnWriter:
     """Appends rows to one table of a recording; memory is bounded by one batch.
 
-    Use as a context manager, or `close` it. `info` holds rows and bytes once closed. A failed write raises OSError.
+    Use as a context manager, or `close` it. `info` holds rows, bytes and checksum once closed. A failed write raises OSError.
     """
 
-    def __init__(self, directory: Path | str, table: Table) -> None:
-        """Create DIRECTORY/TABLE.parquet, replacing what is there."""
-        from headway import _native  # type: ignore[attr-defined]
+    def __init__(self, directory: Path | str, table: TableSchema) -> None:
+        """Start DIRECTORY/TABLE.parquet, which replaces an existing file once it is closed."""
+        from headway import _native
 
         self.table = table
         self.path = Path(directory) / f"{table.name}.parquet"
         self._rows = 0
         columns = [(c.name, c.type, c.nullable, c.type == "BIGINT" and not is_time(c.name)) for c in table.columns]
-        self._file = _native.ParquetFile(str(self.path), columns, _zstd)
+        self._new = NewFile(directory, self.path.name)
+        self._file = _native.ParquetFile(self._new.fd, str(self.path), columns, _zstd, zlib.crc32)
 
     def write(self, rows: int, columns: Mapping[str, Values]) -> None:
-        """Append so many rows. Columns that are not named are null.
+        """Append so many rows. Columns that are not given are null.
 
         Raises ValueError for a column that the table does not have, or values that a column can't have.
         """
@@ -67,9 +70,10 @@ class ColumnWriter:
         self._rows += rows
 
     def close(self) -> TableInfo:
-        """Write the footer; without it the file is not readable."""
+        """Write the footer, and rename the file to its final name."""
         self._file.close()
-        self.info = TableInfo(self._rows, self.path.stat().st_size)
+        self.info = TableInfo(self._rows, *self._new.checksum())
+        self._new.keep()
         return self.info
 
     def __enter__(self) -> ColumnWriter:
@@ -79,15 +83,16 @@ class ColumnWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file; remove it when the block failed."""
-        if kind:
-            self.path.unlink(missing_ok=True)
-        else:
-            self.close()
+        """Close the file; remove it when the block failed, or closing does."""
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self._new.drop()
 
 
 def is_time(column: str) -> bool:
-    """Return whether a column has times of single events: of their differences compression leaves 95 % and more."""
+    """Return whether a column holds times of single events, whose differences compress to less than 5 %."""
     return column == "ns" or column.endswith("_ns")
 
 

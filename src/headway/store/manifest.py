@@ -1,4 +1,4 @@
-"""manifest.json as typed values: what was recorded, where, how, and how far it can be trusted.
+"""manifest.json as typed values: what was recorded, where, how, and how trustworthy it is.
 
 Readers are forward-compatible: keys they do not know stay in `Manifest.extra` and survive a rewrite; keys they miss
 take the defaults below. Only a newer `version` is refused (HW302): the meaning of known keys may have changed with it.
@@ -7,18 +7,25 @@ take the defaults below. Only a newer `version` is refused (HW302): the meaning 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
+import shlex
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
+from headway.model.secrets import masked_text, masked_words
+from headway.store.files import MOST_JSON_BYTES, parse_json, read_bytes, write_text
+from headway.store.manifest_types import check_types
 
 FORMAT = "headway-recording"
 VERSION = 1
 FILE = "manifest.json"
+_CHECKSUM = "checksum"
 CAUSAL = "causal"
 """What the key `kind` says of a causal recording; of others it is missing."""
 
@@ -38,7 +45,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One logical CPU: where it sits. Unknown places are None; `smt_siblings` leaves out the CPU itself."""
+    """The position of one logical CPU. Unknown values are None; `smt_siblings` leaves out the CPU itself."""
 
     cpu: int
     core: int | None = None
@@ -49,7 +56,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine. None: it does not tell."""
+    """Facts about the machine; None: unknown."""
 
     kernel: str = ""
     hypervisor: str | None = None
@@ -62,7 +69,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """One check made at finalise: `message` says what was compared, with figures."""
+    """The result of one invariant checked when finalising: `message` says what was compared, with figures."""
 
     id: str
     ok: bool
@@ -70,8 +77,8 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
-    """Records that could not be taken: their number, and in how many spans of the table `loss`."""
+class LostRecords:
+    """Records that were lost: their number, and the number of spans in the table `loss`."""
 
     events: int = 0
     spans: int = 0
@@ -79,7 +86,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class StoredNotice:
-    """A message that marks this recording, as it was worded when it was recorded."""
+    """A message that marks this recording, with the wording it had then."""
 
     id: str
     message: str
@@ -88,15 +95,23 @@ class StoredNotice:
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """What the manifest says of one Parquet file: a shorter file is a truncated one."""
+    """The manifest's facts about one Parquet file: a shorter file is truncated, another checksum means damage."""
 
     rows: int
     bytes: int
+    crc32: int | None = None
+    """Of the whole file; None in recordings of before."""
+    cut_texts: int = field(default=0, compare=False)
+    """How many texts were cut short when it was written; a notice says so, this is not stored."""
+
+    def as_json(self) -> dict[str, int | None]:
+        """Return the form stored in the manifest."""
+        return {"rows": self.rows, "bytes": self.bytes, "crc32": self.crc32}
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What manifest.json holds. docs/explanation/architecture.md explains every key; times and durations are ns."""
+    """The content of manifest.json. docs/explanation/architecture.md explains every key; times and durations are ns."""
 
     version: int = VERSION
     state: str = "complete"
@@ -119,7 +134,7 @@ class Manifest:
     other_ns: Mapping[str, int] = field(default_factory=dict)
     jvms: tuple[Mapping[str, Any], ...] = ()
     switches: int | None = None
-    losses: Losses = field(default_factory=Losses)
+    losses: LostRecords = field(default_factory=LostRecords)
     invariants: tuple[Invariant, ...] = ()
     notices: tuple[StoredNotice, ...] = ()
     tables: Mapping[str, TableInfo] = field(default_factory=dict)
@@ -127,7 +142,7 @@ class Manifest:
 
     @property
     def is_causal(self) -> bool:
-        """Return whether experiments were made, so that it has the tables of store/causal_tables.py and no others."""
+        """Return whether this is a causal recording, with the tables of store/causal_tables.py and no others."""
         return self.extra.get("kind") == CAUSAL
 
     @classmethod
@@ -139,12 +154,14 @@ class Manifest:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise HeadwayError("HW301", path=path, reason=f'its manifest lacks "format": "{FORMAT}"')
         version = data.get("version")
-        if not isinstance(version, int):
+        if type(version) is not int:
             raise HeadwayError("HW301", path=path, reason="its manifest has no version")
         if version > VERSION:
             raise HeadwayError("HW302", path=path, version=version, known=VERSION)
         try:
-            return cls(**{key: _PARSE.get(key, _same)(value) for key, value in _split(cls, data).items()})
+            check_types(data)
+            found = cls(**{key: _PARSE.get(key, _same)(value) for key, value in _split(cls, data).items()})
+            return found if data.get("arguments_kept") else _masked(found)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             reason = f"a value has the wrong type ({error})"
             directory = Path(path).parent if Path(path).name == FILE else Path(path)
@@ -162,27 +179,53 @@ ANEW_IMPORTED = "copy it again from where it was made; without that: headway imp
 
 
 def damaged(path: Path, reason: str, directory: Path) -> HeadwayError:
-    """Return the error of a damaged file of the recording `directory`, with what helps: tables can be made from a spool."""
+    """Return the error for a damaged file of the recording `directory`, with a remedy: tables can be rebuilt from a spool."""
     if path.name != FILE and (directory / "spool").is_dir():
-        return HeadwayError("HW303", path=path, reason=reason, next=f"headway recover {directory}")
+        return HeadwayError("HW303", path=path, reason=reason, next=f"headway recover {shlex.quote(str(directory))}")
     return HeadwayError("HW303", path=path, reason=reason, next=_anew(directory))
 
 
 def no_spool(directory: Path, draft: Mapping[str, Any]) -> HeadwayError:
-    """Return the error of a recording without raw records, with what helps: it is whole, or there is nothing to be had."""
+    """Return the error for a recording without raw records, which is either finalised or beyond repair."""
     state = draft.get("state")
     reason = f"it is {state} and has no spool/" if state != "recording" else "it has neither tables nor a spool/"
-    analysis = "causal" if draft.get("kind") == CAUSAL else "parallelism"
-    whole = state in ("complete", "partial")
-    return HeadwayError(
-        "HW308", path=directory, reason=reason, next=f"headway {analysis} {directory}" if whole else _anew(directory)
-    )
+    if state not in ("complete", "partial"):
+        advice = _anew(directory)
+    elif table := _broken_table(directory, draft):
+        advice = _anew(directory)
+        reason = f"{table} is damaged or gone, and spool/, of which it was made, went when the tables were complete"
+    else:
+        advice = _first_look(directory, draft)
+    return HeadwayError("HW308", path=directory, reason=reason, next=advice)
+
+
+def _first_look(directory: Path, draft: Mapping[str, Any]) -> str:
+    """Return the analysis to begin with, of those that what was recorded is enough for."""
+    analysis = "why"
+    if draft.get("kind") == CAUSAL:
+        analysis = "causal"
+    elif draft.get("mode") in ("agent", "import"):
+        analysis = "notes"  # says what there is, and what is missing
+    return f"headway {analysis} {shlex.quote(str(directory))}"
+
+
+def _broken_table(directory: Path, draft: Mapping[str, Any]) -> str:
+    """Return the file of the first table of the manifest that is not there at its size, "" for none; no content is read."""
+    tables = draft.get("tables")
+    for name, row in tables.items() if isinstance(tables, dict) else ():
+        try:
+            if (directory / f"{name}.parquet").lstat().st_size == row["bytes"]:
+                continue
+        except (OSError, TypeError, KeyError, ValueError):
+            pass
+        return f"{name}.parquet"
+    return ""
 
 
 def _anew(directory: Path) -> str:
     """Return how to get a recording anew, by what its manifest tells of it, if it can be read."""
     try:
-        draft = json.loads((directory / FILE).read_text(encoding="utf-8"))
+        draft = parse_json(read_bytes(directory / FILE))
         kind = (draft.get("kind"), draft.get("mode"))
     except (OSError, ValueError, AttributeError):
         return ANEW
@@ -198,39 +241,60 @@ def read_manifest(directory: Path | str) -> Manifest:
 
 
 def read_manifest_json(directory: Path | str) -> dict[str, Any]:
-    """Return DIRECTORY/manifest.json as parsed, unchecked but for being a JSON object (errors as `read_manifest`)."""
+    """Return DIRECTORY/manifest.json as parsed JSON, checked only for damage (errors as `read_manifest`)."""
     directory = Path(directory)
     try:
-        text = (directory / FILE).read_text(encoding="utf-8")
+        text = read_bytes(directory / FILE)
     except (FileNotFoundError, NotADirectoryError):
-        reason = "there is no such directory" if not directory.exists() else f"it has no {FILE}"
+        reason = "there is no such directory"
+        if directory.exists():
+            reason = f"it has no {FILE}" if directory.is_dir() else "it is no directory"
         if (directory / "sweep.json").is_file():
             reason = "it is a sweep, whose recordings are in its directory runs"
         raise HeadwayError("HW301", path=directory, reason=reason) from None
-    except UnicodeDecodeError as error:
-        raise damaged(directory / FILE, str(error), directory) from None
     except OSError as error:
-        raise HeadwayError("HW301", path=directory, reason=error.strerror or str(error)) from None
+        reason = error.strerror or str(error)
+        if error.errno in (errno.EINVAL, errno.ELOOP, errno.EFBIG):
+            reason = f"{FILE}: {reason}"
+        raise HeadwayError("HW301", path=directory, reason=reason) from None
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except ValueError as error:
         raise damaged(directory / FILE, f"not JSON: {error}", directory) from None
     if not isinstance(data, dict):
         raise HeadwayError("HW301", path=directory, reason=f"{FILE} is not a JSON object")
+    _check_sum(data, directory)
     return data
 
 
+def _check_sum(data: dict[str, Any], directory: Path) -> None:
+    """Take the checksum out of a manifest. Raises HeadwayError HW303 when it is not that of the rest.
+
+    Those of before have none; where tables have one, the manifest does as well.
+    """
+    told = data.pop(_CHECKSUM, None)
+    tables = data.get("tables")
+    rows = tables.values() if isinstance(tables, dict) else ()
+    is_needed = any(isinstance(row, dict) and row.get("crc32") is not None for row in rows)
+    if (told is not None or is_needed) and told != _sum_of(data):
+        raise damaged(directory / FILE, "its checksum is not that of what it holds", directory)
+
+
+def _sum_of(data: Mapping[str, Any]) -> int:
+    """Return the CRC-32 of a manifest, whatever the order of its keys and its white space."""
+    plain = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return zlib.crc32(plain.encode())
+
+
 def write_manifest(directory: Path | str, manifest: Manifest | Mapping[str, Any]) -> None:
-    """Write DIRECTORY/manifest.json in one step: a reader, or a crash, sees the old one or the new one, never half."""
+    """Write DIRECTORY/manifest.json atomically: readers, or a crash, see the old or the new content."""
     data = manifest.to_json() if isinstance(manifest, Manifest) else dict(manifest)
-    target = Path(directory) / FILE
-    scratch = target.with_name(f".{FILE}.{os.getpid()}.new")
-    with open(scratch, "w", encoding="utf-8") as out:
-        json.dump(data, out, indent=1, ensure_ascii=False)
-        out.write("\n")
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(scratch, target)
+    data.pop(_CHECKSUM, None)
+    plain = json.loads(json.dumps(data))  # as it is read again: keys are texts, tuples are lists
+    text = json.dumps({**plain, _CHECKSUM: _sum_of(plain)}, indent=1, ensure_ascii=False)
+    if len(text) * 4 > MOST_JSON_BYTES and len(text.encode()) >= MOST_JSON_BYTES:  # nobody could read it again
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(Path(directory) / FILE))
+    write_text(directory, FILE, text + "\n", is_synced=True)
 
 
 # --- how JSON values become typed ones -----------------------------------------------------------------------------
@@ -246,6 +310,16 @@ def _split(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {key: value for key, value in data.items() if key in known and value is not None}
     arguments["extra"] = {key: value for key, value in data.items() if key not in known and key != "format"}
     return arguments
+
+
+def _masked(manifest: Manifest) -> Manifest:
+    """Return a manifest without what looks like a secret in its command and JVMs: an older headway wrote them as they were."""
+    jvms = tuple({key: _masked_fact(key, value) for key, value in jvm.items()} for jvm in manifest.jvms)
+    return dataclasses.replace(manifest, command=tuple(masked_words(manifest.command)), jvms=jvms)
+
+
+def _masked_fact(key: str, value: Any) -> Any:
+    return masked_text(value, options_only=key == "flags") if isinstance(value, str) else value
 
 
 def _only(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,11 +356,16 @@ _PARSE: dict[str, Any] = {
     "steal_ns": _per_cpu,
     "other_ns": _per_cpu,
     "jvms": lambda rows: tuple(dict(row) for row in rows),
-    "losses": lambda data: Losses(int(data.get("events", 0)), _spans(data.get("spans", 0))),
+    "losses": lambda data: LostRecords(int(data.get("events", 0)), _spans(data.get("spans", 0))),
     "invariants": lambda rows: tuple(Invariant(**_only(Invariant, row)) for row in rows),
     "notices": lambda rows: tuple(StoredNotice(**_only(StoredNotice, row)) for row in rows),
-    "tables": lambda rows: {name: TableInfo(int(row["rows"]), int(row["bytes"])) for name, row in rows.items()},
+    "tables": lambda rows: {name: _table(row) for name, row in rows.items()},
 }
+
+
+def _table(row: Mapping[str, Any]) -> TableInfo:
+    crc32 = row.get("crc32")
+    return TableInfo(int(row["rows"]), int(row["bytes"]), None if crc32 is None else int(crc32))
 
 
 def _spans(value: Any) -> int:

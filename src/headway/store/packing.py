@@ -1,4 +1,4 @@
-"""How slices are stored: in the few bytes that docs/decisions/0001-slices.md accounts for, each row still on its own.
+"""The stored form of scheduling slices: a few bytes per row (docs/decisions/0001-slices.md), each row decodable on its own.
 
 Times are in ticks of `tick_ns`, a column that is the same all the way (and so takes no room): the view `slice` multiplies
 them out, row by row. Recordings are made with 32 ns, about what reading the clock takes and what two CPUs agree on; tables that
@@ -7,6 +7,7 @@ a program hands to `writer.write_recording` keep their nanoseconds (a tick of 1)
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,20 +36,38 @@ Files of before have no blocked_in.
 """
 
 
-def schema() -> pa.Schema:
-    """Return the Arrow schema of slice.parquet."""
+COUNTERS, COUNTER_GROUPS = 16, 8
+"""So many counters can a slice have counts of, in so many groups: native/wire/records.h has the same."""
+COUNTS = tuple(f"count_{place}" for place in range(COUNTERS))
+UNCOUNTED = tuple(f"uncounted_{place}" for place in range(COUNTER_GROUPS))
+UNKNOWN_COUNT = -1
+
+
+def schema(counts: Sequence[str] = ()) -> pa.Schema:
+    """Return the Arrow schema of slice.parquet. `counts`: those of the columns COUNTS and UNCOUNTED that it has."""
     import pyarrow as pa
 
-    return pa.schema([pa.field(name, pa.type_for_alias(kind), nullable=False) for name, kind in STORED.items()])
+    columns = STORED | dict.fromkeys(counts, "int64")
+    return pa.schema([pa.field(name, pa.type_for_alias(kind), nullable=False) for name, kind in columns.items()])
 
 
-def parquet_options() -> dict[str, Any]:
+def count_columns(counters: int, groups: int) -> tuple[str, ...]:
+    """Return the columns that so many counters in so many groups take."""
+    return (*COUNTS[:counters], *UNCOUNTED[:groups])
+
+
+def counts_in(names: Collection[str]) -> tuple[str, ...]:
+    """Return the columns of counts among `names`, in the order that a file has them in."""
+    return tuple(name for name in (*COUNTS, *UNCOUNTED) if name in names)
+
+
+def parquet_options(counts: Sequence[str] = ()) -> dict[str, Any]:
     """Return the encodings that measured smallest (benchmarks/bytes_per_switch.py).
 
     Ends grow, so their differences are stored. Lengths, ids and the like are split into their bytes, of which all but
     the lowest are nearly the same in every row: zstd then stores little more than the lowest.
     """
-    split = ("running_ticks", "runnable_ticks", "blocked_ticks", "stolen_ticks", "thread_id", "waker_id")
+    split = (*counts, "running_ticks", "runnable_ticks", "blocked_ticks", "stolen_ticks", "thread_id", "waker_id")
     return {
         "compression": "zstd",
         "compression_level": 3,
@@ -58,8 +77,8 @@ def parquet_options() -> dict[str, Any]:
     }
 
 
-def pack(rows: pa.Table, tick_ns: int = 1) -> pa.Table:
-    """Return rows of the table `slice` (as `writer.conform` gives them) in the form they are stored in.
+def pack(rows: pa.Table, tick_ns: int = 1, counts: Sequence[str] = ()) -> pa.Table:
+    """Convert rows of the table `slice` (as `writer.conform` returns them) to their stored form.
 
     Each border of a slice is rounded down to a tick, so that slices of a thread still meet.
     """
@@ -91,4 +110,6 @@ def pack(rows: pa.Table, tick_ns: int = 1) -> pa.Table:
         "flags": flags,
         "blocked_in": column["blocked_in"].fill_null(0),
     }
-    return pa.table({name: pa.array(columns[name]).cast(kind) for name, kind in STORED.items()}, schema=schema())
+    packed = {name: pa.array(columns[name]).cast(kind) for name, kind in STORED.items()}
+    packed |= {name: column[name].fill_null(UNKNOWN_COUNT) for name in counts}
+    return pa.table(packed, schema=schema(counts))

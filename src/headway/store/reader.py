@@ -1,28 +1,45 @@
-"""Opens recordings: `open_recording(path)` gives the manifest at once and the tables when asked for."""
+"""Opens recordings: `open_recording(path)` reads the manifest at once, and tables on demand."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
+import stat
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
-from headway.store import sql
+from headway.store import directory as directories
+from headway.store import packing, sql, values
+from headway.store.arrow_batches import batches
+from headway.store.files import checksum, open_ordinary
 from headway.store.manifest import Manifest, TableInfo, damaged, read_manifest
-from headway.store.tables import TABLES, Table
+from headway.store.ranges import RangeFacts
+from headway.store.recorder import not_finalised
+from headway.store.scratch import make_scratch
+from headway.store.tables import TABLES, TableSchema
 
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _PARQUET = b"PAR1"
+_MOST_NOT_ON_RECORD = 1 << 20
+_MOST_REPEATS = 1000
+"""As `--repeat` has it: a stranger's directory may hold any number of recordings."""
+_NAME_IS_NO_TEXT = "the name of a column in it is no text"
+_NO_PROGRESS = "SET enable_progress_bar = false"
+"""After two seconds DuckDB 2 shows its progress on standard output, in the midst of JSON or CSV."""
 
 
 class Recording:
-    """One recording, opened lazily: nothing but manifest.json and the ends of its files is read until asked for.
+    """An open recording; only manifest.json and the ends of its files are read until tables are asked for.
 
     Times in tables are CLOCK_MONOTONIC ns; subtract `window_ns[0]` for times from the start of the recording.
     """
@@ -32,20 +49,43 @@ class Recording:
         self.path = path
         self.manifest = manifest
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._verified: set[str] = set()
+        self._room = values.Room(sum(info.bytes for name, info in manifest.tables.items() if _is_table(name)))
+        self._footers: duckdb.DuckDBPyConnection | None = None
+        self._open_files: dict[str, int] = {}
+        self.kept: dict[object, object] = {}
+        """What analyses keep of it for the next one, by what it is."""
+
+    def file(self, table: str) -> Path:
+        """Return the path through which a table's file is opened, which is an ordinary file.
+
+        Where root reads what a stranger may exchange meanwhile, it goes through a descriptor: what was checked is what is read.
+        Raises HeadwayError HW303.
+        """
+        path = self.path / f"{table}.parquet"
+        if table not in self._open_files:
+            if not _is_exchangeable(self.path):
+                return path
+            try:
+                self._open_files[table] = open_ordinary(path)
+            except OSError as error:
+                raise damaged(path, error.strerror or str(error), self.path) from error
+            weakref.finalize(self, os.close, self._open_files[table])
+        return Path(f"/proc/self/fd/{self._open_files[table]}")
 
     @property
     def mode(self) -> str:
-        """Return how it was recorded: ebpf, perf-switch or agent."""
+        """Return the recording mode: ebpf, perf-switch or agent."""
         return self.manifest.mode
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Return the messages that mark every result of this recording."""
+        """Return the notices that mark every result of this recording."""
         return tuple(Notice(each.id, each.message, each.remedy) for each in self.manifest.notices)
 
     @property
     def window_ns(self) -> tuple[int, int]:
-        """Return begin and end of the recorded span, CLOCK_MONOTONIC ns; (0, 0) when the manifest has none."""
+        """Return start and end of the recorded span, CLOCK_MONOTONIC ns; (0, 0) when the manifest has none."""
         window = self.manifest.window
         return (window.start_ns, window.end_ns) if window else (0, 0)
 
@@ -56,7 +96,7 @@ class Recording:
         return end - start
 
     def has(self, table: str) -> bool:
-        """Return whether the recording has rows in a table; for a view, in the tables it needs."""
+        """Return whether a table has rows; for a view, whether the tables that it needs have."""
         known = TABLES[table]
         if known.sql is not None:
             return all(self.has(needed) for needed in known.needs)
@@ -64,37 +104,61 @@ class Recording:
         return info is not None and info.rows > 0
 
     def repeats(self) -> tuple[Recording, ...]:
-        """Return the recordings of the same command made with `--repeat`, this one first; at least one.
+        """Return the recordings of the same command made by `--repeat`, this one first; at least one.
 
         Raises HeadwayError as `open_recording` when one of them is damaged.
         """
-        found = [each for each in (self.path / "repeats").glob("*.headway") if re.fullmatch(r"\d+", each.stem)]
-        return (self, *(open_recording(each) for each in sorted(found, key=lambda each: int(each.stem))))
+        above = self.path / "repeats"
+        if above.is_symlink():  # it may lead to somebody else's recordings
+            return (self,)
+        named = (above / f"{number}.headway" for number in range(2, _MOST_REPEATS + 1))
+        return (self, *(open_recording(each) for each in named if each.is_dir() and not each.is_symlink()))
+
+    def places_of_threads(self, rows: int, largest: int) -> int:
+        """Return the length of an array indexed by thread_id: for the `rows` of table `thread`, and ids up to `largest`.
+
+        Raises HeadwayError HW303 for ids so far beyond the rows, whose numbers they are, that they would fill the memory.
+        """
+        if largest >= rows + _MOST_NOT_ON_RECORD:
+            reason = f"it has {rows} rows, and an id of a thread is {largest}"
+            raise damaged(self.path / "thread.parquet", reason, self.path)
+        return largest + 1
+
+    def table_names(self) -> list[str]:
+        """Return the table names known to SQL: tables and views of `tables.TABLES`, and an imported file's events.
+
+        The manifest may be anybody's: a name that is neither is no table, whatever file it would be the name of.
+        """
+        return [*TABLES, *filter(is_event_table, self.manifest.tables)]
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB connection (always the same) that has every table and view of `tables.TABLES` by name."""
+        """Return the DuckDB connection (one per recording) with every table and view of `tables.TABLES`."""
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
 
-    def query(self, text: str, parameters: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
-        """Run SQL; fetch from what is returned. Raises HeadwayError HW306 with DuckDB's reason when it refuses."""
+    def query(self, text: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> duckdb.DuckDBPyConnection:
+        """Run SQL and return its result, to be fetched from. Raises HeadwayError HW306 with DuckDB's reason when it refuses."""
         import duckdb
 
         try:
+            self._verify_used(text)
             return self.connection().execute(text, parameters or None)
+        except duckdb.OutOfMemoryException as error:
+            raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
         except duckdb.Error as error:
             raise HeadwayError("HW306", reason=str(error).strip(), path=self.path) from error
 
     def batches(self, text: str, rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
-        """Run SQL and yield its rows as Arrow batches of about `rows`, never holding them all; errors as `query`."""
+        """Run SQL and yield its result as Arrow batches of about `rows` rows, one in memory at a time; errors as `query`."""
         import duckdb
 
         try:
+            self._verify_used(text)
             cursor = self.connection().cursor()  # one of its own: the caller may query while it takes batches
-            relation = cursor.sql(text)
-            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # named so since 2.0
-            yield from reader(rows)
+            yield from batches(cursor, text, rows)
+        except duckdb.OutOfMemoryException as error:
+            raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
         except duckdb.Error as error:
             raise HeadwayError("HW306", reason=str(error).strip(), path=self.path) from error
 
@@ -109,13 +173,88 @@ class Recording:
 
         if not self.has(table):
             return
+        self.verify(table)
         path = self.path / f"{table}.parquet"
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(self.file(table)) as file:
+                columns = _columns_looked_at(table, file.schema_arrow.names)
                 for group in reversed(range(file.num_row_groups)):
-                    yield from reversed(file.read_row_group(group).combine_chunks().to_batches())
+                    yield from reversed(file.read_row_group(group, columns=columns).combine_chunks().to_batches())
         except (OSError, pa.ArrowException) as error:
             raise damaged(path, str(error), self.path) from error
+
+    def groups_backwards(
+        self, table: str, order: str, columns: Sequence[str]
+    ) -> Iterator[tuple[pa.RecordBatch, int | None]]:
+        """Yield some columns of a physical table by row groups, the last first, each as one batch.
+
+        With each comes the largest value of the column `order` in all groups before it, None of the first: in a table that is
+        in that order, what is yielded later has no larger ones. Raises HeadwayError HW303 when the file is damaged.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.verify(table)
+        path = self.path / f"{table}.parquet"
+        try:
+            with pq.ParquetFile(self.file(table)) as file:
+                at = file.schema_arrow.get_field_index(order)
+                largest = [_largest(file, group, at) for group in range(file.num_row_groups)]
+                for group in reversed(range(file.num_row_groups)):
+                    batch = file.read_row_group(group, columns=list(columns)).combine_chunks().to_batches()
+                    before = [each for each in largest[:group] if each is not None]
+                    if batch:
+                        yield batch[0], max(before, default=None)
+        except (OSError, pa.ArrowException) as error:
+            raise damaged(path, str(error), self.path) from error
+
+    def verify(self, *tables: str) -> None:
+        """Compare tables' files with their checksums, each once before its first use; of a view the tables that it needs.
+
+        DuckDB compares none of its own. Then compare their values with what a program can have, and what they take with the
+        memory that there is. Raises HeadwayError HW303, HW323, HW325.
+        """
+        for name in tables:
+            if name in TABLES and TABLES[name].sql is not None:
+                self.verify(*TABLES[name].needs)
+            elif name in self.manifest.tables and name not in self._verified:
+                path, info = self.path / f"{name}.parquet", self.manifest.tables[name]
+                _check_sum(path, self.file(name), info, self.path)
+                if _is_table(name):
+                    self._check_values(path, name, info.rows)
+                self._verified.add(name)
+
+    def _check_values(self, path: Path, table: str, rows: int) -> None:
+        """Raise HeadwayError HW323 for a table that holds what no program can have, HW325 for one too large, HW303 for damage."""
+        import duckdb
+        import pyarrow as pa
+
+        window = self.manifest.window
+        span = (window.start_ns, window.end_ns) if window else None
+        facts = RangeFacts(span, {name: info.rows for name, info in self.manifest.tables.items()})
+        try:
+            footers = self._for_footers().cursor()
+            if table in TABLES:
+                values.check(path, self.file(table), TABLES[table], facts, rows, self._room, footers)
+            else:
+                values.check_events(path, self.file(table), rows, self._room, footers, table)
+        except UnicodeError as error:
+            raise damaged(path, _NAME_IS_NO_TEXT, self.path) from error
+        except (OSError, pa.ArrowException, duckdb.Error) as error:
+            raise damaged(path, str(error), self.path) from error
+
+    def _for_footers(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection without the tables, which can't be views of files before these are looked at."""
+        import duckdb
+
+        if self._footers is None:
+            self._footers = duckdb.connect(":memory:", config={**sql.CONFIG, "threads": 1, "temp_directory": ""})
+        return self._footers
+
+    def _verify_used(self, text: str) -> None:
+        """Verify what a query reads: of what it reads, it has the name."""
+        words = set(re.findall(r"\w+", text.lower()))
+        self.verify(*(name for name in self.table_names() if name.lower() in words))
 
     def columns(self, table: str, *names: str, where: str = "") -> Mapping[str, np.ndarray[Any, Any]]:
         """Return columns of a table as arrays of equal length, in the table's row order; all columns if none is named.
@@ -127,28 +266,45 @@ class Recording:
         return self.query(f"SELECT {wanted} FROM {sql.quote(table)}{condition}").fetchnumpy()
 
     def close(self) -> None:
-        """Let go of the connection and its files."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the connection and its files, and drop what analyses cached."""
+        self.kept.clear()
+        for each in (self._connection, self._footers):
+            if each is not None:
+                each.close()
+        self._connection = self._footers = None
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
-        connection = duckdb.connect(":memory:")
+        connection = duckdb.connect(":memory:", config={**sql.CONFIG, "temp_directory": self._spill_directory()})
+        connection.execute(_NO_PROGRESS)
+        _divide_as_sql(connection)
         for table in TABLES.values():
             connection.execute(self._view(table))
         for name in filter(is_event_table, self.manifest.tables):
-            connection.execute(sql.plain_view(name, os.fspath(self.path / f"{name}.parquet")))
+            _column_names(self.file(name), self.path / f"{name}.parquet")
+            connection.execute(sql.plain_view(name, os.fspath(self.file(name))))
         return connection
 
-    def _view(self, table: Table) -> str:
+    def _spill_directory(self) -> str:
+        """Return a new directory of our own for what does not fit in memory, gone with this object; "" where there is none.
+
+        DuckDB's own is .tmp in the current directory, where somebody else may have put a link.
+        """
+        try:
+            scratch = make_scratch("spill")
+        except OSError:
+            return ""
+        weakref.finalize(self, scratch.remove)
+        return os.fspath(scratch.path)
+
+    def _view(self, table: TableSchema) -> str:
         if table.sql is not None:
             return sql.sql_view(table)
         if table.name not in self.manifest.tables:
             return sql.empty_view(table)
-        path = self.path / f"{table.name}.parquet"
-        return sql.file_view(table, os.fspath(path), _column_names(path))
+        path = self.file(table.name)
+        return sql.file_view(table, os.fspath(path), _column_names(path, self.path / f"{table.name}.parquet"))
 
 
 def open_recording(path: Path | str) -> Recording:
@@ -160,28 +316,45 @@ def open_recording(path: Path | str) -> Recording:
     path = Path(path)
     manifest = read_manifest(path)
     if manifest.state == "recording":
-        raise HeadwayError("HW304", path=path)
+        raise not_finalised(path, manifest.to_json())
     for name, info in manifest.tables.items():
-        if name in TABLES or is_event_table(name):
+        if _is_table(name):
             _check_file(path / f"{name}.parquet", info, path)
     return Recording(path, manifest)
 
 
+def _divide_as_sql(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make x / 0 NULL, as in SQL: by default it is NaN or infinite, which sums, comparisons and JSON carry along."""
+    import duckdb
+
+    connection.execute("SET ieee_floating_point_ops = false")
+    with contextlib.suppress(duckdb.CatalogException):  # DuckDB 1 has no such setting, and gives NULL without it
+        connection.execute("SET error_on_division_by_zero = false")
+
+
+def _is_table(name: str) -> bool:
+    """Return whether a name in the manifest is one of a table that is read, whose size has been compared with its file's."""
+    return name in TABLES or is_event_table(name)
+
+
 def is_event_table(name: str) -> bool:
-    """Return whether a file is a table of an imported file's events: its columns are those of the event."""
+    """Return whether a file holds an imported file's event, with that event's columns."""
     return re.fullmatch(r"jfr_\w+", name, re.ASCII) is not None and name not in TABLES
 
 
 def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
     """Compare a Parquet file's size with the manifest and look at both ends: cheap, and finds every cut-off copy."""
     try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+        with open(path, "rb", opener=_open_plainly) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "it is not an ordinary file")
+            size = status.st_size
             head = file.read(4)
             file.seek(max(size - 4, 0))
             tail = file.read(4)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
         raise damaged(path, reason, directory) from error
     if size != info.bytes:
         reason = f"it has {size} bytes, the manifest says {info.bytes}"
@@ -190,12 +363,61 @@ def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
         raise damaged(path, "it is not a whole Parquet file", directory)
 
 
-def _column_names(path: Path) -> set[str]:
-    """Return a Parquet file's columns; HeadwayError HW303 when its footer is damaged."""
+def _open_plainly(path: str, flags: int) -> int:
+    """Open a file of a recording: no link to one elsewhere, and without waiting for the other end of a FIFO."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _is_exchangeable(directory: Path) -> bool:
+    """Return whether, as root, somebody else may put another file in the place of one in this directory."""
+    if os.geteuid() != 0:
+        return False
+    status = os.stat(directory)
+    return directories.is_untrusted_user(status.st_uid) or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _check_sum(path: Path, to_open: Path, info: TableInfo, directory: Path) -> None:
+    """Compare a file with the checksum that it was written with; those of before have none."""
+    if info.crc32 is None:
+        return
+    try:
+        with open(to_open, "rb") if to_open != path else open(open_ordinary(path), "rb") as file:
+            found = checksum(file.fileno())
+    except OSError as error:
+        raise damaged(path, error.strerror or str(error), directory) from error
+    if found != (info.bytes, info.crc32):
+        raise damaged(path, "its checksum is not that of what it holds, so figures from it would be wrong", directory)
+
+
+def _columns_looked_at(table: str, present: Sequence[str]) -> list[str]:
+    """Return those of a file's columns that are its table's: at others nobody has looked, and they may be of any length."""
+    own = (
+        {*packing.STORED, *packing.counts_in(present)} if table == "slice" else {c.name for c in TABLES[table].columns}
+    )
+    return [name for name in present if name in own]
+
+
+def _largest(file: pq.ParquetFile, group: int, column: int) -> int | None:
+    """Return the largest value of a column in a row group, as its writer told it or, where it did not, by reading it."""
+    import pyarrow.compute as pc
+
+    described = file.metadata.row_group(group)
+    if not described.num_rows:
+        return None
+    told = described.column(column).statistics
+    if told is not None and told.has_min_max:
+        return int(told.max)
+    return int(pc.max(file.read_row_group(group, columns=[described.column(column).path_in_schema]).column(0)).as_py())
+
+
+def _column_names(to_open: Path, path: Path) -> set[str]:
+    """Return the columns of the Parquet file `path`; HeadwayError HW303 when its footer is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return set(pq.read_schema(path).names)
+        return set(pq.read_schema(to_open).names)
+    except UnicodeError as error:
+        raise damaged(path, _NAME_IS_NO_TEXT, path.parent) from error
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, str(error), path.parent) from error

@@ -1,4 +1,4 @@
-"""The SQL that turns Parquet files into the tables of `tables.TABLES`: one view per table, row by row.
+"""Generates the SQL views that present Parquet files as the tables of `tables.TABLES`.
 
 Nothing here uses windows, ASOF joins or DuckDB's own functions, so the same text runs on Spark over the same files.
 """
@@ -7,30 +7,56 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from headway.store.tables import Column, Table
+from headway.store.tables import Column, TableSchema
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+"""Settings of every connection: nothing is loaded from a home directory or the network, no variable of ours is a table."""
 
 
 def quote(name: str) -> str:
-    """Return an SQL identifier."""
+    """Quote an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
+def woken_ns(alias: str = "") -> str:
+    """Return the SQL for when the wait before a slice ended: when its thread was woken (CLOCK_MONOTONIC ns)."""
+    return f"{alias}start_ns - COALESCE({alias}runnable_ns, 0)"
+
+
 def literal(text: str) -> str:
-    """Return an SQL string literal."""
+    """Quote an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
+def glob_text(path: str) -> str:
+    """Escape a path that may hold *, ? or [ as a glob pattern for exactly this path."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in path)
+
+
 def glob_literal(path: str) -> str:
-    """Return a string literal for read_parquet that means exactly this path, though it may hold *, ? or [."""
-    return literal("".join(f"[{char}]" if char in "*?[" else char for char in path))
+    """Quote a path as a string literal for read_parquet that means exactly this path."""
+    return literal(glob_text(path))
 
 
-def file_view(table: Table, path: str, present: Collection[str]) -> str:
-    """Return CREATE VIEW for a table kept in a Parquet file that has the columns `present`.
+def parquet(path: str) -> str:
+    """Return the SQL that reads one Parquet file; `path` is a literal.
+
+    The names of directories on the way are no columns: without being told, DuckDB takes kind=gc/ for one, instead of the file's.
+    """
+    return f"read_parquet({path}, hive_partitioning = false)"
+
+
+def file_view(table: TableSchema, path: str, present: Collection[str]) -> str:
+    """Return CREATE VIEW for a table stored in a Parquet file that has the columns `present`.
 
     Columns the reader does not know are left out; nullable ones that the file lacks (an older writer) read as null.
     """
-    source = f"read_parquet({glob_literal(path)})"
+    source = parquet(glob_literal(path))
     if table.unpack is not None:
         stored = {name: name if name in present else default for name, default in table.unpack_without.items()}
         return f"CREATE VIEW {quote(table.name)} AS {table.unpack.format(file=source, **stored)}"
@@ -39,17 +65,17 @@ def file_view(table: Table, path: str, present: Collection[str]) -> str:
 
 
 def plain_view(name: str, path: str) -> str:
-    """Return CREATE VIEW for a Parquet file as it is."""
-    return f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({glob_literal(path)})"
+    """Return CREATE VIEW for a Parquet file with its own columns."""
+    return f"CREATE VIEW {quote(name)} AS SELECT * FROM {parquet(glob_literal(path))}"
 
 
-def empty_view(table: Table) -> str:
-    """Return CREATE VIEW for a table this recording does not have: no rows, the right columns."""
+def empty_view(table: TableSchema) -> str:
+    """Return CREATE VIEW for a table missing in this recording: no rows, the right columns."""
     columns = ", ".join(_null(column) for column in table.columns)
     return f"CREATE VIEW {quote(table.name)} AS SELECT {columns} WHERE 1 = 0"
 
 
-def sql_view(table: Table) -> str:
+def sql_view(table: TableSchema) -> str:
     """Return CREATE VIEW for a table defined by SQL over other tables."""
     assert table.sql is not None
     return f"CREATE VIEW {quote(table.name)} AS {table.sql}"

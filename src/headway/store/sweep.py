@@ -1,4 +1,4 @@
-"""sweep.json as typed values: a sequential and a parallel program, run many times at several numbers of threads.
+"""sweep.json as typed values: a sequential and a parallel program, run many times with several numbers of threads.
 
     NAME.sweep/
       sweep.json                     what was asked for, and what became of every run; replaced in one step at the end
@@ -14,15 +14,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError
+from headway.store import sweep_commands
+from headway.store.directory import remove_within
+from headway.store.files import naming, open_appended, parse_json, read_bytes, write_text
 from headway.store.manifest import StoredNotice
 from headway.store.reader import Recording, open_recording
 
+_UNSTORED = ("path", "extra", "_by_threads")
 FORMAT = "headway-sweep"
 VERSION = 1
 FILE = "sweep.json"
@@ -34,7 +39,7 @@ State = Literal["planned", "complete", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class SweepRegion:
-    """A named part of a program: the stacks with a frame that `pattern` (a regular expression) is found in."""
+    """A named part of a program: all stacks with a frame that matches `pattern` (a regular expression)."""
 
     name: str
     pattern: str
@@ -42,7 +47,7 @@ class SweepRegion:
 
 @dataclass(frozen=True, slots=True)
 class SweepRun:
-    """One run of one of the two programs. `number` counts the runs of its kind (program, threads, recorded) from 1.
+    """One run of one of the two programs. `number` counts runs of the same program, threads and kind from 1.
 
     `wall_ns` is from the program's exec to its exit, `cpu_ns` the CPU time of it and of what it waited for (rusage);
     both are None until it is complete. `warmup_excluded_ns` is how much of the begin results leave out, None: nothing;
@@ -68,23 +73,25 @@ class SweepRun:
 
     @property
     def name(self) -> str:
-        """Return what its files are called: parallel-4-2, or parallel-4-2-plain for a run that is not recorded."""
+        """Return the name of the run's files: parallel-4-2, or parallel-4-2-plain for a run that is not recorded."""
         return f"{self.program}-{self.threads}-{self.number}{'' if self.recorded else '-plain'}"
 
     @property
     def measured_ns(self) -> int | None:
-        """Return the wall time without what is left out as warm-up; None while it is not complete."""
+        """Return the wall time in ns without the warm-up; None while the run is incomplete."""
         return None if self.wall_ns is None else self.wall_ns - (self.warmup_excluded_ns or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What sweep.json holds. `sequential` None: there is no sequential program, one thread of the parallel one stands for it.
+    """The content of sweep.json. `sequential` None: the parallel program with one thread takes its place.
 
     Commands are as they were given: words as in a shell, `{threads}` not yet replaced. `cores` is on how many CPUs the
     programs could run; `sample` which events were sampled, as `--sample` has them (of several of the CPU, runs take one each, in
-    turn by their numbers). `from_marker` None: nothing is left out of the runs, but what `auto_warmup` finds: `warmup` says what
-    and why (record/sweep_warmup.py). `regions_found`: nobody gave the regions, they were found in the recordings.
+    turn by their numbers), `counters` what recorded runs count at each switch, as `--counters` has it. `from_marker` None:
+    nothing is left out of the runs, but what `auto_warmup` finds: `warmup` says what and why (record/series/sweep_warmup.py).
+    `regions_found`: nobody gave the regions, they were found in the recordings. `arguments_kept`: what looks like a secret in the
+    commands is not masked in sweep.json (sweep_commands.py).
     """
 
     path: Path
@@ -110,7 +117,12 @@ class Sweep:
     seed: int = 0
     retries: int = 0
     sample: str | None = None
+    counters: str | None = None
+    arguments_kept: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+    _by_threads: dict[tuple[str, int], list[SweepRun]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def select(
         self,
@@ -120,45 +132,52 @@ class Sweep:
         recorded: bool | None = None,
         state: State | None = "complete",
     ) -> tuple[SweepRun, ...]:
-        """Return the runs of a program, by number of threads, kind and state; None takes all."""
+        """Return the runs of a program by number of threads, kind and state; None selects all."""
         return tuple(
             run
-            for run in self.runs
+            for run in (self.runs if threads is None else self._runs_with(program, threads))
             if run.program == program
             and threads in (None, run.threads)
             and recorded in (None, run.recorded)
             and state in (None, run.state)
         )
 
+    def _runs_with(self, program: str, threads: int) -> Sequence[SweepRun]:
+        """Return a program's runs with a number of threads: found once for all, as there may be as many numbers as runs."""
+        if not self._by_threads:
+            for run in self.runs:
+                self._by_threads.setdefault((run.program, run.threads), []).append(run)
+        return self._by_threads.get((program, threads), ())
+
     def open(self, run: SweepRun) -> Recording:
         """Open the recording of a recorded run. Raises HeadwayError as `open_recording`, HW301 when it has none."""
         return open_recording(self.path / (run.recording or f"runs/{run.name}.headway"))
 
     def regions_of(self, program: Program) -> tuple[SweepRegion, ...]:
-        """Return the regions to look for in a program: a region of the sequential one stands for that of its name."""
+        """Return a program's regions: a region of the sequential program replaces the parallel one of the same name."""
         others = {region.name: region for region in self.sequential_regions} if program == "sequential" else {}
         return tuple(others.get(region.name, region) for region in self.regions)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is written to sweep.json."""
-        plain = {name: getattr(self, name) for name in _names(type(self)) if name not in ("path", "extra")}
+        """Return the form stored in sweep.json."""
+        plain = {name: getattr(self, name) for name in _names(type(self)) if name not in _UNSTORED}
         plain = {key: _plain(value) for key, value in plain.items()}
         return {"format": FORMAT, "version": plain.pop("version"), **plain, **self.extra}
 
 
 def is_sweep(path: Path | str) -> bool:
-    """Return whether a directory says that it is a sweep."""
+    """Return whether a directory is a sweep, by its own files."""
     return (Path(path) / FILE).is_file()
 
 
 def read_sweep(path: Path | str) -> Sweep:
-    """Read NAME.sweep, with what has ended since its sweep.json was written.
+    """Read NAME.sweep, including runs completed since its sweep.json was written.
 
     Raises HeadwayError HW320 (no sweep), HW321 (made by a newer headway) or HW322 (cut off or damaged).
     """
     path = Path(path)
     data = _read_json(path)
-    if data.get("format") != FORMAT or not isinstance(data.get("version"), int):
+    if data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise HeadwayError("HW320", path=path, reason=f'its {FILE} lacks "format": "{FORMAT}" or a version')
     if data["version"] > VERSION:
         raise HeadwayError("HW321", path=path, version=data["version"], known=VERSION)
@@ -170,32 +189,46 @@ def read_sweep(path: Path | str) -> Sweep:
 
 
 def write_sweep(sweep: Sweep) -> None:
-    """Write sweep.json in one step: a reader, or a crash, sees the old one or the new one, never half. It holds all runs then."""
-    target = sweep.path / FILE
-    scratch = target.with_name(f".{FILE}.{os.getpid()}.new")
-    with open(scratch, "w", encoding="utf-8") as out:
-        json.dump(sweep.to_json(), out, indent=1, ensure_ascii=False)
-        out.write("\n")
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(scratch, target)
-    (sweep.path / RUNS_FILE).unlink(missing_ok=True)
+    """Write sweep.json atomically, with all runs: readers, or a crash, see the old or the new content."""
+    shown = without_secrets(sweep)
+    if all(run.state == "complete" for run in sweep.runs):
+        remove_within(sweep.path, sweep_commands.FILE)
+    elif sweep != shown:
+        sweep_commands.write_commands(sweep.path, sweep.parallel, sweep.sequential)
+    write_text(sweep.path, FILE, json.dumps(shown.to_json(), indent=1, ensure_ascii=False) + "\n", is_synced=True)
+    remove_within(sweep.path, RUNS_FILE)
+
+
+def without_secrets(sweep: Sweep) -> Sweep:
+    """Return a sweep as sweep.json stores it: secrets in its commands are masked, unless it keeps them."""
+    if sweep.arguments_kept:
+        return sweep
+    sequential = None if sweep.sequential is None else sweep_commands.masked(sweep.sequential)
+    return dataclasses.replace(sweep, parallel=sweep_commands.masked(sweep.parallel), sequential=sequential)
+
+
+def with_commands(sweep: Sweep) -> Sweep:
+    """Return a sweep with its commands unmasked. Raises HeadwayError HW322 when they are gone."""
+    given = sweep_commands.read_commands(sweep.path)
+    if given is not None:
+        return dataclasses.replace(sweep, parallel=given[0], sequential=given[1])
+    if not sweep.arguments_kept and any(map(sweep_commands.is_masked, (sweep.parallel, sweep.sequential))):
+        reason = "it is gone, and with it the secrets in the commands"
+        raise HeadwayError("HW322", path=sweep.path / sweep_commands.FILE, reason=reason)
+    return sweep
 
 
 def append_run(path: Path, place: int, run: SweepRun) -> None:
-    """Note what became of the run at a place of `Sweep.runs`: a line more, however many there are. Raises OSError.
+    """Append a run's new state, given its index in `Sweep.runs`, as one line. Raises OSError.
 
     The line begins with a line's end of its own, so that one that a crash or a full disk cut off spoils no other.
     """
     line = "\n" + json.dumps({"place": place, "run": _plain(run)}, ensure_ascii=False) + "\n"
-    file = os.open(path / RUNS_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        data = line.encode("utf-8", "backslashreplace")
+    data = line.encode("utf-8", "backslashreplace")
+    with naming(path / RUNS_FILE), open(open_appended(path, RUNS_FILE), "ab", buffering=0) as file:
         while data:
-            data = data[os.write(file, data) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
+            data = data[file.write(data) :]
+        os.fsync(file.fileno())
 
 
 # --- how JSON values become typed ones -----------------------------------------------------------------------------
@@ -203,7 +236,7 @@ def append_run(path: Path, place: int, run: SweepRun) -> None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads((path / FILE).read_bytes().decode())
+        data = parse_json(read_bytes(path / FILE))
     except (FileNotFoundError, NotADirectoryError):
         reason = "there is no such directory" if not path.exists() else f"it has no {FILE}"
         raise HeadwayError("HW320", path=path, reason=reason) from None
@@ -219,13 +252,13 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _with_ended(sweep: Sweep) -> Sweep:
     """Return the sweep with the runs that RUNS_FILE has later states of: a run's attempts only grow. A cut-off line is none."""
     try:
-        lines = (sweep.path / RUNS_FILE).read_bytes().split(b"\n")
+        lines = read_bytes(sweep.path / RUNS_FILE).split(b"\n")
     except OSError:
         return sweep
     runs = list(sweep.runs)
     for line in filter(None, lines):
         try:
-            data = json.loads(line.decode())
+            data = parse_json(line)
             place, run = data["place"], _run(data["run"])
             if (run.name, run.recorded) == (runs[place].name, runs[place].recorded) and run.attempts > runs[
                 place
@@ -237,12 +270,16 @@ def _with_ended(sweep: Sweep) -> Sweep:
 
 
 def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
-    arguments = _split(Sweep, data, ("path",))
+    arguments = _split(Sweep, data, ("path", "_by_threads"))
+    if not isinstance(arguments.get("counters", ""), str):
+        raise TypeError("counters is no text")
     if not isinstance(arguments["parallel"], str):
         raise TypeError("parallel is no command")
     arguments["threads"] = tuple(int(count) for count in arguments.get("threads", ()))
     for key in ("regions", "sequential_regions"):
         arguments[key] = tuple(SweepRegion(str(row["name"]), str(row["pattern"])) for row in arguments.get(key, ()))
+        for region in arguments[key]:
+            _check_pattern(region)
     arguments["runs"] = tuple(_run(row) for row in arguments.get("runs", ()))
     arguments["notices"] = tuple(
         StoredNotice(str(row["id"]), str(row["message"]), str(row.get("remedy", "")))
@@ -255,13 +292,26 @@ def _sweep(path: Path, data: Mapping[str, Any]) -> Sweep:
     return Sweep(path=path, **arguments)
 
 
+def _check_pattern(region: SweepRegion) -> None:
+    """Raise ValueError for a pattern that is no regular expression."""
+    try:
+        re.compile(region.pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"the pattern of region {region.name}: {error}") from None
+
+
 def _run(row: Mapping[str, Any]) -> SweepRun:
     run = SweepRun(**_split(SweepRun, row))
     if run.program not in ("sequential", "parallel") or run.state not in ("planned", "complete", "failed"):
         raise ValueError(f"a run of program {run.program!r} in state {run.state!r}")
-    if not isinstance(run.threads, int) or not isinstance(run.number, int):
+    if type(run.threads) is not int or type(run.number) is not int:
         raise TypeError("a run's threads and number are integers")
-    if run.state == "complete" and not isinstance(run.wall_ns, int):
+    if (run.recording or "") not in ("", f"runs/{run.name}.headway") or (run.output or "") not in (
+        "",
+        f"runs/{run.name}.out",
+    ):
+        raise ValueError(f"the files of run {run.name} are said to be elsewhere")
+    if run.state == "complete" and type(run.wall_ns) is not int:
         raise TypeError("a complete run has no wall_ns")
     return run
 

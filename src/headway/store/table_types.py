@@ -1,4 +1,4 @@
-"""What a table of the schema is described by: `Column` and `Table`."""
+"""The types that describe a table's schema: `Column` and `TableSchema`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """One table or view (`sql` set). `needs` lists the physical tables a view reads.
+class TableSchema:
+    """A table, or a view (`sql` set). `needs` lists the physical tables that a view reads.
 
     `unpack`: the file holds the rows in another form (`packing.py`); this SQL over {file} gives them back, row by row.
     `unpack_without`: {column: SQL} for columns that files of before lack, each named in `unpack` as well.

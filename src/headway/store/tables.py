@@ -1,4 +1,4 @@
-"""The schema of every table: columns, types, units, meaning. The docs' reference and the readers are made from it.
+"""The schema of every table: columns, types, units, meaning. Readers and the reference docs are generated from it.
 
 Physical tables are Parquet files of the recording. Views are SQL over them, row by row (no windows, no ASOF joins), so
 that DuckDB and Spark read them alike. Times are CLOCK_MONOTONIC nanoseconds in int64; durations end in `_ns`.
@@ -10,12 +10,12 @@ three rows.
 
 from __future__ import annotations
 
-from headway.store import causal_tables, views
-from headway.store.table_types import Column, Table
+from headway.store import causal_tables, packing, views
+from headway.store.table_types import Column, TableSchema
 
-__all__ = ["TABLES", "Column", "Table"]
+__all__ = ["TABLES", "Column", "TableSchema"]
 
-THREAD = Table(
+THREAD = TableSchema(
     "thread",
     "Every thread of the recorded process tree. thread_id is its row number here: other tables use it, because a tid "
     "may be used again. Identity outside a recording is (tid, start_ns).",
@@ -38,6 +38,12 @@ THREAD = Table(
         Column("runnable_ns", "BIGINT", "time waiting for a CPU", nullable=True),
         Column("blocked_ns", "BIGINT", "time sleeping, uninterruptible or stopped", nullable=True),
         Column("switches", "BIGINT", "times switched in", nullable=True),
+        Column(
+            "collecting_ns",
+            "BIGINT",
+            "the part of running_ns in which a thread of kind vm collected garbage; activity counts it as gc",
+            nullable=True,
+        ),
         Column("cpu_clock_ns", "BIGINT", "CPU clock read by the agent at thread end: an oracle", nullable=True),
         Column("bottle_height_ns", "BIGINT", "sum of dt/active while active: its share of wall time", nullable=True),
         Column("bottle_width", "DOUBLE", "its parallelism: active time / bottle_height_ns", nullable=True),
@@ -45,7 +51,7 @@ THREAD = Table(
     ),
 )
 
-SLICE = Table(
+SLICE = TableSchema(
     "slice",
     "One scheduling cycle of a thread: blocked for blocked_ns (0: was preempted or is new), then runnable for "
     "runnable_ns, then running from start_ns for running_ns. A cycle still open at the end of the recording has "
@@ -69,12 +75,27 @@ SLICE = Table(
         Column("waker_id", "INTEGER", "thread_id of the waker; -1 unknown, -2 outside the recorded tree"),
         Column("waker_irq", "BOOLEAN", "the waking came from interrupt context"),
         Column("is_open", "BOOLEAN", "cut off by the end of the recording"),
+        *(
+            Column(
+                name, "BIGINT", f"what counter {place} of the manifest's counters counted while it ran", nullable=True
+            )
+            for place, name in enumerate(packing.COUNTS)
+        ),
+        *(
+            Column(
+                name, "BIGINT", f"part of running_ns in which group {place} of counters did not count", nullable=True
+            )
+            for place, name in enumerate(packing.UNCOUNTED)
+        ),
     ),
     unpack=views.SLICE,
-    unpack_without={"blocked_in": "CAST(0 AS UTINYINT)"},
+    unpack_without={
+        "blocked_in": "CAST(0 AS UTINYINT)",
+        **dict.fromkeys((*packing.COUNTS, *packing.UNCOUNTED), "CAST(-1 AS BIGINT)"),
+    },
 )
 
-THREAD_STATE = Table(
+THREAD_STATE = TableSchema(
     "thread_state",
     "Each thread's states as intervals, spelled out from slice.",
     (
@@ -93,7 +114,7 @@ THREAD_STATE = Table(
     needs=("slice", "thread"),
 )
 
-ACTIVITY = Table(
+ACTIVITY = TableSchema(
     "activity",
     "How long each combination of counts held, per time bin: the exact sweep over every state change, summed inside "
     "bins so that the table stays bounded (docs/decisions). Sum of dur_ns over all rows = wall time. Threads of kind "
@@ -113,7 +134,7 @@ ACTIVITY = Table(
     ),
 )
 
-JVM_PHASE = Table(
+JVM_PHASE = TableSchema(
     "jvm_phase",
     "Phases the JVM reports.",
     (
@@ -129,7 +150,7 @@ JVM_PHASE = Table(
     ),
 )
 
-JVM = Table(
+JVM = TableSchema(
     "jvm",
     "What each JVM of the tree said about itself.",
     (
@@ -139,7 +160,7 @@ JVM = Table(
     ),
 )
 
-COUNTER = Table(
+COUNTER = TableSchema(
     "counter",
     "Counters sampled over time.",
     (
@@ -155,7 +176,7 @@ COUNTER = Table(
     ),
 )
 
-CPU_GAP = Table(
+CPU_GAP = TableSchema(
     "cpu_gap",
     "Stretches in which a CPU ran no thread of the recorded tree, but did run others (kernel threads and headway's recorder are "
     "others, too). Long stretches come in several rows. In order of their end. Absent where that was not recorded.",
@@ -167,11 +188,11 @@ CPU_GAP = Table(
     ),
 )
 
-LOSS = Table(
+LOSS = TableSchema(
     "loss",
     "Records that could not be taken: everything about this CPU and span is uncertain.",
     (
-        Column("source", "VARCHAR", "sched, lifecycle, agent, disk"),
+        Column("source", "VARCHAR", "sched, lifecycle, agent, disk; births: threads that are left out (HW235)"),
         Column("cpu", "SMALLINT", "-1 for none"),
         Column("start_ns", "BIGINT", "first lost record"),
         Column("dur_ns", "BIGINT", "to the last lost record"),
@@ -179,7 +200,7 @@ LOSS = Table(
     ),
 )
 
-FRAME = Table(
+FRAME = TableSchema(
     "frame",
     "A method and line that stacks are made of.",
     (
@@ -195,7 +216,7 @@ FRAME = Table(
     ),
 )
 
-STACK = Table(
+STACK = TableSchema(
     "stack",
     "Stacks, one row per frame. headway's own frames are left out.",
     (
@@ -206,7 +227,7 @@ STACK = Table(
     ),
 )
 
-BLOCKER = Table(
+BLOCKER = TableSchema(
     "blocker",
     "Every object that threads of a JVM blocked on, with sums that are exact even where the table block was capped. One "
     "object that is both locked and waited on has a row for each.",
@@ -241,7 +262,7 @@ BLOCKER = Table(
     ),
 )
 
-BLOCK = Table(
+BLOCK = TableSchema(
     "block",
     "Each time a Java thread blocked in a park, a contended monitor enter or Object.wait. In order of start_ns. Threads "
     "that are virtual have no thread_id.",
@@ -279,10 +300,23 @@ BLOCK = Table(
         Column("is_open", "BOOLEAN", "still going on at the end of the recording"),
         Column("is_attached", "BOOLEAN", "had begun before the agent came"),
         Column("is_end_guessed", "BOOLEAN", "its end was not seen: taken from the waking or the thread's next event"),
+        Column(
+            "is_repark",
+            "BOOLEAN",
+            "parks once more for what its block before was about, which it has not got in between: one wait, counted there; "
+            "null: not known",
+            nullable=True,
+        ),
+        Column(
+            "owns_monitor",
+            "BOOLEAN",
+            "of a virtual thread that left its carrier for it: owns the monitor that it last waited for; null: not known",
+            nullable=True,
+        ),
     ),
 )
 
-HOLD = Table(
+HOLD = TableSchema(
     "hold",
     "Contended acquisitions of exclusive locks, from acquire to release: other threads were queued at the acquire. In "
     "order of start_ns.",
@@ -296,7 +330,7 @@ HOLD = Table(
     ),
 )
 
-SAMPLE = Table(
+SAMPLE = TableSchema(
     "sample",
     "Stack samples: where a thread was at an instant, and how much the sample stands for. In order of ns.",
     (
@@ -313,7 +347,56 @@ SAMPLE = Table(
     ),
 )
 
-REGION_COUNTER = Table(
+WAITING_STACK = TableSchema(
+    "waiting_stack",
+    "Where threads stood that were in no recorded block: in a native call, asleep, or waiting since before the agent came. "
+    "Once per thread and state; without locks only what an attach found. In order of ns.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column("thread_id", "INTEGER", "thread.thread_id"),
+        Column("ns", "BIGINT", "when the stack was taken"),
+        Column("state", "VARCHAR", "native, sleep, wait, park"),
+        Column("stack_id", "INTEGER", "stack.stack_id"),
+    ),
+)
+
+MOUNT = TableSchema(
+    "mount",
+    "When a carrier had a virtual thread. Only of recordings made with --virtual-threads. In order of thread_id and start_ns.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column("thread_id", "INTEGER", "the carrier: thread.thread_id"),
+        Column("java_id", "BIGINT", "Thread.getId() of the virtual thread"),
+        Column("start_ns", "BIGINT", "mounted"),
+        Column("dur_ns", "BIGINT", "until it was unmounted, or the recording ended"),
+    ),
+)
+
+ALLOCATION = TableSchema(
+    "allocation",
+    "What was really allocated, by thread, class and site. Only where asked for (--objects allocations). Sums of the whole "
+    "recording; with an interval estimates from samples.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column(
+            "thread_id", "INTEGER", "thread.thread_id; null: a virtual thread, or none that is known", nullable=True
+        ),
+        Column("java_id", "BIGINT", "Thread.getId(); 0: the JVM does not tell, -1: many threads together"),
+        Column("class_name", "VARCHAR", "class of the objects, int[] for arrays; empty: many classes together"),
+        Column("site_class", "VARCHAR", "class of the innermost Java frame; empty: not recorded"),
+        Column("site_method", "VARCHAR", "its method; empty: not recorded"),
+        Column("site_line", "INTEGER", "its line; null: unknown", nullable=True),
+        Column("objects", "BIGINT", "objects, arrays included"),
+        Column("bytes", "BIGINT", "what they take of the heap, headers and padding included"),
+        Column("array_length", "BIGINT", "sum of the lengths of the arrays, elements"),
+        Column("objects_error", "DOUBLE", "standard error of objects; null: all were counted", nullable=True),
+        Column("bytes_error", "DOUBLE", "standard error of bytes", nullable=True),
+        Column("array_length_error", "DOUBLE", "standard error of array_length", nullable=True),
+        Column("samples", "BIGINT", "objects sampled; null: all were counted", nullable=True),
+    ),
+)
+
+REGION_COUNTER = TableSchema(
     "region_counter",
     "Hardware counters of runs that were measured elsewhere, one row per run, or per region of one. Only where imported.",
     (
@@ -327,11 +410,11 @@ REGION_COUNTER = Table(
     ),
 )
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, TableSchema] = {
     table.name: table
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, CPU_GAP, LOSS),
-        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, SAMPLE, REGION_COUNTER),
+        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, WAITING_STACK, SAMPLE, MOUNT, ALLOCATION, REGION_COUNTER),
         *causal_tables.ALL,
     )
 }

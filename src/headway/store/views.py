@@ -1,7 +1,9 @@
-"""The views of a recording, as SQL over its physical tables. Described column by column in `tables.py`.
+"""The views of a recording as SQL over its tables; `tables.py` describes their columns.
 
 Row by row only: no windows, no ASOF joins, none of DuckDB's own functions, so that Spark runs the same text.
 """
+
+from headway.store import packing
 
 THREAD_STATE = """
 SELECT s.thread_id, t.tid, t.start_ns AS thread_start_ns,
@@ -29,7 +31,13 @@ SELECT thread_id, (end_ticks - running_ticks) * tick_ns AS start_ns, blocked_tic
        CASE WHEN (flags & 16) = 0 THEN runnable_ticks * tick_ns END AS runnable_ns, running_ticks * tick_ns AS running_ns,
        CASE WHEN (flags & 32) = 0 THEN stolen_ticks * tick_ns END AS stolen_ns, cpu,
        CAST(flags & 3 AS UTINYINT) AS blocked_state, {blocked_in} AS blocked_in, waker_id,
-       (flags & 4) <> 0 AS waker_irq, (flags & 8) <> 0 AS is_open
+       (flags & 4) <> 0 AS waker_irq, (flags & 8) <> 0 AS is_open,
+       {counts}
 FROM {file}
-"""
+""".replace(
+    "{counts}",
+    ", ".join(
+        f"CASE WHEN {{{name}}} >= 0 THEN {{{name}}} END AS {name}" for name in (*packing.COUNTS, *packing.UNCOUNTED)
+    ),
+)
 """The table `slice` from its file: `packing.py` says how it is stored."""

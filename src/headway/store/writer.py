@@ -1,19 +1,22 @@
-"""Writes recordings: Parquet files that follow `tables.TABLES`, then the manifest that names them."""
+"""Writes recordings: Parquet files with the schemas of `tables.TABLES`, then the manifest that lists them."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
+from headway.store import directory as directories
 from headway.store import packing
-from headway.store.manifest import FILE, Manifest, TableInfo, read_manifest, write_manifest
-from headway.store.tables import TABLES, Table
+from headway.store.files import NewFile, naming
+from headway.store.manifest import FILE, Manifest, StoredNotice, TableInfo, read_manifest, write_manifest
+from headway.store.possible import ImpossibleValueFilter
+from headway.store.shared_texts import TextLimits, notices_of_cut_texts
+from headway.store.tables import TABLES, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,16 +34,16 @@ ROW_GROUP = 1 << 18
 """Rows that are buffered and written together: bounds the writer's memory."""
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return the Arrow schema that a table's rows have when handed to the writer."""
+def arrow_schema(table: TableSchema) -> pa.Schema:
+    """Return the Arrow schema of a table's rows as the writer takes them."""
     import pyarrow as pa
 
     types = {name: pa.type_for_alias(alias) for name, alias in _ARROW.items()}
     return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in table.columns])
 
 
-def conform(table: Table, data: pa.Table) -> pa.Table:
-    """Return `data` with exactly the table's columns, in order and type; absent nullable columns become null.
+def conform(table: TableSchema, data: pa.Table) -> pa.Table:
+    """Return `data` with exactly the table's columns, in order and type; missing nullable columns become null.
 
     Raises ValueError for an unknown column, a missing one that may not be null, or a value that does not fit its type.
     """
@@ -65,36 +68,59 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
 class TableWriter:
     """Appends rows to one table of a recording; memory is bounded by one row group.
 
-    Use as a context manager. `info` holds rows and bytes once closed. A failed write raises OSError.
+    Use as a context manager. `info` holds rows, bytes and checksum once closed. A failed write raises OSError, which names the
+    table's file.
     """
 
-    def __init__(self, directory: Path | str, table: Table) -> None:
-        """Create DIRECTORY/TABLE.parquet, replacing what is there."""
+    def __init__(
+        self,
+        directory: Path | str,
+        table: TableSchema,
+        possible: ImpossibleValueFilter | None = None,
+        counts: Sequence[str] = (),
+    ) -> None:
+        """Start DIRECTORY/TABLE.parquet, which replaces an existing file once it is closed.
+
+        `possible`: values that can't be are left out of what is written. `counts`: the columns of counts that table slice has.
+        """
         import pyarrow.parquet as pq
 
         self.table = table
         self.path = Path(directory) / f"{table.name}.parquet"
         self._rows = 0
+        self._possible = possible
+        self._texts = TextLimits(table)
         packed = table.unpack is not None
-        schema = packing.schema() if packed else arrow_schema(table)
-        options = packing.parquet_options() if packed else _options(table)
-        self._file = pq.ParquetWriter(self.path, schema, **options)
+        self.counts = tuple(counts)
+        schema = packing.schema(self.counts) if packed else arrow_schema(table)
+        options = packing.parquet_options(self.counts) if packed else _options(table)
+        self._new = NewFile(directory, self.path.name)
+        self._stream = self._new.stream()
+        with naming(self.path):
+            self._file = pq.ParquetWriter(self._stream, schema, **options, write_page_checksum=True)
 
-    def write(self, data: pa.Table) -> None:
-        """Append rows (see `conform` for what is accepted)."""
+    def write(self, data: pa.Table, jvms: Any = None) -> None:
+        """Append rows in any form that `conform` accepts; `jvms` holds each row's pid (see `ImpossibleValueFilter.rows`)."""
         if data.num_rows:
             rows = conform(self.table, data)
-            self.write_stored(rows if self.table.unpack is None else packing.pack(rows))
+            if self._possible is not None:
+                rows = self._possible.rows(self.table, rows, jvms)
+            rows = self._texts.rows(rows)
+            self.write_stored(rows if self.table.unpack is None else packing.pack(rows, counts=self.counts))
 
     def write_stored(self, data: pa.Table) -> None:
-        """Append rows that have the form of the file already (only `slice` has one of its own: `packing.py`)."""
-        self._file.write_table(data, row_group_size=ROW_GROUP)
+        """Append rows already in stored form (only `slice` has one of its own: `packing.py`)."""
+        with naming(self.path):
+            self._file.write_table(data, row_group_size=ROW_GROUP)
         self._rows += data.num_rows
 
     def close(self) -> TableInfo:
-        """Write the footer; without it the file is not readable."""
-        self._file.close()
-        self.info = TableInfo(self._rows, self.path.stat().st_size)
+        """Write the footer, and rename the file to its final name."""
+        with naming(self.path):
+            self._file.close()
+            self._stream.close()
+            self.info = TableInfo(self._rows, *self._new.checksum(), self._texts.cut)
+            self._new.keep()
         return self.info
 
     def __enter__(self) -> TableWriter:
@@ -104,13 +130,21 @@ class TableWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file; remove it when the block failed."""
-        self._file.close() if kind else self.close()
-        if kind:
-            self.path.unlink(missing_ok=True)
+        """Close the file; remove it when the block failed, or closing does."""
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self._drop()
+
+    def _drop(self) -> None:
+        with contextlib.suppress(OSError):  # what is buffered may not fit the disk, and is not wanted
+            self._file.close()
+            self._stream.close()
+        self._new.drop()
 
 
-def _options(table: Table) -> dict[str, Any]:
+def _options(table: TableSchema) -> dict[str, Any]:
     """Return Parquet settings: times grow slowly, so they are delta-encoded; text repeats, so it gets a dictionary.
 
     Row groups are passed over by the least and most of their times and ids. Those of text would cost more than writing it.
@@ -145,14 +179,19 @@ def write_recording(
     if not isinstance(manifest, Manifest):
         manifest = Manifest.from_json({"format": "headway-recording", "version": 1, **manifest}, path)
     if (path / FILE).exists():
-        shutil.rmtree(path)
-    os.makedirs(path, exist_ok=True)
+        directories.open_own(path, "headway")
+        directories.remove_whole(path)
+    if not path.exists():
+        directories.make_parents(path)
+        directories.make_directory(path)
+        directories.unpin(path)
     infos: dict[str, TableInfo] = {}
     for name, data in tables.items():
-        with TableWriter(path, TABLES[name]) as writer:
+        with TableWriter(path, TABLES[name], counts=packing.counts_in(data.column_names)) as writer:
             writer.write(data)
         infos[name] = writer.info
-    write_manifest(path, dataclasses.replace(manifest, tables=infos))
+    cut = tuple(StoredNotice(**notice.as_json()) for notice in notices_of_cut_texts(infos))
+    write_manifest(path, dataclasses.replace(manifest, tables=infos, notices=(*manifest.notices, *cut)))
     return path
 
 

@@ -1,11 +1,13 @@
 // The chosen line: its curve in full, the figures behind it, and its source.
-import { useRoving } from "../charts/roving";
-import { useWidth } from "../charts/width";
-import { Integer } from "../parts/figure";
-import { Head } from "../parts/head";
-import { TableAlternative } from "../parts/section";
+
+import type { SourceLines } from "../payload/causal";
+import { Integer } from "../ui/figure";
+import { Head } from "../ui/head";
+import { useRoving } from "../ui/roving";
+import { TableAlternative } from "../ui/section";
+import { useWidth } from "../ui/width";
 import { LARGE_HEIGHT, Large, type Range } from "./curve";
-import type { Row, SourceLines } from "./payload";
+import type { Row } from "./rows";
 import { isWeak, outcome, plain, signed } from "./words";
 
 interface Props {

@@ -1,8 +1,9 @@
 // What a flat profile says of a line, beside what its speedup would give: a hot line may give nothing, a cold one a lot.
-import { Head } from "../parts/head";
-import { TableAlternative } from "../parts/section";
+
+import { Head } from "../ui/head";
+import { TableAlternative } from "../ui/section";
 import { MaybePct } from "./chosen";
-import type { Row } from "./payload";
+import type { Row } from "./rows";
 import { gain, isWeak, outcome, plain, signed } from "./words";
 
 /** Of those that give most, and of the hottest: so many each. */

@@ -1,6 +1,7 @@
 // A causal curve: how much faster the program gets (up) when the line gets faster (right).
-import { tick, ticks } from "../format";
-import type { Row } from "./payload";
+
+import { tick, ticks } from "../ui/format";
+import type { Row } from "./rows";
 import { isWeak, pointText } from "./words";
 
 export interface Range {

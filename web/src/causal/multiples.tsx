@@ -1,7 +1,7 @@
 // Every line's curve as a small one: a row of choices, of which one is shown large.
 import { useState } from "preact/hooks";
 import { type Range, Shape, SMALL } from "./curve";
-import type { Row } from "./payload";
+import type { Row } from "./rows";
 import { isWeak, outcome, plain } from "./words";
 
 /** So many at first; the rest when asked for. */

@@ -1,18 +1,19 @@
 // The page of a causal recording: what a faster line would really give, found by experiments.
 import { useMemo, useState } from "preact/hooks";
-import { duration, integer, number3 } from "../format";
-import { Duration, Integer, MaybeDuration } from "../parts/figure";
-import { Head } from "../parts/head";
-import { Notices } from "../parts/notices";
-import { Page } from "../parts/page";
-import { Missing, Section } from "../parts/section";
-import { Tile } from "../parts/tile";
+import { Duration, Integer, MaybeDuration } from "../ui/figure";
+import { duration, integer, number3 } from "../ui/format";
+import { Head } from "../ui/head";
+import { Notices } from "../ui/notices";
+import { Page } from "../ui/page";
+import { Missing, Section } from "../ui/section";
+import { Tile } from "../ui/tile";
 import "./causal.css";
+import type { CausalPage } from "../payload/causal";
 import { Chosen } from "./chosen";
 import { Compare } from "./compare";
 import { rangeOf } from "./curve";
 import { Multiples } from "./multiples";
-import { type CausalPage, rowsOf } from "./payload";
+import { rowsOf } from "./rows";
 
 const CURVES_LEAD =
   "To the right the line gets faster, as if it took so much less time; upwards the program gets faster. All curves have " +

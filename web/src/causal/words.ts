@@ -1,5 +1,5 @@
 // Figures and sentences about causal speedups.
-import type { CurvePoint, Row } from "./payload";
+import type { CurvePoint, Row } from "./rows";
 
 /** A speedup in per cent with its sign: "+12.3%", "−0.4%", "0%". */
 export function signed(pct: number): string {

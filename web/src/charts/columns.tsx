@@ -1,7 +1,7 @@
 // Columns beside each other on a grid: the frame of a bar chart. One tab stop; arrows go from column to column.
 import type { ComponentChildren } from "preact";
-import { useRoving } from "./roving";
-import { useWidth } from "./width";
+import { useRoving } from "../ui/roving";
+import { useWidth } from "../ui/width";
 
 const PAD = { top: 16, right: 8, bottom: 40, left: 44 };
 const LABEL_ROOM = 26;

@@ -1,8 +1,11 @@
 // T_j: for how long were exactly j threads active, or running. Bars, with a tick where the host's theft is taken out.
-import { duration, percent } from "../format";
-import { Duration, MaybeDuration, Percent } from "../parts/figure";
-import { Missing, Section, TableAlternative } from "../parts/section";
-import { KINDS, type LevelRow, type Parallelism, type Payload } from "../payload";
+
+import { KINDS } from "../payload/common";
+import type { LevelRow, Parallelism, Payload } from "../payload/recording";
+import { Duration, MaybeDuration, Percent } from "../ui/figure";
+import { duration, percent } from "../ui/format";
+import { coresText } from "../ui/page";
+import { Missing, Section, TableAlternative } from "../ui/section";
 import { type Column, Columns, type Place } from "./columns";
 import { KIND_NAMES } from "./timeline";
 
@@ -81,7 +84,7 @@ function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number 
             active, without stolen time
           </span>
         )}
-        {cores !== null && <span class="at">recorded on {cores === 1 ? "1 core" : `${cores} cores`}</span>}
+        {cores !== null && <span class="at">recorded on {coresText(cores)}</span>}
       </p>
     </>
   );

@@ -1,10 +1,12 @@
 // Quantities over time on top of each other: means per bin, so steps and not slopes. Read by pointer and by keyboard.
+
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { moment, tick } from "../format";
-import { type Theme, useTheme } from "../theme";
-import { clamp, type Span, spanAfter } from "../view";
-import { useWidth } from "./width";
+import { axisMoment, tick } from "../ui/format";
+import { coresText } from "../ui/page";
+import { clamp, type Span, spanAfter } from "../ui/span";
+import { type Theme, useTheme } from "../ui/theme";
+import { useWidth } from "../ui/width";
 
 const HEIGHT = 260;
 /** CSS pixels left and right of the plot itself: what stands below it in line with the time keeps the same. */
@@ -124,7 +126,7 @@ function options(drawing: Drawing, theme: Theme, width: number, latest: { curren
       {
         ...axis,
         ticks: { stroke: theme.line, width: 1, size: 4 },
-        values: (_u, splits) => splits.map((v) => moment(v, tickStep(splits))),
+        values: (_u, splits) => splits.map((v) => axisMoment(v, tickStep(splits))),
         space: 70,
         size: 30,
       },
@@ -193,14 +195,17 @@ function drawCores(u: uPlot, cores: number | null, theme: Theme): void {
   u.ctx.moveTo(left, y);
   u.ctx.lineTo(left + width, y);
   u.ctx.stroke();
-  const label = cores === 1 ? "1 core" : `${tick(cores)} cores`;
+  const label = coresText(cores);
   u.ctx.font = `600 ${12 * ratio}px system-ui, sans-serif`;
-  const room = u.ctx.measureText(label).width + 8 * ratio;
-  u.ctx.fillStyle = theme.surface;
-  u.ctx.fillRect(left + width - room, y - 9 * ratio, room, 18 * ratio);
-  u.ctx.fillStyle = theme.text;
+  u.ctx.setLineDash([]);
   u.ctx.textAlign = "right";
   u.ctx.textBaseline = "middle";
+  // A rim around the letters, and no box: it would hide the last bars.
+  u.ctx.strokeStyle = theme.surface;
+  u.ctx.lineWidth = 4 * ratio;
+  u.ctx.lineJoin = "round";
+  u.ctx.strokeText(label, left + width - 3 * ratio, y);
+  u.ctx.fillStyle = theme.text;
   u.ctx.fillText(label, left + width - 3 * ratio, y);
   u.ctx.restore();
 }

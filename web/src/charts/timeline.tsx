@@ -1,12 +1,13 @@
 // Active (or running) threads over time, stacked by kind: mean per bin, so steps and not slopes.
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { duration, integer, moment, number3 } from "../format";
-import { Rounded } from "../parts/figure";
-import { Missing, Section, TableAlternative } from "../parts/section";
-import { KINDS, type Kind, type Payload, type Profile } from "../payload";
-import { type Theme, useTheme } from "../theme";
-import type { Span } from "../view";
+import { KINDS, type Kind } from "../payload/common";
+import type { Payload, Profile } from "../payload/recording";
+import { Rounded } from "../ui/figure";
+import { duration, integer, moment, number3 } from "../ui/format";
+import { Missing, Section, TableAlternative } from "../ui/section";
+import type { Span } from "../ui/span";
+import { type Theme, useTheme } from "../ui/theme";
 import { type Painter, Stacked } from "./stacked";
 
 export const KIND_NAMES: Record<Kind, string> = { app: "application", gc: "GC", jit: "JIT", vm: "VM" };

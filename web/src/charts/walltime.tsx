@@ -1,11 +1,13 @@
 // Predicted wall time over cores, with its interval, against the ideal (work spread evenly) and the critical floor.
-import { duration, tick, ticks } from "../format";
-import { Duration, MaybeDuration } from "../parts/figure";
-import { Head } from "../parts/head";
-import { Missing, Section, TableAlternative } from "../parts/section";
-import type { Payload, Prediction, Walltime } from "../payload";
-import { useRoving } from "./roving";
-import { useWidth } from "./width";
+
+import type { Payload, Prediction, Walltime } from "../payload/recording";
+import { Duration, MaybeDuration } from "../ui/figure";
+import { duration, tick, ticks } from "../ui/format";
+import { Head } from "../ui/head";
+import { coresText } from "../ui/page";
+import { useRoving } from "../ui/roving";
+import { Missing, Section, TableAlternative } from "../ui/section";
+import { useWidth } from "../ui/width";
 
 const HEIGHT = 260;
 const PAD = { top: 16, right: 20, bottom: 40, left: 60 };
@@ -32,7 +34,7 @@ export function WalltimeChart({ payload }: { payload: Payload }) {
 }
 
 function describe(p: Prediction): string {
-  const cores = p.cores === 1 ? "1 core" : `${p.cores} cores`;
+  const cores = coresText(p.cores);
   if (p.ns === null) return `${cores}: withheld, ${p.withheld ?? "no reason given"}`;
   const interval = p.low_ns === null || p.high_ns === null ? "" : `, ${duration(p.low_ns)} to ${duration(p.high_ns)}`;
   return `${cores}: ${duration(p.ns)}${interval}; ideal ${duration(p.ideal_ns)}`;
@@ -45,7 +47,7 @@ function Withheld({ predictions }: { predictions: Prediction[] }) {
     <ul class="withheld">
       {withheld.map((p) => (
         <li key={p.cores}>
-          <strong>{p.cores === 1 ? "1 core" : `${p.cores} cores`}</strong> withheld: {p.withheld}
+          <strong>{coresText(p.cores)}</strong> withheld: {p.withheld}
         </li>
       ))}
     </ul>
@@ -74,6 +76,14 @@ function scales(walltime: Walltime, width: number): Scales {
     x: (i) => PAD.left + (i + 0.5) * slot,
     y: (ns) => HEIGHT - PAD.bottom - (ns / max) * (HEIGHT - PAD.top - PAD.bottom),
   };
+}
+
+/** The floor is as doubtful as the predictions: down to where it may lie with all that their intervals cover. */
+function floorLow(walltime: Walltime): string {
+  const low = walltime.critical_low_ns;
+  return low === null || low >= walltime.critical_ns
+    ? ""
+    : `, or down to ${duration(low)} with what the intervals cover`;
 }
 
 function Plot({ walltime }: { walltime: Walltime }) {
@@ -105,7 +115,7 @@ function Plot({ walltime }: { walltime: Walltime }) {
         </span>
         <span class="key">
           <span class="swatch floor" />
-          floor: time with at most 1 active thread
+          floor: time with at most 1 active thread{floorLow(walltime)}
         </span>
         <span class="key">
           <span class="swatch diamond" />
@@ -145,6 +155,15 @@ function Drawing({ walltime, scales: { width, x, y, max }, roving }: DrawingProp
         y1={y(walltime.critical_ns)}
         y2={y(walltime.critical_ns)}
       />
+      {walltime.critical_low_ns !== null && (
+        <rect
+          class="floor-band"
+          x={PAD.left}
+          width={width - PAD.left - PAD.right}
+          y={y(walltime.critical_ns)}
+          height={y(walltime.critical_low_ns) - y(walltime.critical_ns)}
+        />
+      )}
       <path class="ideal" d={line(ideal)} />
       <path class="predicted" d={line(predicted)} />
       {measured >= 0 && (

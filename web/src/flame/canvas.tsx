@@ -1,14 +1,14 @@
 // The graph itself: a canvas for the eye, and one tree item at a time for a screen reader.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useWidth } from "../charts/width";
-import { Tip } from "../parts/tip";
-import { useMedia, useTheme } from "../theme";
+import type { Flame, FlameFrames } from "../payload/flame";
+import { useMedia, useTheme } from "../ui/theme";
+import { Tip } from "../ui/tip";
+import { useWidth } from "../ui/width";
 import { type Description, describe } from "./describe";
 import { draw, ROW, type Scene, yOf } from "./draw";
 import { indexIn, layout, nodeAt } from "./layout";
 import { type Arranged, childrenOf, type Measure, nameOf } from "./model";
 import { placeAmong, type Step, step } from "./move";
-import type { Flame, FlameFrames } from "./payload";
 import type { Found } from "./search";
 
 const TALLEST = 560;

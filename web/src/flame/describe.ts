@@ -1,7 +1,8 @@
 // A frame in words: for the tip under the pointer, the line below the graph and a screen reader alike.
-import { duration, integer, number3, percent } from "../format";
+
+import type { Flame, FlameFrames, FrameKind, Unit } from "../payload/flame";
+import { duration, integer, number3, percent } from "../ui/format";
 import { change, kindOf, type Measure, nameOf, type Tree } from "./model";
-import type { Flame, FlameFrames, FrameKind, Unit } from "./payload";
 
 export const KIND_NAMES: Record<FrameKind, string> = {
   java: "Java",

@@ -1,9 +1,10 @@
 // Draws the rows in sight. A frame's box is as wide as its weight; a gap of a pixel is taken from its right where there is room.
-import type { Theme } from "../theme";
+
+import type { FlameFrames, FrameKind } from "../payload/flame";
+import type { Theme } from "../ui/theme";
 import { KIND_NAMES } from "./describe";
 import { indexIn, type Layout, type Row } from "./layout";
 import { type Arranged, change, kindOf, nameOf } from "./model";
-import type { FlameFrames, FrameKind } from "./payload";
 import type { Found } from "./search";
 
 export const ROW = 18;

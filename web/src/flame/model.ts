@@ -1,5 +1,5 @@
 // A call tree, unpacked: sums, children, and where each node starts. Apart from any drawing.
-import { type FlameFrames, FRAME_KINDS, type FrameKind, type PackedTree } from "./payload";
+import { type FlameFrames, FRAME_KINDS, type FrameKind, type PackedTree } from "../payload/flame";
 
 export const ROOT_FRAME = 0;
 export const MERGED_FRAME = 1;

@@ -1,8 +1,9 @@
 // A page with flame graphs and nothing else: what `headway flame` writes.
-import { Notices } from "../parts/notices";
-import { Page } from "../parts/page";
-import { Section } from "../parts/section";
-import type { FlamePage } from "./payload";
+
+import type { FlamePage } from "../payload/flame";
+import { Notices } from "../ui/notices";
+import { Page } from "../ui/page";
+import { Section } from "../ui/section";
 import { Flames } from "./view";
 
 export const FLAME_LEAD =

@@ -1,6 +1,7 @@
 // Finding frames by name, and how much of the whole the found ones take.
+
+import type { FlameFrames } from "../payload/flame";
 import { MERGED_FRAME, type Tree } from "./model";
-import type { FlameFrames } from "./payload";
 
 export interface Found {
   /** 1 for each frame whose name matches. */

@@ -1,9 +1,10 @@
 // The graph as a table: every method with its own weight and its total, exact. The totals are those that the widths show.
-import { integer, percent } from "../format";
-import { TableAlternative } from "../parts/section";
+
+import { type Flame, type FlameFrames, FRAME_KINDS } from "../payload/flame";
+import { integer, percent } from "../ui/format";
+import { TableAlternative } from "../ui/section";
 import { amount, KIND_NAMES } from "./describe";
 import { type Arranged, MERGED_FRAME, ROOT_FRAME, type Tree } from "./model";
-import { type Flame, type FlameFrames, FRAME_KINDS } from "./payload";
 
 const ROWS = 100;
 

@@ -1,13 +1,13 @@
 // A flame graph, or several to choose from. All figures come from the packed trees; nothing is asked of a server.
 import { useMemo, useState } from "preact/hooks";
-import { integer, percent } from "../format";
-import { Search } from "../parts/search";
-import { Missing } from "../parts/section";
+import type { Flame, FlameFrames, FlameSet } from "../payload/flame";
+import { integer, percent } from "../ui/format";
+import { Search } from "../ui/search";
+import { Missing } from "../ui/section";
 import { Graph } from "./canvas";
 import { amount, KIND_NAMES } from "./describe";
 import { kindsIn } from "./draw";
 import { type Arranged, arrange, decode, type Measure } from "./model";
-import type { Flame, FlameFrames, FlameSet } from "./payload";
 import { findFrames, type Matched, matched } from "./search";
 import { FrameTable } from "./table";
 

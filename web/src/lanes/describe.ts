@@ -1,5 +1,5 @@
 // What a lane was doing at a time, in words: for the tip under the pointer and for a screen reader alike.
-import { duration, integer, moment } from "../format";
+import { duration, integer, moment } from "../ui/format";
 import { binAt, type Interval, intervalAt, STATE_NAMES, stateName, type Track } from "./model";
 
 export interface Description {

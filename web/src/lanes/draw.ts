@@ -1,9 +1,10 @@
 // Draws the lanes that are in sight. A column of pixels shows shares of its span: running from the bottom, runnable above it,
 // then uninterruptible; what is left is asleep. So a lane looks alike whether its intervals are exact or summed into bins.
-import { moment, ticks } from "../format";
-import type { Payload } from "../payload";
-import type { Theme } from "../theme";
-import type { Span } from "../view";
+
+import type { Payload } from "../payload/recording";
+import { moment, ticks } from "../ui/format";
+import type { Span } from "../ui/span";
+import type { Theme } from "../ui/theme";
 import { columns, type Track } from "./model";
 
 export const ROW = 24;

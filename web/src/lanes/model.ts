@@ -1,5 +1,5 @@
 // The data of the thread lanes, apart from any drawing: decoding, searching, sorting, and "what was it doing then".
-import type { Lane } from "../payload";
+import type { Lane } from "../payload/recording";
 
 /** State codes of `Lane.exact`: 0..4 as here; 8 + c is running on CPU c. */
 export const GONE = 0;

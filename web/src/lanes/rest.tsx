@@ -1,5 +1,5 @@
-import { Duration, Integer } from "../parts/figure";
-import type { RestOfThreads as Rest } from "../payload";
+import type { RestOfThreads as Rest } from "../payload/recording";
+import { Duration, Integer } from "../ui/figure";
 
 /** Says what the lanes leave out: the page stays small, and nothing is dropped in silence. */
 export function RestOfThreads({ rest, shown }: { rest: Rest; shown: number }) {

@@ -1,7 +1,7 @@
-import { Integer, MaybeDuration, Percent, Rounded } from "../parts/figure";
-import { Head } from "../parts/head";
-import { TableAlternative } from "../parts/section";
-import type { Lane } from "../payload";
+import type { Lane } from "../payload/recording";
+import { Integer, MaybeDuration, Percent, Rounded } from "../ui/figure";
+import { Head } from "../ui/head";
+import { TableAlternative } from "../ui/section";
 
 export function ThreadTable({ lanes }: { lanes: Lane[] }) {
   return (

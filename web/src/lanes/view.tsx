@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { duration, integer } from "../format";
-import { Search } from "../parts/search";
-import { Missing, Section } from "../parts/section";
-import { Tip } from "../parts/tip";
-import type { Payload } from "../payload";
-import { useTheme } from "../theme";
-import { clamp, isWhole, pan, type Span, spanAfter, zoom } from "../view";
+import type { Payload } from "../payload/recording";
+import { duration, integer } from "../ui/format";
+import { Search } from "../ui/search";
+import { Missing, Section } from "../ui/section";
+import { clamp, isWhole, pan, type Span, spanAfter, zoom } from "../ui/span";
+import { useTheme } from "../ui/theme";
+import { Tip } from "../ui/tip";
 import { type Description, describe, totals } from "./describe";
 import { AXIS, draw, ROW } from "./draw";
 import { nextState } from "./keys";

@@ -1,6 +1,6 @@
-import { duration, integer, number3, percent } from "../format";
-import { Head } from "../parts/head";
-import { DOINGS, type Doing, type LockHolder, type LockRow, type LockSite, type Times } from "../payload";
+import { DOINGS, type Doing, type LockHolder, type LockRow, type LockSite, type Times } from "../payload/recording";
+import { coreTime, duration, integer, number3, percent } from "../ui/format";
+import { Head } from "../ui/head";
 
 export const DOING_NAMES: Record<Doing, string> = {
   running_ns: "running",
@@ -17,7 +17,8 @@ export function Detail({ row }: { row: LockRow }) {
   return (
     <div class="lock-detail">
       <p>
-        <b>{row.name}</b> ({row.class_name || "no object"}): {row.waiting}. <span class="muted">{row.rule}.</span>
+        <b>{row.place === null || row.objects > 1 ? row.name : `${row.place}, ${row.name}`}</b> (
+        {row.class_name || "no object"}): {row.waiting}. <span class="muted">{row.rule}.</span>
       </p>
       {row.patterns.map((pattern) => (
         <p key={pattern.name}>
@@ -27,8 +28,8 @@ export function Detail({ row }: { row: LockRow }) {
       <Figures row={row} />
       {row.chain.length > 1 && (
         <p>
-          {row.chain_is_cycle ? "Cycle: " : "Chain: "}
-          {row.chain.map((link) => `${link.lock}, held by ${link.thread}`).join("; which waits for ")}.
+          Chain: {row.chain.map((link) => `${link.lock}, held by ${link.thread}`).join("; which waits for ")}.
+          {row.chain_is_cycle && " At other times it was the other way round; this is no deadlock."}
         </p>
       )}
       {row.holders.length > 0 && <Holders row={row} />}
@@ -55,7 +56,7 @@ function Figures({ row }: { row: LockRow }) {
     ["thread-time utilisation", maybe(row.thread_time_util_pct, pct)],
     ["real-life-time utilisation", maybe(row.real_life_time_util_pct, pct)],
     ["thread-life-time utilisation", maybe(row.thread_life_time_util_pct, pct)],
-    ["cores lost to it", maybe(row.lost_core_ns, (ns) => `${duration(ns)} of core time`)],
+    ["cores lost to it", maybe(row.lost_core_ns, (ns) => `${coreTime(ns)} of core time`)],
     ["speedup if it never blocked, at most", maybe(row.speedup_bound, (bound) => `${number3(bound)}×`)],
     ["first thread", row.first_thread ?? "–"],
   ];

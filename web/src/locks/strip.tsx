@@ -1,9 +1,9 @@
 // When a lock is waited for: the mean number of waiting threads in each bin, as bars.
 import { useEffect } from "preact/hooks";
-import { useWidth } from "../charts/width";
-import { number3 } from "../format";
-import { useTheme } from "../theme";
-import type { Span } from "../view";
+import { number3 } from "../ui/format";
+import type { Span } from "../ui/span";
+import { useTheme } from "../ui/theme";
+import { useWidth } from "../ui/width";
 
 const HEIGHT = 26;
 

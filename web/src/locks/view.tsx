@@ -1,16 +1,17 @@
 // Who waits for which lock, when, and who holds it meanwhile.
 import { useEffect, useState } from "preact/hooks";
-import { duration, integer } from "../format";
-import { Integer, MaybeDuration, Percent } from "../parts/figure";
-import { Head } from "../parts/head";
-import { Missing, Section } from "../parts/section";
-import type { LockRow, LockView, Payload } from "../payload";
-import type { Span } from "../view";
+import type { LockRow, LockView, Payload } from "../payload/recording";
+import { CoreTime, Integer, MaybeDuration, Percent } from "../ui/figure";
+import { duration, integer } from "../ui/format";
+import { Head } from "../ui/head";
+import { Name } from "../ui/name";
+import { Missing, Section } from "../ui/section";
+import type { Span } from "../ui/span";
 import { Detail } from "./detail";
 import { Strip } from "./strip";
 
 const LEAD =
-  "Objects that threads waited for, what cost cores first. Bars: threads waiting over the span on show above. Choose a lock to see who holds it and where it is waited for.";
+  "Where threads waited, and for which objects; what cost most core time first, whatever kind of waiting it is. Bars: threads waiting over the span on show above. Choose a lock to see who holds it and where it is waited for.";
 
 interface Props {
   payload: Payload;
@@ -65,7 +66,17 @@ function Table({ view, span, wall_ns, wanted }: TableProps) {
       <section class="scroll locks" tabIndex={0} aria-label="Table of locks">
         <table id="lock-table">
           <Head
-            names={["lock", "waiting", "lost core time", "busy", "thread-time", "times", "peak", "waiters over time"]}
+            names={[
+              "place",
+              "lock",
+              "waiting",
+              "lost core time",
+              "busy",
+              "thread-time",
+              "times",
+              "peak",
+              "waiters over time",
+            ]}
           />
           <tbody>
             {shown.map((each, i) => (
@@ -81,7 +92,7 @@ function Table({ view, span, wall_ns, wanted }: TableProps) {
           </tbody>
         </table>
       </section>
-      {view.hidden > 0 && <p class="muted">{integer(view.hidden)} more objects cost less: headway locks shows all.</p>}
+      {view.hidden > 0 && <p class="muted">{integer(view.hidden)} more rows cost less: headway locks shows all.</p>}
       {row && <Detail row={row} />}
     </>
   );
@@ -100,14 +111,15 @@ function Row({ row, isChosen, onChoose, span, wall_ns }: RowProps) {
     <tr class={isChosen ? "chosen" : undefined}>
       <th scope="row">
         <button type="button" aria-pressed={isChosen} onClick={onChoose}>
-          {row.name}
+          <Name text={row.place ?? row.name} />
         </button>
       </th>
-      <td class="text">{row.waiting}</td>
-      <td>
-        <MaybeDuration value={row.lost_core_ns} />
+      <td class="text">
+        <Name text={objectText(row)} />
       </td>
-      <td>{row.real_time_util_pct === null ? "–" : <Percent value={row.real_time_util_pct / 100} />}</td>
+      <td class="text">{row.waiting}</td>
+      <td>{row.lost_core_ns === null ? <MaybeDuration value={null} /> : <CoreTime value={row.lost_core_ns} />}</td>
+      <td>{row.real_time_util_pct === null ? "–" : <Percent value={Math.min(row.real_time_util_pct, 100) / 100} />}</td>
       <td>
         <MaybeDuration value={row.parking_thread_time_ns} />
       </td>
@@ -130,6 +142,16 @@ function Row({ row, isChosen, onChoose, span, wall_ns }: RowProps) {
       </td>
     </tr>
   );
+}
+
+/** What of the object there is to say beside its place. */
+export function objectText(row: LockRow): string {
+  if (row.objects > 1) return `${integer(row.objects)} objects (${simpleName(row.class_name)})`;
+  return row.place === null ? "" : row.name;
+}
+
+function simpleName(className: string): string {
+  return className.slice(className.lastIndexOf(".") + 1);
 }
 
 function Deadlocks({ view }: { view: LockView }) {

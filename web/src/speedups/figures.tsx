@@ -1,7 +1,7 @@
 // Figures over the numbers of threads as tables: one row per figure, one column per number of threads.
 import type { ComponentChildren } from "preact";
-import { TableAlternative } from "../parts/section";
-import type { SweepRow } from "./payload";
+import type { SweepRow } from "../payload/sweep";
+import { TableAlternative } from "../ui/section";
 
 /** A ratio with three digits; its exact value goes along. */
 export function Ratio({ value }: { value: number | null | undefined }) {

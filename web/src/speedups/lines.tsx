@@ -1,8 +1,8 @@
 // Lines over the numbers of threads, by uPlot: points where something was measured, whiskers where an interval is known.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { useWidth } from "../charts/width";
-import { type Theme, useTheme } from "../theme";
+import { type Theme, useTheme } from "../ui/theme";
+import { useWidth } from "../ui/width";
 
 const HEIGHT = 280;
 

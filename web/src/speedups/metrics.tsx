@@ -1,11 +1,11 @@
 // What the runs cost: time with and without recording, and the general metrics, over the numbers of threads.
 import { useMemo, useState } from "preact/hooks";
-import { duration, number3, tick } from "../format";
-import { MaybeDuration } from "../parts/figure";
-import { Missing, Section } from "../parts/section";
+import type { Metrics, SweepPage } from "../payload/sweep";
+import { MaybeDuration } from "../ui/figure";
+import { duration, number3, prefixOf, tick } from "../ui/format";
+import { Missing, Section } from "../ui/section";
 import { type Figure, FiguresBelow, Unknown } from "./figures";
 import { type Line, Lines } from "./lines";
-import type { Metrics, SweepPage } from "./payload";
 
 type Key = keyof Metrics;
 
@@ -18,8 +18,8 @@ const NAMES: [Key, string][] = [
 ];
 
 const count = (value: number) => {
-  const [scale, unit] = value >= 1e9 ? [1e9, " G"] : value >= 1e6 ? [1e6, " M"] : value >= 1e3 ? [1e3, " k"] : [1, ""];
-  return `${tick(value / scale)}${unit}`;
+  const [scale, prefix] = prefixOf(value);
+  return `${tick(value / scale)}${prefix && ` ${prefix}`}`;
 };
 const formatOf = (key: Key) => (key.endsWith("_ns") ? duration : key === "cpi" ? number3 : count);
 

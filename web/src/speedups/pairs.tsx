@@ -1,6 +1,7 @@
 // What the speedup would be without two limits at once, where both together give more than the better one alone.
+
+import type { SweepRow } from "../payload/sweep";
 import { Ratio, ShownFigures } from "./figures";
-import type { SweepRow } from "./payload";
 
 const SHOWN = 6;
 /** Below this more of a speedup, a second limit gives nothing. */

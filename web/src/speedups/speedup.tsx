@@ -1,11 +1,11 @@
 // Real, computed and possible speedups over the numbers of threads.
 import { useMemo, useState } from "preact/hooks";
-import { Section } from "../parts/section";
-import type { Theme } from "../theme";
+import type { RegionRow, SweepPage, SweepRow } from "../payload/sweep";
+import { Section } from "../ui/section";
+import type { Theme } from "../ui/theme";
 import { type Figure, FiguresBelow, Ratio, ratio } from "./figures";
 import { type Line, Lines } from "./lines";
 import { Pairs } from "./pairs";
-import type { RegionRow, SweepPage, SweepRow } from "./payload";
 
 const LEAD =
   "Real: of runs that were not recorded. Computed: from the recorded runs, with its 95 % interval. Without a limit: what the speedup would be if nothing were lost to it, with the interval of that.";

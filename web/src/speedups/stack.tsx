@@ -1,9 +1,9 @@
 // The speedup stack (Sartor et al., ISPASS 2017): where N threads go. The parts add up to N.
 import { type Column, Columns, type Place } from "../charts/columns";
-import { ticks } from "../format";
-import { Missing, Section } from "../parts/section";
+import type { SweepPage, SweepRow } from "../payload/sweep";
+import { ticks } from "../ui/format";
+import { Missing, Section } from "../ui/section";
 import { type Figure, FiguresBelow, Ratio, ratio } from "./figures";
-import type { SweepPage, SweepRow } from "./payload";
 
 const HEIGHT = 300;
 const LEAD =

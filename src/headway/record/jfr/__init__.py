@@ -1,1 +1,1 @@
-"""JFR files: of the JDK (17 to 25) and of async-profiler. `reader` gives tables of events, `samples` stack samples."""
+"""Reads JFR files: those of other tools, and those that async-profiler writes while headway records."""

@@ -1,19 +1,22 @@
-"""A JFR file as tables of events, a batch of rows of one event at a time, in bounded memory (native/jfr/reader.h).
+"""Reads a JFR file as batches of rows of one event at a time, in bounded memory (native/jfr/reader.h).
 
-Times are in nanoseconds, by `Times`. Text that is no UTF-8 is escaped. What could not be read is in `problems`, and the
+Times are in nanoseconds, by `FileTimes`. Text that is no UTF-8 is escaped. What could not be read is in `problems`, and the
 rest is given: a file that was cut off is worth what is left of it.
 """
 
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
-from headway.record.thread_table import text
+from headway.model.names import text
+from headway.store.shared_texts import MOST_BYTES, spelled_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +37,8 @@ FRAME_KINDS = {
 }
 
 
-class Times(enum.IntEnum):
-    """What a file's times become."""
+class FileTimes(enum.IntEnum):
+    """The clock that timestamps of a JFR file are converted to."""
 
     WALL = 0
     """Nanoseconds since 1970 as `jfr print` shows them: by the wall clock of each chunk whose types are new."""
@@ -61,7 +64,7 @@ class EventColumn:
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Rows of one event."""
+    """Consecutive rows of one event, as columns."""
 
     event: str
     rows: int
@@ -71,7 +74,7 @@ class EventBatch:
     """The chunks that the rows are of, in turn, by numbers that rise through the file, and how many rows each has."""
 
     def ints(self, name: str, default: int = NONE) -> NDArray[np.int64]:
-        """Return an integer column, or `default` in every row where the event has no such column."""
+        """Return an integer column, `default` in every row where the event lacks it."""
         import numpy as np
 
         column = self.columns.get(name)
@@ -80,14 +83,14 @@ class EventBatch:
         return column.values
 
     def ids(self, kind: str, name: str) -> NDArray[np.int32]:
-        """Return a column of threads or stacks (`kind`), or -1 in every row where the event has no such column."""
+        """Return a column of thread or stack indexes (`kind`), -1 in every row where the event lacks it."""
         import numpy as np
 
         column = self.columns.get(name)
         return np.full(self.rows, -1, dtype=np.int32) if column is None or column.kind != kind else column.values
 
     def text_list(self, name: str) -> list[str | None]:
-        """Return a text column as text; None where there is none. Rows with the same text share it, however long it is."""
+        """Return a text column as strings; None where there is none. Equal texts share one string."""
         column = self.columns.get(name)
         if column is None or column.kind != "text":
             return [None] * self.rows
@@ -97,7 +100,7 @@ class EventBatch:
 
 @dataclass(frozen=True, slots=True)
 class JfrThread:
-    """A thread of the file; `java_id` 0: not a Java thread, `os_tid` 0: a virtual one."""
+    """A thread in the file; `java_id` 0: not a Java thread, `os_tid` 0: a virtual thread."""
 
     os_tid: int
     java_id: int
@@ -108,31 +111,53 @@ class JfrThread:
 
     @property
     def name(self) -> str:
-        """Return the Java name where there is one."""
+        """Return the Java name if there is one, else the OS name."""
         return self.java_name or self.os_name
 
 
+@contextmanager
+def _as_text(path: Path) -> Iterator[str]:
+    """Give the name of a file for native code, which takes UTF-8: one that is none goes by an open descriptor."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            yield f"/proc/self/fd/{fd}"
+        finally:
+            os.close(fd)
+    else:
+        yield str(path)
+
+
 class JfrFile:
-    """One pass over a JFR file. Iterate over its batches; `threads` and `frames` are whole when that has ended."""
+    """One pass over a JFR file: iterate over its batches; `threads` and `frames` are complete afterwards."""
 
     def __init__(
-        self, path: Path | str, events: Sequence[str] = (), times: Times = Times.ONE_CLOCK, most_chunks: int = 0
+        self,
+        path: Path | str,
+        events: Sequence[str] = (),
+        times: FileTimes = FileTimes.ONE_CLOCK,
+        most_chunks: int = 0,
+        shown: Path | None = None,
     ) -> None:
-        """Open a file for the named events (none: for all).
+        """Open a file for the named events (none: for all); messages name it `shown`, where that differs.
 
         Raises HeadwayError HW310 (no JFR file) or HW311 (of a newer format).
         """
-        from headway import _native  # type: ignore[attr-defined]
+        from headway import _native
 
         self.path = Path(path)
-        self._reader = _native.JfrReader(str(path), list(events), int(times), most_chunks)
+        with _as_text(self.path) as name:
+            self._reader = _native.JfrReader(name, list(events), int(times), most_chunks)
+        self._cut_names = 0
         if self._reader.newer:
-            raise HeadwayError("HW311", path=path, version=self._reader.newer)
+            raise HeadwayError("HW311", path=shown or path, version=self._reader.newer)
         if self._reader.refused:
-            raise HeadwayError("HW310", path=path, reason=self._reader.refused)
+            raise HeadwayError("HW310", path=shown or path, reason=self._reader.refused)
 
     def __iter__(self) -> Iterator[EventBatch]:
-        """Yield batches; in the file's order within an event, but for what several threads wrote at a time."""
+        """Yield batches; within an event in the file's order, but for rows that several threads wrote at the same time."""
         for event, rows, columns, texts, begins in iter(self._reader.next, None):
             named = {name: EventColumn(name, _KINDS[kind], unit > 0, values) for name, kind, unit, values in columns}
             ends = [row for row, _ in begins[1:]] + [rows]
@@ -140,30 +165,34 @@ class JfrFile:
             yield EventBatch(event, rows, named, [text(each) for each in texts], chunks)
 
     def stacks(self) -> dict[str, NDArray[Any]]:
-        """Return what is new since the last call: stack_id, depth, frame_id, is_cut, one row per frame."""
+        """Return the stacks new since the last call: stack_id, depth, frame_id, is_cut, one row per frame."""
         found: dict[str, NDArray[Any]] = self._reader.stacks()
         return found
 
-    def frames(self) -> pa.Table:
-        """Return every frame so far, with the columns of the table `frame`."""
+    def frames(self, most_name_bytes: int = MOST_BYTES) -> pa.Table:
+        """Return every frame so far, with the columns of the table `frame`; long names are cut where a column has more bytes."""
         import numpy as np
         import pyarrow as pa
 
         rows = self._reader.frames()
-        texts = np.array([text(each) for each in rows["texts"]], dtype=object)
-        kinds = np.array([FRAME_KINDS.get(each, "java") for each in texts], dtype=object)
+        texts = [text(each) for each in rows["texts"]]
+        kinds = [FRAME_KINDS.get(each, "java") for each in texts]
+        (classes, cut_classes), (methods, cut_methods) = (
+            spelled_out(texts, rows[name], most_name_bytes) for name in ("class_name", "method")
+        )
+        self._cut_names = cut_classes + cut_methods
         return pa.table(
             {
                 "frame_id": np.arange(len(rows["line"]), dtype=np.int32),
-                "class_name": pa.array(texts.take(rows["class_name"]), pa.string()),
-                "method": pa.array(texts.take(rows["method"]), pa.string()),
+                "class_name": classes,
+                "method": methods,
                 "line": pa.array(rows["line"], mask=rows["line"] <= 0),
-                "kind": pa.array(kinds.take(rows["kind"]), pa.string()),
+                "kind": spelled_out(kinds, rows["kind"])[0],
             }
         )
 
     def threads(self) -> list[JfrThread]:
-        """Return every thread so far; thread columns hold places in this list."""
+        """Return every thread so far; thread columns hold indexes into this list."""
         return [
             JfrThread(os_tid, java_id, text(os_name), text(java_name), text(group), is_virtual)
             for os_tid, java_id, os_name, java_name, group, is_virtual in self._reader.threads()
@@ -175,15 +204,18 @@ class JfrFile:
 
     @property
     def problems(self) -> list[str]:
-        """Return the first problems, each with its place."""
-        return [f"at byte {offset}: {what}" for offset, what in self._reader.problems()]
+        """Return the first problems, each with its offset in the file."""
+        found = [f"at byte {offset}: {what}" for offset, what in self._reader.problems()]
+        return found + (
+            [f"{self._cut_names} names of frames are longer than those of any program"] if self._cut_names else []
+        )
 
     @property
     def problem_count(self) -> int:
         """Return how many problems there are."""
-        return int(self._reader.problem_count)
+        return int(self._reader.problem_count) + (self._cut_names > 0)
 
     @property
     def share_read(self) -> float:
-        """Return how much of the file is behind the reader, 0 to 1."""
+        """Return how much of the file has been read, 0 to 1."""
         return float(self._reader.position / max(1, self._reader.size))

@@ -1,4 +1,4 @@
-"""The stack samples of a JFR file: who was where when, and what each sample stands for.
+"""Reads the stack samples of a JFR file: thread, time and stack of each, and how much time (or bytes, events) it stands for.
 
 Weights: CPU and wall samples stand for nanoseconds (the interval that the chunk's settings tell), allocation samples for
 bytes, samples of another perf event for counts of it. The JDK's ExecutionSample is no CPU clock: it looks at some of the
@@ -16,11 +16,13 @@ from headway.record.jfr.intervals import (
     DEFAULT_NS,
     EXECUTION_SAMPLE,
     NATIVE_SAMPLE,
+    OF_EXECUTION,
     WALL_SAMPLE,
-    Intervals,
+    SampleIntervals,
     read_intervals,
 )
-from headway.record.jfr.reader import NONE, EventBatch, JfrFile, Times
+from headway.record.jfr.reader import NONE, EventBatch, FileTimes, JfrFile
+from headway.store.shared_texts import MOST_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +35,8 @@ _SLEEPING = {"STATE_SLEEPING", "STATE_PARKED", "STATE_IN_OBJECT_WAIT", "STATE_IN
 _RUNNING = {"STATE_RUNNABLE"}
 EXECUTION = "execution"
 """The event of jdk.ExecutionSample where the file has CPU time by CPUTimeSample: together they would be more than was used."""
+EITHER = "cpu-or-wall"
+"""The event of samples that may be of CPU time or of wall time: their file holds both and does not tell them apart."""
 _CPU_TIME = "jdk.CPUTimeSample"
 _IN_TLAB, _OUTSIDE_TLAB = "jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"
 _SAMPLED = "jdk.ObjectAllocationSample"
@@ -40,21 +44,21 @@ _SAMPLED = "jdk.ObjectAllocationSample"
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """Samples of one event of a file, in columns of equal length; what they are of and stand for is for `Intervals` to say."""
+    """Samples of one event of a file, in columns of equal length; `SampleIntervals` says what each stands for."""
 
     source: str  # the event of JFR: jdk.ExecutionSample
     chunks: Sequence[tuple[int, int]]  # the chunks that the rows are of, in turn, with their numbers of rows
     ns: NDArray[np.int64]
     thread: NDArray[np.int32]  # place in the file's threads; -1: none
-    count: NDArray[np.int64]  # times `Intervals.of(source)`: what each stands for
+    count: NDArray[np.int64]  # times `SampleIntervals.of(source)`: what each stands for
     state: NDArray[np.int8]  # index of STATES; -1: unknown
     stack: NDArray[np.int32]  # -1: could not be walked
 
 
-def read_samples(path: Path | str, times: Times = Times.TICKS) -> SampleReader:
+def read_samples(path: Path | str, times: FileTimes = FileTimes.TICKS) -> SampleReader:
     """Open the samples of a JFR file: iterate over batches, then ask for stacks and frames.
 
-    With `Times.TICKS` times are CLOCK_MONOTONIC if async-profiler wrote the file with clock=monotonic.
+    With `FileTimes.TICKS` times are CLOCK_MONOTONIC if async-profiler wrote the file with clock=monotonic.
 
     Raises HeadwayError HW310 (no JFR file) or HW311 (of a newer format).
     """
@@ -62,12 +66,12 @@ def read_samples(path: Path | str, times: Times = Times.TICKS) -> SampleReader:
 
 
 class SampleReader:
-    """Yields `SampleBatch`es; afterwards, or between them, `stacks` gives the frames of stacks that are new.
+    """Yields `SampleBatch`es; `stacks` returns the frames of stacks that are new, at any time.
 
     `intervals` hold for the whole file: it is one that headway's own sampler wrote.
     """
 
-    def __init__(self, path: Path | str, times: Times) -> None:
+    def __init__(self, path: Path | str, times: FileTimes) -> None:
         """Use `read_samples` instead."""
         self.intervals = read_intervals(path)
         self.file = JfrFile(path, tuple(_SOURCES), times)
@@ -77,15 +81,15 @@ class SampleReader:
         return map(sample_batch, self.file)
 
     def stacks(self) -> dict[str, NDArray[Any]]:
-        """Return stacks new since the last call: stack_id, depth, frame_id, is_cut, one row per frame; ids from 0."""
+        """Return stacks new since the last call: stack_id (from 0), depth, frame_id, is_cut, one row per frame."""
         return self.file.stacks()
 
-    def frames(self) -> pa.Table:
-        """Return every frame, with the columns of the table `frame`; ids from 0."""
-        return self.file.frames()
+    def frames(self, most_name_bytes: int = MOST_BYTES) -> pa.Table:
+        """Return every frame, with the columns of the table `frame`; ids from 0. `most_name_bytes`: as in `JfrFile.frames`."""
+        return self.file.frames(most_name_bytes)
 
     def os_tids(self) -> NDArray[np.int64]:
-        """Return the OS thread id of each thread so far, 0 for a virtual one, and a last 0 for none."""
+        """Return each thread's OS thread id so far, 0 for a virtual thread, and a final 0 for no thread."""
         import numpy as np
 
         return np.array([each.os_tid for each in self.file.threads()] + [0], dtype=np.int64)
@@ -96,8 +100,8 @@ class SampleReader:
         return self.file.problems
 
 
-def told_once(found: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str | None]:
-    """Return what the samples of each (event, source) count for, None for those that repeat what others tell.
+def deduplicated_sources(found: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str | None]:
+    """Return the event that the samples of each (event, source) count for, None for duplicates of other samples.
 
     A recording of the JDK may have the same twice: CPU time by two samplers; allocations by every buffer (InNewTLAB, and
     OutsideTLAB for what is in none) and by samples of these, whose weights add up to the same bytes. One of the two events of
@@ -109,7 +113,7 @@ def told_once(found: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str | N
     repeated = set() if _SAMPLED not in sources else {_SAMPLED} if buffers <= sources else buffers
     names: dict[tuple[str, str], str | None] = {}
     for event, source in pairs:
-        is_second = event == "cpu" and source == EXECUTION_SAMPLE and _CPU_TIME in sources
+        is_second = event == "cpu" and source in OF_EXECUTION and _CPU_TIME in sources
         names[event, source] = None if source in repeated else EXECUTION if is_second else event
     return names
 
@@ -119,13 +123,13 @@ def is_sample(event: str) -> bool:
     return event in _SOURCES
 
 
-def event_of(source: str, intervals: Intervals) -> str:
-    """Return what samples of an event of the file are of: cpu, wall, alloc, native, cycles ..."""
-    return _SOURCES[source][0] or intervals.event
+def event_of(source: str, intervals: SampleIntervals) -> str:
+    """Return the sampled quantity of a file's event: cpu, wall, alloc, native, cycles ..."""
+    return intervals.event_of_state(source) if source in OF_EXECUTION else _SOURCES[source][0]
 
 
 def sample_batch(batch: EventBatch) -> SampleBatch:
-    """Turn rows of a sampling event into samples."""
+    """Convert rows of a sampling event to samples."""
     return SampleBatch(
         source=batch.event,
         chunks=batch.chunks,

@@ -12,11 +12,8 @@ from headway.report.export.pprof import export_pprof
 from headway.report.export.speedscope import export_speedscope
 from headway.report.export.tables import ALL_TABLES, export_csv
 
-FORMATS = ("perfetto", "csv", "collapsed", "pprof", "speedscope", "coz")
-
 __all__ = [
     "ALL_TABLES",
-    "FORMATS",
     "export_collapsed",
     "export_coz",
     "export_csv",

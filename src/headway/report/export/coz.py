@@ -17,8 +17,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses import causal_pairs
-from headway.analyses.causal_data import read
+from headway.analyses.causal import pairs
+from headway.analyses.causal.data import read
 from headway.errors import HeadwayError
 from headway.report.output import new_file
 from headway.report.terminal.text import printable
@@ -26,7 +26,7 @@ from headway.report.terminal.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from headway.analyses.causal_data import Data
+    from headway.analyses.causal.data import Data
     from headway.store import Recording
 
 
@@ -85,7 +85,7 @@ def coz_name(facts: Mapping[str, Any]) -> str:
 
 def _beside(data: Data) -> dict[int, list[int]]:
     """Return the lines under which each experiment is written: its own; at 0 % those of its neighbours."""
-    compared, _ = causal_pairs.pairs(data, causal_pairs.usable(data))
+    compared, _ = pairs.pairs(data, pairs.usable(data))
     found: dict[int, list[int]] = {}
     for treated, *neighbours in zip(
         compared.treated.tolist(), compared.before.tolist(), compared.after.tolist(), strict=True

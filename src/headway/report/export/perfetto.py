@@ -2,8 +2,8 @@
 
 Scheduling goes in as the kernel's own events (ftrace bundles per CPU: sched_switch in compact form, sched_waking), so CPU tracks,
 thread states, wakers and Perfetto's SQL library work as on any trace. Beside it: JVM phases and waits for locks as slices,
-counters of active and running threads by kind, the critical path, and the cores that each cause kept idle. Numbers of fields are
-those of protos/perfetto/trace (stable by Perfetto's rules).
+counters of active and running threads by kind, events counted per thread, the critical path, and the cores that each cause kept
+idle. Numbers of fields are those of protos/perfetto/trace (stable by Perfetto's rules).
 
 What a recording does not know is not made up: between threads of the program a CPU shows as idle, though other programs may have
 run there; a waking whose waker is unknown or outside the program comes from a thread that says so. Times are CLOCK_MONOTONIC
@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from headway.errors import HeadwayError
+from headway.model.kinds import COUNTED
 from headway.report.export import protobuf as pb
+from headway.report.export.perfetto_counters import counter_packets
 from headway.report.export.perfetto_locks import lock_packets
+from headway.report.export.perfetto_lost_cores import why_packets
 from headway.report.export.perfetto_sched import UNRECORDED_PID, sched_bundles, unrecorded_threads
-from headway.report.export.perfetto_why import why_packets
+from headway.report.export.perfetto_tracks import counter_value, named_track, process_track, span
 from headway.report.output import new_file
 
 if TYPE_CHECKING:
@@ -28,10 +31,8 @@ if TYPE_CHECKING:
 
 SEQUENCE = 1
 _PACKET, _TIMESTAMP, _SEQUENCE_ID, _SEQUENCE_FLAGS = 1, 8, 10, 13
-_FTRACE_EVENTS, _PROCESS_TREE, _TRACK_EVENT, _SYSTEM_INFO, _TRACK_DESCRIPTOR = 1, 2, 11, 45, 60
-_SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
+_FTRACE_EVENTS, _PROCESS_TREE, _SYSTEM_INFO = 1, 2, 45
 _CLONE_THREAD = 0x10000
-KINDS = ("app", "gc", "jit", "vm")
 
 
 def export_perfetto(recording: Recording, path: Path | str, *, overwrite: bool = False) -> Path:
@@ -57,6 +58,8 @@ def _write(recording: Recording, out: IO[bytes]) -> None:
     for packet in _phases(recording):
         out.write(packet)
     for packet in _counters(recording):
+        out.write(packet)
+    for packet in counter_packets(recording, _packet):
         out.write(packet)
     for packet in lock_packets(recording, _packet):
         out.write(packet)
@@ -96,9 +99,11 @@ def _process_tree(recording: Recording) -> bytes:
         )
         tree += pb.message(1, pb.integer(1, pid) + pb.integer(2, 0) + b"".join(pb.text(3, word) for word in words))
     tree += pb.message(1, pb.integer(1, UNRECORDED_PID) + pb.integer(2, 0) + pb.text(3, "not recorded"))
-    before = recording.query(f"SELECT tid, pid, name FROM thread WHERE {_BORN_BEFORE.format(start=start)}").fetchall()
+    before = recording.query(
+        f"SELECT tid, pid, LEFT(name, 256) FROM thread WHERE {_BORN_BEFORE.format(start=start)}"
+    ).fetchall()
     for tid, pid, name in [*before, *unrecorded_threads()]:
-        tree += pb.message(2, pb.integer(1, tid) + pb.text(2, name) + pb.integer(3, pid))
+        tree += pb.message(2, pb.integer(1, tid) + pb.name(2, name) + pb.integer(3, pid))
     return tree
 
 
@@ -106,12 +111,13 @@ def _lifes(recording: Recording) -> Iterator[bytes]:
     """Yield ftrace events for the threads' births and deaths: a tid may be used again, and these tell the lives apart."""
     start = recording.window_ns[0]
     born = recording.query(
-        f"SELECT start_ns, tid, pid, COALESCE(parent_tid, pid), name FROM thread WHERE NOT {_BORN_BEFORE.format(start=start)} "
+        "SELECT start_ns, tid, pid, COALESCE(parent_tid, pid), LEFT(name, 256) FROM thread "
+        f"WHERE NOT {_BORN_BEFORE.format(start=start)} "
         "ORDER BY start_ns"
     )
     for ns, tid, pid, parent, name in born.fetchall():
         flags = _CLONE_THREAD if tid != pid else 0
-        task = pb.integer(1, tid) + pb.text(2, name) + pb.integer(3, flags)
+        task = pb.integer(1, tid) + pb.name(2, name) + pb.integer(3, flags)
         yield pb.integer(1, ns) + pb.integer(2, parent) + pb.message(235, task)
     # The kernel frees a thread once it has been switched out for good, which is after its exit was noticed.
     died = recording.query(
@@ -130,41 +136,35 @@ def _phases(recording: Recording) -> Iterator[bytes]:
     if not recording.has("jvm_phase"):
         return
     rows = recording.query(
-        "SELECT pid, kind, start_ns, dur_ns, COALESCE(cause, '') FROM jvm_phase ORDER BY pid, kind, start_ns"
+        "SELECT pid, LEFT(kind, 256), start_ns, dur_ns, LEFT(COALESCE(cause, ''), 256) FROM jvm_phase "
+        "ORDER BY pid, kind, start_ns"
     ).fetchall()
     tracks: dict[tuple[int, str], int] = {}
     for pid, kind, start, dur, cause in rows:
         if (pid, kind) not in tracks:
             process = 1000 + pid
             tracks[pid, kind] = track = 10**9 + len(tracks)
-            yield _packet(pb.message(_TRACK_DESCRIPTOR, pb.integer(1, process) + pb.message(3, pb.integer(1, pid))))
-            yield _packet(
-                pb.message(_TRACK_DESCRIPTOR, pb.integer(1, track) + pb.integer(5, process) + pb.text(2, f"JVM {kind}"))
-            )
+            yield process_track(process, pid, _packet)
+            yield named_track(track, f"JVM {kind}", _packet, process)
         name = f"{kind}: {cause}" if cause else kind
-        event = pb.integer(11, tracks[pid, kind])
-        begin = pb.integer(9, _SLICE_BEGIN) + event + pb.text(22, "jvm") + pb.text(23, name)
-        yield _packet(pb.message(_TRACK_EVENT, begin), ns=start)
-        yield _packet(pb.message(_TRACK_EVENT, pb.integer(9, _SLICE_END) + event), ns=start + dur)
+        yield from span(tracks[pid, kind], "jvm", name, (start, start + dur), _packet)
 
 
 def _counters(recording: Recording) -> Iterator[bytes]:
     """Yield counters: mean active and running threads of each kind in each bin of the table `activity`."""
     if not recording.has("activity"):
         return
-    names = [f"{what}_{kind}" for what in ("active", "running") for kind in KINDS]
+    names = [f"{what}_{kind}" for what in ("active", "running") for kind in COUNTED]
     for i, name in enumerate(names):
         what, kind = name.split("_")
-        counter = pb.message(8, pb.text(6, "threads"))
-        yield _packet(
-            pb.message(_TRACK_DESCRIPTOR, pb.integer(1, 1 + i) + pb.text(2, f"{what} threads: {kind}") + counter)
-        )
+        yield named_track(1 + i, f"{what} threads: {kind}", _packet, unit="threads")
     means = ", ".join(f"SUM({name} * dur_ns) / SUM(dur_ns)" for name in names)
-    text = f"SELECT bin_start_ns, {means} FROM activity GROUP BY bin_start_ns ORDER BY bin_start_ns"
+    text = (
+        f"SELECT bin_start_ns, {means} FROM activity GROUP BY bin_start_ns HAVING SUM(dur_ns) > 0 ORDER BY bin_start_ns"
+    )
     last: list[float | None] = [None] * len(names)
     for ns, *values in recording.query(text).fetchall():
         for i, value in enumerate(values):
             if value != last[i]:  # a counter keeps its value until the next one
                 last[i] = value
-                event = pb.integer(9, _COUNTER) + pb.integer(11, 1 + i) + pb.double(44, float(value))
-                yield _packet(pb.message(_TRACK_EVENT, event), ns=ns)
+                yield counter_value(1 + i, float(value), ns, _packet)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headway.analyses.lock_rules import display
-from headway.report.export import protobuf as pb
+from headway.analyses.waits.rules import display
+from headway.report.export.perfetto_tracks import Packet, named_track, span, thread_track
 
 if TYPE_CHECKING:
     from headway.store import Recording
 
-_TRACK_EVENT, _TRACK_DESCRIPTOR = 11, 60
-_SLICE_BEGIN, _SLICE_END = 1, 2
 _THREAD_TRACK, _WAIT_TRACK = 2 * 10**9, 3 * 10**9
 _ROWS = """
-SELECT b.thread_id, t.pid, t.tid, t.name, b.kind, b.start_ns, b.dur_ns, k.class_name, k.identity_hash, w.name
+SELECT b.thread_id, t.pid, t.tid, LEFT(t.name, 256), b.kind, b.start_ns, b.dur_ns, LEFT(k.class_name, 4096),
+    k.identity_hash, LEFT(w.name, 256)
 FROM block b JOIN thread t ON t.thread_id = b.thread_id LEFT JOIN blocker k ON k.blocker_id = b.blocker_id
 LEFT JOIN thread w ON w.thread_id = b.waker_thread_id
 ORDER BY b.thread_id, b.start_ns
 """
-
-Packet = Callable[..., bytes]
 
 
 def lock_packets(recording: Recording, packet: Packet) -> Iterator[bytes]:
@@ -38,21 +35,7 @@ def lock_packets(recording: Recording, packet: Packet) -> Iterator[bytes]:
             thread, pid, tid, thread_name, kind, start, dur, class_name, identity, waker = row
             if thread not in known:
                 known.add(thread)
-                yield packet(_thread_track(thread, pid, tid, thread_name))
-                yield packet(_wait_track(thread))
-            track = pb.integer(11, _WAIT_TRACK + thread)
+                yield thread_track(_THREAD_TRACK + thread, pid, tid, packet, thread_name)
+                yield named_track(_WAIT_TRACK + thread, "waits for", packet, _THREAD_TRACK + thread)
             name = f"{kind} {display(class_name or '', identity or 0)}"
-            annotation = pb.message(4, pb.text(10, "ended by") + pb.text(6, waker)) if waker else b""
-            begin = pb.integer(9, _SLICE_BEGIN) + track + pb.text(22, "lock") + pb.text(23, name) + annotation
-            yield packet(pb.message(_TRACK_EVENT, begin), ns=start)
-            yield packet(pb.message(_TRACK_EVENT, pb.integer(9, _SLICE_END) + track), ns=start + dur)
-
-
-def _thread_track(thread: int, pid: int, tid: int, name: str) -> bytes:
-    described = pb.message(4, pb.integer(1, pid) + pb.integer(2, tid) + pb.text(5, name))
-    return pb.message(_TRACK_DESCRIPTOR, pb.integer(1, _THREAD_TRACK + thread) + described)
-
-
-def _wait_track(thread: int) -> bytes:
-    ids = pb.integer(1, _WAIT_TRACK + thread) + pb.integer(5, _THREAD_TRACK + thread)
-    return pb.message(_TRACK_DESCRIPTOR, ids + pb.text(2, "waits for"))
+            yield from span(_WAIT_TRACK + thread, "lock", name, (start, start + dur), packet, {"ended by": waker})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headway.report.export import protobuf as pb
+from headway.store.scratch import scratch_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,14 +46,16 @@ def sched_bundles(recording: Recording) -> Iterator[bytes]:
     import numpy as np
 
     threads = recording.query(
-        "SELECT thread_id, tid, name, end_ns IS NOT NULL FROM thread ORDER BY thread_id"
+        "SELECT thread_id, tid, LEFT(name, 256), end_ns IS NOT NULL FROM thread ORDER BY thread_id"
     ).fetchall()
-    size = threads[-1][0] + 1 if threads else 0
-    tids, names = np.zeros(size, dtype=np.int64), [""] * size
+    ids = recording.query("SELECT max(thread_id), max(waker_id) FROM slice").fetchone() or ()
+    largest = max(threads[-1][0] if threads else -1, *(each for each in ids if each is not None), -1)
+    size = recording.places_of_threads(len(threads), largest)
+    tids, names = np.zeros(size, dtype=np.int64), ["not on record"] * size
     ended = np.zeros(size, dtype=bool)
     for thread_id, tid, name, has_end in threads:
         tids[thread_id], names[thread_id], ended[thread_id] = tid, name, has_end
-    with tempfile.TemporaryFile() as scratch:
+    with tempfile.TemporaryFile(dir=scratch_place()) as scratch:
         leaves = _states_after(recording, scratch, ended)
         writer = _Writer(tids, names)
         row = 0
@@ -193,10 +196,10 @@ def _compact(
     """Return a bundle's compact_sched: columns of the switches, each column packed; names are kept once."""
     import numpy as np
 
-    delta = np.diff(ns, prepend=0)
+    delta = np.diff(np.maximum(ns, 0), prepend=0)  # what says to be before the clock began is at its begin
     assert (delta >= 0).all(), "two slices overlap on one CPU"
     columns = (
-        b"".join(pb.text(5, name) for name in names)
+        b"".join(pb.name(5, name) for name in names)
         + pb.packed(1, delta)
         + pb.packed(2, state)
         + pb.packed(3, pid)

@@ -11,13 +11,13 @@ import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.analyses.profile_types import BYTES, NANOSECONDS, Frame
+from headway.analyses.stacks.types import BYTES, NANOSECONDS, Frame
 from headway.report.export import protobuf as pb
 from headway.report.export.stack_paths import valid, weighted_paths
 from headway.report.output import new_file
 
 if TYPE_CHECKING:
-    from headway.analyses.profile_types import Profile
+    from headway.analyses.stacks.types import Profile
 
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING_TABLE = 1, 2, 3, 4, 5, 6
 _DURATION_NANOS, _PERIOD_TYPE, _PERIOD, _COMMENT = 10, 11, 12, 13

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 _VARINT, _DOUBLE, _BYTES = 0, 1, 2
 
 
+LONGEST_NAME = 255
+"""Characters of a name that is repeated with every event: a stranger's may be long, and a trace grow without end."""
+
+
 def varint(value: int) -> bytes:
-    """Encode an integer >= 0."""
+    """Encode an integer; one below zero as 64 bits, as the format has it."""
     out = bytearray()
+    value &= (1 << 64) - 1
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7
@@ -27,7 +32,7 @@ def varint(value: int) -> bytes:
 
 
 def integer(field: int, value: int) -> bytes:
-    """Encode an integer field, value >= 0."""
+    """Encode an integer field."""
     return varint(field << 3 | _VARINT) + varint(value)
 
 
@@ -44,6 +49,11 @@ def message(field: int, payload: bytes) -> bytes:
 def text(field: int, value: str) -> bytes:
     """Encode a string field; what has no UTF-8 form is replaced."""
     return message(field, value.encode("utf-8", "replace"))
+
+
+def name(field: int, value: str) -> bytes:
+    """Encode a string field that names something again and again; a long one ends in "..."."""
+    return text(field, value if len(value) <= LONGEST_NAME else value[: LONGEST_NAME - 3] + "...")
 
 
 def packed(field: int, values: NDArray[Any]) -> bytes:

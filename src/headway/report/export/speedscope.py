@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.profile_types import BYTES, NANOSECONDS
+from headway.analyses.stacks.types import BYTES, NANOSECONDS
 from headway.report.export.stack_paths import valid, weighted_paths
 from headway.report.output import new_file
 
 if TYPE_CHECKING:
-    from headway.analyses.profile_types import Profile
+    from headway.analyses.stacks.types import Profile
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _UNITS = {NANOSECONDS: "nanoseconds", BYTES: "bytes"}

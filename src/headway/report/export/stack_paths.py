@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headway.analyses.profile_types import CallTree
+    from headway.analyses.stacks.types import CallTree
 
 
 def weighted_paths(tree: CallTree) -> Iterator[tuple[list[int], int]]:

@@ -1,17 +1,20 @@
 """Tables as CSV: one table to one file, or all of them to one zip.
 
 The first line names the columns (`headway.store.tables` says what each means); null is an empty field; text is quoted where it
-must be. Times stay int64 nanoseconds, so any sum over the file is the sum over the table.
+must be, and has an apostrophe before it where a spreadsheet would take it for a formula (`cells.py`). Times stay int64
+nanoseconds, so any sum over the file is the sum over the table.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from headway.errors import HeadwayError
+from headway.report.export.cells import safe_batch
 from headway.report.output import new_file
 from headway.store.sql import quote
 from headway.store.tables import TABLES
@@ -40,8 +43,17 @@ WHERE CASE part WHEN 0 THEN s.blocked_ns WHEN 1 THEN s.runnable_ns ELSE s.runnin
 """
 
 
-def export_csv(recording: Recording, path: Path | str, *, table: str = "thread_state", overwrite: bool = False) -> Path:
+def export_csv(
+    recording: Recording,
+    path: Path | str,
+    *,
+    table: str = "thread_state",
+    overwrite: bool = False,
+    raw_text: bool = False,
+) -> Path:
     """Write a table or view of the recording as CSV; `table` "all" writes every non-empty one into a zip file.
+
+    `raw_text` leaves text that a spreadsheet takes for a formula as it is.
 
     Raises HeadwayError HW500 or HW501 (see `new_file`), or HW507 (the table has no rows).
     """
@@ -49,13 +61,13 @@ def export_csv(recording: Recording, path: Path | str, *, table: str = "thread_s
         raise HeadwayError("HW507", path=recording.path, what=f"rows in its table {table}")
     with new_file(path, overwrite=overwrite) as out:
         if table == ALL_TABLES:
-            _write_zip(recording, out)
+            _write_zip(recording, out, raw_text)
         else:
-            _write(recording, table, out)
+            _write(recording, table, out, raw_text)
     return Path(path)
 
 
-def _write(recording: Recording, table: str, out: IO[bytes]) -> None:
+def _write(recording: Recording, table: str, out: IO[bytes], raw_text: bool) -> None:
     import pyarrow.csv
 
     text = _THREAD_STATE if table == "thread_state" else f"SELECT * FROM {quote(table)}"
@@ -65,12 +77,11 @@ def _write(recording: Recording, table: str, out: IO[bytes]) -> None:
         out.write((",".join(f'"{column.name}"' for column in TABLES[table].columns) + "\n").encode())
         return
     with pyarrow.csv.CSVWriter(out, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            writer.write_batch(batch)
+        for batch in itertools.chain([first], batches):
+            writer.write_batch(batch if raw_text else safe_batch(batch))
 
 
-def _write_zip(recording: Recording, out: IO[bytes]) -> None:
+def _write_zip(recording: Recording, out: IO[bytes], raw_text: bool) -> None:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
         for name in TABLES:
             if recording.has(name):
@@ -79,4 +90,4 @@ def _write_zip(recording: Recording, out: IO[bytes]) -> None:
                     archive.open(f"{name}.csv", "w", force_zip64=True) as member,
                     io.BufferedWriter(cast(io.RawIOBase, member), 1 << 20) as buffered,
                 ):
-                    _write(recording, name, buffered)
+                    _write(recording, name, buffered, raw_text)

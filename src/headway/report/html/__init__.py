@@ -7,6 +7,6 @@ from headway.report.html.causal import render_causal
 from headway.report.html.flame import render_flame
 from headway.report.html.page import render_html
 from headway.report.html.payload import PAYLOAD_BYTES, build_payload
-from headway.report.html.sweep import render_sweep
+from headway.report.html.speedups import render_sweep
 
 __all__ = ["PAYLOAD_BYTES", "build_payload", "render_causal", "render_flame", "render_html", "render_sweep"]

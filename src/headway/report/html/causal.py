@@ -1,11 +1,12 @@
 """A causal recording as one HTML page: what each line would give if it got faster, beside what a flat profile says of it.
 
-web/src/causal/payload.ts describes every key; keep the two alike. Whatever could grow with the program (lines, progress points,
+payloads/causal.py describes every key. Whatever could grow with the program (lines, progress points,
 messages, source) has a limit here, and what a limit leaves out is said.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,13 @@ from headway.report.html.facts import title
 from headway.report.html.flame_pack import json_bytes, visible
 from headway.report.html.page import write_page
 from headway.report.html.source_lines import Sources
-from headway.report.html.text import cut
+from headway.report.html.text import cut, with_levels
+from headway.store.directory import is_untrusted_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.causal_types import Causal, Curve, CurvePoint, Line, ProgressPoint
+    from headway.analyses.causal.types import Causal, Curve, CurvePoint, Line, ProgressPoint
     from headway.store import Recording
 
 PAGE_BYTES = 2_000_000
@@ -46,10 +48,10 @@ def render_causal(
     Raises HeadwayError HW500 (the file exists, unless `overwrite`), HW501 (it can't be written) or HW502 (this installation
     lacks the page), and what `causal` raises.
     """
-    from headway.analyses.causal import causal
+    from headway.analyses.causal.analysis import causal
 
     manifest = recording.manifest
-    directories = sources or (manifest.extra.get("causal") or {}).get("sources") or ()
+    directories = sources or _recorded_sources(recording)
     payload = build_causal(causal(recording), Sources(directories) if directories else None)
     payload["made"] = {
         "headway": manifest.headway_version or "unknown",
@@ -68,7 +70,17 @@ def build_causal(result: Causal, sources: Sources | None = None, *, name: str = 
         if json_bytes(payload) <= PAGE_BYTES - SOURCE_BYTES:
             break
     payload["no_sources"] = _add_sources(payload["lines"], result.lines, sources)
+    if sources is not None:
+        payload["notices"] = _notices((*result.notices, *sources.notices))
     return payload
+
+
+def _recorded_sources(recording: Recording) -> Sequence[str]:
+    """Return the directories that a recording names, whose texts become part of the page; of a stranger's none, as root."""
+    named = (recording.manifest.extra.get("causal") or {}).get("sources")
+    if not isinstance(named, list) or is_untrusted_user(os.stat(recording.path).st_uid):
+        return ()
+    return [each for each in named if isinstance(each, str) and os.path.isabs(each) and "\0" not in each]
 
 
 def _payload(result: Causal, max_lines: int, max_points: int, name: str) -> dict[str, Any]:
@@ -150,7 +162,7 @@ def _add_sources(rows: list[dict[str, Any]], lines: Sequence[Line], sources: Sou
 
 
 def _notices(notices: Sequence[Notice]) -> list[dict[str, str]]:
-    rows = [notice.as_json() for notice in dict.fromkeys(notices)]
+    rows = with_levels(dict.fromkeys(notices))
     kept = [{key: _text(value) for key, value in row.items()} for row in rows[:MAX_NOTICES]]
     if len(rows) > MAX_NOTICES:
         kept.append(Notice.of("HW503", more=len(rows) - MAX_NOTICES).as_json())

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.units import duration
+from headway.analyses.common.units import duration
+from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
     from headway.store import Manifest, Recording
@@ -90,9 +91,16 @@ def _recording(recording: Recording) -> list[tuple[str, str]]:
         ("ended by", ended),
         ("exit", _exit(manifest)),
         ("mode", _MODES.get(manifest.mode, manifest.mode)),
-        ("state", "" if manifest.state == "complete" else f"{manifest.state}: finalised from what was left"),
+        ("state", _state(manifest)),
         ("recorded with", f"headway {manifest.headway_version}" if manifest.headway_version else ""),
     ]
+
+
+def _state(manifest: Manifest) -> str:
+    if manifest.state == "complete":
+        return ""
+    why = "not all of the file could be read" if manifest.mode == "import" else "finalised from what was left"
+    return f"{manifest.state}: {why}"
 
 
 def _exit(manifest: Manifest) -> str:
@@ -115,7 +123,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         ("memory", "" if host.memory_bytes is None else f"{host.memory_bytes / 2**30:.1f} GiB"),
         ("cores recorded on", "" if manifest.recorded_cores is None else str(manifest.recorded_cores)),
         ("affinity", numbers(manifest.affinity)),
-        ("CPU quota", "" if manifest.quota_cores is None else f"{manifest.quota_cores:g} cores"),
+        ("CPU quota", "" if manifest.quota_cores is None else counted(float(manifest.quota_cores), "core")),
     ]
 
 
@@ -141,7 +149,7 @@ def _trust(manifest: Manifest) -> list[tuple[str, str]]:
         ("switches", "" if manifest.switches is None else f"{manifest.switches:,}"),
         ("records lost", lost),
         ("stolen by the host", _per_cpu(manifest.steal_ns)),
-        ("other processes ran", _per_cpu(manifest.other_ns)),
+        ("other processes ran, headway's recorder among them", _per_cpu(manifest.other_ns)),
     ]
     # Those that failed first: they are what a reader must not miss.
     checks = sorted(manifest.invariants, key=lambda each: each.ok)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.report.html.facts import title
-from headway.report.html.flame_graphs import LABEL_CHARS, flame_graph
 from headway.report.html.flame_pack import pack, visible
 from headway.report.html.page import write_page
-from headway.report.html.text import cut
+from headway.report.html.profile import LABEL_CHARS, flame_graph
+from headway.report.html.text import cut, with_levels
 
 if TYPE_CHECKING:
-    from headway.analyses.profile_types import Profile, ProfileDiff
+    from headway.analyses.stacks.types import Profile, ProfileDiff
     from headway.store import Recording
 
 FLAME_BYTES = 8_000_000
@@ -49,7 +49,7 @@ def render_flame(
             "recording": visible(recording.path.name),
         },
         "title": cut(visible(title(manifest)), LABEL_CHARS),
-        "notices": [notice.as_json() for notice in dict.fromkeys(found.notices)][:_MAX_NOTICES],
+        "notices": with_levels(dict.fromkeys(found.notices))[:_MAX_NOTICES],
         "flames": pack([graph], FLAME_BYTES),
     }
     return write_page(payload, path, overwrite=overwrite)

@@ -1,7 +1,7 @@
 """Call trees as the page draws them: packed, and of a bounded size whatever was sampled.
 
 What does not fit is merged, smallest subtrees first, into one node per caller that carries their exact sum and their number, so
-every sum in the page is that of the profile. web/src/flame/payload.ts describes the form; keep the two alike.
+every sum in the page is that of the profile. payloads/flame.py describes the form.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses.profile_types import KINDS
+from headway.analyses.stacks.types import KINDS
 from headway.report.html.text import cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.profile_types import Frame
+    from headway.analyses.stacks.types import Frame
 
     Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ _PACKED_NODE_BYTES = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class PackedColumns:
     """A call tree depth first, without a root of its own. `other_*`: the same nodes in the profile it is compared with."""
 
     depth: Ints
@@ -54,8 +54,8 @@ class Graph:
     label: str
     unit: str
     frames: Sequence[Frame]
-    merged: Columns
-    by_thread: Columns | None = None
+    merged: PackedColumns
+    by_thread: PackedColumns | None = None
     by_thread_frames: Sequence[Frame] = ()
     versus: str | None = None
     notes: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class _Names:
         return self.number[key]
 
 
-def _trees(graph: Graph) -> list[Columns]:
+def _trees(graph: Graph) -> list[PackedColumns]:
     return [graph.merged] if graph.by_thread is None else [graph.merged, graph.by_thread]
 
 
@@ -157,7 +157,7 @@ def _sum(values: Ints) -> int:
     return int(values.sum()) if len(values) else 0
 
 
-def _tree(tree: Columns, frames: Sequence[Frame], names: _Names, keep: int) -> tuple[dict[str, Any], int]:
+def _tree(tree: PackedColumns, frames: Sequence[Frame], names: _Names, keep: int) -> tuple[dict[str, Any], int]:
     """Return a tree of at most `keep` frames and their merged siblings below one root, and how many were merged."""
     kept = _heaviest(tree, keep)
     small, where, count = _merge(tree, kept)
@@ -182,7 +182,7 @@ def _tree(tree: Columns, frames: Sequence[Frame], names: _Names, keep: int) -> t
     return packed, len(tree.depth) - len(kept)
 
 
-def _heaviest(tree: Columns, keep: int) -> Ints:
+def _heaviest(tree: PackedColumns, keep: int) -> Ints:
     """Return the rows of the heaviest nodes, in order. Of equal ones the upper comes first: none without its caller."""
     if len(tree.depth) <= keep:
         return np.arange(len(tree.depth))
@@ -191,7 +191,7 @@ def _heaviest(tree: Columns, keep: int) -> Ints:
     return np.sort(order[:keep])
 
 
-def _merge(tree: Columns, kept: Ints) -> tuple[Columns, Ints, Ints]:
+def _merge(tree: PackedColumns, kept: Ints) -> tuple[PackedColumns, Ints, Ints]:
     """Return one node below each caller that lost some, the row after which it comes, and how many it stands for."""
     size = len(tree.depth)
     is_kept = np.zeros(size, bool)
@@ -213,13 +213,13 @@ def _merge(tree: Columns, kept: Ints) -> tuple[Columns, Ints, Ints]:
     depth = np.where(callers >= 0, tree.depth[callers] + 1, 0)
     frame = np.full(len(callers), MERGED)
     where = np.where(callers >= 0, end[callers] - 1, size)
-    return Columns(depth, frame, frame, own, own, other, other), where, summed(np.ones(size, np.int64))
+    return PackedColumns(depth, frame, frame, own, own, other, other), where, summed(np.ones(size, np.int64))
 
 
-def _none(tree: Columns) -> Columns:
+def _none(tree: PackedColumns) -> PackedColumns:
     none = np.zeros(0, np.int64)
     other = None if tree.other_self is None else none
-    return Columns(none, none, none, none, none, other, other)
+    return PackedColumns(none, none, none, none, none, other, other)
 
 
 def _callers(depth: Ints, is_kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:
@@ -258,4 +258,4 @@ def leb128(values: Ints) -> bytes:
     return out.tobytes()
 
 
-__all__ = ["Columns", "Graph", "json_bytes", "leb128", "pack", "visible"]
+__all__ = ["Graph", "PackedColumns", "json_bytes", "leb128", "pack", "visible"]

@@ -6,17 +6,18 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.profile import profile
-from headway.analyses.profile_diff import diff
-from headway.analyses.units import duration
+from headway.analyses.common.units import duration
+from headway.analyses.profile.analysis import profile
+from headway.analyses.profile.diff import diff
 from headway.errors import HeadwayError
-from headway.report.html.flame_graphs import LABELS, events, flame_graph
+from headway.errors.plurals import counted
 from headway.report.html.flame_pack import Graph, pack
+from headway.report.html.profile import LABELS, events, flame_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.profile_types import Profile
+    from headway.analyses.stacks.types import Profile
     from headway.store import Recording
     from headway.store.sweep import Sweep, SweepRun
 
@@ -83,7 +84,7 @@ def _programs(sweep: Sweep) -> tuple[list[_ByEvent], int]:
     if sweep.sequential is not None:
         found += _first(sweep, "the sequential program", sweep.select("sequential", recorded=True))
     for n in sorted({run.threads for run in sweep.select("parallel", recorded=True)}):
-        name = "1 thread" if n == 1 else f"{n} threads"
+        name = counted(n, "thread")
         found += _first(sweep, name, sweep.select("parallel", n, recorded=True))
     if len(found) <= MAX_RUNS:
         return found, 0

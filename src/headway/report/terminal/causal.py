@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from headway.analyses.causal_text import HOT_PCT, looks_hot, percent_text, seconds_text
-from headway.analyses.units import duration, significant
-from headway.report.terminal.tables import UNKNOWN, _table
+from headway.analyses.causal.text import HOT_PCT, looks_hot, percent_text, seconds_text
+from headway.analyses.common.units import duration, significant
+from headway.errors.plurals import counted
+from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.lost_cores import shortened
+from headway.report.terminal.notices import print_notices
+from headway.report.terminal.tables import UNKNOWN, make_table
 from headway.report.terminal.text import printable
-from headway.report.terminal.why import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.causal_types import Causal, CurvePoint, Line, ProgressPoint
+    from headway.analyses.causal.types import Causal, CurvePoint, Line, ProgressPoint
 
 LINES = 10
 NAMES = 3
@@ -33,23 +36,21 @@ _FAR = 200.0
 
 def render_causal(result: Causal, console: Console, name: str = "NAME.headway") -> None:
     """Print the verdict, the lines with their curves, those that disappoint, and what weakens the figures."""
-    from headway.report import terminal
-
-    terminal.print_line(console, f"{result.verdict}", bullet="*")
+    print_line(console, f"{result.verdict}", bullet="*")
     for point in result.progress_points[:NAMES] if result.mode != "suggest" else ():
-        terminal.print_line(console, point_text(point), bullet="*")
+        print_line(console, point_text(point), bullet="*")
     if result.mode == "suggest":
-        terminal.print_table(console, suggestions_table(result.progress_points))
+        print_table(console, suggestions_table(result.progress_points))
     shown = [line for line in result.lines if line.curves][:LINES]
     if shown:
-        terminal.print_table(console, lines_table(shown))
+        print_table(console, lines_table(shown))
         console.print()
         for text in remarks(result.lines):
-            terminal.print_line(console, text, bullet="-")
+            print_line(console, text, bullet="-")
         if len(shown) == 1:
-            terminal.print_table(console, points_table(shown[0]))
+            print_table(console, points_table(shown[0]))
         _print_rest(result, console, name, len(shown))
-    terminal.print_notices(console, result.notices)
+    print_notices(console, result.notices)
 
 
 def point_text(point: ProgressPoint) -> str:
@@ -97,11 +98,6 @@ def _names(lines: Sequence[Line]) -> str:
     return ", ".join(printable(line.line) for line in lines[:NAMES]) + more
 
 
-def counted(count: int, what: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def _print_rest(result: Causal, console: Console, name: str, shown: int) -> None:
     more = sum(1 for line in result.lines if line.curves) - shown
     console.print()
@@ -120,7 +116,7 @@ def _print_rest(result: Causal, console: Console, name: str, shown: int) -> None
 
 def lines_table(lines: Sequence[Line]) -> Table:
     """Return the lines: their share of the flat profile, what the program gains, and the curve."""
-    table = _table(
+    table = make_table(
         ("line", "left"),
         ("of CPU", "right"),
         ("gains", "right"),
@@ -193,7 +189,7 @@ def _level(height: float) -> str:
 
 def points_table(line: Line) -> Table:
     """Return one line's curve in figures."""
-    table = _table(
+    table = make_table(
         ("line faster by", "right"),
         ("program by", "right"),
         ("95 %", "right"),
@@ -214,7 +210,7 @@ def points_table(line: Line) -> Table:
 
 def suggestions_table(points: Sequence[ProgressPoint]) -> Table:
     """Return candidates for progress points."""
-    table = _table(("progress point", "left"), ("visits", "right"), ("per second", "right"), title="Methods to use")
+    table = make_table(("progress point", "left"), ("visits", "right"), ("per second", "right"), title="Methods to use")
     for point in sorted(points, key=lambda each: -each.hits)[:CANDIDATES]:
         table.add_row(Text(printable(point.where or point.name)), str(point.hits), significant(point.hits_per_s))
     return table

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.critical_path_types import STATES
-from headway.analyses.units import duration, percent
-from headway.report.terminal.tables import _table
+from headway.analyses.common.units import duration, percent
+from headway.analyses.critical_path.types import STATES
+from headway.errors.plurals import counted
+from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.notices import print_notices
+from headway.report.terminal.tables import make_table
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.critical_path_types import CriticalPath, Segment
+    from headway.analyses.critical_path.types import CriticalPath, PathSegment
 
 ROWS = 8
 NAME, LONG_NAME = 28, 46
@@ -23,20 +26,18 @@ SMALL = 0.0005
 
 def render(result: CriticalPath, console: Console) -> None:
     """Print everything that a person needs; --json has the rest."""
-    from headway.report import terminal
-
     for text in sentences(result):
-        terminal.print_line(console, text, bullet="*")
-    terminal.print_table(console, states_table(result))
-    terminal.print_table(console, threads_table(result))
+        print_line(console, text, bullet="*")
+    print_table(console, states_table(result))
+    print_table(console, threads_table(result))
     if result.by_lock:
-        terminal.print_table(console, locks_table(result))
+        print_table(console, locks_table(result))
     if result.has_samples or any(row.waiting_ns for row in result.by_method[:ROWS] if row.method[0] != "("):
-        terminal.print_table(console, methods_table(result))
-    terminal.print_table(console, segments_table(result))
+        print_table(console, methods_table(result))
+    print_table(console, segments_table(result))
     if not result.has_samples:
         console.print("\nMethods of running threads need samples: headway record --sample cpu ...")
-    terminal.print_notices(console, result.notices)
+    print_notices(console, result.notices)
 
 
 def sentences(result: CriticalPath) -> list[str]:
@@ -44,7 +45,7 @@ def sentences(result: CriticalPath) -> list[str]:
     wall = result.wall_ns
     first = (
         f"The critical path is {duration(wall)} long and ends in '{result.thread.name}' ({result.chosen}); "
-        f"it went {result.followed} time{'' if result.followed == 1 else 's'} from a waiting thread to the one that woke it."
+        f"it went {counted(result.followed, 'time')} from a waiting thread to the one that woke it."
     )
     found = [first]
     if result.by_thread:
@@ -62,7 +63,7 @@ def sentences(result: CriticalPath) -> list[str]:
 
 def states_table(result: CriticalPath) -> Table:
     """What the path does."""
-    table = _table(
+    table = make_table(
         ("state", "left"), ("time", "right"), ("share", "right"), ("", "left"), title="What was done on the path"
     )
     for state, ns in result.by_state:
@@ -73,7 +74,7 @@ def states_table(result: CriticalPath) -> Table:
 def threads_table(result: CriticalPath) -> Table:
     """The threads that the path is on."""
     rows = result.by_thread[:ROWS]
-    table = _table(
+    table = make_table(
         ("thread", "left"),
         ("kind", "left"),
         ("time", "right"),
@@ -98,7 +99,7 @@ def threads_table(result: CriticalPath) -> Table:
 def locks_table(result: CriticalPath) -> Table:
     """What was waited for on the path."""
     rows = result.by_lock[:ROWS]
-    table = _table(
+    table = make_table(
         ("waited for", "left"),
         ("waiting", "left"),
         ("time", "right"),
@@ -112,22 +113,22 @@ def locks_table(result: CriticalPath) -> Table:
 
 def methods_table(result: CriticalPath) -> Table:
     """The methods that the path is in."""
-    table = _table(("method", "left"), ("time", "right"), ("share", "right"), title="Methods on the path")
+    table = make_table(("method", "left"), ("time", "right"), ("share", "right"), title="Methods on the path")
     for row in result.by_method[:ROWS]:
         table.add_row(_end(row.method, LONG_NAME + 10), duration(row.ns), percent(row.ns / result.wall_ns))
     return table
 
 
 def segments_table(result: CriticalPath) -> Table:
-    """The longest stretches, in order of time."""
+    """The longest stretches in order of time: where the path is, and who waits for that."""
     longest = sorted(result.segments, key=lambda each: each.start_ns - each.end_ns)[:ROWS]
-    table = _table(
+    table = make_table(
         ("from", "right"),
         ("time", "right"),
         ("thread", "left"),
         ("state", "left"),
-        ("for", "left"),
-        title=f"The longest stretches ({len(longest)} of {result.pieces})",
+        ("who waits for it", "left"),
+        title=f"The longest stretches of the path ({len(longest)} of {result.pieces})",
     )
     for each in sorted(longest, key=lambda each: each.start_ns):
         table.add_row(
@@ -140,7 +141,7 @@ def segments_table(result: CriticalPath) -> Table:
     return table
 
 
-def _reason(segment: Segment) -> str:
+def _reason(segment: PathSegment) -> str:
     """Return who waits for this stretch, and in what."""
     return " in ".join(text for text in (segment.waiter, segment.lock) if text) or "-"
 

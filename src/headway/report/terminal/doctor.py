@@ -6,7 +6,11 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from headway.model.counter_ladder import by_reason
+
 _WIDTH = 80
+_MOST_NAMES = 12
+"""Of events that share a reason."""
 _VERDICTS = {
     "ebpf": "every state of every thread, with wakers and stolen time",
     "perf-switch": "every switch of every thread, but no wake-ups",
@@ -43,6 +47,7 @@ def render(findings: Mapping[str, Any]) -> str:
         lines += _wrapped(check["message"], f"  {mark}  {check['id']:{widest}}  ")
         if not check["ok"] and check["remedy"] and check["remedy"] != findings["way_up"]:
             lines += command_lines(check["remedy"], " " * (widest + 8) + "-> ")
+    lines += _counters(findings.get("counters") or {})
     return "\n".join(lines)
 
 
@@ -56,6 +61,32 @@ def command_lines(command: str, indent: str) -> list[str]:
             line = " " * (len(indent) + 2)
         line += word + " "
     return [*lines, line.rstrip()]
+
+
+def _counters(found: Mapping[str, Any]) -> list[str]:
+    """Return which events count here, and why others do not, those of one reason together."""
+    if not found:
+        return []
+    lines = ["", f"Counters (headway record --counters): {found['step']}"]
+    lines += _wrapped(", ".join(found["counted"]) or "no event counts here", "  ok  ")
+    if found["at_once"] is not None:
+        lines += _wrapped(
+            f"{found['at_once']} counters of the processor at once: groups beyond them take turns", "  ok  "
+        )
+    if found["in_turn"]:
+        lines += _wrapped(f"only in turn with what others count: {', '.join(found['in_turn'])}", "  --  ")
+    shared = {each["event"] for unit in found["per_socket"] for each in unit["events"]}
+    reasons: dict[str, list[str]] = {}
+    if shared:
+        units = [unit["unit"] for unit in found["per_socket"]]
+        reasons["with --counter-scope cpu, never by thread, as these units count for all CPUs of a socket or core"] = (
+            units
+        )
+    reasons |= by_reason((each["event"], each["reason"]) for each in found["absent"] if each["event"] not in shared)
+    for reason, events in reasons.items():
+        more = f" and {len(events) - _MOST_NAMES} more" if len(events) > _MOST_NAMES else ""
+        lines += _wrapped(f"{reason}: {', '.join(events[:_MOST_NAMES])}{more}", "  --  ")
+    return lines
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

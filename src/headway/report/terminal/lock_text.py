@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.units import duration, percent
+from headway.analyses.common.units import duration, percent
+from headway.report.terminal.lock_names import live_place_and_object
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.live import LiveRow
+    from headway.analyses.locks.live import LiveRow
     from headway.model.live_lock import LiveLock, LiveTable
 
 
@@ -36,14 +37,21 @@ def _one(row: LiveRow) -> str:
         ("parking thread-time", duration(sums.thread_time_ns)),
         ("parking real-time", duration(sums.real_time_ns)),
         ("average parking time", _time(found.average_parking_time_ns)),
-        ("average hold time", f"{_time(found.average_hold_time_ns)} (estimate)"),
+        ("average hold time", _average_hold(row)),
         ("true hold time", f"{_time(row.mean_hold_ns)} (mean of {lock.holds})"),
         ("real-time utilisation", _share(found.real_time_util_pct)),
         ("thread-time utilisation", _share(found.thread_time_util_pct)),
         ("real-life-time utilisation", _share(found.real_life_time_util_pct)),
         ("thread-life-time utilisation", _share(found.thread_life_time_util_pct)),
     )
-    return f"\n{printable(row.name)}\n" + "".join(f"  {name:<30}{value}\n" for name, value in facts)
+    place, name = live_place_and_object(row)
+    head = f"{printable(place)}  {printable(name)}".rstrip()
+    return f"\n{head}\n" + "".join(f"  {name:<30}{value}\n" for name, value in facts)
+
+
+def _average_hold(row: LiveRow) -> str:
+    why = "several may hold it at once" if row.several_holders else "estimate"
+    return f"{_time(row.metrics.average_hold_time_ns)} ({why})"
 
 
 def _first_thread(lock: LiveLock) -> str:

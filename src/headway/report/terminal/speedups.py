@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from headway.analyses.speedup_types import AtThreads, Pair, Speedups
-from headway.analyses.units import percent
-from headway.report.terminal import print_line, print_notices
+from headway.analyses.common.units import percent
+from headway.analyses.speedups.types import AtThreads, Pair, Speedups
+from headway.model.counter_ladder import CPI, STEPS, TOP_DOWN
+from headway.report.terminal.console import print_line
+from headway.report.terminal.notices import print_notices
 from headway.report.terminal.tables import UNKNOWN
 from headway.report.terminal.text import printable
 
@@ -47,6 +49,8 @@ IMBALANCE_LABELS = {"instructions": "in instructions", "cpi": "in CPI"}
 COLUMNS = 6
 """Numbers of threads in one table; more of them go into further tables."""
 LABEL_WIDTH = 24
+USELESS_WIDTH = 1.0
+"""An interval of this part of the speedup itself tells nobody anything."""
 MOST_PAIRS, LEAST_MORE = 5, 0.005
 """So many pairs of limits are shown, of those that give so much more speedup than the better one of the two alone."""
 
@@ -60,6 +64,13 @@ def render(result: Speedups, console: Console) -> None:
     for sentence in verdict.evidence:
         print_line(console, sentence, bullet="-")
     print_line(console, verdict.next, bullet="->")
+    print_line(console, _step_line(result), bullet=" ")
+    if _says_nothing(result):
+        print_line(
+            console, "The intervals hold nearly everything, so no table is shown: --json has the figures.", bullet=" "
+        )
+        print_notices(console, result.notices)
+        return
     for first in range(0, len(result.rows), COLUMNS):
         rows = result.rows[first : first + COLUMNS]
         about = "" if result.region is None else f", region {result.region}"
@@ -75,6 +86,25 @@ def render(result: Speedups, console: Console) -> None:
     if result.region is None and len(result.regions) > 1:
         _titled(console, f"Regions by themselves, {verdict.threads} threads", _regions(result))
     print_notices(console, result.notices)
+
+
+def _step_line(result: Speedups) -> str:
+    """Say on which step of the ladder of counters the recordings stand, and what that makes of work inflation."""
+    step = f"counted: {result.step} ({STEPS[result.step]})"
+    if result.step in (CPI, TOP_DOWN) or result.counters:
+        elsewhere = "" if result.step in (CPI, TOP_DOWN) else "; cycles and instructions are sampled or imported"
+        return step + elsewhere
+    return f"{step}; more instructions and slower ones are one limit, work inflation"
+
+
+def _says_nothing(result: Speedups) -> bool:
+    """Return whether the verdict is withheld and the speedups' intervals are as wide as the speedups themselves."""
+    if result.verdict.withheld is None:
+        return False
+    row = next((each for each in result.rows if each.threads == result.verdict.threads), None)
+    if row is None or row.low is None or row.high is None or not row.computed_speedup:
+        return False
+    return row.high - row.low >= USELESS_WIDTH * row.computed_speedup
 
 
 def _titled(console: Console, title: str, table: Table) -> None:
@@ -131,7 +161,7 @@ def _range(bounds: tuple[float, float] | None) -> str:
 
 def _worth_showing(rows: Sequence[AtThreads]) -> Iterator[str]:
     """Yield groups instead of their members, and no limit that is unknown everywhere."""
-    from headway.analyses.speedup_model import GROUPS
+    from headway.analyses.speedups.model import GROUPS
 
     members = {limit for group in GROUPS.values() for limit in group}
     for limit in LABELS:
@@ -151,9 +181,19 @@ def _by_limit(
         if any(cell is not None for cell in cells):
             label = EFFICIENCY_LABELS.get(limit, LABELS[limit]) if are_efficiencies else LABELS[limit]
             table.add_row(label, *(UNKNOWN if cell is None else write(cell) for cell in cells))
+            if are_efficiencies:
+                _counted_from_to(table, rows, limit)
             if are_efficiencies and limit == "load_balance":
                 _imbalance(table, rows, write)
     return table
+
+
+def _counted_from_to(table: Table, rows: Sequence[AtThreads], limit: str) -> None:
+    """Add between what an efficiency lies, where its counts are not exact; of exact counts there is nothing to say."""
+    bounds = [row.efficiency_intervals.get(limit) for row in rows]
+    cells = ["" if ends is None or ends[0] == ends[1] else f"{ends[0]:.3f}-{ends[1]:.3f}" for ends in bounds]
+    if any(cells):
+        table.add_row("  from-to", *cells)
 
 
 def _imbalance(table: Table, rows: Sequence[AtThreads], write: Callable[[float], str]) -> None:
@@ -206,7 +246,7 @@ def _pairs(pairs: Sequence[Pair]) -> Table:
 
 def _regions(result: Speedups) -> Table:
     """Return what limits each region most at the verdict's number of threads."""
-    from headway.analyses.speedup_advice import ranked
+    from headway.analyses.speedups.advice import ranked
 
     row = next(row for row in result.rows if row.threads == result.verdict.threads)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -6,7 +6,7 @@ import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
 
 /**
- * What the calls that the causal profiler inserts into classes of the program call (native/agent/causal/points.cpp).
+ * What the calls that the causal profiler inserts into classes of the program call (native/agent/causal/points/points.cpp).
  *
  * <p>In package java.lang, because every class loader and every module sees that. Loaded by JNI into the boot loader; the
  * digit in the name counts the copies of the agent's library in one JVM.

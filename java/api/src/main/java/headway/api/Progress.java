@@ -86,7 +86,7 @@ public final class Progress {
     return known;
   }
 
-  // The calls of these four are led to headway's agent where there is one (native/agent/causal/point_loading.cpp).
+  // The calls of these four are led to headway's agent where there is one (native/agent/causal/points/point_loading.cpp).
 
   private static int find(String name) {
     return 0;

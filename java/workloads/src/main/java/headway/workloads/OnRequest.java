@@ -9,7 +9,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -23,6 +25,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *   <li>{@code grip}: from now on a thread holds a lock that it had to park for, and that another one waits for
  *   <li>{@code let-go}: it releases it; is the lock collected when nobody in the program knows it any more?
  *   <li>{@code barge N}: N times a thread gets and releases a lock that another one waits for all the while, unwoken
+ *   <li>{@code signal N}: N times a thread that waited for a lock once, and then only for its condition, is signalled
  *   <li>{@code stay NAME}: a thread of that name parks for ever
  *   <li>{@code redefine}: has {@link OtherAgent} redefine LockSupport
  * </ul>
@@ -71,6 +74,7 @@ public final class OnRequest {
                 case "grip" -> grip();
                 case "let-go" -> letGo();
                 case "barge" -> barge(Integer.parseInt(words[1]));
+                case "signal" -> signal(Integer.parseInt(words[1]));
                 case "stay" -> stay(words[1]);
                 case "redefine" -> {
                     OtherAgent.redefine();
@@ -168,6 +172,33 @@ public final class OnRequest {
         lock.release(1);
         Work.join(other);
         Report.of("barged").put("times", times).print();
+    }
+
+    private static void signal(int times) {
+        ReentrantLock lock = new ReentrantLock();
+        Condition condition = lock.newCondition();
+        AtomicInteger awaited = new AtomicInteger(-1);
+        lock.lock();
+        Thread other = waiting(() -> {
+            lock.lock();
+            awaited.incrementAndGet();
+            for (int i = 0; i < times; i++) {
+                condition.awaitUninterruptibly();
+                awaited.incrementAndGet();
+            }
+            lock.unlock();
+        });
+        lock.unlock();
+        for (int i = 0; i < times; i++) {
+            while (awaited.get() < i || other.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            lock.lock();
+            condition.signal();
+            lock.unlock();
+        }
+        Work.join(other);
+        Report.of("signalled").put("times", times).print();
     }
 
     private static void letGo() {

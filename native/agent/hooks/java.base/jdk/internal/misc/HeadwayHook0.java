@@ -3,7 +3,9 @@ package jdk.internal.misc;
 import java.util.concurrent.locks.AbstractOwnableSynchronizer;
 import java.util.concurrent.locks.AbstractQueuedLongSynchronizer;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import java.util.concurrent.locks.StampedLock;
 import jdk.internal.access.JavaLangAccess;
+import jdk.internal.access.SharedSecrets;
 import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
@@ -23,6 +25,8 @@ public final class HeadwayHook0 {
   private static final int TIMED = 1;
   private static final int VIRTUAL = 8;
   private static final int PINNED = 16;
+  private static final int AGAIN = 128;
+  private static final int SLEEP = 256;
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
@@ -68,6 +72,37 @@ public final class HeadwayHook0 {
 
   /** Ids of virtual threads that kept their carrier in their last park; an entry that another one overwrites is lost. */
   private static final int[] PINNED_THREADS = new int[256];
+
+  /**
+   * The queues of AbstractQueuedSynchronizer, of the one with a long state, and of StampedLock: where a lock has its head and
+   * tail; the class of their nodes, null where a JDK has other ones; and where these have next, prev and waiter.
+   */
+  private static final Class<?> NODE = nodeOf(AbstractQueuedSynchronizer.class);
+  private static final Class<?> LONG_NODE = nodeOf(AbstractQueuedLongSynchronizer.class);
+  private static final Class<?> STAMPED_NODE = nodeOf(StampedLock.class);
+  private static final long STAMPED_HEAD = fieldOf(STAMPED_NODE == null ? null : StampedLock.class, "head");
+  private static final long STAMPED_TAIL = fieldOf(STAMPED_NODE == null ? null : StampedLock.class, "tail");
+  private static final long NODE_NEXT = fieldOf(NODE, "next");
+  private static final long NODE_PREV = fieldOf(NODE, "prev");
+  private static final long NODE_WAITER = fieldOf(NODE, "waiter");
+  private static final long LONG_NODE_NEXT = fieldOf(LONG_NODE, "next");
+  private static final long LONG_NODE_PREV = fieldOf(LONG_NODE, "prev");
+  private static final long LONG_NODE_WAITER = fieldOf(LONG_NODE, "waiter");
+  private static final long STAMPED_NODE_NEXT = fieldOf(STAMPED_NODE, "next");
+  private static final long STAMPED_NODE_PREV = fieldOf(STAMPED_NODE, "prev");
+  private static final long STAMPED_NODE_WAITER = fieldOf(STAMPED_NODE, "waiter");
+
+  /** Of a thread that waits behind more than so many others, and was not woken as the first of them, no place is kept. */
+  private static final int MOST_LOOKED_AT = 16;
+
+  /**
+   * The nodes in which threads (by id) were queued when their last park ended, and the identity hash of what they are queued
+   * for: who parks there again, without having got it in between, goes on with the same wait. Of one that was woken in the
+   * middle of its sleep, itself. An entry that another thread overwrites is lost.
+   */
+  private static final Object[] QUEUED = new Object[256];
+
+  private static final int[] QUEUED_FOR = new int[256];
 
   /** Where a long array's elements begin. Set by the agent: Unsafe.arrayBaseOffset returns an int in some JDKs, a long in others. */
   private static long longsAt;
@@ -249,6 +284,23 @@ public final class HeadwayHook0 {
     }
   }
 
+  /** Called by VirtualThread.sleepNanos, in a JDK with virtual threads: does what its parkNanos did. */
+  @Hidden
+  public static void sleepVirtual(Thread self, long nanos) {
+    long waiting = on ? begins(VIRTUAL | TIMED | SLEEP) : 0;
+    if (waiting == 0) {
+      SharedSecrets.getJavaLangAccess().parkVirtualThread(nanos);
+      return;
+    }
+    long start = System.nanoTime();
+    try {
+      SharedSecrets.getJavaLangAccess().parkVirtualThread(nanos);
+    } finally {
+      ends(waiting, pinned());
+      noteSleep(self, start, nanos);
+    }
+  }
+
   /** Called by VirtualThread itself, inside one of the parks above or in a sleep, when it can't leave its carrier. */
   @Hidden
   public static void parkPinned(Unsafe unsafe, boolean isAbsolute, long time) {
@@ -270,30 +322,31 @@ public final class HeadwayHook0 {
   // give back only when the method ends that they have put the lock into. Deeper calls of that one, with locks of their
   // own, would then find none. So the agent is told of holds later.
 
+  /** Before the owner is set: what has to do with the release of a lock, which is still held. */
   @ForceInline
   @Hidden
   public static void ownerChanges(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    if (thread != null) {
+      return;
+    }
     if (causal) {
-      beforeRelease(synchroniser, thread);
+      beforeRelease(synchroniser);
     }
     if (on) {
-      timeHold(synchroniser, thread);
-    }
-  }
-
-  @ForceInline
-  @Hidden
-  private static void timeHold(AbstractOwnableSynchronizer synchroniser, Thread thread) {
-    if (thread != null) {
-      if (hasQueue(synchroniser)) {
-        beginHold(synchroniser, idOf(thread));
-      }
-    } else {
       int id = idOf(Thread.currentThread());
       int at = placeOf(id);
       if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
         endHold(synchroniser, id, at);
       }
+    }
+  }
+
+  /** Behind it: what has to do with the acquisition of a lock, which is held now. */
+  @ForceInline
+  @Hidden
+  public static void ownerIsSet(AbstractOwnableSynchronizer synchroniser, Thread thread) {
+    if (on && thread != null && hasQueue(synchroniser)) {
+      beginHold(synchroniser, idOf(thread));
     }
   }
 
@@ -357,8 +410,8 @@ public final class HeadwayHook0 {
   /** The last moment at which the lock is held: who waits for it must not get it before its holder has paid. */
   @ForceInline
   @Hidden
-  private static void beforeRelease(AbstractOwnableSynchronizer synchroniser, Thread thread) {
-    if (thread == null && hasQueue(synchroniser)) {
+  private static void beforeRelease(AbstractOwnableSynchronizer synchroniser) {
+    if (hasQueue(synchroniser)) {
       pays();
     }
   }
@@ -450,6 +503,9 @@ public final class HeadwayHook0 {
    */
   @Hidden
   private static void forgetHolds() {
+    for (int i = 0; i < QUEUED.length; i++) {
+      QUEUED[i] = null;
+    }
     for (int at = 0; at < HOLDS.length; at += STRIDE) {
       if ((HOLDS[at] | HOLDS[at + 1] | HOLDS[at + 2] | HOLDS[at + 3]) != 0) {
         forget(HOLDS, LOCKS, at, lockOf(at), WAYS);
@@ -546,12 +602,15 @@ public final class HeadwayHook0 {
       if (blocker != null) {
         hash = System.identityHashCode(blocker);
         classHash = System.identityHashCode(blocker.getClass());
+        tellHolds(); // of a lock that nobody waited for when it was released: who waits for conditions alone wakes nobody
       }
       int owner = 0;
       if (blocker instanceof AbstractOwnableSynchronizer) {
-        tellHolds(); // of a lock that nobody waited for when it was released
         Object holder = U.getReference(blocker, OWNER);
         owner = holder == null ? 0 : idOf(holder);
+      }
+      if (parksAgain(thread, id & 255, hash)) {
+        flags |= AGAIN;
       }
       return begin(blocker, hash, classHash, id, owner, flags);
     } catch (VirtualMachineError ignored) {
@@ -563,9 +622,115 @@ public final class HeadwayHook0 {
   private static void ends(long waiting, int flags) {
     try {
       end(waiting, flags);
+      keepPlace();
     } catch (VirtualMachineError ignored) {
       // the thread's next event ends this wait
     }
+  }
+
+  // --- several parks that are one wait: whoever gets a lock before the thread that was woken for it makes it park again ---
+
+  /** Whether the thread is still queued where it was when its last park ended. */
+  @Hidden
+  private static boolean parksAgain(Thread thread, int place, int hash) {
+    Object node = QUEUED[place];
+    if (node == null) {
+      return false;
+    }
+    QUEUED[place] = null;
+    return node == thread ? hash == 0 : QUEUED_FOR[place] == hash && waiterIn(node) == thread;
+  }
+
+  /** At the end of a park: keeps the calling thread's node in the queue of what it parked for, if there is one. */
+  @Hidden
+  private static void keepPlace() {
+    Thread thread = Thread.currentThread();
+    Object lock = U.getReference(thread, PARK_BLOCKER);
+    Object node = null;
+    if (lock instanceof AbstractQueuedSynchronizer) {
+      node = NODE == null ? null : queued(thread, lock, HEAD, TAIL, NODE_NEXT, NODE_PREV);
+    } else if (lock instanceof AbstractQueuedLongSynchronizer) {
+      node = LONG_NODE == null ? null : queued(thread, lock, LONG_HEAD, LONG_TAIL, LONG_NODE_NEXT, LONG_NODE_PREV);
+    } else if (lock instanceof StampedLock) {
+      node =
+          STAMPED_NODE == null
+              ? null
+              : queued(thread, lock, STAMPED_HEAD, STAMPED_TAIL, STAMPED_NODE_NEXT, STAMPED_NODE_PREV);
+    }
+    if (node != null) {
+      int place = idOf(thread) & 255;
+      QUEUED_FOR[place] = System.identityHashCode(lock);
+      QUEUED[place] = node;
+    }
+  }
+
+  /** Who was woken in the middle of a sleep, by a permit that was left over, sleeps on. */
+  @Hidden
+  private static void noteSleep(Thread self, long start, long nanos) {
+    try {
+      if (System.nanoTime() - start < nanos && !self.isInterrupted()) {
+        QUEUED[idOf(self) & 255] = self;
+      }
+    } catch (VirtualMachineError ignored) {
+      // the rest counts as a sleep of its own
+    }
+  }
+
+  /** The first in the queue is who is woken; somebody whose park ended by itself may be anywhere, mostly at the end. */
+  @Hidden
+  private static Object queued(Thread thread, Object lock, long head, long tail, long next, long prev) {
+    Object before = U.getReferenceVolatile(lock, head);
+    Object node = before == null ? null : U.getReferenceVolatile(before, next);
+    if (node != null && waiterIn(node) == thread) {
+      return node;
+    }
+    node = U.getReferenceVolatile(lock, tail);
+    for (int i = 0; node != null && i < MOST_LOOKED_AT; i++) {
+      if (waiterIn(node) == thread) {
+        return node;
+      }
+      node = U.getReferenceVolatile(node, prev);
+    }
+    return null;
+  }
+
+  /** The thread that waits in a node; null once it has got what it waited for, or has given up. */
+  @Hidden
+  private static Object waiterIn(Object node) {
+    if (NODE != null && NODE.isInstance(node)) {
+      return U.getReferenceVolatile(node, NODE_WAITER);
+    }
+    if (LONG_NODE != null && LONG_NODE.isInstance(node)) {
+      return U.getReferenceVolatile(node, LONG_NODE_WAITER);
+    }
+    if (STAMPED_NODE != null && STAMPED_NODE.isInstance(node)) {
+      return U.getReferenceVolatile(node, STAMPED_NODE_WAITER);
+    }
+    return null;
+  }
+
+  /** The class of a lock's nodes, if it has all that is looked at here. */
+  private static Class<?> nodeOf(Class<?> lock) {
+    try {
+      Class<?> node = Class.forName(lock.getName() + "$Node", false, null);
+      boolean isKnown =
+          isReference(lock, "head", node)
+              && isReference(lock, "tail", node)
+              && isReference(node, "next", node)
+              && isReference(node, "prev", node)
+              && isReference(node, "waiter", Thread.class);
+      return isKnown ? node : null;
+    } catch (ReflectiveOperationException | LinkageError | RuntimeException other) {
+      return null;
+    }
+  }
+
+  private static boolean isReference(Class<?> owner, String field, Class<?> type) throws ReflectiveOperationException {
+    return owner.getDeclaredField(field).getType() == type;
+  }
+
+  private static long fieldOf(Class<?> owner, String field) {
+    return owner == null ? -1 : U.objectFieldOffset(owner, field);
   }
 
   @Hidden

@@ -7,8 +7,7 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Virtual threads that are all unparked at once. Pinned: each sleeps while a class is initialised, so it keeps its carrier, and
@@ -24,8 +23,8 @@ final class Carriers implements Case {
 
     private final Setting setting;
     private final boolean isPinned;
-    private volatile long noneReady;
     private volatile long went;
+    private volatile boolean mayGo;
     private final Method start;
     private final URL[] here = {Carriers.class.getProtectionDomain().getCodeSource().getLocation()};
 
@@ -65,23 +64,25 @@ final class Carriers implements Case {
     @Override
     public void round() {
         int all = setting.threads() * PER_CARRIER;
-        AtomicInteger ready = new AtomicInteger(all);
-        noneReady = Long.MAX_VALUE;
-        CountDownLatch go = new CountDownLatch(1);
+        mayGo = false;
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < all; i++) {
             threads.add(started(() -> {
-                Uneven.await(go);
-                if (isPinned) {
-                    setting.ledger().takesPart(() -> stopAndGo(ready.decrementAndGet()));
-                } else {
-                    computes();
+                // A latch would not do: who is woken wakes the next one, and has to run for that.
+                while (!mayGo) {
+                    LockSupport.park(this);
                 }
+                // From when all may go on until it goes on, a carrier is what is missing.
+                if (!setting.isRemoved()) {
+                    setting.ledger().wanted(TAKEN, went, System.nanoTime());
+                }
+                setting.ledger().takesPart(isPinned ? this::stopAndGo : this::computes);
             }));
         }
         Work.await(() -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
         went = System.nanoTime();
-        go.countDown();
+        mayGo = true;
+        threads.forEach(LockSupport::unpark);
         setting.ledger().standsBy(() -> threads.forEach(Work::join));
     }
 
@@ -98,24 +99,15 @@ final class Carriers implements Case {
         }
     }
 
-    /** From when all may go on until it goes on, a carrier is what is missing. */
     private void computes() {
-        if (!setting.isRemoved()) {
-            setting.ledger().wanted(TAKEN, went, System.nanoTime());
-        }
-        setting.ledger().takesPart(() -> Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER)));
+        Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER));
     }
 
-    /** While others are ready, the carriers are what is missing; the last ones just sleep. */
-    private void stopAndGo(int ready) {
-        if (ready == 0 || setting.isRemoved()) {
-            noneReady = System.nanoTime();
-        }
+    /** While others are ready, the carriers are what is missing, as far as there are cores for them; else its sleep is. */
+    private void stopAndGo() {
         // To load a class is work: only the time in which it stands still is waited.
         long[] stood = setting.isRemoved() ? asleep() : initialised();
-        long since = Math.min(Math.max(stood[0], noneReady), stood[1]);
-        setting.ledger().waited(TAKEN, stood[0], since);
-        setting.ledger().waited(Label.of("sleep"), since, stood[1]);
+        setting.ledger().rested(Label.of("sleep"), stood[0], stood[1]);
         // A virtual thread has no CPU clock of its own: a fixed amount of work instead.
         Work.sink = Work.spin(1.0, (int) (Setting.UNIT_NS / PER_CARRIER / 2));
     }

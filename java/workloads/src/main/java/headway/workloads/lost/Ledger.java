@@ -12,13 +12,13 @@ import java.util.Map;
 /**
  * What a program knows of the cores that it leaves idle. Each of its threads says when it takes part and when it waits for what;
  * at each instant, cores that no thread of the program wants are lost to what its threads wait for, one to each and shared
- * where they are fewer, and what is then left to what the program does as a whole (its section).
+ * where they are fewer, then one to each that rests, and what is then left to what the program does as a whole (its section).
  *
  * <p>It is not known here what else used those cores (the JVM's own threads, other programs), what the host took, and how long
  * a thread waited for a core: that has to be known from elsewhere.
  */
 final class Ledger {
-    private enum What { RUNS, WAITS, SECTION, STOPPED }
+    private enum What { RUNS, WAITS, RESTS, SECTION, STOPPED }
 
     private record Event(long ns, What what, int change, Label label) {}
 
@@ -66,6 +66,14 @@ final class Ledger {
         add(begin, What.RUNS, -1, null);
         add(begin, What.WAITS, 1, label);
         add(end, What.WAITS, -1, label);
+        add(end, What.RUNS, 1, null);
+    }
+
+    /** The calling thread, which takes part, rested then: cores are lost to that which nobody waited to use. */
+    void rested(Label label, long begin, long end) {
+        add(begin, What.RUNS, -1, null);
+        add(begin, What.RESTS, 1, label);
+        add(end, What.RESTS, -1, label);
         add(end, What.RUNS, 1, null);
     }
 
@@ -139,20 +147,23 @@ final class Ledger {
         Label section = null;
         Label stopped = null;
         Map<Label, Integer> waiting = new LinkedHashMap<>();
+        Map<Label, Integer> resting = new LinkedHashMap<>();
         long before = inOrder.isEmpty() ? 0 : inOrder.get(0).ns();
         for (Event each : inOrder) {
-            share(each.ns() - before, running, waiting, section, stopped);
+            share(each.ns() - before, running, waiting, resting, section, stopped);
             before = each.ns();
             switch (each.what()) {
                 case RUNS -> running += each.change();
                 case WAITS -> waiting.merge(each.label(), each.change(), Integer::sum);
+                case RESTS -> resting.merge(each.label(), each.change(), Integer::sum);
                 case SECTION -> section = each.change() > 0 ? each.label() : null;
                 case STOPPED -> stopped = each.change() > 0 ? each.label() : null;
             }
         }
     }
 
-    private void share(long dt, int running, Map<Label, Integer> waiting, Label section, Label stopped) {
+    private void share(long dt, int running, Map<Label, Integer> waiting, Map<Label, Integer> resting, Label section,
+            Label stopped) {
         if (dt == 0) {
             return;
         }
@@ -160,7 +171,17 @@ final class Ledger {
             lost.merge(stopped, (double) dt * (cores - 1), Double::sum);
             return;
         }
-        double idle = Math.max(0, cores - running);
+        double idle = divide(Math.max(0, cores - running), dt, waiting);
+        double left = divide(idle, dt, resting) * dt;
+        if (section != null) {
+            lost.merge(section, left, Double::sum);
+        } else {
+            unnamed += left;
+        }
+    }
+
+    /** Gives each that waits a core of those idle, or its share of them; returns how many are left. */
+    private double divide(double idle, long dt, Map<Label, Integer> waiting) {
         int all = waiting.values().stream().mapToInt(Integer::intValue).sum();
         double each = all == 0 ? 0 : Math.min(1, idle / all);
         waiting.forEach((label, count) -> {
@@ -168,11 +189,6 @@ final class Ledger {
                 lost.merge(label, each * count * dt, Double::sum);
             }
         });
-        double left = (idle - each * all) * dt;
-        if (section != null) {
-            lost.merge(section, left, Double::sum);
-        } else {
-            unnamed += left;
-        }
+        return idle - each * all;
     }
 }

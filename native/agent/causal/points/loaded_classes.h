@@ -1,0 +1,59 @@
+// Progress points and critical sections in classes that are loaded already: which of them are concerned, and how they
+// get their calls.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/state/state.h"
+
+namespace headway::agent::causal {
+
+// Calls visit(type, name) for each class that could have calls of ours, and frees what JVMTI gave.
+template <typename Visit>
+void for_each_loaded(JNIEnv* jni, Visit visit) {
+  jvmtiEnv* jvmti = agent().jvmti;
+  jint count = 0;
+  jclass* types = nullptr;
+  if (jvmti->GetLoadedClasses(&count, &types) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; ++i) {
+    char* signature = nullptr;
+    if (jvmti->GetClassSignature(types[i], &signature, nullptr) == JVMTI_ERROR_NONE) {
+      const std::string_view text(signature);
+      // Hidden classes (lambdas) have a dot, and can't be changed.
+      const bool is_class = text.size() > 2 && text.front() == 'L' && text.find('.') == std::string_view::npos;
+      if (is_class) visit(types[i], std::string(text.substr(1, text.size() - 2)));
+      jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+    }
+    jni->DeleteLocalRef(types[i]);
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(types));
+}
+
+// Whether the class, as it is, needs calls of ours.
+bool wants_loaded(jclass type, std::string_view name);
+void retransform(std::vector<jclass>& types);
+
+template <typename Wants>
+void retransform_loaded(JNIEnv* jni, Wants wants) {
+  std::vector<jclass> types;
+  for_each_loaded(jni, [&](jclass type, const std::string& name) {
+    jboolean modifiable = JNI_FALSE;
+    if (!wants(type, name)) return;
+    if (agent().jvmti->IsModifiableClass(type, &modifiable) != JVMTI_ERROR_NONE || modifiable == JNI_FALSE) return;
+    types.push_back(static_cast<jclass>(jni->NewGlobalRef(type)));
+  });
+  retransform(types);
+  for (jclass type : types) jni->DeleteGlobalRef(type);
+}
+
+// Sections of classes that were loaded before, or have been retransformed since.
+void resolve_loaded_sections(JNIEnv* jni);
+// Object.wait and the like, which are there before anything is recorded.
+void note_loaded_waits(JNIEnv* jni);
+
+}  // namespace headway::agent::causal

@@ -1,0 +1,14 @@
+// JVMTI's events that the agent turns on and off by the recording.
+#pragma once
+
+namespace headway::agent {
+
+// JDK 21's events, by number: the header we are compiled with may be older.
+inline constexpr int kVirtualThreadStart = 87;
+inline constexpr int kVirtualThreadEnd = 88;
+
+void set_event(int event, bool on) noexcept;
+// Threads, collections and the JVM's death: what is told for as long as a recording lasts.
+void set_recording_events(bool on) noexcept;
+
+}  // namespace headway::agent

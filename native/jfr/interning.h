@@ -1,0 +1,71 @@
+// Interning, over all chunks of a file: threads, frames and stacks, each once, with dense ids.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "decode/text_pool.h"
+#include "jfr/text_budget.h"
+
+namespace headway::jfr {
+
+struct FrameRow {
+  uint32_t class_name = 0;  // texts()
+  uint32_t method = 0;
+  int32_t line = 0;   // 0: unknown
+  uint32_t kind = 0;  // the file's own word: "JIT compiled"
+  bool operator==(const FrameRow&) const = default;
+};
+
+struct ThreadRow {
+  int64_t os_tid = 0;   // 0: a virtual thread
+  int64_t java_id = 0;  // 0: not a Java thread
+  std::string os_name, java_name, group;
+  bool is_virtual = false;
+};
+
+struct StackRows {
+  std::vector<int32_t> stack_id, frame_id;
+  std::vector<int16_t> depth;
+  std::vector<uint8_t> is_cut;
+};
+
+// Threads, frames, stacks and texts of a file, each different one once.
+class InternedRows {
+ public:
+  TextPool& texts() { return texts_; }
+  TextBudget& budget() { return budget_; }
+  int32_t frame(const FrameRow& row);
+  // Frames with the innermost first. A new stack waits in `take_stacks`; only a fingerprint of it is kept.
+  int32_t stack(const std::vector<int32_t>& frames, bool is_cut);
+  int32_t thread(const ThreadRow& row);
+
+  const std::vector<FrameRow>& frames() const { return frames_; }
+  const std::vector<ThreadRow>& threads() const { return threads_; }
+  size_t waiting_frames() const { return waiting_.stack_id.size(); }
+  StackRows take_stacks() { return std::exchange(waiting_, {}); }
+
+ private:
+  struct Fingerprint {
+    uint64_t a = 0, b = 0;
+    bool operator==(const Fingerprint&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const FrameRow& row) const;
+    size_t operator()(const Fingerprint& print) const { return static_cast<size_t>(print.a); }
+  };
+  TextPool texts_;
+  TextBudget budget_;
+  std::vector<FrameRow> frames_;
+  std::unordered_map<FrameRow, int32_t, Hash> frame_ids_;
+  std::unordered_map<Fingerprint, int32_t, Hash> stack_ids_;
+  std::vector<ThreadRow> threads_;
+  std::map<std::pair<int64_t, int64_t>, int32_t> thread_ids_;
+  StackRows waiting_;
+};
+
+}  // namespace headway::jfr

@@ -1,0 +1,1 @@
+"""What every analysis shares: units, notices, intervals, uncertainty, columns."""

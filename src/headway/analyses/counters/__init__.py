@@ -1,0 +1,1 @@
+"""What the counters of the CPUs and of the kernel counted, by thread, kind, CPU and phase."""

@@ -1,0 +1,1 @@
+"""Locks (`headway locks`): who waits for which lock, who holds it meanwhile, and what that costs."""

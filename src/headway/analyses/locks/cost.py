@@ -1,0 +1,208 @@
+"""The cost of waiting for a lock: cores idle meanwhile, and an upper bound of the speedup without the waits.
+
+Lost cores  While W threads of the program waited in contention and I of its cores were idle, min(W, I) more threads could have
+            run. lost_core_ns of a lock is its waiters' part of that, integrated over time: sum over its blocks of the
+            integral of min(1, I/W), so simultaneous waits share the idle cores in proportion to their waiters. I is the
+            number of recorded cores, less the program's threads on CPUs, less what other processes and the recorder took
+            (as `headway why` has it: spread evenly over each gap of a CPU; over the recording, where no gaps are known), and
+            0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken away counts as
+            running, so stolen time is not idle.
+Bound       that of `headway why`, by the same function (lost_cores.bounds): R, with at least one thread waiting, is its time D.
+Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
+            train can cost more than itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common.columns import distinct
+from headway.analyses.lost_cores import bound_inputs, slow_side
+from headway.analyses.lost_cores.kernel_times import KernelTimes
+from headway.analyses.scheduling import other_processes
+from headway.analyses.scheduling.activity import has_scheduling
+from headway.analyses.scheduling.slice_chunks import slice_chunks
+from headway.analyses.waits.rules import RULES
+from headway.analyses.waits.thread_states import pauses
+from headway.analyses.waits.wait_causes import CAUSE_OF_RULE, other_side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.lost_cores.bounds import BoundInputs
+    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.sites import Sites
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """Lost core time in ns per group, and the inputs of the bounds of speedups."""
+
+    lost_core_ns: Floats
+    inputs: BoundInputs
+
+
+def cost(data: LockData, group: Ints, contended: NDArray[np.bool_], groups: int) -> Cost | None:
+    """Compute the cost of each group of blocks. `contended` selects contention; other blocks cost nothing.
+
+    None where the mode recorded no scheduling or the number of cores is not known.
+    """
+    count = data.recording.manifest.recorded_cores
+    inputs = bound_inputs.of_waits(data.recording, data.window)
+    if not has_scheduling(data.recording) or not count or inputs is None:
+        return None
+    blocks = data.blocks
+    grown = _lost_by_block(data, blocks.start[contended], blocks.end[contended], count)
+    lost = np.bincount(group[contended], weights=grown, minlength=groups)
+    return Cost(np.maximum(lost, 0.0), inputs)
+
+
+def slow_sides(data: LockData, sites: Sites, group: Ints) -> Mapping[tuple[int, str], int | None]:
+    """Return by group of blocks on queues and cause of these how long the threads ran that they waited for; None where all work
+    may be theirs.
+    """
+    causes = [CAUSE_OF_RULE.get(rule.id) for rule in RULES]
+    found: dict[tuple[int, str], int | None] = {}
+    times = KernelTimes(data.recording, data.window)
+    for cause in slow_side.SLOW:
+        rows = np.flatnonzero(np.isin(sites.rule, [number for number, each in enumerate(causes) if each == cause]))
+        target = other_side(data, rows)
+        target = np.where(target == data.blocks.thread[rows], -1, target)
+        of_cause = slow_side.work_ns(times, group[rows], target, data.platform_threads, data.window)
+        found |= {(one, cause): ns for one, ns in of_cause.items()}
+    return found
+
+
+def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats:
+    """Return the integral of min(1, idle cores / waiting threads) over each of the blocks that are contention.
+
+    From the window's end backwards, with the slices of one stretch of time in memory: `later` is the integral from a time to
+    the window's end, and a block is what it has more of at its start than at its end.
+    """
+    recording, (low, high) = data.recording, data.window
+    origin = recording.window_ns[0]
+    is_ours = _is_ours(recording)
+    edges = (_Edges.of(np.clip(start, low, high)), _Edges.of(np.clip(end, low, high)))
+    others, gc = _Others.of(recording, (origin + low, origin + high)), pauses(recording)
+    found, later = np.zeros(len(start)), 0.0
+    for chunk in slice_chunks(recording, (low, high)):
+        since, until = chunk.since, chunk.until
+        inside = [each.between(since, until) for each in edges]
+        if not any(len(each) for each in inside) and not _waiting(edges, np.array([since]))[0]:
+            continue
+        mine = chunk.where(is_ours[np.clip(chunk.thread, -1, len(is_ours) - 1)])
+        times = [
+            mine.start,
+            mine.end,
+            others.time,
+            *inside,
+            *(part for each in gc.values() for part in (each.start, each.end)),
+        ]
+        time = distinct(np.clip(np.concatenate([*times, np.array([since, until])]), since, until))
+        idle = np.maximum(cores - _level(time, mine.start, mine.end) - others.at(time), 0.0)
+        for each in gc.values():
+            idle[_level(time, each.start, each.end) > 0] = 0.0
+        waiting = _waiting(edges, time)
+        rate = np.where(waiting > 0, np.minimum(1.0, idle / np.maximum(waiting, 1)), 0.0)
+        after = np.concatenate([[later], later + np.cumsum((rate[:-1] * np.diff(time))[::-1])])[::-1]
+        for sign, of, part in zip((1, -1), edges, inside, strict=True):
+            found[of.rows(since, until)] += sign * after[np.searchsorted(time, part)]
+        later = float(after[0])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Edges:
+    """Begins, or ends, of blocks in order of time; `order`: the block of each."""
+
+    time: Ints
+    order: Ints
+
+    @classmethod
+    def of(cls, time: Ints) -> _Edges:
+        """Sort the starts, or ends, of blocks by time."""
+        order = np.argsort(time, kind="stable")
+        return cls(time[order], order)
+
+    def _places(self, since: int, until: int) -> slice:
+        first, last = np.searchsorted(self.time, [since, until]).tolist()
+        return slice(first, last)
+
+    def between(self, since: int, until: int) -> Ints:
+        """Return the times from `since` on, before `until`. (At the window's end nothing is lost any more.)"""
+        return self.time[self._places(since, until)]
+
+    def rows(self, since: int, until: int) -> Ints:
+        """Return the blocks of the same ones."""
+        return self.order[self._places(since, until)]
+
+
+def _waiting(edges: tuple[_Edges, _Edges], time: Ints) -> Ints:
+    """Return how many blocks are open at (and right after) each time."""
+    begun, ended = (np.searchsorted(each.time, time, side="right") for each in edges)
+    return (begun - ended).astype(np.int64)
+
+
+def _is_ours(recording: Recording) -> NDArray[np.bool_]:
+    """Return by thread_id whether it is a thread of the program; the last one stands for ids that are in no table."""
+    rows = recording.query("SELECT thread_id FROM thread WHERE kind <> 'headway' AND thread_id >= 0").fetchall()
+    found = np.zeros(max((row[0] for row in rows), default=-1) + 2, dtype=bool)
+    found[[row[0] for row in rows]] = True
+    return found
+
+
+def _level(time: Ints, start: Ints, end: Ints) -> Ints:
+    """Return how many of the spans are open at (and right after) each time; they may reach beyond all times."""
+    change = np.zeros(len(time) + 1, dtype=np.int64)
+    change += np.bincount(np.searchsorted(time, start), minlength=len(change))
+    change -= np.bincount(np.searchsorted(time, end), minlength=len(change))
+    return np.cumsum(change[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Others:
+    """The cores that other processes and the recorder had: steps at `time`, each until the next one."""
+
+    time: Ints
+    cores: Floats
+
+    @classmethod
+    def of(cls, recording: Recording, window: tuple[int, int]) -> _Others:
+        """Build the steps from spans."""
+        origin = recording.window_ns[0]
+        since, until, took = _others(recording, window)
+        since, until = (np.clip(each, *window) - origin for each in (since, until))
+        time = distinct(np.concatenate([since, until]))
+        return cls(time, _sum_of(time, since, until, took))
+
+    def at(self, time: Ints) -> Floats:
+        """Return how many they had at (and right after) each time."""
+        step = np.searchsorted(self.time, time, side="right") - 1
+        return np.where(step >= 0, self.cores[np.maximum(step, 0)], 0.0)
+
+
+def _others(recording: Recording, window: tuple[int, int]) -> tuple[Ints, Ints, Floats]:
+    """Return spans with the cores that other processes and the recorder had in them: from, to (CLOCK_MONOTONIC), cores."""
+    of = other_processes.others(recording, window)
+    if of.known_by == "none":
+        average = sum(recording.manifest.other_ns.values()) / max(recording.wall_ns, 1)
+        return np.array(window[:1]), np.array(window[1:]), np.array([average])
+    start, end = of.columns["start_ns"], of.columns["end_ns"]
+    return start, end, of.columns["other_ns"] / np.maximum(end - start, 1)
+
+
+def _sum_of(time: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
+    """Return the sum of the values of the spans that are open at (and right after) each time; spans begin and end at such."""
+    change = np.zeros(len(time) + 1)
+    np.add.at(change, np.searchsorted(time, start), value)
+    np.subtract.at(change, np.searchsorted(time, end), value)
+    return np.cumsum(change[:-1])

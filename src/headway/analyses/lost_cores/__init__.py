@@ -1,0 +1,1 @@
+"""Lost cores (`headway why`): cores times wall time, accounted for by cause and place."""

@@ -1,0 +1,57 @@
+"""Measures the work of the threads that a queue's other side waits for, which bounds let vanish with the waits.
+
+Method     whom each wait for a queue waited for is known (waits.wait_causes); the running time of all of these threads, for `why`
+           and `locks` alike. Where one of them is not known, or is a virtual thread (nothing tells how much those ran), all
+           work may be theirs.
+Wrong when such a thread does other work, too, which would not vanish: then the bound is too large.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common import causes
+from headway.analyses.common.columns import numbered_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.lost_cores.kernel_times import KernelTimes
+    from headway.analyses.waits.pieces import Waits
+
+    Ints = NDArray[np.int64]
+
+SLOW = (causes.STARVED, causes.FULL)
+"""Causes of waits for the other side of a queue."""
+_CODES = [list(causes.CAUSES).index(cause) for cause in SLOW]
+
+
+def work_ns(
+    times: KernelTimes, group: Ints, target: Ints, platform_threads: int, window: tuple[int, int]
+) -> Mapping[int, int | None]:
+    """Return by group how long the threads ran that its waits were for (-1: not known); None where all work may be theirs."""
+    groups, targets, _ = numbered_pairs(group, target + 1)
+    targets = targets - 1
+    ran = times.ran(set(targets[(targets >= 0) & (targets < platform_threads)].tolist()), window)
+    is_unknown = set(groups[(targets < 0) | (targets >= platform_threads)].tolist())
+    found: dict[int, int | None] = dict.fromkeys(groups.tolist())
+    for one, thread in zip(groups.tolist(), targets.tolist(), strict=True):
+        if one not in is_unknown:
+            found[one] = (found[one] or 0) + ran.get(thread, 0)
+    return found
+
+
+def of_waits(
+    times: KernelTimes, waits: Waits, keys: Collection[int], window: tuple[int, int]
+) -> Mapping[int, int | None]:
+    """Return the same by what is waited for, of some queues."""
+    if not keys:
+        return {}
+    wanted = np.isin(waits.key, sorted(keys)) & np.isin(waits.cause, _CODES)
+    mine = np.flatnonzero(wanted & (waits.end > window[0]) & (waits.start < window[1]))
+    key, target = waits.key[mine].astype(np.int64), waits.target[mine].astype(np.int64)
+    return work_ns(times, key, target, waits.platform_threads, window)

@@ -1,0 +1,125 @@
+"""Texts about accounts of lost cores: the sentence on where cores x wall time went, losses, names of places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.analyses.common.causes import TITLES
+from headway.analyses.common.units import duration, percent, significant
+from headway.analyses.lost_cores.types import TOGETHER
+from headway.errors.plurals import counted, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headway.analyses.lost_cores.types import Account, Loss, Place
+
+SMALL = 0.001
+"""What is less of the core time than this is not worth a word."""
+SMALL_GAIN = 0.02
+"""What would likely gain as much is worth a word, however little core time it lost: others may have used the idle cores."""
+WORTH = 0.05
+"""A program that was idle for less of the time is none that waits for work."""
+SHOWN = 3
+"""Groups of idle threads that a sentence names."""
+
+_USERS = {
+    "app": "the application",
+    "gc": "GC",
+    "jit": "the JIT",
+    "vm": "the VM",
+    "headway": "headway",
+    TOGETHER: "the program",
+}
+
+
+def is_worth_a_line(loss: Loss) -> bool:
+    """Return whether a loss gets a line: by its core time, or by what would likely be gained without it."""
+    return loss.share >= SMALL or (loss.likely_speedup or 1) >= 1 + SMALL_GAIN
+
+
+def idle_sentence(account: Account) -> str:
+    """Return how much of the time the whole program waited for work from outside, and who waited; '' if hardly any."""
+    if account.outside_ns < WORTH * max(account.wall_ns, 1):
+        return ""
+    text = f"The program waited for work from outside for {percent(account.outside_ns / account.wall_ns)} of the time"
+    shown = [f"{each.name} ({each.role})" for each in account.idle[:SHOWN]]
+    more = len(account.idle) - len(shown)
+    who = f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
+    return f"{text}: {who}." if shown else f"{text}."
+
+
+def sentence(account: Account) -> str:
+    """Return where cores x wall time went, in one sentence."""
+    cores = cores_text(account.cores)
+    total = account.core_ns or 1
+    used = [
+        f"{duration(ns)} by {_USERS.get(kind, kind)}"
+        for kind, ns in account.used_ns.items()
+        if ns > SMALL * total or kind in ("app", TOGETHER)
+    ]
+    parts = [used[0].replace(" by ", " used by ", 1), *used[1:]] if used else []
+    taken = ((account.stolen_ns, "stolen by the host"), (account.other_processes_ns, "used by other processes"))
+    parts += [f"{duration(ns)} {what}" for ns, what in taken if ns is not None and ns > SMALL * total]
+    if account.idle_ns > SMALL * total:
+        parts.append(f"{duration(account.idle_ns)} ({percent(account.idle_ns / total)}) idle")
+    parts.append(f"{duration(account.lost_ns)} ({percent(account.lost_ns / total)}) lost")
+    return f"{cores} x {duration(account.wall_ns)} = {_core_time(account.core_ns)}: {', '.join(parts)}."
+
+
+def cores_text(cores: float) -> str:
+    """Return a number of cores: 1 core, 2 cores, 1.50 cores."""
+    number = f"{cores:.0f}" if float(cores).is_integer() else significant(cores)
+    return f"{number} {'core' if cores == 1 else plural('core')}"
+
+
+def _core_time(ns: int) -> str:
+    """Return core time in its own unit: two cores for one second are 2.00 core-s."""
+    number, unit = duration(ns).rsplit(" ", 1) if ns < 100e9 else (significant(ns / 1e9), "s")
+    return f"{number} core-{unit}"
+
+
+def loss_sentence(loss: Loss) -> str:
+    """Return a loss in one sentence."""
+    place = place_text(loss.place)
+    text = f"{duration(loss.core_ns)} ({percent(loss.share)}) were lost to {TITLES[loss.cause]}"
+    text += f", {place}" if place else ""
+    text += f" (in doubt: {', '.join(loss.doubts)})" if loss.doubts else ""
+    if loss.bound_speedup is not None and loss.bound_speedup >= 1.005:
+        text += f"; without it the program would be at most {significant(loss.bound_speedup)} times as fast"
+    return f"{text}."
+
+
+def holders_cpi_sentence(figures: Mapping[str, float | int | str | None]) -> str:
+    """Return a sentence with the cycles per instruction of the threads that held a lock; '' where it is not known."""
+    value, low, high = (figures.get(name) for name in ("held_cpi", "held_cpi_low", "held_cpi_high"))
+    return f"An instruction took its holders {cpi_text(value, low, high)} cycles" if isinstance(value, float) else ""
+
+
+def cpi_text(value: float, low: object, high: object) -> str:
+    """Return cycles per instruction with the interval, where it is not exact: '1.25', '~1.25 (1.1 to 1.4)', '~1.25'."""
+    if not isinstance(low, float) or not isinstance(high, float):
+        return f"~{significant(value)}"
+    return significant(value) if low == high else f"~{significant(value)} ({significant(low)} to {significant(high)})"
+
+
+def place_text(place: Place) -> str:
+    """Return a place's name for people, most specific first: the method and line, the lock, the thread."""
+    text = ", ".join(each for each in (method_text(place), place.lock) if each)
+    if thread := thread_text(place):
+        text = f"{text} ({thread})" if text else thread
+    return text
+
+
+def thread_text(place: Place) -> str:
+    """Return a place's thread, or its pool: '10 threads exec-*'; '' for none."""
+    if not place.thread:
+        return ""
+    return f"{counted(place.threads, 'thread')} {place.thread}" if place.threads > 1 else place.thread
+
+
+def method_text(place: Place) -> str:
+    """Return Class.method:line of a place; '' where it is not known."""
+    if place.method is None:
+        return ""
+    return place.method if place.line is None else f"{place.method}:{place.line}"

@@ -1,0 +1,85 @@
+"""What to do with a program on a machine of several memory nodes: a guideline by its classes, and advice by each root cause.
+
+The guidelines are G1 and G2 of Papadakis, PhD thesis, Manchester 2022, section 7.2.
+"""
+
+from __future__ import annotations
+
+from headway.analyses.numa.types import (
+    EMBARRASSING,
+    FEW_WORKERS,
+    IMBALANCED,
+    IRREGULAR,
+    ONE_WORKER,
+    OUTLIER,
+    PARALLEL,
+    READ_WRITE,
+    SERIAL,
+    SEVERAL,
+    SHARED_WRITES,
+    SINGLE,
+    TLP_BOUND,
+    WRITE_CONFLICTS,
+    YES,
+)
+
+G1, G2 = "G1", "G2"
+_GUIDELINES = {SINGLE: G1, TLP_BOUND: G1, EMBARRASSING: G1, IMBALANCED: G2, PARALLEL: G2}
+TEXTS = {
+    G1: "keep it on one node: its threads can't use a second one",
+    G2: "a second node may help or hurt: measure both, one node and all",
+}
+
+ONE_NODE = (
+    "numactl --cpunodebind=0 --membind=0 java ... keeps it on one node (or a cpuset); if its heap fits the node, else it is "
+    "killed or swaps: then --preferred=0"
+)
+USE_NUMA = (
+    "on all nodes: -XX:+UseNUMA (Parallel and G1) gives each thread memory of its own node; of use where threads mostly read "
+    "what they allocated"
+)
+INTERLEAVE = (
+    "on all nodes: -XX:+UseNUMAInterleaving, or numactl --interleave=all, spreads pages evenly; of use where all threads read "
+    "the same data, every access is then remote half of the time"
+)
+BALANCING = (
+    "/proc/sys/kernel/numa_balancing is 1 where the kernel moves pages by itself; beside a fixed placement that costs"
+)
+ONE_JVM_EACH = "one JVM per node, where the work can be divided: nothing is shared; each needs a heap of its own"
+
+_BY_CAUSE = {
+    FEW_WORKERS: "more threads, if there is work for them: as many as both nodes have cores",
+    ONE_WORKER: "divide the work of the one worker that does most of it, before anything else",
+    SERIAL: "what main does alone bounds the speedup: divide it, or let the workers go on meanwhile",
+    SEVERAL: "classify each workload by itself: together they look imbalanced",
+    OUTLIER: "leave the one thread out of the balance: it has another role",
+    SHARED_WRITES: "data that several threads write: one copy for each thread or node, merged at the end; padding of hot fields",
+    WRITE_CONFLICTS: "data that many read and one writes: write less often, or give readers a copy",
+    IRREGULAR: "accesses without order: arrays instead of hash tables, neighbouring work to the same thread",
+}
+
+
+def guideline_of(parallelism: str | None) -> str | None:
+    """Return the guideline for a class of parallelism; None where that is not determined."""
+    return None if parallelism is None else _GUIDELINES[parallelism]
+
+
+def advice_of(
+    guideline: str | None, dependencies: str | None, locality: str | None, causes: list[str]
+) -> tuple[str, ...]:
+    """Return what to do, the most useful first."""
+    if guideline is None:
+        return ()
+    machine = (ONE_NODE,) if guideline == G1 else _of_machine(dependencies, locality)
+    return (TEXTS[guideline], *(_BY_CAUSE[each] for each in causes if each in _BY_CAUSE), *machine, BALANCING)
+
+
+def _of_machine(dependencies: str | None, locality: str | None) -> tuple[str, ...]:
+    """Return what HotSpot and Linux offer to a program that may use both nodes."""
+    if locality == YES:
+        return (ONE_NODE,)
+    if dependencies == READ_WRITE:
+        return (ONE_NODE, ONE_JVM_EACH)
+    if dependencies is None:
+        return (ONE_NODE, USE_NUMA)
+    return (USE_NUMA, INTERLEAVE)

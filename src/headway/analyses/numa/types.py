@@ -1,0 +1,160 @@
+"""What the classification of programs by memory nodes answers with: classes, their evidence, and what is not determined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.errors import Notice
+
+PARALLELISM, DEPENDENCIES, LOCALITY = "parallelism", "data_dependencies", "locality_bound"
+"""The three questions, by the names of the columns of the published table of classes (6.6)."""
+QUESTIONS = (PARALLELISM, DEPENDENCIES, LOCALITY)
+
+SINGLE, TLP_BOUND, EMBARRASSING = "single-threaded", "tlp-bound", "embarrassingly-imbalanced"
+IMBALANCED, PARALLEL = "imbalanced", "explicitly-parallel"
+DATA_PARALLEL, READ_ONLY, READ_WRITE = "data-parallel", "read-only", "read-write"
+YES, NO = "yes", "no"
+
+SERIAL, SEVERAL, OUTLIER = "serial-phase", "several-workloads", "outlier-thread"
+ONE_WORKER, FEW_WORKERS = "one-worker-dominates", "too-few-workers"
+SHARED_WRITES, WRITE_CONFLICTS, IRREGULAR = "shared-writes", "write-conflicts", "irregular-accesses"
+"""Root causes that tables can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassEvidence:
+    """A figure beside the border that a class goes by. `other`: the class on the other side, where the figure is near it."""
+
+    question: str
+    text: str
+    metric: str | None = None
+    value: float | None = None
+    border: float | None = None
+    other: str | None = None
+
+
+@dataclass(slots=True)
+class ClassFinding:
+    """The class that answers one question, and what it goes by; None where it is not determined."""
+
+    question: str
+    answer: str | None = None
+    evidence: list[ClassEvidence] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)
+    undetermined: list[str] = field(default_factory=list)
+
+    def add(
+        self, text: str, metric: str | None = None, value: float | None = None, border: float | None = None
+    ) -> None:
+        """Note a figure that is not near its border."""
+        self.evidence.append(ClassEvidence(self.question, text, metric, value, border))
+
+    def near(self, other: str | None, text: str, metric: str, value: float, border: float) -> None:
+        """Note a figure, and the class on the other side of its border if it is near it."""
+        self.evidence.append(ClassEvidence(self.question, text, metric, value, border, other))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A figure of memory beside those of the published programs. `derived`: made of other columns, not in a table."""
+
+    value: float
+    derived: bool
+    geometric_mean: float | None
+    least: float
+    most: float
+    below: int
+    programs: int
+
+
+@dataclass(frozen=True, slots=True)
+class SecondNode:
+    """How fast published programs of the same classes were on two nodes, relative to one."""
+
+    programs: tuple[str, ...]
+    slowest: float
+    fastest: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramClass:
+    """One program: the three answers, and what to do about them."""
+
+    application: str
+    suite: str | None
+    findings: dict[str, ClassFinding]
+    guideline: str | None
+    advice: tuple[str, ...]
+    second_node: SecondNode | None
+    memory: dict[str, Placed]
+    memory_intensive: bool | None
+
+    def answer(self, question: str) -> str | None:
+        """Return the class that answers a question; None where it is not determined, or there is nothing to ask."""
+        return self.findings[question].answer
+
+    @property
+    def evidence(self) -> list[ClassEvidence]:
+        """Return the evidence of all three answers."""
+        return [each for question in QUESTIONS for each in self.findings[question].evidence]
+
+    @property
+    def root_causes(self) -> list[str]:
+        """Return the causes that the tables show, each once."""
+        return list(dict.fromkeys(each for question in QUESTIONS for each in self.findings[question].causes))
+
+    @property
+    def undetermined(self) -> list[str]:
+        """Return what the tables leave open, each once."""
+        return list(dict.fromkeys(each for question in QUESTIONS for each in self.findings[question].undetermined))
+
+    def alternatives(self, question: str) -> list[str]:
+        """Return the classes whose border a figure is near to."""
+        found = (each.other for each in self.findings[question].evidence if each.other is not None)
+        return [each for each in dict.fromkeys(found) if each != self.answer(question)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDifference:
+    """A class that a table gives, where headway comes to another."""
+
+    application: str
+    question: str
+    found: str | None
+    table: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassComparison:
+    """Classes beside those of a table that has them: of how many programs all three are the same."""
+
+    programs: int
+    same: int
+    differences: tuple[ClassDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumaAnswer:
+    """All programs of the tables, in their order."""
+
+    cores_per_node: int
+    programs: tuple[ProgramClass, ...]
+    comparison: ClassComparison | None
+    notices: tuple[Notice, ...]
+
+
+NEAR = 1.25
+"""Factor of a border: figures within it are near it, as another run, or another way to round, might cross it."""
+
+
+def near_border(value: float, border: float) -> bool:
+    """Return whether a figure is near its border."""
+    return border / NEAR <= value <= border * NEAR
+
+
+def joined(texts: Sequence[Any]) -> str:
+    """Return a list as people write it."""
+    words = [str(each) for each in texts]
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"

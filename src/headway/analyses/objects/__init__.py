@@ -1,0 +1,1 @@
+"""Objects: who allocates what."""

@@ -1,0 +1,133 @@
+"""Who allocates what: objects, bytes, arrays and their lengths, by class, thread or site.
+
+Question   how many objects were really allocated, of which classes, by which threads, where.
+Method     sums that the agent kept of what the JVM told it, of every object or of a sample (table `allocation`); `bounds` gives
+           samples their intervals. headway's own threads are left out.
+Assumes    the JVM tells of every allocation, or of each with the chance that it promises (JEP 331).
+Wrong when many threads and classes share a row (HW803). Objects that the JIT compiler removed were never allocated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.common.notices import recorded_notices
+from headway.analyses.objects.bounds import none_sampled, quantity
+from headway.analyses.objects.types import Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
+from headway.errors import HeadwayError, Notice
+from headway.model.kinds import Kind
+from headway.model.names import name_by_id
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+_SITE = """CASE WHEN a.site_class = '' THEN '' ELSE a.site_class || '.' || a.site_method
+  || COALESCE(':' || a.site_line, '') END"""
+_UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
+"""A thread that table `thread` has may have two ids: main has another one when it ends."""
+_KEYS = {
+    "class": ("a.pid", "a.class_name"),
+    "thread": ("a.pid", "a.thread_id", "a.unnamed_id"),
+    "site": ("a.pid", "site"),
+    "thread-class": ("a.pid", "a.thread_id", "a.unnamed_id", "a.class_name"),
+}
+_SUMS = """
+  sum(a.objects)::BIGINT, sum(a.bytes)::BIGINT,
+  COALESCE(sum(a.objects) FILTER (a.class_name LIKE '%[]'), 0)::BIGINT, sum(a.array_length)::BIGINT,
+  sqrt(sum(pow(a.objects_error, 2))), sqrt(sum(pow(a.bytes_error, 2))),
+  sqrt(sum(pow(a.objects_error, 2)) FILTER (a.class_name LIKE '%[]')), sqrt(sum(pow(a.array_length_error, 2))),
+  sum(a.samples)::BIGINT"""
+_OWN = f"FROM allocation a LEFT JOIN thread t USING (thread_id) WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}'"
+
+
+def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes") -> ObjectsAnswer:
+    """Return what was allocated, in groups. Raises HeadwayError HW800 for a recording without objects."""
+    asked: dict[str, Any] = recording.manifest.extra.get("objects") or {}
+    jvms = asked.get("jvms") or ()
+    intervals = {each for jvm in jvms if isinstance(each := jvm.get("interval_bytes"), int)}
+    if not recording.has("allocation"):
+        for jvm in jvms:
+            if jvm.get("problem") is not None:
+                raise HeadwayError("HW801", pid=jvm.get("pid"), reason=jvm["problem"])
+        if not intervals:
+            raise HeadwayError("HW800", path=recording.path)
+    unseen = none_sampled(max(intervals, default=0))
+    total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
+    groups = sorted(_groups(recording, by, unseen), key=lambda each: _size(each, sort), reverse=True)
+    interval = intervals.pop() if len(intervals) == 1 else None
+    unknown = _unknown(recording, total.objects.value, has_sites=bool(asked.get("sites")))
+    return ObjectsAnswer(
+        by,
+        total,
+        tuple(groups),
+        interval,
+        bool(asked.get("sites")),
+        unknown,
+        (*recorded_notices(recording), *_notices(recording, interval)),
+    )
+
+
+def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[AllocationGroup]:
+    keys = [key.removeprefix("a.") for key in _KEYS[by]]
+    of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
+    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS}
+      FROM (SELECT *, {_SITE} AS site, {_UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
+      WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}' GROUP BY {", ".join(_KEYS[by])} ORDER BY ALL"""
+    found = []
+    for row in recording.query(text).fetchall():
+        facts = dict(zip(keys, row, strict=False))
+        name, known_id = row[len(keys) : len(keys) + 2]
+        java_id = known_id if known_id is not None else facts.get("unnamed_id")
+        found.append(
+            AllocationGroup(
+                facts["pid"],
+                name or _name_of(java_id),
+                java_id,
+                facts.get("thread_id"),
+                facts.get("class_name"),
+                facts.get("site"),
+                _allocated(row[len(keys) + 2 :], None if "class_name" in keys else unseen),
+            )
+        )
+    return found
+
+
+def _name_of(java_id: int | None) -> str | None:
+    """Return what a thread without a row in table `thread` is called; None for no thread, or many."""
+    return name_by_id(java_id) if java_id is not None and java_id > 0 else None
+
+
+def _allocated(row: tuple[Any, ...], unseen: Allocated | None) -> Allocated:
+    """Return sums with their intervals. `unseen`: what there may be of that of which there is no sample; None: nothing."""
+    values, errors, samples = [each or 0 for each in row[:4]], row[4:8], row[8] or 0
+    found = [
+        quantity(value, error, least) for value, error, least in zip(values, errors, (samples, 0, 0, 0), strict=True)
+    ]
+    if unseen is not None:
+        at_most = (unseen.objects, unseen.bytes, unseen.arrays, unseen.array_length)
+        found = [each if each.value else most for each, most in zip(found, at_most, strict=True)]
+    return Allocated(*found)
+
+
+def _size(group: AllocationGroup, sort: Measure) -> int:
+    found = group.allocated
+    return {"bytes": found.bytes, "objects": found.objects, "array-length": found.array_length}[sort].value
+
+
+def _unknown(recording: Recording, objects: int, *, has_sites: bool) -> dict[str, float | None]:
+    """Return of which share of the objects the class, the thread, the site is not known; None for what was not asked."""
+    text = f"""SELECT sum(a.objects) FILTER (a.class_name = ''), sum(a.objects) FILTER (a.java_id <= 0),
+      sum(a.objects) FILTER (a.site_class = '') {_OWN}"""
+    counts = recording.query(text).fetchall()[0]
+    shares = [(count or 0) / objects if objects else math.nan for count in counts]
+    known = [None if math.isnan(share) else share for share in shares]
+    return {"class": known[0], "thread": known[1], "site": known[2] if has_sites else None}
+
+
+def _notices(recording: Recording, interval: int | None) -> list[Notice]:
+    together = recording.query(f"SELECT sum(a.objects)::BIGINT {_OWN} AND a.java_id = -1").fetchall()[0][0]
+    found = [Notice.of("HW803", objects=together)] if together else []
+    if interval:
+        found.append(Notice.of("HW807", interval=interval))
+    return [*found, Notice.of("HW805"), Notice.of("HW806")]

@@ -1,0 +1,108 @@
+"""The threads of a recording, and how long each was running, runnable and blocked.
+
+Question   per thread: when it lived, what it is for, how long it ran, waited for a CPU, and was blocked, and how parallel
+           the program was meanwhile.
+Method     sums over the thread's states, made in the native pass at finalise (table `thread`). `mean_parallelism` is the
+           time-weighted mean of active threads while this one runs. Bottle graphs: Du Bois, Sartor, Eyerman, Eeckhout,
+           OOPSLA 2013: each moment's wall time is divided evenly among the active threads, so the boxes' heights add up
+           to the time with at least one active thread; a box's width is its area (the thread's active time) by its
+           height.
+Assumes    thread kinds are right (they come from names where the JVM does not tell).
+Wrong when records were lost. In mode perf-switch, waiting for a CPU after a wake-up counts as blocked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.common.notices import recorded_notices
+from headway.errors import Notice
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """One thread's times in ns; None where the mode does not record them.
+
+    start_ns and end_ns count from the start of the recording: negative when it was born before, end_ns None while it
+    lives on. `share` is running_ns of the sum over all threads (0..1). `mean_parallelism` is the mean number of active
+    threads while this one runs. Bottle graph: the area of a thread's box is its active time, its height
+    `bottle_height_ns` the part of the wall time that falls to it (sum of dt / active threads), its width `bottle_width`
+    its parallelism (area / height). `collecting_ns` is the part of running_ns in which a thread of the VM collected garbage.
+    """
+
+    thread_id: int
+    pid: int
+    tid: int
+    name: str
+    kind: str
+    start_ns: int
+    end_ns: int | None
+    running_ns: int | None
+    exec_ns: int | None
+    stolen_ns: int | None
+    runnable_ns: int | None
+    blocked_ns: int | None
+    switches: int | None
+    collecting_ns: int | None
+    share: float | None
+    mean_parallelism: float | None
+    bottle_height_ns: int | None
+    bottle_width: float | None
+    from_snapshot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Every thread of the recording but headway's own, those that ran longest first."""
+
+    rows: tuple[ThreadRow, ...]
+    notices: tuple[Notice, ...]
+
+
+_COLUMNS = (
+    *("thread_id", "pid", "tid", "name", "kind", "start_ns", "end_ns", "running_ns", "exec_ns", "runnable_ns"),
+    *(
+        "blocked_ns",
+        "switches",
+        "collecting_ns",
+        "parallelism_running",
+        "bottle_height_ns",
+        "bottle_width",
+        "from_snapshot",
+    ),
+)
+
+
+def threads(recording: Recording) -> Threads:
+    """List the threads of a recording.
+
+    Raises HeadwayError HW306 or HW303 when its table can't be read.
+    """
+    found = recording.query(
+        f"SELECT {', '.join(_COLUMNS)} FROM thread WHERE kind <> 'headway' "
+        "ORDER BY running_ns DESC NULLS LAST, thread_id"
+    ).fetchall()
+    records = [dict(zip(_COLUMNS, row, strict=True)) for row in found]
+    total = sum(record["running_ns"] or 0 for record in records)
+    origin = recording.window_ns[0]
+    return Threads(tuple(_row(record, origin, total) for record in records), recorded_notices(recording))
+
+
+def _row(record: dict[str, Any], origin_ns: int, total_running_ns: int) -> ThreadRow:
+    running, execution, end = record["running_ns"], record["exec_ns"], record["end_ns"]
+    return ThreadRow(
+        **{key: record[key] for key in ("thread_id", "pid", "tid", "name", "kind", "running_ns", "exec_ns")},
+        **{key: record[key] for key in ("runnable_ns", "blocked_ns", "switches", "collecting_ns", "from_snapshot")},
+        start_ns=record["start_ns"] - origin_ns,
+        end_ns=None if end is None else end - origin_ns,
+        # The two clocks differ by microseconds: a thread that lost nothing may seem to have gained a little.
+        stolen_ns=None if running is None or execution is None else max(0, running - execution),
+        share=running / total_running_ns if running is not None and total_running_ns else None,
+        mean_parallelism=record["parallelism_running"],
+        bottle_height_ns=record["bottle_height_ns"],
+        bottle_width=record["bottle_width"],
+    )

@@ -1,0 +1,1 @@
+"""Stacks as columns, their weights, and the call tree that weighted stacks merge into."""

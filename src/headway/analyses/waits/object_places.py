@@ -1,0 +1,123 @@
+"""The line at which each lock object is waited for, and which objects share a line.
+
+Question   a program makes a lock for each client, transaction or task: which of them does a person take for one?
+Method     an object's place is the line (waits.sites.line_of) at which most of the time waited for it was waited; an object of
+           which no single wait is left has that of its first one. Objects of one process, kind, class and place are one.
+Assumes    that what is waited for at one line in one class of object has one cause.
+Wrong when a line takes different locks for different reasons (a helper method that locks what it is given): then a row stands
+           for several causes; `headway locks --by lock` has a row for each object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common.columns import numbered, numbered_pairs
+from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.sites import line_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.sites import Sites
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectPlaces:
+    """Per object (row of LockData.blockers): its line, a place in `lines` (-1: not known), and who is one with it.
+
+    `alike` is the first row of those that are one: of one process, kind, class and place; the object itself where its place is
+    not known.
+    """
+
+    line: Ints
+    alike: Ints
+    lines: list[str]
+
+    def text(self, row: int) -> str | None:
+        """Return an object's place as text; None where it is unknown."""
+        number = int(self.line[row])
+        return self.lines[number] if number >= 0 else None
+
+
+def object_places(data: LockData, sites: Sites) -> ObjectPlaces:
+    """Find the line at which each object is waited for."""
+    lines: list[str] = []
+    line = _lines_of_blocks(data, sites, lines)
+    rest = np.flatnonzero((line < 0) & (data.blockers.table["first_stack_id"] >= 0))
+    if len(rest):
+        number = {text: at for at, text in enumerate(lines)}
+        stacks, at = numbered(np.asarray(data.blockers.table["first_stack_id"][rest]))
+        line[rest] = np.array([_number(data, int(stack), number, lines) for stack in stacks], dtype=np.int64)[at]
+    return ObjectPlaces(line, _alike(data, line), lines)
+
+
+def _number(data: LockData, stack: int, number: dict[str, int], lines: list[str]) -> int:
+    """Return the number of a stack's line, a new one where it was not met before; -1 where the stack is not known."""
+    if not data.frames(stack):
+        return -1
+    text = line_of(data, stack)
+    if text not in number:
+        number[text] = len(lines)
+        lines.append(text)
+    return number[text]
+
+
+def _lines_of_blocks(data: LockData, sites: Sites, lines: list[str]) -> Ints:
+    """Return for each object the line with most of the time waited for it, by its single blocks; -1 without any."""
+    blocks, count = data.blocks, len(data.blockers)
+    found = np.full(count, -1, dtype=np.int64)
+    if not len(blocks):
+        return found
+    number: dict[str, int] = {}
+    line_of_stack: dict[int, int] = {}
+    parts = []
+    for low in range(0, len(blocks), _CHUNK):  # there may be tens of millions
+        part = slice(low, low + _CHUNK)
+        stacks, at = numbered(sites.stack[part])
+        for stack in stacks.tolist():
+            if stack not in line_of_stack:
+                line_of_stack[stack] = _number(data, stack, number, lines)
+        line = np.array([line_of_stack[stack] for stack in stacks.tolist()], dtype=np.int64)[at]
+        known = np.flatnonzero(line >= 0)
+        # An instant counts a little, so that an object with empty blocks alone has a place, too.
+        length = (blocks.end[part] - blocks.start[part])[known].astype(np.float64) + 1e-3
+        parts.append(_summed(blocks.blocker[part][known], line[known], length))
+    objects, places, waited = _summed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    order = np.lexsort((-places, waited))  # of several assignments to one place the last one stays: the largest
+    found[objects[order]] = places[order]
+    return found
+
+
+def _summed(objects: Ints, places: Ints, waited: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return the different pairs of object and place, and what was waited in each."""
+    objects, places, pair = numbered_pairs(objects, places)
+    sums: Floats = np.bincount(pair, weights=waited, minlength=len(objects)).astype(np.float64)
+    return objects, places, sums
+
+
+def _alike(data: LockData, line: Ints) -> Ints:
+    """Return for each object the first one of its process, kind, class and place."""
+    blockers = data.blockers
+    alike = np.arange(len(blockers), dtype=np.int64)
+    known = np.flatnonzero((line >= 0) & (blockers.table["class_name"] != ""))
+    if not len(known):
+        return alike
+    names: dict[str, int] = {}
+    class_of = np.array([names.setdefault(name, len(names)) for name in blockers.table["class_name"][known].tolist()])
+    pids, pid_of = numbered(blockers.pid[known])
+    kind = (class_of * len(pids) + pid_of) * len(KINDS) + blockers.kind[known]
+    _, _, group = numbered_pairs(kind.astype(np.int64), line[known])
+    first = np.full(int(group.max()) + 1, len(blockers), dtype=np.int64)
+    np.minimum.at(first, group, known)
+    alike[known] = first[group]
+    return alike

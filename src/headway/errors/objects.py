@@ -1,0 +1,82 @@
+"""HW8xx: objects, who allocates them (`headway objects`)."""
+
+from __future__ import annotations
+
+from headway.errors.message import NOTE, Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW800",
+        "a recording without objects",
+        "{path} has nothing of objects",
+        "Who allocates what is recorded only when it is asked for, as it slows the program down.",
+        "headway record --objects allocations -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW801",
+        "a JVM whose allocations were not recorded",
+        "the allocations of JVM {pid} were not recorded: {reason}",
+        "The JVM tells one agent at a time of allocations. Older or other JVMs do not tell of them at all.",
+        "record without the other agent (such as another profiler of allocations)",
+    ),
+    Message(
+        "HW802",
+        "allocations before the attach are unseen",
+        "JVM {pid} ran already: of each thread, what it allocated before, and the first megabyte or more since, is not counted",
+        "A thread allocates in a part of the heap that it has to itself, and the JVM tells of its allocations only from the next "
+        "such part on. Such a part has about a megabyte; in large heaps it may have a hundred.",
+        "headway record --objects allocations -o NAME.headway -- CMD   (from the start of the JVM on)",
+    ),
+    Message(
+        "HW803",
+        "allocations without a row of their own",
+        "{objects} objects are in rows of several threads or classes together: there were too many of those",
+        "The agent keeps sums for 65,536 combinations of thread, class and site, and as many names of classes; what comes "
+        "later is counted for its class, or for all together. So totals are right, and parts are too small.",
+        "ask for less: headway record --objects allocations (without sites), or fewer threads",
+    ),
+    Message(
+        "HW804",
+        "the last sums of allocations are missing",
+        "JVM {pid} did not write its last sums: what it allocated in about the last second, or longer, is missing",
+        "The JVM was killed, did not answer when the recording ended, or its file was full. Sums are written once a second, less "
+        "often where there are many, and at the end.",
+        "headway record --objects allocations -o NAME.headway -- CMD   (until CMD has ended by itself)",
+    ),
+    Message(
+        "HW805",
+        "allocations as they really happened",
+        "counted are objects that were really allocated, from the JVM's initialisation on",
+        "What the program's code asks for and the JIT compiler has removed was never allocated, and is not here. What the JVM "
+        "allocates itself (strings, boxes, lambdas, copies) is. What it allocated before it was initialised (about a megabyte) "
+        "or while it shuts down is not, nor is what its own threads that were there by then (Finalizer, Reference Handler, ...) "
+        "allocate in the part of the heap that each had to itself then.",
+        "headway explain HW805",
+        NOTE,
+    ),
+    Message(
+        "HW806",
+        "accesses were not recorded",
+        "reads and writes of objects are not recorded: who uses whose objects is not known",
+        "Only allocations can be recorded so far; in JSON `accesses`, `shared` and `pairs` are null.",
+        "headway objects NAME.headway --by thread",
+        NOTE,
+    ),
+    Message(
+        "HW807",
+        "allocations are estimated",
+        "allocations are estimated from a sample, of one object in about {interval} bytes: figures have 95 % intervals",
+        "The JVM draws after how many bytes it tells of the next object, so that each object's chance to be told is known from "
+        "its size. Figures are sums of 1/chance; few samples make wide intervals.",
+        "headway record --objects allocations -o NAME.headway -- CMD   (all of them)",
+        NOTE,
+    ),
+    Message(
+        "HW808",
+        "the first allocations of main are unseen",
+        "the first objects of the main thread of JVM {pid} are not counted: its part of the heap is larger than 256 MB",
+        "A thread allocates in a part of the heap that it has to itself, and the JVM tells of its allocations only from the next "
+        "such part on. The agent uses the main thread's up before the program starts, unless it is as large as that.",
+        "headway record --objects allocations -o NAME.headway -- java -XX:TLABSize=1m ...",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Causal experiments: agents' notes, live estimates, and the tables of causal recordings."""

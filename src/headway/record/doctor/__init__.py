@@ -1,0 +1,1 @@
+"""What this machine allows headway to record, and how to allow more (`headway doctor`)."""

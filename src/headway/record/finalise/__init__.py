@@ -1,0 +1,1 @@
+"""Finalising: converts the spool (raw records) of a recording into its tables."""

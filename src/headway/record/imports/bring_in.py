@@ -1,0 +1,57 @@
+"""Imports a file (`headway import`): finds the importer of its kind, which makes a recording directory of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from headway.errors import HeadwayError
+from headway.record.directory.recording_dir import RecordingDir
+from headway.record.imports.collapsed import CollapsedImporter
+from headway.record.imports.counters_csv import CountersImporter
+from headway.record.imports.importer import Importer, ImportOptions, SourceFile
+from headway.record.imports.jfr_file import JfrImporter
+from headway.record.imports.unpack import is_gzip
+from headway.store import directory as directories
+from headway.store.manifest import Manifest, read_manifest
+
+IMPORTERS: tuple[Importer, ...] = (JfrImporter(), CountersImporter(), CollapsedImporter())
+"""Each is asked in turn whether it takes a file."""
+
+
+def import_file(
+    source: Path, directory: Path, options: ImportOptions | None = None, *, force: bool = False
+) -> Manifest:
+    """Convert another tool's file into a recording.
+
+    Raises HeadwayError HW305, HW050, HW006, HW307 or HW317 (the output), HW310 to HW315 (the input), and OSError.
+    """
+    importer = importer_of(source)
+    with directories.temporary_pins(), RecordingDir(directory, force) as place:
+        directories.remove_within(place.directory, "spool")
+        importer.write(source, place.directory, options or ImportOptions())
+        place.keep()
+        return read_manifest(directory)
+
+
+def importer_of(source: Path) -> Importer:
+    """Return the importer of a file.
+
+    Raises HeadwayError HW315 (no file that can be read), HW313 (none takes it), HW312 (a compression that is not gzip).
+    """
+    try:
+        with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is not an ordinary file, and would have to be read more than once")
+            head = opened.read(4)
+        file = SourceFile(source, head, is_gzip(source))
+    except FileNotFoundError:
+        raise HeadwayError("HW315", path=source, reason="there is no such file") from None
+    except OSError as error:
+        raise HeadwayError("HW315", path=source, reason=error.strerror or str(error)) from None
+    for importer in IMPORTERS:
+        if importer.takes(file):
+            return importer
+    raise HeadwayError("HW313", path=source, reason="it is no JFR file, and not named .csv or .collapsed")

@@ -1,0 +1,1 @@
+"""The recorded program as a child process: its start, its signals, its process group, its root directory."""

@@ -1,0 +1,1 @@
+"""Series of runs: sweeps over numbers of threads, and repeated causal runs."""

@@ -1,0 +1,1 @@
+"""One recording: from its plan through capture to its tables."""

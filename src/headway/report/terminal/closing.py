@@ -1,0 +1,158 @@
+"""What remains on the screen after `run`: how many cores of how many, what cost most and where, and what to do or ask next.
+
+Three sentences in plain words, made of the account of the cores; the tables above them say the same with all figures.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from headway.analyses.common import causes
+from headway.analyses.common.causes import TITLES
+from headway.analyses.common.units import core_time, duration, percent, significant
+from headway.analyses.lost_cores.text import cores_text, idle_sentence, place_text
+from headway.analyses.lost_cores.types import WORTH_GAIN
+from headway.errors.plurals import counted
+
+if TYPE_CHECKING:
+    from headway.analyses.lost_cores.types import Account, Loss
+    from headway.analyses.overview import Finding, Overview
+    from headway.analyses.scheduling.recording_cost import RecordingCost
+
+LEAST_LOSS = 0.01
+"""A loss is worth a sentence when it is this part of the core time, and a likely gain when it is as much."""
+BUSY = 0.7
+"""A program that used this part of the cores is a matter of its code, not of its waiting."""
+_NEXT = {
+    **dict.fromkeys(
+        (causes.LOCK, causes.CONDITION, causes.STARVED, causes.FULL, causes.CARRIERS),
+        "headway locks {name}   (who held the lock, and what that thread did)",
+    ),
+    **dict.fromkeys(
+        (causes.SERIAL, causes.IMBALANCE, causes.FEW, causes.OTHERS_WAIT),
+        "headway critical-path {name}   (which threads and methods the run time consists of)",
+    ),
+    **dict.fromkeys(
+        (causes.SLEEP, causes.IO, causes.BLOCKED),
+        "headway top {name} --event off-cpu   (the code that slept or was in I/O)",
+    ),
+    **dict.fromkeys(
+        (causes.GC, causes.SAFEPOINT), "headway top {name} --event alloc   (what allocates; record with --sample alloc)"
+    ),
+    **dict.fromkeys(
+        (causes.SCHEDULER, causes.QUOTA), "headway threads {name}   (which threads waited for a core, and how long)"
+    ),
+    **dict.fromkeys(
+        (causes.START, causes.END, causes.JIT),
+        "headway why {name}   (this run was short: in a longer one the JVM's start and end weigh less)",
+    ),
+}
+
+
+def closing(found: Overview, name: str) -> list[str]:
+    """Return the three sentences; fewer where the recording has no account of the cores. `name`: of the recording."""
+    if found.why is None:
+        return []  # the findings say why nothing is known of the cores
+    account = found.why.account
+    first = _first(account)
+    locks = next((each for each in found.findings if each.id == "locks"), None)
+    following = _next(account, first, is_locks=locks is not None)
+    return [_cores(account), _cost(account, first, locks), f"Next: {following.format(name=shlex.quote(name))}"]
+
+
+def cost_line(cost: RecordingCost) -> str:
+    """Return what recording took of the program itself, by the agent's own clock; '' where nothing was recorded in it."""
+    parts = []
+    unknown = ""
+    if cost.hooks_ns is not None and not cost.timed:  # one call in 64 is timed: there were few, or none
+        unknown = "what the lock hooks took is not known: they were called too seldom for one to be timed"
+    elif cost.hooks_ns is not None:
+        share = f", {percent(cost.hooks_ns / cost.program_ns)} of what it used" if cost.program_ns else ""
+        timed = f"{counted(cost.timed, 'call')} timed"
+        parts.append(f"about {duration(cost.hooks_ns)} of its CPU time in the lock hooks ({timed}{share})")
+    if cost.samples is not None:
+        parts.append(f"{cost.samples} CPU samples (not timed)")
+    if not parts and not unknown:
+        return ""
+    sentences = [f"recording cost the program {' and '.join(parts)}"] if parts else []
+    sentences += [unknown] if unknown else []
+    sentences += [f"headway's own threads took {duration(cost.own_ns)} beside it"] if cost.own_ns else []
+    return "; ".join(sentences)
+
+
+def _first(account: Account) -> Loss | None:
+    """Return the loss that comes first, if it is one to speak of; where its gain is not known, the largest."""
+    first = next((loss for loss in account.lost if loss.share >= LEAST_LOSS or _is_worth(loss)), None)
+    return max(account.lost, key=_core_ns) if first is not None and first.likely_speedup is None else first
+
+
+def _core_ns(loss: Loss) -> int:
+    return loss.core_ns
+
+
+def _is_worth(loss: Loss) -> bool:
+    """Return whether much would be gained without a loss that the program can do without, however little it lost."""
+    return (loss.likely_speedup or 1) >= WORTH_GAIN and loss.cause not in causes.OF_THE_JVM
+
+
+def _used(account: Account) -> int:
+    return sum(ns for kind, ns in account.used_ns.items() if kind != "headway")
+
+
+def _cores(account: Account) -> str:
+    wall = account.wall_ns or 1
+    text = f"The program used {significant(_used(account) / wall)} of {cores_text(account.cores)}"
+    text += f" on average, for {duration(account.wall_ns)}"
+    taken = ((account.stolen_ns or 0, "the host took"), (account.other_processes_ns or 0, "other processes had"))
+    others = [f"{who} {significant(ns / wall)}" for ns, who in taken if ns >= 0.05 * account.core_ns]
+    return f"{text}; {' and '.join(others)}." if others else f"{text}."
+
+
+def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
+    if first is None and (idle := idle_sentence(account)):
+        return idle
+    if first is None and locks is not None:
+        return _waited(locks)
+    if first is None:
+        return "Nothing of its own kept it from using them." if _is_busy(account) else "It lost nothing to speak of."
+    place = place_text(first.place)
+    at = f" at {place}" if first.place.method else f": {place}" if place else ""
+    is_largest = first.share >= LEAST_LOSS and first.core_ns == max(map(_core_ns, account.lost))
+    is_first = (first.likely_speedup or 1.0) >= max(each.likely_speedup or 1.0 for each in account.lost)
+    gained = "Most would be gained without" if is_first else "Among the most would be gained without"
+    most = "Most was lost to" if is_largest else gained
+    text = f"{most} {TITLES[first.cause]}{at}: {core_time(first.core_ns)} of core time ({percent(first.share)})"
+    if first.likely_speedup is not None and first.likely_speedup >= 1 + LEAST_LOSS:
+        text += f"; without it the program would likely be {significant(first.likely_speedup)} times as fast"
+    if first.doubts:
+        text += f" (in doubt: {', '.join(first.doubts)})"
+    return f"{text}."
+
+
+def _waited(locks: Finding) -> str:
+    """Return for what lock threads waited although hardly a core stood idle, with what did stand idle for it."""
+    text = f"{locks.text[0].lower()}{locks.text[1:]}"
+    lost_ns = locks.figures["lost_core_ns"]
+    if lost_ns is None:  # how many cores stood idle for it is not known
+        return locks.text
+    if lost_ns <= 0:
+        return f"No core stood idle for it, but {text}"
+    return f"Almost no core stood idle for it ({core_time(lost_ns)} of core time), but {text}"
+
+
+def _is_busy(account: Account) -> bool:
+    return _used(account) >= BUSY * account.core_ns
+
+
+def _next(account: Account, first: Loss | None, *, is_locks: bool) -> str:
+    question = _NEXT[causes.LOCK] if first is None and is_locks else _question(account, first)
+    if (account.other_processes_ns or 0) > max(_used(account), account.lost_ns):
+        return f"stop what else runs on this machine and record again; or as it is: {question}"
+    return question
+
+
+def _question(account: Account, first: Loss | None) -> str:
+    if first is None or (_is_busy(account) and (first.likely_speedup or 1) < 1.1):
+        return "headway top {name}   (the methods that the CPU time is spent in)"
+    return _NEXT.get(first.cause, "headway why {name}   (every cause, with its evidence)")

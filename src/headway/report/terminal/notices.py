@@ -1,0 +1,60 @@
+"""Which notices of a result are printed, and how: one that changes what to believe or do in full, the rest in one line.
+
+A notice's level is the column `severity` of the table of messages (errors/message.py): warnings are always printed; what
+belongs to the recording is printed in full by the command that made it, and by `headway notes`; notes are folded, except
+where the command is about just them. JSON has every notice of a result, whatever its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from headway.errors.message import NOTE, ONCE
+from headway.errors.plurals import counted
+from headway.report.terminal.console import print_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from headway.errors import Notice
+
+ALL = (NOTE, ONCE)
+"""For a command that folds nothing."""
+
+
+def print_notices(
+    console: Console, notices: Sequence[Notice], *, also: Collection[str] = (), title: str = "Warnings"
+) -> None:
+    """Print what weakens the figures, each with the next command; levels not in `also` that are no warnings in one line."""
+    notices = tuple(dict.fromkeys(notices))
+    folded = [notice for notice in notices if notice.level in ALL and notice.level not in also]
+    shown = [notice for notice in notices if notice not in folded]
+    if not notices:
+        return
+    console.print()
+    if shown:
+        console.print(f"{title} (headway explain ID says more)", style="bold")
+    for notice in shown:
+        print_line(console, notice.message, bullet=notice.id)
+        if notice.remedy:
+            print_line(console, notice.remedy, bullet="  ->  ")
+    if folded:
+        print_line(console, folded_line(folded), bullet="")
+
+
+def folded_line(notices: Sequence[Notice]) -> str:
+    """Return the one line that stands for notices: how many, which, and where they are told."""
+    ids = list(dict.fromkeys(notice.id for notice in notices))
+    return f"{counted(len(ids), 'note')}: {', '.join(ids)} (headway notes NAME tells them, headway explain ID what they mean)"
+
+
+def render_notes(found: Sequence[Notice], console: Console) -> None:
+    """Print all messages in full: warnings, then what is folded elsewhere."""
+    if not found:
+        console.print("Nothing weakens the figures of this recording.")
+        return
+    warnings = [notice for notice in found if notice.level not in ALL]
+    print_notices(console, warnings)
+    lesser = [notice for notice in found if notice not in warnings]
+    print_notices(console, lesser, also=ALL, title="Notes")

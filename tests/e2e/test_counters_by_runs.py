@@ -1,0 +1,90 @@
+"""`record --counters-by-runs` for real: how often the program runs, and that each thread has the counts of its namesake."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.drivers.recording_cli import headway
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="mode ebpf needs root"),
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="maps a page at an address that x86 has"),
+]
+ADDRESS = 0x123450000000
+WATCHED = f"mem:{ADDRESS:#x}/8:w"
+WRITES = (1000, 2000, 3000, 4000)
+# Threads, two of each name, that write a watched address so often, one after the other; and a line for each run.
+PROGRAM = f"""
+import ctypes, sys, threading
+open(sys.argv[1], "a").write("run\\n")
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+arguments = ctypes.c_void_p({ADDRESS}), ctypes.c_size_t(4096), 3, 0x22 | 0x100000, -1, ctypes.c_long(0)
+assert libc.mmap(*arguments) == {ADDRESS}  # private, anonymous, there and nowhere else
+watched = ctypes.c_long.from_address({ADDRESS})
+
+def work(name, writes):
+    libc.prctl(15, name.encode(), 0, 0, 0)
+    for number in range(writes):
+        watched.value = number
+
+for place, writes in enumerate({WRITES}):
+    thread = threading.Thread(target=work, args=(f"writer-{{place // 2}}", writes))
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("runs")
+    path = folder / "a.headway"
+    groups = f"page-faults,task-clock;task-clock,{WATCHED}"
+    words = ("--mode", "ebpf", "--no-agent", "--counters", groups, "--counters-by-runs", "-o", path)
+    done = headway("record", *words, "--", sys.executable, "-c", PROGRAM, folder / "ran")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "ran").read_text() == "run\n" * 3  # a run for each group, and one of both
+    answer = headway("counters", path, "--json")
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "count-events.md").read_text(encoding="utf-8")
+    block = next(part for part in page.split("```sh\n") if "--counters-by-runs -o" in part).partition("```")[0]
+    for line in block.replace("java -jar app.jar", "true").splitlines():
+        done = headway(*shlex.split(line)[1:], cwd=tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+    assert "Against one run that counted all groups at once" in done.stdout
+
+
+def test_each_thread_has_the_writes_of_its_namesake_in_the_run_that_counted_them(found: Any) -> None:
+    """Of the two of one name the one that was born first wrote less: they are not taken for each other."""
+    rows = sorted((row for row in found["threads"] if row["name"].startswith("writer-")), key=lambda row: row["tid"])
+    assert [row["name"] for row in rows] == ["writer-0", "writer-0", "writer-1", "writer-1"]
+    figures = [row["counts"][WATCHED] for row in rows]
+    # Slices of which this kernel hides a switch have no counts (decision 0004), and leave the least that there was.
+    known = [(each["value"], writes) for each, writes in zip(figures, WRITES, strict=True) if each["high"] is not None]
+    assert known
+    assert [value for value, _ in known] == [writes for _, writes in known]
+    assert all((each["low"] or 0) <= writes for each, writes in zip(figures, WRITES, strict=True))
+    assert all({"page-faults", "task-clock"} <= {*row["counts"]} for row in rows)
+    assert found["total"][WATCHED]["low"] <= sum(WRITES)
+
+
+def test_the_runs_are_compared_with_each_other_and_with_one_of_all_groups(found: Any) -> None:
+    said = found["by_runs"]
+    assert len(said["alignment"]["cpu_ns"]) == 2
+    clock = said["alignment"]["shared"]["task-clock"]
+    assert clock["least"] <= found["total"]["task-clock"]["value"] <= clock["most"]
+    assert {*said["in_turn"]} == {"page-faults", "task-clock", WATCHED}
+    assert (said["took_turns"], said["left_out"]) == (False, [])
+    writes = said["in_turn"][WATCHED]
+    assert writes["low"] <= sum(WRITES)

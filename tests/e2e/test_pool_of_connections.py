@@ -1,0 +1,91 @@
+"""A pool of two connections and sixteen threads: the wait for a connection comes first, by its place, in every view."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.drivers.recording_cli import JAVA_17, headway, javas
+
+pytestmark = [pytest.mark.alone, pytest.mark.root]
+PROGRAM = Path(__file__).parents[1] / "programs" / "ConnPool.java"
+
+
+def line_of(text: str) -> int:
+    """Return the number of the program's line that has a text."""
+    (number,) = (at for at, line in enumerate(PROGRAM.read_text().splitlines(), 1) if text in line)
+    return number
+
+
+BORROW = f"ConnPool.next:{line_of('return FREE.take();')}"
+TINY = f"ConnPool.serve:{line_of('synchronized (TINY) {')}"
+
+
+@dataclass
+class Ran:
+    """What `run` said and recorded; `borrowing_ns`: how long all threads waited to borrow, by their own clocks."""
+
+    directory: Path
+    said: str
+    borrowing_ns: int
+
+    def json(self, *words: str) -> Any:
+        return json.loads(headway(words[0], self.directory, *words[1:], "--json").stdout)
+
+
+@pytest.fixture(scope="module", params=javas(), ids=["jdk17", "jdk25"])
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("pool")
+    javac = Path(JAVA_17).with_name("javac")
+    subprocess.run([javac, "-d", folder, PROGRAM], check=True)
+    directory = folder / "pool.headway"
+    done = headway("run", "-o", directory, "--", request.param, "-cp", folder, "ConnPool", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return Ran(directory, done.stderr, int(done.stdout))
+
+
+def test_the_pools_condition_is_the_first_row_by_its_place_and_the_tiny_lock_far_below(ran: Ran) -> None:
+    rows = ran.json("locks")
+    first = rows[0]
+    assert (first["place"], first["rule"]["id"], first["contention"]) == (BORROW, "put-back", True)  # no name tells
+    assert first["name"].startswith("Condition@")
+    costs = [row["lost_core_ns"] for row in rows if row["contention"]]
+    assert costs == sorted(costs, reverse=True)
+    waited = {row["place"]: row["parking_thread_time_ns"] for row in rows if row["kind"] == "monitor"}
+    assert waited.get(TINY, 0) < 0.1 * first["parking_thread_time_ns"]
+
+
+def test_the_time_waited_for_a_connection_is_what_the_threads_measured(ran: Ran) -> None:
+    of_pool = [row for row in ran.json("locks") if BORROW in {site["line"] for site in row["sites"]}]
+    waited = sum(row["parking_thread_time_ns"] for row in of_pool)
+    assert 0.9 * ran.borrowing_ns < waited <= 1.01 * ran.borrowing_ns
+
+
+def test_run_shows_the_pool_in_its_tables_and_in_the_sentences_that_remain(ran: Ran) -> None:
+    table = ran.said.split("Locks that cost most")[1].split("\n\n")[0]
+    assert next(line for line in table.splitlines() if "ConnPool." in line).startswith(BORROW)
+    used, cost, following = ran.said.rstrip().split("\n\n")[-2].splitlines()
+    assert used.startswith("The program used ")
+    assert "headway locks " in following or not is_calm(ran)
+    if is_calm(ran):
+        assert cost.startswith(f"Most was lost to lock contention at {BORROW}, Condition@")
+    else:  # what others ran on nobody could have lost: it is told which of both it is
+        assert BORROW in cost or "without sleep" in cost  # who has a connection does nothing but sleep
+
+
+def is_calm(ran: Ran) -> bool:
+    """Return whether the machine left the program so much of its cores that it can lose them to something."""
+    account = ran.json("why")
+    return bool(account["other_processes_ns"] < 0.3 * account["cores"] * account["wall_ns"])
+
+
+def test_the_account_has_one_loss_for_the_pool_by_its_place(ran: Ran) -> None:
+    lost = ran.json("why")["lost"]
+    of_pool = [each for each in lost if f"{each['place']['method']}:{each['place']['line']}" == BORROW]
+    assert [each["cause"] for each in of_pool] == ["lock_contention"] or not is_calm(ran)
+    assert lost[0] in of_pool or not is_calm(ran)

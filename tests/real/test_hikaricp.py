@@ -1,0 +1,87 @@
+"""Sixteen threads and a HikariCP pool of two connections: why does a busy server use no cores?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.drivers.busy_machine import Pair, pairs
+from support.drivers.real_servers import asked, command, lost, recorded, time_without, warnings_of
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
+THREADS = 16
+REQUESTS = 80
+"""Of each thread."""
+
+
+@dataclass
+class Measured:
+    """The recording; the wall time of the requests, all waits for a connection and uses of one, by the program's clocks."""
+
+    recording: Path
+    wall_ns: int
+    waited_ns: int
+    used_ns: int
+    rows: int
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair[Measured]:
+    def measure(folder: Path) -> Measured:
+        path = folder / "pool.headway"
+        done = recorded(path, command("ConnectionPool", 2, REQUESTS), "--locks")
+        wall_ns, waited_ns, used_ns, rows = (int(word) for word in done.stdout.split())
+        return Measured(path, wall_ns, waited_ns, used_ns, rows, done.stderr)
+
+    def without(folder: Path) -> int:
+        return time_without(command("ConnectionPool", THREADS, REQUESTS), folder)
+
+    return pairs(measure, without, tmp_path_factory.mktemp("hikari"))
+
+
+@pytest.fixture(scope="module")
+def measured(pair: Pair[Measured]) -> Measured:
+    return pair.measured
+
+
+def test_the_pool_is_the_first_cause_and_is_where_hikari_lends_connections(measured: Measured) -> None:
+    first = lost(asked(measured.recording, "why"))[0]
+    assert first["cause"] == "lock_contention"
+    assert first["place"]["method"] == "com.zaxxer.hikari.util.ConcurrentBag.borrow"
+
+
+def test_the_pool_is_the_first_row_of_locks_with_the_waits_that_the_program_measured(measured: Measured) -> None:
+    first, *others = asked(measured.recording, "locks")
+    assert first["place"].startswith("com.zaxxer.hikari.util.ConcurrentBag.borrow:")
+    assert first["contention"]
+    assert first["parking_thread_time_ns"] == pytest.approx(measured.waited_ns, rel=0.05)
+    # A connection that is being given from one to the next is in nobody's hands for a moment.
+    assert THREADS - 2 <= first["peak_parked"] < THREADS
+    assert not [row for row in others if row["contention"] and row["lost_core_ns"] > 0.1 * first["lost_core_ns"]]
+
+
+def test_what_would_be_gained_is_what_a_large_pool_gains(pair: Pair[Measured]) -> None:
+    said = asked(pair.measured.recording, "why")
+    pair.compare(lost(said)[0]["likely_speedup"], said, pair.measured.wall_ns)
+
+
+def test_what_those_do_who_have_a_connection_is_known(measured: Measured) -> None:
+    first = lost(asked(measured.recording, "why"))[0]
+    # They wait for the database, which sleeps: 5 ms of each use, by the program.
+    slept = 5e6 * measured.rows / measured.used_ns
+    doing = next(line for line in first["evidence"] if "asleep" in line)
+    assert int(doing.partition("asleep or in I/O ")[2].partition("%")[0]) / 100 >= slept - 0.15, (doing, slept)
+
+
+def test_the_program_does_what_it_does_without_headway(measured: Measured) -> None:
+    assert measured.rows == THREADS * REQUESTS
+    lines = measured.errors.splitlines()
+    assert all(line.startswith(("headway: ", "  next: ")) for line in lines), lines
+
+
+def test_few_warnings_mark_what_is_said(measured: Measured) -> None:
+    assert len(warnings_of(measured.recording)) <= 1

@@ -1,0 +1,1 @@
+"""Code that tests share: builders of recordings, independent oracles, and drivers of programs."""

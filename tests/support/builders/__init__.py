@@ -1,0 +1,1 @@
+"""Builders of recordings, spools and result values with known content."""

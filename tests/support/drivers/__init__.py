@@ -1,0 +1,1 @@
+"""Drivers that start programs, servers and headway itself as a user would."""

@@ -1,0 +1,1 @@
+"""Oracles: compute the right answers independently of headway."""

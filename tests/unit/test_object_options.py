@@ -1,0 +1,51 @@
+"""What --objects takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headway.record.request.jvm_options import agent_options
+from headway.record.request.objects import ObjectOptions, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "interval_bytes", "sites"),
+    [
+        ("allocations", 0, False),
+        ("allocations,sites", 0, True),
+        ("allocations=512k", 512 << 10, True),
+        ("allocations=1M,sites", 1 << 20, True),
+        ("allocations=65536", 65536, True),
+        ("allocations=0", 0, False),
+    ],
+)
+def test_what_is_asked_for_is_an_interval_and_whether_sites_are_taken(
+    text: str, interval_bytes: int, sites: bool
+) -> None:
+    assert parse(text) == ObjectOptions(interval_bytes, sites)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("accesses", "can't be recorded yet"),
+        ("allocs", "write allocations"),
+        ("", "write allocations"),
+        ("allocations,lines", "write allocations"),
+        ("allocations=", "no number of bytes"),
+        ("allocations=-1", "no number of bytes"),
+        ("allocations=5x", "no number of bytes"),
+        ("allocations=2g", "less than 2g"),
+    ],
+)
+def test_anything_else_is_refused_with_what_is_taken(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse(text)
+
+
+def test_the_agent_is_told(tmp_path: Path) -> None:
+    assert agent_options(tmp_path, objects=parse("allocations")).endswith(",objects=0")
+    assert agent_options(tmp_path, objects=parse("allocations=4k")).endswith(",objects=4096,object_sites=1")
+    assert "objects" not in agent_options(tmp_path)

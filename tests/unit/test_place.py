@@ -1,0 +1,75 @@
+"""`headway place --simulate`: its answer as text and JSON, and tables that can't be simulated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+TABLE = """application,parallelism,all_nodes_speedup
+fast,explicitly-parallel,1.5
+slow,imbalanced,0.5
+few,tlp-bound,0.9
+none,,
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "programs.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_programs_of_a_table_are_simulated_by_their_speeds(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, TABLE)
+    code, out, err = run("place", "--simulate", path, "--seeds", 1, "--json")
+    assert (code, err) == (0, "")
+    said = json.loads(out)
+    assert [each["policy"] for each in said["policies"]] == ["paper", "paper-back-off", "headway"]
+    assert (said["simulated"], said["seeds"], said["warnings"]) == (True, 1, [])
+    assert len(said["assumptions"]) == 5
+    for policy in said["policies"]:
+        programs = {each["application"]: each for each in policy["programs"]}
+        assert [*programs] == ["fast", "slow", "few"]
+        best = [programs[name]["best_fixed"] for name in programs]
+        assert best == pytest.approx([1, 2, 1 / 0.9])
+        assert policy["worst"] == min(each["speedup"] for each in programs.values())
+    headway = {each["application"]: each for each in said["policies"][2]["programs"]}
+    assert headway["slow"]["speedup"] > 1.9
+    assert headway["fast"]["on_all_share"] > 0.9
+    assert headway["few"]["speedup"] > 1.05
+
+
+def test_one_policy_can_be_chosen_and_the_terminal_says_what_is_assumed(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, TABLE)
+    code, out, _ = run("place", "--simulate", path, "--policy", "headway", "--seeds", 1)
+    assert code == 0
+    assert "* headway: " in out
+    assert "paper" not in out
+    assert "What the model assumes" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("application,workers\na,8\n", "HW709: "),
+        ("application,all_nodes_speedup\na,0\n", "HW709: "),
+        ("application,all_nodes_speedup\na,1000\n", "HW709: "),
+        ("application,all_nodes_speedup\na,nan\n", "HW700: "),
+        ("application,all_nodes_speedup\n" + "".join(f"p{each},1\n" for each in range(101)), "HW709: "),
+        ("", "HW700: "),
+    ],
+)
+def test_a_table_that_can_not_be_simulated_is_an_error(run: Run, tmp_path: Path, text: str, message: str) -> None:
+    code, out, err = run("place", "--simulate", write(tmp_path, text))
+    assert (code, out) == (1, "")
+    assert err.startswith(message)
+
+
+def test_without_something_to_simulate_it_is_wrong_usage(run: Run) -> None:
+    assert run("place")[0] == 2
+    assert run("place", "--simulate", "published", "--policy", "best")[0] == 2

@@ -1,0 +1,15 @@
+/** A name of code, which a narrow place breaks behind a dot: org.example.Store.put:4. */
+export function Name({ text }: { text: string }) {
+  const [first, ...rest] = text.split(".");
+  return (
+    <>
+      {first}
+      {rest.map((part, i) => (
+        <span key={i}>
+          .<wbr />
+          {part}
+        </span>
+      ))}
+    </>
+  );
+}
