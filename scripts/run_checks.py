@@ -99,6 +99,8 @@ SANITIZED = (
 AT_A_TIME = 2
 AGAIN_AT_MOST = 13
 """More failures than these are no accident: of 6,500 tests, one in a thousand on a busy machine is 6 or 7."""
+AGAIN_TIMES = 2
+"""How often failed tests run again, alone: a machine whose host takes half of it for a minute fails one twice."""
 QUICK_ONLY = "quick"
 """The group of what runs only where it is asked for: the others hold it."""
 
@@ -215,18 +217,24 @@ def failed_tests(output: str) -> tuple[str, ...]:
 
 
 def carry_out(check: Check) -> Counts:
-    """Run a check, and its few failed tests once more; keep what was printed."""
+    """Run a check, and its few failed tests up to twice more; keep what was printed."""
     code, output = run(check)
     counts = judge(check, code, output)
     names = failed_tests(output)
     if check.again and 0 < counts.failed == len(names) <= AGAIN_AT_MOST:
-        print(f"=== {check.name}: once more what failed", flush=True)
-        code, second = run(replace(check, command=check.again))
-        output += second
-        later = judge(check, code, second)
-        if not later.failed and later.passed == len(names):
-            counts = Counts(counts.passed + len(names), 0, counts.skipped, names)
-            test_times.append_unsteady(names, test_times.read_junit(LOGS / f"{check.name}.xml"))
+        failed = names
+        for _ in range(AGAIN_TIMES):
+            print(f"=== {check.name}: once more what failed", flush=True)
+            code, later = run(replace(check, command=check.again))
+            output += later
+            last = judge(check, code, later)
+            if last.passed + last.failed != len(failed) or last.failed != len(failed_tests(later)):
+                break  # it ended otherwise than by tests that fail
+            failed = failed_tests(later)
+            if not failed:
+                counts = Counts(counts.passed + len(names), 0, counts.skipped, names)
+                test_times.append_unsteady(names, test_times.read_junit(LOGS / f"{check.name}.xml"))
+                break
     (LOGS / f"{check.name}.log").write_text(output)
     return counts
 

@@ -18,7 +18,11 @@ def test_that_fails_once():
     ONCE.touch()
     assert not first
 def test_that_passes(): pass
-def test_that_fails_when_told(): assert not Path(__file__).with_name("told").exists()
+def test_that_fails_while_there_are_failures_left():
+    left = Path(__file__).with_name("failures_left")
+    count = int(left.read_text()) if left.exists() else 0
+    left.write_text(str(count - 1))
+    assert count <= 0
 """
 
 
@@ -54,8 +58,17 @@ def test_a_test_that_passes_alone_is_named_unsteady(run_checks: ModuleType, tmp_
     assert line.startswith("1  test_it.py::test_that_fails_once  (20")
 
 
-def test_a_test_that_fails_twice_fails_and_so_does_what_failed_with_it(run_checks: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "told").touch()
+def test_a_test_that_fails_twice_and_then_passes_is_named_unsteady(run_checks: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "failures_left").write_text("2")
+    passed, failed, unsteady = counts_of(run_checks, tmp_path)
+    assert (passed, failed) == (3, 0)
+    assert "test_it.py::test_that_fails_while_there_are_failures_left" in unsteady
+
+
+def test_a_test_that_fails_three_times_fails_and_so_does_what_failed_with_it(
+    run_checks: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "failures_left").write_text("3")
     assert counts_of(run_checks, tmp_path) == (1, 2, ())
 
 
