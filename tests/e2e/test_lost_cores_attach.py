@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def asked(recording: Path) -> tuple[list[dict[str, Any]], str]:
     text = headway("why", recording, "--cores", CORES)
     assert text.returncode == 0, text.stderr
     warned = {notice["id"] for notice in said["warnings"]}
-    assert ("HW498" in warned) == any(row["doubts"] for row in said["lost"])
+    assert ("HW498" in warned) == any("HW498" in row["doubts"] for row in said["lost"])
     return said["lost"], text.stdout + text.stderr
 
 
@@ -60,9 +61,11 @@ def test_while_a_thread_is_in_a_wait_from_before_an_attach_what_another_does_alo
     lost, text = asked(recording)
     alone = [row for row in lost if row["cause"] in AT_WORK_ALONE and row["place"]["thread"] == "worker"]
     assert alone
-    assert all(row["doubts"] == ["HW498"] for row in alone), lost
-    assert all(not row["doubts"] for row in lost if row["cause"] in ("scheduler", "jvm_end", "gc_pause")), lost
-    assert "?: in doubt, see HW498." in text
+    assert all("HW498" in row["doubts"] for row in alone), lost
+    assert not any("HW498" in row["doubts"] for row in lost if row["cause"] in ("scheduler", "jvm_end", "gc_pause")), (
+        lost
+    )
+    assert re.search(r"\?: in doubt, see .*HW498\.", text)
     assert "HW498" in text
 
 
@@ -72,5 +75,5 @@ def test_a_recording_from_the_start_has_no_doubts_of_what_came_before(tmp_path: 
     done = headway("record", "--locks", "-o", recording, "--", javas()[0], "-cp", program, "Joined", stop)
     assert done.returncode == 0, done.stderr
     lost, text = asked(recording)
-    assert not any(row["doubts"] for row in lost)
+    assert not any("HW498" in row["doubts"] for row in lost)
     assert "HW498" not in text

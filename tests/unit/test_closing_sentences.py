@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headway.analyses.common import causes
-from headway.analyses.common.causes import CAUSES
+from headway.analyses.common.causes import CAUSES, TITLES
 from headway.analyses.lost_cores.text import place_text
 from headway.analyses.lost_cores.types import Account, Loss, Place
 from headway.analyses.overview import Finding, Overview
@@ -18,7 +18,7 @@ from headway.analyses.scheduling.recording_cost import RecordingCost, recording_
 from headway.analyses.scheduling.threads import ThreadRow, Threads
 from headway.report.terminal import make_console, print_table
 from headway.report.terminal.closing import closing, cost_line
-from headway.report.terminal.lost_cores import causes_table, fitted_place, render_account
+from headway.report.terminal.lost_cores import causes_table, fitted_place, largest, render_account
 from headway.report.terminal.threads import threads_table
 from headway.store import open_recording
 from support.builders import synthetic
@@ -102,6 +102,26 @@ def test_what_threads_waited_for_is_told_where_busy_cores_lost_little_to_it(
     _, second, third = closing(Overview((finding,), None, None, Threads((), ()), (), None, whole), "a.headway")
     assert second == f"{said} 22.5 s at ConnPool.borrow:15 for Condition@1."
     assert third.endswith("headway locks a.headway   (who held the lock, and what that thread did)")
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.002, 0.02])
+@pytest.mark.parametrize("likely", [None, 1.001, 1.03, 1.26])
+@pytest.mark.parametrize("cause", [causes.LOCK, causes.GC, causes.START])
+def test_nothing_was_lost_to_speak_of_only_where_why_lists_nothing(
+    cause: str, likely: float | None, share: float
+) -> None:
+    loss = lost_to(cause, Place(), round(share * 40 * SECOND), likely)
+    account = account_of(loss)
+    second = sentences_of(account)[1]
+    assert (second == "It lost nothing to speak of.") == (largest(account) == [])
+    assert (TITLES[cause] in second) == (largest(account) == [loss])
+
+
+def test_what_lost_little_is_said_to_be_little() -> None:
+    little = lost_to(causes.SCHEDULER, Place(), 40 * SECOND // 500, 1.001)
+    assert sentences_of(account_of(little))[1] == (
+        "It lost little, most of it to scheduling delay: 80.0 ms of core time (0.2%)."
+    )
 
 
 def test_what_recording_cost_is_one_line_made_of_the_agents_clock_and_of_counts() -> None:

@@ -157,7 +157,10 @@ def test_where_locks_were_recorded_and_nobody_waited_for_one_a_sleep_is_replayed
         ("lock_contention", 2.0, 10, 20),  # no less than the lost core time among the cores
         ("lock_contention", 1.25, 90, 20),  # no more than the bound
         ("serial_section", 2.0, 0, 20),  # spread
-        ("safepoint", 2.0, 0, 50),  # nobody runs in it: the bound
+        ("safepoint", 2.0, 30, 30),  # what the program would have done with the cores that it had in it
+        ("jvm_start", 2.0, 0, 20),  # what is computed there remains
+        ("jvm_end", 1.1, 0, 100 / 11),
+        ("cpu_quota", 2.0, 0, 50),  # the bound
         ("gc_pause", 2.0, 30, 30),  # its pauses and what it took from the program, whatever it did on idle cores
         ("unknown", None, 0, 20),
         ("sleep", None, 70, 70),  # there nearly all the time

@@ -110,4 +110,14 @@ ROWS: tuple[Message, ...] = (
         "headway run --locks -- CMD",
         severity=NOTE,
     ),
+    Message(
+        "HW452",
+        "gains of a program that seldom got a core",
+        "other processes had the cores for {others} of the core time, the program for {own}: what it would likely gain rests "
+        "on little, and is marked",
+        "How long waits and pauses last is then a matter of when other processes let the program have a core, and another run "
+        "may well have other figures. What the program lost and used is exact all the same.",
+        "stop what else runs on these CPUs, or --cpus with those that are free; then record again",
+        severity=NOTE,
+    ),
 )

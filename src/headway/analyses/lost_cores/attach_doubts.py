@@ -37,11 +37,6 @@ _JOINS = (causes.IMBALANCE, causes.FEW)
 _NOBODY_WAITS = (causes.SERIAL, causes.FEW, causes.OTHERS_WAIT, causes.BLOCKED, causes.UNKNOWN)
 
 
-def doubt_text(message: str) -> str:
-    """Format a doubt as a line of evidence."""
-    return f"What came before headway attached is not known, and may be the reason ({message})"
-
-
 class Doubts:
     """Finds doubtful losses; loads data on first use."""
 

@@ -19,6 +19,7 @@ from headway.analyses.common import causes
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration, percent
 from headway.analyses.lost_cores.attach_doubts import ATTACHED
+from headway.analyses.lost_cores.crowded import CROWDED
 from headway.analyses.lost_cores.types import TOGETHER, Account, Loss, Place, Why
 from headway.analyses.scheduling.activity import checked_window, no_scheduling, wall_ns
 from headway.analyses.scheduling.available_cores import known_cpus
@@ -63,6 +64,10 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
     if marked:
         share = percent(sum(loss.core_ns for loss in marked) / (account.core_ns or 1))
         found.append(Notice.of(ATTACHED, path=recording.path, losses=len(marked), share=share))
+    if any(CROWDED in loss.doubts for loss in account.lost):
+        own_ns = sum(ns for kind, ns in account.used_ns.items() if kind != "headway")
+        others, own = (percent(ns / (account.core_ns or 1)) for ns in (account.other_processes_ns or 0, own_ns))
+        found.append(Notice.of(CROWDED, others=others, own=own))
     losses = recording.manifest.losses
     if losses.events and _share(account, causes.UNKNOWN) > 0:
         found.append(Notice.of("HW484", spans=losses.spans, share=percent(_share(account, causes.UNKNOWN))))

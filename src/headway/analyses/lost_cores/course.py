@@ -54,6 +54,11 @@ class Course:
         """Return the core time that others kept from the program from an edge on."""
         return float(self.kept_ns[-1] - self.kept_ns[edge])
 
+    def kept_in(self, start: Ints, end: Ints) -> float:
+        """Return the core time that others kept from the program in some spans, spread evenly over each time bin."""
+        since, until = (np.interp(each, self.edge_ns, self.kept_ns) for each in (start, end))
+        return float((until - since).sum())
+
     def room_ns(self, start: Ints, end: Ints, needed: float) -> float:
         """Return for how much core time there was room while threads waited, if each needs a part of a core (`needed`).
 

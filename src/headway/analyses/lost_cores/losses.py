@@ -22,7 +22,7 @@ from headway.analyses.common import causes
 from headway.analyses.common.causes import CAUSES, OF_THE_JVM
 from headway.analyses.common.intervals import Spans
 from headway.analyses.lost_cores import slow_side
-from headway.analyses.lost_cores.attach_doubts import Doubts, doubt_text
+from headway.analyses.lost_cores.attach_doubts import Doubts
 from headway.analyses.lost_cores.bounds import (
     UNBOUNDED,
     VANISHING,
@@ -32,6 +32,7 @@ from headway.analyses.lost_cores.bounds import (
     bound,
     bound_of_waits,
 )
+from headway.analyses.lost_cores.crowded import doubt_text, doubts_of_gain
 from headway.analyses.lost_cores.evidence import Evidence
 from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
 from headway.analyses.lost_cores.idle import standing
@@ -40,6 +41,7 @@ from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.replay import Replay, saved_ns
 from headway.analyses.lost_cores.room import possible_ns
 from headway.analyses.lost_cores.slow_side import SLOW
+from headway.analyses.lost_cores.stops import gained_ns
 from headway.analyses.lost_cores.types import WORTH_GAIN, IdleThreads, Loss, Place
 from headway.analyses.waits.resources import of_phaser
 from headway.analyses.waits.roles import OUTSIDE
@@ -161,7 +163,7 @@ class Losses:
         placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
         inputs = dataclasses.replace(inputs, placing_ns=placing_ns, started_ns=self._started(rows, window))
         replayed = self._replayed_gains(rows, window, inputs)
-        ahead = {**{row: each.ns for row, each in replayed.items()}, **self._collected(rows, window, inputs)}
+        ahead = {**{row: each.ns for row, each in replayed.items()}, **self._paused(rows, window, inputs)}
         as_if_alone = _as_if_alone(rows, int(lost[~is_lost].sum()), inputs)
         found: list[tuple[float, LossRow, Loss]] = []
         for number, row in enumerate(rows):
@@ -175,7 +177,7 @@ class Losses:
             if limit is not None and (NAMES[row.cause] not in VANISHING or number in ahead):
                 # at most its bound, however both are rounded
                 likely = min(limit, inputs.wall_ns / max(inputs.wall_ns - saved, inputs.wall_ns / UNBOUNDED))
-            doubts = self.doubts.of(row, window)
+            doubts = (*self.doubts.of(row, window), *doubts_of_gain(likely, inputs))
             found.append(
                 (saved, row, Loss(NAMES[row.cause], row.core_ns, share, place, limit, (), None, likely, doubts))
             )
@@ -264,11 +266,17 @@ class Losses:
         mine = self.places.pieces(NAMES[row.cause], row.key, window)
         return self.waits.thread[mine].astype(np.int64), self.waits.start[mine], self.waits.end[mine]
 
-    def _collected(self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs) -> Mapping[int, int]:
-        """Return by row of GC pauses what the program would gain without them, and without what the collector took from it."""
-        mine = [n for n, row in enumerate(rows) if NAMES[row.cause] == causes.GC and row.thread < 0 and not row.is_rest]
-        gained = self._phases(PHASES[causes.GC], window) + inputs.taken_ns / max(inputs.cores, 1e-9) if mine else 0
-        return dict.fromkeys(mine, round(gained))
+    def _paused(self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs) -> Mapping[int, int]:
+        """Return by row of the JVM's pauses what the program would gain without them, and without what the collector took from it
+        beside them.
+        """
+        found = {}
+        for number, row in enumerate(rows):
+            cause = NAMES[row.cause]
+            if cause in OF_THREADS and row.thread < 0 and not row.is_rest:
+                beside_ns = inputs.taken_ns / max(inputs.cores, 1e-9) if cause == causes.GC else 0.0
+                found[number] = round(gained_ns(self._spans_of(PHASES[cause], window), inputs) + beside_ns)
+        return found
 
     def _same(self, cause: int, thread: int) -> tuple[str | None, int | None]:
         """Return the key by which threads are one row for a cause: JVM and name, for sleep and I/O the name without numbers."""
@@ -351,8 +359,12 @@ class Losses:
 
     def _phases(self, kind: str, window: tuple[int, int]) -> int:
         """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
+        return self._spans_of(kind, window).total
+
+    def _spans_of(self, kind: str, window: tuple[int, int]) -> Spans:
+        """Return the spans of phases of a kind within a window."""
         _, start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 3)
-        return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
+        return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1]))
 
     def _pauses(self, kind: str, window: tuple[int, int]) -> int:
         """Return how many phases of a kind there were within a window."""

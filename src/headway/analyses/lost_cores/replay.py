@@ -9,8 +9,10 @@ Method     waits vanish: the recording is replayed without them (native/replay/r
            (lost_cores.io_wakers). What counts is how much earlier that thread comes to its end that the end of
            the program waited for (lost_cores.program_end), or, where that is not known, the one that was active last. Work
            that is spread (serial sections, too few tasks, imbalance; the slow side of a queue) gives what it lost, shared
-           among the cores. Of stops, start and end of the JVM, the bound; of the collector its pauses, and what it
-           computed while threads of the program waited for a core. Never less than the lost core time, shared among the cores, of
+           among the cores; so do start and end of the JVM, whose work nobody can remove. Of the JVM's pauses what the program
+           would have done with the cores that it had in them (lost_cores.stops), and of the collector what it computed
+           while threads of the program waited for a core, too. Of a quota the bound. Never less than the lost core time,
+           shared among the cores, of
            threads that the program's end may hang on, and never more than the bound. Of other threads it counts for as long as
            it is not known who ended the waits that the end hangs on.
            A core for each thread is more than there may be: lost_cores.room tells what of it is possible.
@@ -52,9 +54,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Rows = tuple[Ints, Ints, Ints]
 
-STOPS = frozenset({causes.SAFEPOINT, causes.START, causes.END, causes.QUOTA})
-"""Causes while which nobody runs: what they take is known. What a collection takes beside its pauses is not lost where cores are
-idle, so that is asked for by itself."""
 MOST_GROUPS = 24
 MOST_NUMBERS = 4_000_000
 """Numbers that a replay holds: threads x groups."""
@@ -72,7 +71,7 @@ def saved_ns(cause: str, core_ns: int, bound: float | None, inputs: BoundInputs,
     if bound is None:
         return min(max(spread, float(replayed_ns)), float(inputs.wall_ns))
     most = inputs.wall_ns * (1 - 1 / bound)
-    return most if cause in STOPS else min(max(spread, float(replayed_ns)), most)
+    return most if cause == causes.QUOTA else min(max(spread, float(replayed_ns)), most)
 
 
 class Replay:

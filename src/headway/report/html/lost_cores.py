@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.common.causes import CAUSES, TITLES
 from headway.analyses.critical_path.analysis import critical_path
 from headway.analyses.critical_path.types import STATES, CriticalPath
-from headway.analyses.lost_cores.attach_doubts import doubt_text
+from headway.analyses.lost_cores.crowded import doubt_text
 from headway.analyses.lost_cores.speedup_stack import speedup_stack
 from headway.analyses.lost_cores.text import is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, USED, Account, Loss, Why

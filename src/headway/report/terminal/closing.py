@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common import causes
 from headway.analyses.common.causes import TITLES
 from headway.analyses.common.units import core_time, duration, percent, significant
-from headway.analyses.lost_cores.text import cores_text, idle_sentence, place_text
-from headway.analyses.lost_cores.types import WORTH_GAIN
+from headway.analyses.lost_cores.text import SMALL_GAIN, cores_text, idle_sentence, is_worth_a_line, place_text
 from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from headway.analyses.scheduling.recording_cost import RecordingCost
 
 LEAST_LOSS = 0.01
-"""A loss is worth a sentence when it is this part of the core time, and a likely gain when it is as much."""
+"""A loss is worth a sentence when it is this part of the core time, or when `why` lists it for its likely gain."""
 BUSY = 0.7
 """A program that used this part of the cores is a matter of its code, not of its waiting."""
 _NEXT = {
@@ -92,8 +91,8 @@ def _core_ns(loss: Loss) -> int:
 
 
 def _is_worth(loss: Loss) -> bool:
-    """Return whether much would be gained without a loss that the program can do without, however little it lost."""
-    return (loss.likely_speedup or 1) >= WORTH_GAIN and loss.cause not in causes.OF_THE_JVM
+    """Return whether `why` lists a loss for its likely gain, however little it lost, and the program can do without it."""
+    return (loss.likely_speedup or 1) >= 1 + SMALL_GAIN and loss.cause not in causes.OF_THE_JVM
 
 
 def _used(account: Account) -> int:
@@ -115,7 +114,7 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     if first is None and locks is not None:
         return _waited(locks)
     if first is None:
-        return "Nothing of its own kept it from using them." if _is_busy(account) else "It lost nothing to speak of."
+        return _little(account)
     place = place_text(first.place)
     at = f" at {place}" if first.place.method else f": {place}" if place else ""
     is_largest = first.share >= LEAST_LOSS and first.core_ns == max(map(_core_ns, account.lost))
@@ -128,6 +127,17 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     if first.doubts:
         text += f" (in doubt: {', '.join(first.doubts)})"
     return f"{text}."
+
+
+def _little(account: Account) -> str:
+    """Return what a program lost that lost little: nothing only where `why` lists nothing, either."""
+    if _is_busy(account):
+        return "Nothing of its own kept it from using them."
+    listed = [loss for loss in account.lost if is_worth_a_line(loss)]
+    if not listed:
+        return "It lost nothing to speak of."
+    most = max(listed, key=_core_ns)
+    return f"It lost little, most of it to {TITLES[most.cause]}: {core_time(most.core_ns)} of core time ({percent(most.share)})."
 
 
 def _waited(locks: Finding) -> str:
