@@ -523,9 +523,11 @@ def test_the_interval_of_a_mean_needs_two_values_and_repeats_itself() -> None:
 def test_the_prediction_is_always_inside_its_interval(tmp_path: Path) -> None:
     facts = {**jvm(2), **topology(2, 2), "other_ns": {"0": SECOND}}
     rows = [row(3, 0), row(1, 1, stolen=0.2), row(2, 2, running=1), row(4, 7, stolen=1), row(1, 3, gc=2)]
-    for each in walltime(record(tmp_path / "a.headway", rows, POOL, **facts), range(1, 65)).predictions:
-        if each.ns is not None and each.low_ns is not None and each.high_ns is not None:
-            assert 0 <= each.low_ns <= each.ns <= each.high_ns
+    found = walltime(record(tmp_path / "a.headway", rows, POOL, **facts), range(1, 65)).predictions
+    bounds = [(each.low_ns, each.ns, each.high_ns) for each in found]
+    known = [(low, ns, high) for low, ns, high in bounds if low is not None and ns is not None and high is not None]
+    assert len(known) > len(found) / 2
+    assert all(0 <= low <= ns <= high for low, ns, high in known)
 
 
 def test_results_are_plain_data(tmp_path: Path) -> None:
