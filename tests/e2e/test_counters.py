@@ -353,16 +353,42 @@ def test_run_counts_as_record_does_and_shows_the_command_that_tells(tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", ["perf-switch", "agent"])
-def test_in_a_mode_that_counts_nothing_the_reason_is_told_and_kept(tmp_path: Path, mode: str) -> None:
+def test_in_modes_without_ebpf_each_thread_is_counted_as_a_whole(program: Path, tmp_path: Path, mode: str) -> None:
+    """The threads wait until they are counted: in mode agent every event that the recorder has open is a counter."""
+    path, go = tmp_path / "a.headway", tmp_path / "go"
+    words = ("--no-agent", "--mode", mode, "--counters", f"{WATCHED},page-faults", "-o", path, "--", program, go)
+    with start_headway("record", *words) as recorder:
+        assert recorder.stdout is not None
+        main = int(next(line for line in iter(recorder.stdout.readline, "") if line.startswith("pid ")).split()[1])
+        wait_for(lambda: perf_events_of(recorder.pid) >= 8)  # two events of four threads
+        go.touch()
+        rest, err = recorder.communicate(timeout=120)
+    assert recorder.returncode == 0, err
+    assert f"HW108: --counters: each thread is counted as a whole, as the recording is made in mode {mode}" in err
+    said = {int(row[0]): (int(row[1]), int(row[2])) for row in map(str.split, rest.splitlines()) if len(row) == 8}
+    rows = by_tid(json.loads(headway("counters", path, "--json").stdout))
+    assert rows[main]["counts"][WATCHED] == {"value": 1, "low": 1, "high": 1}
+    assert len(said) == 3
+    for tid, (writes, pages) in said.items():
+        counted = rows[tid]["counts"]
+        is_whole = rows[tid]["counted_ns"] == rows[tid]["cpu_ns"]
+        assert counted[WATCHED]["high"] == (writes if is_whole else None)
+        assert counted[WATCHED]["value"] == writes if mode == "agent" else counted[WATCHED]["value"] <= writes
+        assert counted["page-faults"]["value"] >= (pages if mode == "agent" else 0)
+    refused = headway("counters", path, "--by", "phase")
+    assert (refused.returncode, refused.stderr[:5]) == (1, "HW123")
+
+
+def test_in_a_mode_without_ebpf_too_few_descriptors_are_told_and_the_program_runs(tmp_path: Path) -> None:
     path = tmp_path / "a.headway"
-    words = ("--mode", mode, "--counters", "page-faults,task-clock", "-o", path, "--", "true")
-    done = headway("record", *words)
-    assert done.returncode == 0, done.stderr
-    assert f"HW108: --counters: nothing is counted, as the recording is made in mode {mode}" in done.stderr
-    refused = headway("counters", path)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("HW109")
-    assert f"page-faults: the recording is made in mode {mode}" in " ".join(refused.stderr.split())
+    events = ",".join(["page-faults", "task-clock", "context-switches", "cpu-migrations"])
+    words = ["record", "--no-agent", "--mode", "perf-switch", "--counters", ";".join([events] * 4), "-o", str(path)]
+    script = f"ulimit -n 100; exec {shlex.join([sys.executable, '-m', 'headway', *words, '--', 'echo', 'it ran'])}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "it ran\n"), done.stderr
+    assert "ulimit -n allows 100" in " ".join(done.stderr.split())
+    assert headway("counters", path).stderr.startswith("HW109")
+    assert headway("threads", path).returncode == 0
 
 
 def test_an_event_that_never_counts_here_is_told_at_the_start_and_the_rest_is_counted(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from headway import _native
 from headway.errors import HeadwayError
+from headway.record.collect import thread_counters
+from headway.record.collect.thread_counters import ThreadWatch, countable
 from headway.record.counters.groups import parse
 from headway.record.finalise.finalise import finalise
 from headway.record.finalise.thread_table import RecordedThread, RecordedThreads, _name_java_threads
-from headway.record.live import thread_counters
-from headway.record.live.thread_counters import ThreadWatch, countable
 from headway.record.target_process.deadline import Interrupted
 from headway.store import open_recording
 from support.builders.spool_builder import DEAD, SLEEP, Spool

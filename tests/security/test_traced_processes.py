@@ -15,8 +15,8 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.record.agent.attach import AttachResult, attach
+from headway.record.collect.thread_counters import ThreadWatch, countable
 from headway.record.counters.groups import parse
-from headway.record.live.thread_counters import ThreadWatch, countable
 from headway.record.program.group_signals import GroupSignalProbe
 from headway.record.request.jvm_options import LockOptions, agent_library
 from support.drivers.live_process import state, thread_names
@@ -47,16 +47,25 @@ def ptrace(request: int, tid: int) -> None:
 
 @contextlib.contextmanager
 def stopped(*tids: int) -> Iterator[None]:
-    """Keep threads in a tracer's stop: of signals that come meanwhile their process learns nothing through them."""
-    for tid in tids:
-        ptrace(SEIZE, tid)
-        ptrace(INTERRUPT, tid)
-        os.waitpid(tid, ALL_KINDS)
+    """Keep threads in a tracer's stop: of signals that come meanwhile their process learns nothing through them.
+
+    Those that have ended since they were listed are left out. A thread that ends while it is traced has to be waited for: its
+    process can't end before.
+    """
+    traced = []
     try:
+        for tid in tids:
+            with contextlib.suppress(ProcessLookupError):
+                ptrace(SEIZE, tid)
+                traced.append(tid)
+                with contextlib.suppress(ProcessLookupError):
+                    ptrace(INTERRUPT, tid)
+                os.waitpid(tid, ALL_KINDS)
         yield
     finally:
-        for tid in tids:
-            ptrace(DETACH, tid)
+        for tid in traced:
+            with contextlib.suppress(ProcessLookupError):
+                ptrace(DETACH, tid)
 
 
 def threads_called(pid: int, name: str) -> list[int]:
@@ -100,8 +109,9 @@ def test_a_jvm_whose_own_thread_is_stopped_costs_the_attach_its_deadline(
 
 
 def test_threads_that_are_stopped_are_counted_as_they_are(java: subprocess.Popen[str]) -> None:
-    """They run nothing, so nothing is waited for."""
-    with stopped(*thread_names(java.pid)):
+    """They run nothing, so nothing is waited for. First the one that starts others: then there are no more of them."""
+    starters = threads_called(java.pid, "java")
+    with stopped(*starters), stopped(*({*thread_names(java.pid)} - {*starters})):
         watch = ThreadWatch(java.pid, countable(parse("page-faults")).groups)
         before, after = watch.read(), watch.read()
         watch.close()

@@ -209,8 +209,8 @@ def test_a_thousand_events_are_too_many(separator: str, groups_said: int) -> Non
         ("tlb", "near: dTLB-loads, dTLB-load-misses, dTLB-stores"),
         ("faults-page", "page-faults"),
         ("nonsense", "often counted: cycles, instructions, LLC-load-misses, page-faults"),
-        ("$$$", "near: none (often counted: cycles"),
-        ("\x1b[31m", "near: none (often counted: cycles"),
+        ("$$$", "event is called '$$$'; often counted: cycles"),
+        ("\x1b[31m", "[31m'; often counted: cycles"),
     ],
 )
 def test_an_unknown_event_is_told_with_near_names(wrong: str, near: str) -> None:

@@ -22,8 +22,8 @@ from support.drivers.recording_cli import headway
 
 MS = 1_000_000
 Run = Callable[..., tuple[int, str, str]]
-Counts = Sequence[tuple[int, tuple[int, ...]]]
-"""Of each thread for how many ms it ran, and what it counted."""
+Counts = Sequence[tuple[int, tuple[int, ...] | None]]
+"""Of each thread for how many ms it ran, and what it counted; None: its counts are not known."""
 GROUP = ("cycles", "instructions")
 
 
@@ -166,7 +166,16 @@ def test_one_more_run_of_all_groups_is_compared_and_joined_with_none(run: Run, t
     code, out, err = run("counters", path)
     assert code == 0, err
     assert ["cycles", "150", "165", "+10%"] in [line.split() for line in out.splitlines()]
-    assert "joined of 2 runs, which ran for 40.0 ms to 44.0 ms" in " ".join(out.split())
+    assert "joined from 2 runs; CPU time of a run: 40.0 ms to 44.0 ms" in " ".join(out.split())
+
+
+def test_values_that_are_compared_are_shown_also_where_only_the_least_is_known(run: Run, tmp_path: Path) -> None:
+    path = two_runs(tmp_path)
+    run_of(path, 3, (*GROUP, "page-faults"), [(20, (165, 65, 6)), (30, None)], in_turn=True)
+    assert asked(path)["by_runs"]["in_turn"]["cycles"]["high"] is None
+    shown = run("counters", path)[1]
+    assert ["cycles", "150", "~165", "+10%"] in [line.split() for line in shown.splitlines()]
+    assert "the counters could not be read in some of the running time" in " ".join(shown.split())
 
 
 def test_runs_that_did_something_else_or_are_not_there_are_told_and_not_joined(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from headway.cli.options import TimeType
 if TYPE_CHECKING:
     from headway.analyses.counters.types import Counters
     from headway.model.thread_counts import ProcessCounts
-    from headway.record.live.thread_counters import ThreadWatch
+    from headway.record.collect.thread_counters import ThreadWatch
 
 _LOOK_S = 0.1
 """How often threads that are new are looked for."""
@@ -61,8 +61,8 @@ class LiveCounters:
     def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print a table each interval. Ctrl-C, the end of the process, and that of the duration end it well."""
         from headway.analyses.counters.live import live_counters
+        from headway.record.collect.thread_counters import countable, thread_watch
         from headway.record.counters.groups import DEFAULT, parse
-        from headway.record.live.thread_counters import countable, thread_watch
         from headway.record.session.plan import running_process
         from headway.record.target_process.deadline import Interrupted
 

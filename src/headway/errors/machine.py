@@ -35,7 +35,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW103",
         "an event that there is none of",
-        "--counters: no event is called {event!r}; near: {near}",
+        "--counters: no event is called {event!r}; {near}",
         "Events are the generic ones of perf (cycles, LLC-load-misses, page-faults ...), raw codes (r01b1), those of sysfs "
         "(PMU/NAME/ or PMU/event=0x3c,umask=1/), and watched addresses (mem:ADDRESS/BYTES:w); :u or :k behind one counts in user "
         "space or in the kernel alone.",
@@ -73,9 +73,13 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW108",
-        "no counters without eBPF",
-        "--counters: nothing is counted, as the recording is made in mode {mode}",
-        "The counters of a CPU are read by a program in the kernel at every switch, which needs mode ebpf.",
+        "counts of whole threads, without eBPF",
+        "--counters: each thread is counted as a whole, as the recording is made in mode {mode}: not by phase, region, lock, "
+        "CPU, iteration or time",
+        "In mode ebpf a program in the kernel reads the counters of the CPUs at every switch. In other modes each thread has "
+        "counters of its own, which the recorder opens from outside when it first sees the thread: the program's first thread "
+        "before it begins, others within a tenth of a second. What a thread ran before has no counts (>=), and a thread that "
+        "ended before has none at all; each thread takes a descriptor for each event.",
         "headway doctor   (what keeps eBPF from this machine)",
     ),
     Message(
@@ -88,9 +92,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW110",
         "running time whose counts are not known",
-        "of {share:.1%} of the running time the counts are not known: figures lack what was counted in it",
+        "for {share:.1%} of the running time the counters could not be read: what happened then is missing from the figures",
         "A slice has counts when both of its switches are on record and the counters could be read at both. CPUs that came "
-        "online later, or were offline for a while, have none from then on, nor do the switches that were lost.",
+        "online later, or were offline for a while, have none from then on, nor do the switches that were lost. Without eBPF "
+        "it is what threads ran before the recorder saw them.",
         "record with less going on beside it, or on CPUs that stay online",
     ),
     Message(
@@ -131,7 +136,7 @@ ROWS: tuple[Message, ...] = (
         "{count} threads of process {pid} are not counted: {reason}",
         "From outside each thread takes a descriptor for each event. A recording in mode ebpf reads the counters of CPUs "
         "instead, and has any number of threads.",
-        "ulimit -n 65536, or fewer events: headway counters --pid {pid} --counters page-faults",
+        "ulimit -n 65536, or fewer events (--counters page-faults)",
     ),
     Message(
         "HW116",
@@ -191,5 +196,13 @@ ROWS: tuple[Message, ...] = (
         "Times are those of a clock that stands still meanwhile: what the program did before and after follow each other, and "
         "nothing shows how long it slept. Counters of CPUs that were taken offline for it do not count any more.",
         "record again on a machine that stays awake: systemd-inhibit headway record -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW123",
+        "counts of whole threads alone",
+        "{path} counts each thread as a whole, from outside: {why}",
+        "The recording is made without eBPF (HW108): nothing read the counters when threads were switched, so that what they "
+        "counted in a part of the time is not known.",
+        "headway counters {path}   (or --by kind; or record as root, in mode ebpf)",
     ),
 )

@@ -33,7 +33,7 @@ _TYPES: Mapping[str, Any] = {
     ),
     **dict.fromkeys(("attached", "with_agent", "arguments_kept"), bool),
     **dict.fromkeys(("steal_ns", "other_ns", "busy_ns"), _PerCpu),
-    **dict.fromkeys(("locks", "decoder", "collector", "counters", "iterations"), dict),
+    **dict.fromkeys(("locks", "decoder", "collector", "counters", "thread_counters", "iterations"), dict),
     "quota_cores": _Number,
     "throttled_ns": _Number,
     "window": {"start_ns": _Whole, "end_ns": _Whole},

@@ -42,7 +42,9 @@ class Layout:
 
 
 BY_THREAD, BY_CPU, BY_SOCKET = "counters", "cpu_counters", "socket_counters"
-"""The manifest's keys of the three kinds of counters: per thread, per CPU, and of units that a socket shares."""
+"""The manifest's keys of three kinds of counters: per thread at each switch, per CPU, and of units that a socket shares."""
+BY_THREADS_WHOLE = "thread_counters"
+"""The same of totals of each thread, which recordings without eBPF have."""
 
 
 def layout(recording: Recording, key: str = BY_THREAD) -> Layout:

@@ -14,23 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headway.analyses.counters.layout import Layout
-from headway.analyses.counters.rows import Columns, imbalances
-from headway.analyses.counters.slices import Slices
-from headway.analyses.counters.sums import Sums
-from headway.analyses.counters.types import CountedGroup, Counters
+from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, figures, unseen_ns
+from headway.analyses.counters.types import Counters
 from headway.errors import Notice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headway.model.thread_counts import ProcessCounts, ThreadCounts, Totals
-
-_UNSEEN = 0.2
-"""Of the process's time. Clocks that are read at each switch and at each wake-up differ by half as much in the worst case."""
-_BETWEEN = "(threads between looks)"
 
 
 def live_counters(
@@ -47,35 +36,21 @@ def live_counters(
 
     The answer's window is told from `since_ns` on, as is that of a recording from its start.
     """
-    keys: list[Mapping[str, str | int]] = []
-    is_app: list[bool] = []
-    parts: list[tuple[int, int, Totals | None]] = []
+    threads = ThreadParts()
     for (tid, start), thread in now.threads.items():
         known, unknown_ns = _between(before.threads.get((tid, start)), thread, groups)
-        parts += [(len(keys), known[0][1], known)] if known is not None else []
-        parts += [(len(keys), unknown_ns, None)] if unknown_ns > 0 else []
-        keys.append({"pid": now.pid, "tid": tid, "name": thread.name, "kind": thread.kind})
-        is_app.append(thread.kind == "app")
-    unseen_ns = _unseen_ns(before, now, sum(ran for _, ran, _ in parts))
-    if unseen_ns:
-        parts.append((len(keys), unseen_ns, None))
-        keys.append({"pid": now.pid, "tid": -1, "name": _BETWEEN, "kind": "app"})
-        is_app.append(False)
-    there = Layout(step, _groups(groups, parts), tuple(absent))
-    sums = Sums(len(keys), 1, there)
-    if parts:
-        slices = _slices(parts, there)
-        sums.add(slices, slices.thread_id, slices.running_ns, np.zeros(len(parts), np.int64))
-    rows = Columns(sums, there, of_set, np.zeros(len(keys)))
-    ran = np.flatnonzero(sums.cpu_ns > 0).tolist()
-    ordered = sorted((rows.row(number, keys[number]) for number in ran), key=lambda row: -row.cpu_ns)
-    total = Columns(sums.whole(), there, of_set, np.zeros(1)).row(0, {})
-    uneven = imbalances(sums, np.array(is_app, np.bool_), there) if ran else {}
+        key: Key = {"pid": now.pid, "tid": tid, "name": thread.name, "kind": thread.kind}
+        threads.add(key, known, unknown_ns, is_app=thread.kind == "app")
+    if beside_ns := _unseen_ns(before, now, threads.ran_ns):
+        threads.add({"pid": now.pid, "tid": -1, "name": UNSEEN, "kind": "app"}, None, beside_ns, is_app=False)
+    found = figures(threads, groups, step, of_set)
     notices = []
     if now.left_out:
         notices.append(Notice.of("HW115", pid=now.pid, count=now.left_out, reason=now.why))
     window = before.now_ns - since_ns, now.now_ns - since_ns
-    return Counters(step, "thread", window, there.groups, total, tuple(ordered), uneven, there.absent, tuple(notices))
+    return Counters(
+        step, "thread", window, found.groups, found.total, found.rows, found.imbalance, tuple(absent), tuple(notices)
+    )
 
 
 def _between(
@@ -97,31 +72,4 @@ def _unseen_ns(before: ProcessCounts, now: ProcessCounts, seen_ns: int) -> int:
     if before.cpu_ns is None or now.cpu_ns is None:
         return 0
     used = now.cpu_ns[0] - before.cpu_ns[1]  # to read very many threads takes long: this much at least lies in between
-    return used - seen_ns if used - seen_ns > _UNSEEN * used else 0
-
-
-def _groups(
-    groups: Sequence[Sequence[str]], parts: Sequence[tuple[int, int, Totals | None]]
-) -> tuple[CountedGroup, ...]:
-    """Return the groups, and for how long each could count and did, over all threads."""
-    found, first = [], 0
-    for events in groups:
-        of = [known[first] for _, _, known in parts if known is not None]
-        found.append(CountedGroup(tuple(events), sum(each[1] for each in of), sum(each[2] for each in of)))
-        first += len(events)
-    return tuple(found)
-
-
-def _slices(parts: Sequence[tuple[int, int, Totals | None]], there: Layout) -> Slices:
-    """Return stretches of running as slices: those that are not known have counts below zero."""
-    nothing = ((-1, 0, 0),) * len(there.events)
-    totals = np.array([known or nothing for _, _, known in parts], np.int64).reshape(len(parts), -1, 3)
-    firsts = [there.group_of.index(number) for number in range(len(there.groups))]
-    key, ran = (np.array([each[place] for each in parts], np.int64) for place in (0, 1))
-    zeros = np.zeros(len(parts), np.int64)
-    # A group that never counted did not for all of the time, whatever its clock read a moment later than the first one's.
-    did = totals[:, firsts, 2]
-    uncounted = np.where(did > 0, np.maximum(totals[:, firsts, 1] - did, 0), ran[:, None])
-    return Slices(
-        key, zeros, zeros, ran, totals[:, :, 0], uncounted, np.array([known is not None for *_, known in parts])
-    )
+    return unseen_ns(used, seen_ns)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common.notices import recorded_notices
-from headway.analyses.counters.layout import BY_CPU, BY_SOCKET, BY_THREAD, Layout, layout
+from headway.analyses.counters.layout import BY_CPU, BY_SOCKET, BY_THREAD, BY_THREADS_WHOLE, Layout, layout
 from headway.analyses.counters.rows import Columns
 from headway.analyses.counters.slices import Slices
 from headway.analyses.counters.sums import Sums
@@ -80,7 +80,7 @@ def only_whole_cpus(
 
     Raises HeadwayError HW116 where more is asked than a total of each CPU.
     """
-    if BY_THREAD in recording.manifest.extra:
+    if BY_THREAD in recording.manifest.extra and BY_THREADS_WHOLE not in recording.manifest.extra:
         return None
     if by != "cpu":
         raise HeadwayError("HW116", path=recording.path, why=f"not by {by}")

@@ -19,6 +19,7 @@ from headway.errors import HeadwayError
 from headway.record.collect.collector import Collector, PeriodicCollector
 from headway.record.collect.counter_collector import CounterCollector
 from headway.record.collect.cpu_totals import CpuTotals
+from headway.record.collect.thread_totals import ThreadTotals
 from headway.record.collect.unit_totals import UnitTotals
 from headway.record.counters.counted_units import CountedUnit
 from headway.record.counters.descriptors import missing_descriptors
@@ -58,14 +59,17 @@ class Capture:
         counted: Usable | None = None,
         cpu_counted: Usable | None = None,
         units: Sequence[CountedUnit] = (),
+        thread_counted: Usable | None = None,
     ) -> None:
         """Prepare; nothing is touched before `start`.
 
-        `counted`: what to count at each switch; `cpu_counted`: on whole CPUs; `units`: for whole sockets.
+        `counted`: what to count at each switch; `cpu_counted`: on whole CPUs; `units`: for whole sockets; `thread_counted`: of
+        each thread from outside.
         """
         self.counted = counted
         self.cpu_totals = CpuTotals(cpu_counted)
         self.unit_totals = UnitTotals(units)
+        self.thread_totals = ThreadTotals(thread_counted, root_pid)
         self.mode: Mode = mode
         self.spool = spool
         self.counters = CounterCollector(spool, root_pid)
@@ -86,30 +90,34 @@ class Capture:
         self.cpu_totals.start()
         self.unit_totals.start()
         if self.mode != "ebpf" and self.counted is not None and self.counted.groups:
+            self.thread_totals.counted = self.counted
             self.counted = self.counted.without_mode(self.mode)
-        if self.mode == "agent":
-            return
-        try:
-            self._collector = self._started(is_running)
-        except BaseException:
-            self.counters.log.close()
-            raise
+        if self.mode != "agent":
+            try:
+                self._collector = self._started(is_running)
+            except BaseException:
+                self.counters.log.close()
+                raise
+        self.thread_totals.start()  # last: its descriptors are those that are left
 
     def begin(self) -> None:
         """Take what is counted from now on: the recorded window begins."""
         self.counters.log.begin()
         self.cpu_totals.begin()
         self.unit_totals.begin()
+        self.thread_totals.begin()
 
     def due_ms(self, now_ns: int) -> int:
         """Return the time in ms until `tick` has something to do."""
-        return max(0, (self._periodic.due_ns() - now_ns) // 1_000_000 + 1)
+        due_ns, threads_ns = self._periodic.due_ns(), self.thread_totals.due_ns()
+        return max(0, (min(due_ns, threads_ns or due_ns) - now_ns) // 1_000_000 + 1)
 
     def tick(self, now_ns: int) -> None:
         """Take a counter sample when due, and set `disk_full` when the recording must end to keep its data.
 
         The same when its place is gone, or can't be written for another reason: the program must not suffer for it.
         """
+        self.thread_totals.tick(now_ns)
         try:
             is_due = self._periodic.tick(now_ns)
         except OSError:
@@ -132,6 +140,7 @@ class Capture:
     def stop(self) -> dict[str, Any]:
         """Stop recording and return the collector's counts."""
         stats: dict[str, Any] = {}
+        self.thread_totals.stop()
         self.cpu_totals.stop()
         self.unit_totals.stop()
         try:

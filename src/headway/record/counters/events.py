@@ -221,12 +221,13 @@ def text_of(path: Path) -> str | None:
 
 
 def _near(name: str) -> str:
-    """Return names that are written nearly like one, or that it is a part of; beside them those that are asked for most."""
+    """Return which names are written nearly like one, or have it as a part, if any, and which are asked for most."""
     wanted = name.lower()
     lower = {each.lower(): each for each in known_names() if each != name}
     parts = [each for each in lower if wanted in each] if len(wanted) >= _LEAST_PART else []
-    alike = difflib.get_close_matches(wanted, lower, n=_MOST_NEAR, cutoff=0.5)
-    found = list(dict.fromkeys([*alike[:1], *parts, *alike]))[:_MOST_NEAR]
+    close = difflib.get_close_matches(wanted, lower, n=_MOST_NEAR, cutoff=0.5)
+    found = list(dict.fromkeys([*close[:1], *parts, *close]))[:_MOST_NEAR]
     near = [lower[each] for each in found]
     often = [each for each in _OFTEN if each not in near]
-    return f"{', '.join(near) or 'none'} (often counted: {', '.join(often)})"
+    alike = f"near: {', '.join(near)}; " if near else ""
+    return f"{alike}often counted: {', '.join(often)}"

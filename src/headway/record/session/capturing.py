@@ -61,7 +61,7 @@ def place_of(plan: Plan, output: Path, command: Sequence[str]) -> RecordingDir:
 def capture_of(plan: Plan, place: RecordingDir, mode: Mode, pid: int, listener: Listener) -> Capture:
     """Return the capture to run beside the program; causal recordings get one that watches experiments."""
     if plan.causal is None:
-        return Capture(place.spool, mode, pid, plan.counted, plan.cpu_counted, plan.units)
+        return Capture(place.spool, mode, pid, plan.counted, plan.cpu_counted, plan.units, plan.thread_counted)
     return CausalCapture(place.spool, pid, plan.causal, listener.say, listener.status, listener.tell)
 
 
@@ -186,6 +186,10 @@ def _counted(plan: Plan, capture: Capture, facts: RecordingFacts, stats: dict[st
     whole: dict[str, Any] = {"cpu_counters": of_cpus} if of_cpus is not None else {}
     if of_units := capture.unit_totals.as_json():
         whole["socket_counters"] = of_units
+    if (of_threads := capture.thread_totals.as_json()) is not None:
+        whole["thread_counters"] = of_threads
+    _note_left_out(capture, facts)
+    _note_lost(plan.thread_counted or plan.counted, capture.thread_totals.counted, facts)
     _note_lost(plan.cpu_counted, capture.cpu_totals.counted, facts)
     for planned, counted in capture.unit_totals.planned_and_counted():
         _note_lost(planned, counted, facts)
@@ -198,6 +202,13 @@ def _counted(plan: Plan, capture: Capture, facts: RecordingFacts, stats: dict[st
     keys = ("cpu", "group", "enabled_ns", "running_ns")
     rows = [dict(zip(keys, row, strict=True)) for row in totals]
     return {"counters": {**capture.counted.as_json(), "cpus": rows, "flushed": bool(flushed)}, **whole}
+
+
+def _note_left_out(capture: Capture, facts: RecordingFacts) -> None:
+    """Note how many threads could not be counted from outside."""
+    totals = capture.thread_totals
+    if totals.left_out and totals.is_counting:
+        facts.notices.append(Notice.of("HW115", pid=totals.root_pid, count=totals.left_out, reason=totals.why))
 
 
 def _note_lost(planned: Usable | None, counted: Usable | None, facts: RecordingFacts) -> None:

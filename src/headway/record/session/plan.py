@@ -32,6 +32,7 @@ class Plan:
     `sample` None takes no stack samples; `streams` are descriptors for the command's standard streams instead of headway's
     own. `causal`: experiments are made, and nothing else is recorded. `keep_arguments`: what looks like a secret in arguments is
     not masked. `counters`: what to count at each switch, None for nothing; `counted`: what of it counts here, once that is known.
+    `thread_counted`: the same of what is counted of each thread as a whole, where nothing reads counters at switches.
     `cpu_counted`: the same of what is counted on each CPU as a whole, None for nothing; `units`: the same of units of whole
     sockets. `iterations`: what tells the program's iterations apart, for the manifest. `counters_by_runs`: the command runs once
     for each group of counters, which counts alone then, and once with all of them.
@@ -56,6 +57,7 @@ class Plan:
     keep_arguments: bool = False
     counters: CounterOptions | None = None
     counted: Usable | None = None
+    thread_counted: Usable | None = None
     cpu_counted: Usable | None = None
     units: tuple[CountedUnit, ...] = ()
     counters_by_runs: bool = False

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
 from headway.record.collect.listener import Listener
+from headway.record.collect.thread_counters import countable_if_any
 from headway.record.counters.counted_units import counted_units
+from headway.record.counters.groups import CounterOptions
 from headway.record.counters.usable import Usable, absent_notice, usable
 from headway.record.doctor.capabilities import Mode, choose_mode, keep_capabilities_from_children, mode_notices, probe
 from headway.record.program.signals import SignalGate
@@ -78,15 +80,25 @@ def _with_counters(plan: Plan, mode: Mode, notices: list[Notice]) -> Plan:
         return plan
     without_mode = asked.by_thread and mode != "ebpf"
     if without_mode:
-        notices.append(Notice.of("HW108", mode=mode))
-        plan = dataclasses.replace(plan, counted=Usable(asked.groups, ()).without_mode(mode))
+        plan = _counted_from_outside(plan, asked, mode, notices)
         if not asked.by_cpu:
             return plan
     counted = usable(asked.groups, is_default=asked.is_default)
-    if counted.absent:
-        notices.append(absent_notice(counted.absent))
+    if counted.absent and (notice := absent_notice(counted.absent)) not in notices:
+        notices.append(notice)
     by_thread = counted if asked.by_thread and not without_mode else plan.counted
     return dataclasses.replace(plan, counted=by_thread, cpu_counted=counted if asked.by_cpu else None)
+
+
+def _counted_from_outside(plan: Plan, asked: CounterOptions, mode: Mode, notices: list[Notice]) -> Plan:
+    """Return the plan where nothing reads counters at switches: each thread is counted as a whole. Raises HeadwayError HW104."""
+    found = countable_if_any(asked)
+    if found.groups:
+        notices.append(Notice.of("HW108", mode=mode))
+    if found.absent:
+        notices.append(absent_notice(found.absent))
+    at_switches = Usable(asked.groups, ()).without_mode(mode) if found.groups else found
+    return dataclasses.replace(plan, counted=at_switches, thread_counted=found)
 
 
 def _record_repeats(plans: Sequence[Plan], mode: Mode, notices: list[Notice], listener: Listener) -> int:

@@ -42,8 +42,9 @@ class CountersAnalysis(BaseAnalysis):
     counts are divided by time, and the interval says so. By lock it is what
     their holders counted from each contended acquire to the release. By
     region it is what the program's threads counted in its instances; by
-    iteration what all threads did, with mean and spread. With --pid it is
-    what each thread of a running process counts now, recorded or not.
+    iteration what all threads did, with mean and spread. Recordings without
+    eBPF have a total of each thread. With --pid it is what each thread of a
+    running process counts now, recorded or not.
     """
     examples = (
         "headway counters app.headway",
@@ -132,11 +133,14 @@ def _asked(recording: Recording, window: Window, of_set: str | None, options: di
     from headway.analyses.counters.analysis import counters
     from headway.analyses.counters.by_runs import has_runs, joined
     from headway.analyses.counters.socket_units import socket_units
+    from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
     from headway.analyses.counters.whole_cpus import only_whole_cpus, whole_cpus
     from headway.analyses.regions.counted import counters_by_iteration, counters_by_region
 
     by, whole = options["by"], whole_cpus(recording, of_set)
     units = socket_units(recording)
+    if has_thread_totals(recording) and not (by == "cpu" and whole is not None):
+        return replace(thread_totals(recording, by, window, of_set), sockets=units)
     if (whole is not None or units) and (alone := only_whole_cpus(recording, whole, by, window)) is not None:
         return replace(alone, sockets=units)
 

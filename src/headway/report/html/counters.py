@@ -10,6 +10,7 @@ from headway.analyses.common.units import percent
 from headway.analyses.counters.analysis import counters
 from headway.analyses.counters.kinds_over_time import rates_of_kinds
 from headway.analyses.counters.socket_units import amount, socket_units
+from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
 from headway.analyses.counters.whole_cpus import only_whole_cpus
 from headway.errors import HeadwayError
 from headway.model.counter_ladder import STEPS
@@ -38,14 +39,15 @@ def counters_view(recording: Recording) -> View:
         alone = only_whole_cpus(recording, None, "cpu", None) if sockets else None
         values = {**_values(alone, 0), **_NO_RATES, **_units(sockets, alone)} if alone is not None else None
         return View("counters", values, None)
+    is_by_time = not has_thread_totals(recording)
     try:
-        found = counters(recording)
+        found = counters(recording) if is_by_time else thread_totals(recording)
     except HeadwayError as error:  # HW109: nothing was counted
         return View("counters", None, error.notice.message)
     values = {}
     rows = MAX_ROWS
     for bins in _BINS:
-        rates = _rates(recording, bins)
+        rates = _rates(recording, bins) if is_by_time else _NO_RATES
         while True:
             values = {**_values(found, rows), **rates, **_units(sockets, found)}
             if json_bytes(values) <= COUNTERS_BYTES or rows <= MAX_ROWS // 16:

@@ -64,7 +64,7 @@ def _print_beside(found: Counters, console: Console) -> None:
         _print_whole(found.whole, console)
     print_socket_units(found.sockets, console, _cell)
     if found.by_runs is not None:
-        print_by_runs(found.by_runs, found.total.counts, found.by, console, _cell)
+        print_by_runs(found.by_runs, found.total.counts, found.by, console, _estimate)
 
 
 def _print_turns(groups: Sequence[CountedGroup], console: Console) -> None:
@@ -123,9 +123,11 @@ def _rows_table(
         title=f"{'Counts' if what == 'counts' else 'Metrics'} {title}",
     )
     table.columns[0].max_width = longest
+    is_count = what == "counts"
     for row, name in [*((row, _name(row)) for row in rows), (total, "all")]:
-        figures = row.counts if what == "counts" else row.metrics
-        table.add_row(Text(printable(name)), _running(row), *(_cell(figures.get(each)) for each in names))
+        figures = row.counts if is_count else row.metrics
+        cells = (_cell(figures.get(each), is_count=is_count) for each in names)
+        table.add_row(Text(printable(name)), _running(row), *cells)
     return table
 
 
@@ -139,10 +141,12 @@ def _over_table(over: OverIterations, marks: str) -> Table:
         ("most", "right"),
         title=f"Over {counted(over.iterations, 'iteration')} by {printable(marks)}",
     )
-    for name, each in [*over.counts.items(), *over.metrics.items()]:
-        of = "" if each.known == over.iterations else f" (of {each.known})"
-        spread = (UNKNOWN if value is None else _scaled(value) for value in (each.deviation, each.least, each.most))
-        table.add_row(Text(printable(name) + of), _cell(each.mean), *spread)
+    for is_count, spreads in ((True, over.counts), (False, over.metrics)):
+        for name, each in spreads.items():
+            of = "" if each.known == over.iterations else f" (of {each.known})"
+            values = (each.deviation, each.least, each.most)
+            spread = (UNKNOWN if value is None else _scaled(value, is_count=is_count) for value in values)
+            table.add_row(Text(printable(name) + of), _cell(each.mean, is_count=is_count), *spread)
     return table
 
 
@@ -157,19 +161,27 @@ def _running(row: Row) -> str:
     return _AT_LEAST + duration(row.cpu_ns) if row.cpu_ns else UNKNOWN
 
 
-def _cell(figure: Figure | None) -> str:
+def _cell(figure: Figure | None, *, is_count: bool = True) -> str:
     """Return a figure: where nothing bounds it above, the least that there was, which may be less than its value."""
     if figure is None or figure.value is None:
         return UNKNOWN
     shown = figure.low if figure.high is None and figure.low is not None else figure.value
-    return _about(figure) + _scaled(shown)
+    return _about(figure) + _scaled(shown, is_count=is_count)
 
 
-def _scaled(value: float) -> str:
+def _estimate(figure: Figure) -> str:
+    """Return the value of a count, also where the least that there was is less, for a comparison with another value."""
+    if figure.value is None:
+        return UNKNOWN
+    return ("" if figure.low == figure.high is not None else "~") + _scaled(figure.value)
+
+
+def _scaled(value: float, *, is_count: bool = True) -> str:
+    """Return a number with its unit; a small count without decimals, if it is whole."""
     for least, unit in _UNITS:
         if abs(value) >= least:
             return f"{significant(value / (least if least != 1e4 else 1e3))} {unit}"
-    return significant(value)
+    return f"{value:.0f}" if is_count and value % 1 == 0 else significant(value)
 
 
 def _about(figure: Figure) -> str:

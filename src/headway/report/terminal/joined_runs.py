@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def print_by_runs(
     found: ByRuns, joined: Mapping[str, Figure], by: str, console: Console, cell: Callable[[Figure], str]
 ) -> None:
-    """Print what limits counts that were joined of several runs; `cell` shows a figure, `joined` are the totals."""
+    """Print what limits counts that were joined of several runs; `cell` shows a value to compare, `joined` are the totals."""
     print_line(console, _alike(found.alignment, by), bullet="*")
     if found.in_turn:
         turns = "in turn, and scaled" if found.took_turns else "at once: this CPU has counters for them"
@@ -39,22 +39,25 @@ def print_by_runs(
             shown = UNKNOWN if more is None else f"{'+' if more >= 0 else '-'}{percent(abs(more))}"
             table.add_row(Text(printable(event)), cell(joined[event]), cell(figure), shown)
         print_table(console, table)
+        compared = (*found.in_turn.values(), *(joined[event] for event in found.in_turn))
+        if any(each.value is not None and each.high is None for each in compared):
+            lacks = "the counters could not be read in some of the running time"
+            print_line(console, f"compared is what was counted, and scaled (~); {lacks}", bullet="*")
     for path, reason in found.left_out:
         print_line(console, f"not joined: {path}: {reason}", bullet="!")
 
 
 def _alike(each: Alignment, by: str) -> str:
     least, most = min(each.cpu_ns), max(each.cpu_ns)
-    parts = [
-        f"joined of {counted(len(each.cpu_ns), 'run')}, which ran for {duration(least)} to {duration(most)}",
-    ]
+    runs = len(each.cpu_ns)
+    parts = [f"joined from {counted(runs, 'run')}; CPU time of a run: {duration(least)} to {duration(most)}"]
     if each.difference is not None:
         parts.append(
-            f"{counted(each.rows, 'row')} by {by} in all of them, apart by {percent(each.difference)} of their time"
+            f"rows (by {by}) that all runs have: {each.rows}; their CPU time differs by {percent(each.difference)}"
         )
     if each.unmatched:
-        parts.append(f"{each.unmatched} in some only ({percent(each.unmatched_share)} of the time)")
+        parts.append(f"rows that some runs lack: {each.unmatched} ({percent(each.unmatched_share)} of the CPU time)")
     for event, (low, high) in each.shared.items():
         apart = (high - low) / low if low else 0.0
-        parts.append(f"{event} apart by {percent(apart)}")
+        parts.append(f"{event}: mean of the runs, which differ by {percent(apart)}")
     return "; ".join(parts)

@@ -32,17 +32,26 @@ _MOST_THREADS = 65_536
 def countable(options: CounterOptions) -> Usable:
     """Return the groups that this user may count of a thread, tried on this one.
 
+    Raises HeadwayError HW104 or HW113.
+    """
+    found = countable_if_any(options)
+    if not found.groups:
+        events = "; ".join(f"{each.event}: {each.reason}" for each in found.absent)
+        raise HeadwayError("HW113", events=events)
+    return found
+
+
+def countable_if_any(options: CounterOptions) -> Usable:
+    """Return the groups that this user may count of a thread, maybe none.
+
     Where an ordinary user may count nothing of the kernel, the groups by default are those of user space alone. Raises
-    HeadwayError HW104 or HW113.
+    HeadwayError HW104.
     """
     found = usable(options.groups, is_default=options.is_default)
     if not found.groups and options.is_default:
         names = [[f"{event.name}:u" for event in group] for group in options.groups]
         own = asked_groups.parse(";".join(",".join(group) for group in names))
         found = usable(own.groups, is_default=True)
-    if not found.groups:
-        events = "; ".join(f"{each.event}: {each.reason}" for each in found.absent)
-        raise HeadwayError("HW113", events=events)
     return found
 
 
@@ -66,9 +75,18 @@ class _Thread:
 class ThreadWatch:
     """Counts the threads of a process from now on, and those that it starts from when they are first seen."""
 
-    def __init__(self, pid: int, groups: Sequence[Group], is_interrupted: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        pid: int,
+        groups: Sequence[Group],
+        is_interrupted: Callable[[], bool] = lambda: False,
+        *,
+        is_late: bool = False,
+        reserved: Callable[[], int] = lambda: _FOR_ALL_ELSE,
+    ) -> None:
         """Begin with the threads that are there. `is_interrupted`: asked while threads are gone through, which may take long.
 
+        `is_late`: what they ran up to now should have been counted. `reserved`: so many descriptors are for everything else.
         Raises HeadwayError HW004 or HW114, and, as `look` and `read` do, Interrupted.
         """
         from headway import _native
@@ -78,11 +96,12 @@ class ThreadWatch:
         self._counters = _native.ThreadCounters(native_events(groups))
         self._groups = groups
         self._is_interrupted = is_interrupted
+        self._reserved = reserved
         self._threads: dict[int, _Thread] = {}
         self._beyond = 0
         self._reason = 0
         try:
-            self._add_all(self._proc.tids(), is_late=False)
+            self._add_all(self._proc.tids(), is_late=is_late)
             if not self._threads:
                 raise HeadwayError("HW004", pid=pid, reason="it has ended")
             if not any(each.is_counted for each in self._threads.values()):
@@ -90,6 +109,16 @@ class ThreadWatch:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def descriptors(self) -> int:
+        """Return how many descriptors its counters take; none once all threads have ended and been read."""
+        return len(self._threads) * sum(map(len, self._groups))
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """Return number and start of each thread that has not ended, as far as is known."""
+        return [thread.key for thread in self._threads.values()]
 
     def look(self) -> None:
         """Count threads that were not there before."""
@@ -168,7 +197,7 @@ class ThreadWatch:
     def _has_room(self) -> bool:
         """Return whether there are descriptors for one more thread, the limit raised if need be."""
         events = sum(map(len, self._groups))
-        needed = (len(self._threads) + 1) * events + _FOR_ALL_ELSE
+        needed = (len(self._threads) + 1) * events + self._reserved()
         return limit_below(needed, 2 * needed) is None
 
     def _why(self) -> str:
