@@ -134,6 +134,12 @@ def test_numa_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(said["programs"][0]["evidence"][0]) == documented("numa", 2)
 
 
+def test_memory_prints_the_documented_keys(tmp_path: Path) -> None:
+    said = ask("memory", allocation_recording(tmp_path / "a.headway"))
+    assert set(said) == documented("memory")
+    assert set(said["figures"]["mb_per_s"]) == documented("memory", 1)
+
+
 def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
     said = ask("objects", allocation_recording(tmp_path / "a.headway"))
     assert set(said) == documented("objects")

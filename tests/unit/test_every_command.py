@@ -49,6 +49,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
         BEYOND,
     ],
     "objects": [(), ("--by", "thread-class", "--all", "--json")],
+    "memory": [(), ("--json",), ("--iterations", "gc", "--last", 2, "--json")],
     "notes": [("--json",)],
     "query": [("SELECT name, running_ns / 0 AS x FROM thread", "--json"), ("SELECT avg(dur_ns) FROM thread_state",)],
     "report": [FILE],

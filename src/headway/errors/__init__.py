@@ -22,7 +22,9 @@ from headway.errors import (
     losses,
     lost_cores,
     machine,
+    memory,
     numa,
+    numa_recorded,
     objects,
     outputs,
     preconditions,
@@ -30,6 +32,7 @@ from headway.errors import (
     speedups,
     starting,
     sweeps,
+    whatif,
 )
 from headway.errors.message import WARNING, Message
 from headway.errors.plurals import in_number
@@ -52,7 +55,10 @@ _ROWS = tuple(
         causal,
         causal_answers,
         numa,
+        numa_recorded,
         objects,
+        memory,
+        whatif,
     )
     for row in block.ROWS
 )

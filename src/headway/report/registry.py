@@ -64,6 +64,7 @@ _REASON_CHARACTERS = 300
 _OWN_ANALYSES = (
     Plugin("parallelism", "headway.report.analyses.parallelism:PARALLELISM"),
     Plugin("walltime", "headway.report.analyses.walltime:WALLTIME"),
+    Plugin("whatif", "headway.report.analyses.whatif:WHATIF"),
     Plugin("locks", "headway.report.analyses.locks:LOCKS"),
     Plugin("threads", "headway.report.analyses.threads:THREADS"),
     Plugin("top", "headway.report.analyses.profile:TOP"),
@@ -73,6 +74,7 @@ _OWN_ANALYSES = (
     Plugin("counters", "headway.report.analyses.counters:COUNTERS"),
     Plugin("numa", "headway.report.analyses.numa:NUMA"),
     Plugin("objects", "headway.report.analyses.objects:OBJECTS"),
+    Plugin("memory", "headway.report.analyses.memory:MEMORY"),
     Plugin("notes", "headway.report.analyses.notes:NOTES"),
 )
 """In the order in which `headway run` prints what they have to say."""

@@ -57,8 +57,8 @@ def counted_recording(
     """
     rows = sorted(slices, key=lambda each: each.end_ns)
     tables = {
-        "thread": _thread_table(kinds),
-        "slice": _slice_table(rows, groups),
+        "thread": thread_table(kinds),
+        "slice": slice_table(rows, groups),
         "activity": arrow_schema(TABLES["activity"]).empty_table(),  # when threads ran is known, by slices
         "jvm_phase": pa.table(
             {
@@ -86,12 +86,12 @@ def counted_recording(
         "command": ["java"],
         "pid": PID,
         "window": {"start_ns": ORIGIN_NS, "end_ns": ORIGIN_NS + wall_ns},
-        "counters": {**_counters(rows, groups), **counters},
+        "counters": {**counters_of(rows, groups), **counters},
     }
     return write_recording(path, manifest, tables, overwrite=True)
 
 
-def _counters(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> dict[str, Any]:
+def counters_of(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return what the manifest says of the counters."""
     could = sum(each.running_ns for each in rows)
     cpus = [
@@ -107,7 +107,7 @@ def _counters(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> 
     return {"step": step, "groups": [{"events": [*group]} for group in groups], "absent": [], "cpus": cpus}
 
 
-def _slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> pa.Table:
+def slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> pa.Table:
     columns: dict[str, Any] = {
         "thread_id": [each.thread for each in rows],
         "start_ns": [ORIGIN_NS + each.start_ns for each in rows],
@@ -130,7 +130,7 @@ def _slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) 
     return pa.table(columns)
 
 
-def _thread_table(kinds: Sequence[str]) -> pa.Table:
+def thread_table(kinds: Sequence[str]) -> pa.Table:
     names = [f"thread-{thread}" for thread in range(len(kinds))]
     return pa.table(
         {

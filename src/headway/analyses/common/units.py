@@ -37,3 +37,12 @@ def percent(share: float) -> str:
     if 0 < value < 0.1:
         return "<0.1%"
     return f"{value:.0f}%" if value >= 9.95 or value == 0 else f"{value:.1f}%"
+
+
+def size(count: float) -> str:
+    """Format a number of bytes for people: '950 B', '1.25 KiB', '83.1 MiB', '2.40 GiB'."""
+    for unit in ("B", "KiB", "MiB"):
+        if float(f"{count:.3g}") < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{significant(count)} {unit}"
+        count /= 1024
+    return f"{significant(count)} GiB"

@@ -23,7 +23,7 @@ def print_section(section: Section, console: Console) -> None:
     for sentence in section.sentences:
         print_line(console, sentence, bullet="*")
     for table in section.tables:
-        print_table(console, _table(table))
+        print_table(console, rich_table(table))
     print_notices(console, section.notices)
 
 
@@ -34,7 +34,8 @@ def cell_text(value: Cell) -> str:
     return significant(value) if isinstance(value, float) else printable(str(value))
 
 
-def _table(table: Table) -> RichTable:
+def rich_table(table: Table) -> RichTable:
+    """Return a table with its numbers to the right."""
     from rich.table import Table as Rich
 
     rich = Rich(title=printable(table.title), title_justify="left", box=None, pad_edge=False)

@@ -1,0 +1,1 @@
+"""How a recorded program uses memory: allocation rates, instruction mix, cache misses, beside published programs."""

@@ -1,0 +1,120 @@
+"""Figures of allocations (tables 5.5 and 5.9): rates, sizes, arrays, and how unevenly the workers allocate.
+
+Method     sums of the whole recording (objects.analysis) by its wall time, and by the CPU time of the program's threads. The
+           imbalance is equation 6.1 over the workers (scheduling.thread_work).
+Assumes    the JVM ran as long as the recording.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.analyses.counters.metrics import imbalance
+from headway.analyses.memory.types import MemoryFigure
+from headway.analyses.numa.published import placed
+from headway.analyses.objects.analysis import objects
+from headway.errors import HeadwayError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headway.analyses.objects.types import Allocated, ObjectsAnswer, Quantity
+    from headway.analyses.scheduling.thread_work import ProgramWork
+    from headway.errors import Notice
+    from headway.store import Recording
+
+MB = 1 << 20
+"""Bytes, as the published tables have it."""
+PER_SECOND = ("objects_k_per_s", "mb_per_s")
+PER_CPU_SECOND = ("objects_k_per_cpu_s", "mb_per_cpu_s")
+LAYOUT = ("average_object_bytes", "array_rate_pct", "average_array_length")
+IMBALANCES = ("imbalance_objects_pct", "imbalance_bytes_pct")
+NAMES = (*PER_SECOND, *PER_CPU_SECOND, *LAYOUT, *IMBALANCES)
+REMEDY = "headway record --objects allocations -o NAME.headway -- CMD"
+WITH_TIMES = "headway record --mode ebpf --objects allocations -o NAME.headway -- CMD"
+_MOST_UNASSIGNED = 0.01
+"""So much may be allocated by threads that are not known when the answer says how evenly workers allocate."""
+
+
+def allocation_figures(
+    recording: Recording, work: ProgramWork | None
+) -> tuple[list[MemoryFigure], tuple[Notice, ...], Allocated | None]:
+    """Return the figures, what weakens them, and the sums that they are made of; None: allocations are not recorded."""
+    try:
+        answer = objects(recording, by="thread")
+    except HeadwayError as error:
+        reason = "allocations were not recorded" if error.notice.id == "HW800" else error.notice.message
+        return [MemoryFigure(name, reason=reason, remedy=REMEDY) for name in NAMES], (), None
+    total, wall_s = answer.total, recording.wall_ns / 1e9
+    cpu_s = 0.0 if work is None else work.cpu_ns / 1e9
+    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "")]
+    found += _rates(PER_CPU_SECOND, total, cpu_s, "the CPU time of the program's threads is not recorded", WITH_TIMES)
+    found += _layout(total)
+    found += _imbalances(answer, work)
+    return found, answer.notices, total
+
+
+def _rates(
+    names: tuple[str, str], total: Allocated, seconds: float, reason: str, remedy: str
+) -> Iterator[MemoryFigure]:
+    """Yield objects and bytes by a time; without that time the reason why there are none."""
+    for name, quantity, unit in zip(names, (total.objects, total.bytes), (1e3, MB), strict=True):
+        if seconds:
+            yield figure(name, *(each / unit / seconds for each in _ends(quantity)))
+        else:
+            yield MemoryFigure(name, reason=reason, remedy=remedy)
+
+
+def _ends(quantity: Quantity) -> tuple[int, int, int]:
+    return quantity.value, quantity.low, quantity.high
+
+
+def _layout(total: Allocated) -> Iterator[MemoryFigure]:
+    """Yield mean sizes; of a sample the ends of the ratio are those that opposite ends of its parts give."""
+    parts = (
+        (total.bytes, total.objects, 1.0),
+        (total.arrays, total.objects, 100.0),
+        (total.array_length, total.arrays, 1.0),
+    )
+    for name, (above, below, factor) in zip(LAYOUT, parts, strict=True):
+        if not below.value:
+            what = "arrays" if below is total.arrays else "objects"
+            yield MemoryFigure(name, reason=f"the program allocated no {what}")
+            continue
+        high = factor * above.high / below.low if below.low else None
+        if name == "array_rate_pct" and high is not None:
+            high = min(high, 100.0)
+        yield figure(name, factor * above.value / below.value, factor * above.low / below.high, high)
+
+
+def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None) -> Iterator[MemoryFigure]:
+    reason, remedy = _why_no_imbalance(answer, work)
+    for name, what in zip(IMBALANCES, ("objects", "bytes"), strict=True):
+        if reason or work is None:
+            yield MemoryFigure(name, reason=reason, remedy=remedy)
+            continue
+        by_thread = {each.thread_id: getattr(each.allocated, what).value for each in answer.groups}
+        value = imbalance([by_thread.get(each.thread_id, 0) for each in work.workers])
+        if value is None:
+            yield MemoryFigure(name, reason=f"the workers allocated no {what}")
+        else:
+            yield figure(name, 100 * value, 100 * value, 100 * value)
+
+
+def _why_no_imbalance(answer: ObjectsAnswer, work: ProgramWork | None) -> tuple[str, str]:
+    """Return why nothing can say how evenly workers allocate, and the recording that would; empty where it can be said."""
+    if work is None:
+        return "which threads work is not recorded", WITH_TIMES
+    if len(work.workers) < 2:
+        return "the program has fewer than two workers, threads beside main with more than 4 % of the work", ""
+    if answer.interval_bytes != 0:
+        return "of a sample: chance alone makes threads differ", REMEDY
+    nobody = sum(each.allocated.objects.value for each in answer.groups if each.thread_id is None)
+    if nobody > _MOST_UNASSIGNED * answer.total.objects.value:
+        return "virtual threads, or ones that are not known, allocated more than 1 % of the objects", ""
+    return "", ""
+
+
+def figure(name: str, value: float, low: float | None, high: float | None, *, is_least: bool = False) -> MemoryFigure:
+    """Return a figure beside the published ones of its name, where there are any."""
+    return MemoryFigure(name, value, low, high, placed(name, value, None, derived=False), is_least)

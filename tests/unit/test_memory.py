@@ -1,0 +1,185 @@
+"""`headway memory`: rates, layout and imbalance of allocations, counts of the last iterations, and what is not known."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headway.analyses.memory.analysis import ACCESSES, memory
+from headway.analyses.memory.types import MemoryAnswer
+from headway.errors import HeadwayError
+from headway.report.analyses.memory import LABELS, MEMORY
+from headway.store import open_recording
+from headway.store.tables import TABLES
+from headway.store.writer import arrow_schema
+from support.builders.counted_builder import PID, CountedSlice, counted_recording
+from support.builders.edited_manifest import edit, take_tables_as_they_are
+from support.builders.memory_builder import Worker, memory_recording
+
+Run = Callable[..., tuple[int, str, str]]
+S = 1_000_000_000
+MIB = 1 << 20
+WORKERS = (
+    Worker("main", 1, S // 10, objects=1000, bytes=1 * MIB),
+    Worker("w1", 21, 1 * S, objects=10_000, bytes=10 * MIB, arrays=5000, array_length=50_000),
+    Worker("w2", 22, 1 * S, objects=20_000, bytes=40 * MIB),
+    Worker("helper", 23, S // 100, objects=500, bytes=MIB),
+)
+"""main and two workers; helper has less than 4 % of the work."""
+
+
+def asked(path: Path) -> MemoryAnswer:
+    return memory(open_recording(path))
+
+
+def test_rates_are_by_wall_time_and_by_the_cpu_time_of_the_program_s_threads(tmp_path: Path) -> None:
+    collector = Worker("GC Thread#0", 0, 5 * S, kind="gc")
+    found = asked(memory_recording(tmp_path / "a.headway", [*WORKERS, collector], 4 * S))
+    cpu_s = sum(each.cpu_ns for each in WORKERS) / S
+    expected = {
+        "objects_k_per_s": 31.5 / 4,
+        "mb_per_s": 52 / 4,
+        "objects_k_per_cpu_s": 31.5 / cpu_s,
+        "mb_per_cpu_s": 52 / cpu_s,
+        "average_object_bytes": 52 * MIB / 31_500,
+        "array_rate_pct": 100 * 5000 / 31_500,
+        "average_array_length": 10.0,
+    }
+    for name, value in expected.items():
+        figure = found.figure(name)
+        assert (figure.value, figure.low, figure.high) == pytest.approx((value, value, value)), name
+    assert found.cpu_ns == round(cpu_s * S)
+
+
+def test_the_imbalance_is_that_of_workers_alone(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S))
+    # Equation 6.1 of 10,000 and 20,000 objects, of 10 and 40 MiB: deviation by mean.
+    assert found.figure("imbalance_objects_pct").value == pytest.approx(100 * 5 / 15)
+    assert found.figure("imbalance_bytes_pct").value == pytest.approx(100 * 15 / 25)
+
+
+def test_one_worker_has_no_imbalance(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS[:2], 4 * S)).figure("imbalance_objects_pct")
+    assert found.value is None
+    assert "fewer than two workers" in found.reason
+
+
+def test_what_threads_nobody_knows_allocate_leaves_the_imbalance_open(tmp_path: Path) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
+    rows = pq.read_table(path / "allocation.parquet").to_pydict()
+    rows["thread_id"] = [
+        None if name == "int[]" else n for n, name in zip(rows["thread_id"], rows["class_name"], strict=True)
+    ]
+    replaced = _replaced(path, "allocation", rows)
+    found = asked(replaced).figure("imbalance_objects_pct")
+    assert found.value is None
+    assert "virtual threads" in found.reason
+
+
+def _replaced(path: Path, table: str, rows: dict[str, list[object]]) -> Path:
+    pq.write_table(pa.table(rows, arrow_schema(TABLES[table])), path / f"{table}.parquet")
+    take_tables_as_they_are(path)
+    return path
+
+
+def test_accesses_are_never_known_and_nothing_is_said_to_record_them(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S))
+    for name in ACCESSES:
+        assert (found.figure(name).value, found.figure(name).remedy) == (None, "")
+        assert found.figure(name).reason
+
+
+def test_a_recording_without_allocations_names_the_one_that_has_them(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S, allocations=False))
+    figure = found.figure("mb_per_s")
+    assert (figure.value, figure.reason) == (None, "allocations were not recorded")
+    assert figure.remedy.startswith("headway record --objects allocations ")
+    assert found.figure("cpi").value == pytest.approx(2.0)
+
+
+def test_a_recording_without_counters_names_the_one_that_has_them(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S, ()))
+    assert found.figure("cpi").value is None
+    assert found.figure("cpi").remedy.startswith("headway record --counters '")
+    assert found.figure("mb_per_s").value is not None
+
+
+def test_an_event_that_could_not_be_counted_is_named_with_its_reason(tmp_path: Path) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
+    absent = [{"event": "branches", "reason": "the kernel knows no such event"}]
+    edit(path, counters={**open_recording(path).manifest.extra["counters"], "absent": absent})
+    figure = asked(path).figure("branch_pct")
+    assert (figure.reason, figure.remedy) == ("not counted there: the kernel knows no such event", "headway doctor")
+    assert asked(path).figure("l1_mpki").reason == "not counted: L1-dcache-load-misses"
+
+
+def test_misses_of_loads_alone_are_the_least_and_their_rates_are_not_compared(tmp_path: Path) -> None:
+    groups = [("instructions", "L1-dcache-loads", "L1-dcache-load-misses")]
+    threads = [Worker("main", 1, S, (1_000_000, 400_000, 20_000))]
+    found = asked(memory_recording(tmp_path / "a.headway", threads, 4 * S, groups))
+    assert found.figure("l1_mpki").value == pytest.approx(20)
+    assert found.figure("l1_mpki").is_least
+    assert found.figure("l1_miss_pct").value == pytest.approx(5)
+    assert found.figure("l1_miss_pct").published is None
+
+
+def test_counts_are_the_mean_of_the_last_iterations(tmp_path: Path) -> None:
+    slices = [CountedSlice(0, 0, n * S, S // 2, ((n + 1) * 1000, 1000)) for n in range(4)]
+    pauses = [("gc_pause", n * S - 1000 if n else 0, 500, "System.gc()") for n in range(4)]
+    path = counted_recording(tmp_path / "a.headway", slices, 4 * S, [("cycles", "instructions")], ("app",), pauses)
+    edit(path, iterations={"by": "gc"})
+    found = memory(open_recording(path), last=2)
+    assert found.steady_state is not None
+    assert (found.steady_state.marks, found.steady_state.iterations) == ("gc", 2)
+    assert found.figure("cpi").value == pytest.approx(3.5)  # cycles of 3 and 4 thousand
+
+
+def test_nothing_of_memory_is_an_error_that_names_both_ways(tmp_path: Path) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S, (), allocations=False)
+    with pytest.raises(HeadwayError) as error:
+        asked(path)
+    assert error.value.notice.id == "HW810"
+    assert "allocations were not recorded; nothing was counted" in error.value.notice.message
+
+
+def test_samples_have_intervals_and_no_imbalance(tmp_path: Path) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
+    rows = pq.read_table(path / "allocation.parquet").to_pydict()
+    for error, value in (
+        ("objects_error", "objects"),
+        ("bytes_error", "bytes"),
+        ("array_length_error", "array_length"),
+    ):
+        rows[error] = [each / 20 for each in rows[value]]
+    rows["samples"] = [100] * len(rows["objects"])
+    _replaced(path, "allocation", rows)
+    asked_for = {"interval_bytes": 4096, "sites": True, "jvms": [{"pid": PID, "interval_bytes": 4096}]}
+    edit(path, objects=asked_for)
+    found = asked(path)
+    for name in ("mb_per_s", "average_object_bytes", "array_rate_pct", "average_array_length"):
+        figure = found.figure(name)
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.value is not None
+        assert figure.low < figure.value < figure.high < math.inf, name
+    assert "of a sample" in found.figure("imbalance_objects_pct").reason
+
+
+def test_every_figure_has_words_for_people_and_each_gap_its_reason(tmp_path: Path, run: Run) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
+    found = asked(path)
+    assert [each.name for each in found.figures] == [*dict.fromkeys(LABELS)]
+    code, text, _ = run("memory", path)
+    assert code == 0
+    assert "MiB allocated a second" in text
+    assert "million accesses a second" in " ".join(text.split())
+    said = json.loads(run("memory", path, "--json")[1])
+    assert all((each["value"] is None) == (each["reason"] is not None) for each in said["figures"].values())
+    section = MEMORY.section(found)
+    assert len(section.tables[0].rows) == sum(1 for each in found.figures if each.value is not None)
