@@ -70,9 +70,11 @@ def messages_page() -> str:
         if row.id[2] != area:
             area = row.id[2]
             parts.append(f"\n## {AREAS[area]}\n")
-        parts.append(f"\n### {row.id} {row.title}\n\n> {_prose(row.text)}\n\n{_prose(row.why)}{FOLDED[row.severity]}\n")
+        parts.append(
+            f"\n### {row.id} {row.title}\n\n> {_prose(row.text_for_people)}\n\n{_prose(row.why)}{FOLDED[row.severity]}\n"
+        )
         if row.remedy:
-            parts.append(f"\nNext:\n\n```text\n{row.remedy}\n```\n")
+            parts.append(f"\nNext:\n\n```text\n{row.remedy_for_people}\n```\n")
     return "".join(parts)
 
 

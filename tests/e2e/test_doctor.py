@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from headway.model.native_part import build_command
 from support.drivers.ordinary_user import SOURCES, OrdinaryUser, ordinary_user
 from support.drivers.recording_cli import wait_for
 
@@ -198,7 +199,18 @@ def test_without_its_compiled_part_headway_says_so_and_falls_back_to_the_agent(t
     found = findings([sys.executable, "-S", "-c", code, "doctor", "--json"])
     assert found["mode"] == "agent"
     assert not check(found, "native")["ok"]
-    assert "pip install" in found["way_up"]
+    assert found["way_up"] == "pip install --force-reinstall headway"
+
+
+def test_in_a_checkout_the_compiled_part_is_built(tmp_path: Path) -> None:
+    checkout = tmp_path / "my sources"
+    for folder in ("src", "native"):
+        (checkout / folder).mkdir(parents=True)
+    (checkout / "Makefile").touch()
+    (checkout / "src" / "headway").symlink_to(SOURCES / "headway")
+    assert build_command(checkout / "src" / "headway") == f"cd '{checkout}' && make setup"
+    assert build_command(SOURCES / "headway") == f"cd {SOURCES.parent} && make setup"
+    assert build_command(checkout / "site-packages" / "headway") == "pip install --force-reinstall headway"
 
 
 def test_a_cpu_quota_is_seen() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from headway.errors import MESSAGES, Notice
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("message_id", sorted(MESSAGES))
@@ -20,3 +25,22 @@ def test_in_the_next_command_a_files_name_is_one_word_of_a_shell() -> None:
     told = Notice.of("HW508", path=Path("my runs/first.headway"), reason="it's gone")
     assert "my runs/first.headway" in told.message
     assert shlex.split(told.remedy)[:3] == ["headway", "report", "my runs/first.headway"]
+
+
+def test_no_message_is_explained_with_a_format_in_it(run: Run) -> None:
+    """Whoever asks what a message means reads {share}, and nothing of how a program writes it."""
+    told = {each["id"]: each for each in json.loads(run("explain", "--json")[1])}
+    assert [*told] == sorted(MESSAGES)
+    for each in told.values():
+        for text in (each["message"], each["remedy"]):
+            assert not re.search(r"\{\w+[:!]", text), f"{each['id']}: {text}"
+            assert not re.fullmatch(r"\{\w+\}", text), f"{each['id']}: {text} says nothing"
+
+
+def test_an_explained_message_names_its_facts(run: Run) -> None:
+    said = " ".join(run("explain", "HW414")[1].split())
+    assert "fewer than {cores} of them ran, for {share} of the CPU time" in said
+    assert "{{name}} for the text {name}, sh" in " ".join(run("explain", "HW080")[1].split())
+    assert run("explain", "HW303")[1].splitlines()[-1] == (
+        "next: it depends on what happened: the message itself ends with it"
+    )

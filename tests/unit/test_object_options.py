@@ -18,7 +18,6 @@ from headway.record.request.objects import ObjectOptions, parse
         ("allocations=512k", 512 << 10, True),
         ("allocations=1M,sites", 1 << 20, True),
         ("allocations=65536", 65536, True),
-        ("allocations=0", 0, False),
     ],
 )
 def test_what_is_asked_for_is_an_interval_and_whether_sites_are_taken(
@@ -38,6 +37,8 @@ def test_what_is_asked_for_is_an_interval_and_whether_sites_are_taken(
         ("allocations=-1", "no number of bytes"),
         ("allocations=5x", "no number of bytes"),
         ("allocations=2g", "less than 2g"),
+        ("allocations=0", "every object is --objects allocations"),
+        ("allocations=0k,sites", "every object is --objects allocations"),
     ],
 )
 def test_anything_else_is_refused_with_what_is_taken(text: str, says: str) -> None:

@@ -54,20 +54,30 @@ def test_one_policy_can_be_chosen_and_the_terminal_says_what_is_assumed(run: Run
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "reason"),
     [
-        ("application,workers\na,8\n", "HW709: "),
-        ("application,all_nodes_speedup\na,0\n", "HW709: "),
-        ("application,all_nodes_speedup\na,1000\n", "HW709: "),
-        ("application,all_nodes_speedup\na,nan\n", "HW700: "),
-        ("application,all_nodes_speedup\n" + "".join(f"p{each},1\n" for each in range(101)), "HW709: "),
-        ("", "HW700: "),
+        ("application,workers\na,8\n", "no program has a figure in a column all_nodes_speedup"),
+        ("application,all_nodes_speedup\na,0\n", "a is 0 times as fast"),
+        ("application,all_nodes_speedup\na,1000\n", "a is 1000 times as fast"),
+        ("application,all_nodes_speedup\na,nan\n", "all_nodes_speedup: "),
+        ("application,all_nodes_speedup\n" + "".join(f"p{each},1\n" for each in range(101)), "101 programs"),
+        ("", "it is empty"),
+        ("name,speed\na,1\n", "no column application or program"),
+        ("application,speed\na,1\n", "none of its columns has a known name"),
+        (None, "No such file or directory"),
     ],
 )
-def test_a_table_that_can_not_be_simulated_is_an_error(run: Run, tmp_path: Path, text: str, message: str) -> None:
-    code, out, err = run("place", "--simulate", write(tmp_path, text))
+def test_a_table_that_can_not_be_simulated_is_an_error_about_what_is_simulated(
+    run: Run, tmp_path: Path, text: str | None, reason: str
+) -> None:
+    path = tmp_path / "programs.csv" if text is None else write(tmp_path, text)
+    code, out, err = run("place", "--simulate", path)
     assert (code, out) == (1, "")
-    assert err.startswith(message)
+    message, why, remedy = err.splitlines()
+    assert message.startswith("HW709: ")
+    assert reason in message
+    assert "all_nodes_speedup" in why
+    assert remedy == "  next: headway place --help"
 
 
 def test_without_something_to_simulate_it_is_wrong_usage(run: Run) -> None:

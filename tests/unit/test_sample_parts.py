@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.errors.message import NOTE
+from headway.model.native_part import build_command
 from headway.record.finalise.sample_files import FileSamples, FileStacks, SampleFile, _without_own, read_sample_file
 from headway.record.finalise.sample_tables import SampleTables
 from headway.record.finalise.sample_weights import ExecutedAt, until_next
@@ -114,11 +115,11 @@ def test_one_event_of_the_cpu_at_a_time_is_sampled() -> None:
 def test_without_the_library_nothing_is_sampled_and_that_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for path in (tmp_path / "none.so", None):
+    for path, remedy in ((tmp_path / "none.so", build_command()), (None, "record without --sample")):
         monkeypatch.setattr(sampling, "library", lambda path=path: path)
         sampler, notices = usable(parse("cpu"))
         assert sampler is None
-        assert [notice.id for notice in notices] == ["HW066"]
+        assert [(notice.id, notice.remedy) for notice in notices] == [("HW066", remedy)]
 
 
 def test_the_libraries_that_setup_puts_here_are_found() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from headway.errors import HeadwayError
 from headway.record.target_process.processes import Process
-from headway.store import TABLES, open_recording, read_manifest, write_manifest
+from headway.store import TABLES, footer, open_recording, read_manifest, write_manifest
 from headway.store.recorder import boot_id
 from headway.store.writer import conform, write_recording
 from support.builders.edited_manifest import edit, take_tables_as_they_are
@@ -164,6 +166,29 @@ def test_a_damaged_footer_is_an_error_with_the_file_named(recording: Path) -> No
         open_recording(recording).connection()
     assert caught.value.notice.id == "HW303"
     assert str(path) in caught.value.notice.message
+
+
+def test_sql_that_this_duckdb_does_not_understand_says_nothing_of_the_file(
+    recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(footer, "_DESCRIBED", "SELECT no_such_function(7) FROM parquet_metadata({file})")
+    with pytest.raises(duckdb.CatalogException, match="no_such_function"):
+        open_recording(recording).verify("thread")
+
+
+def test_a_file_that_the_system_refuses_to_open_is_not_called_damaged(recording: Path) -> None:
+    opened = open_recording(recording)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(HeadwayError) as caught:
+            opened.verify("slice")
+        assert error_of(recording).notice.id == "HW328"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert caught.value.notice.id == "HW328"
+    assert caught.value.notice.message == f"{recording / 'slice.parquet'} can't be opened: Too many open files"
+    opened.verify("slice")
 
 
 def test_a_manifest_value_of_the_wrong_type_is_an_error_not_a_crash(recording: Path) -> None:

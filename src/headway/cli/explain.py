@@ -33,9 +33,9 @@ def _as_json(row: Message) -> dict[str, str]:
         "id": row.id,
         "title": row.title,
         "severity": row.severity,
-        "message": row.text,
+        "message": row.text_for_people,
         "why": row.why,
-        "remedy": row.remedy,
+        "remedy": row.remedy_for_people,
     }
 
 
@@ -68,6 +68,6 @@ def command(message_id: str | None, as_json: bool) -> None:
         print_json(_as_json(found))
         return
     out.echo(f"{found.id}: {found.title}\n")
-    for label, text in (("what", found.text), ("why", found.why), ("next", found.remedy)):
+    for label, text in (("what", found.text_for_people), ("why", found.why), ("next", found.remedy_for_people)):
         if text:
             out.echo(click.wrap_text(text, 78, f"{label + ':':6}", " " * 6))

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import click
 
 from headway.cli import out
+from headway.cli.missing_values import refuse_missing_values
 from headway.errors import MESSAGES, HeadwayError
 from headway.report import commands
 from headway.report.registry import Plugin, added_analyses, analysis, own_analyses
@@ -101,13 +102,16 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, and name the closest one when there is none."""
-        name = args[0] if args else ""
-        is_own = any(entry.name == name for entry in COMMANDS)  # what packages add takes time to find
-        if name and not is_own and not name.startswith("-") and name not in self.list_commands(ctx):
-            close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+        wanted = args[0] if args else ""
+        is_own = any(entry.name == wanted for entry in COMMANDS)  # what packages add takes time to find
+        if wanted and not is_own and not wanted.startswith("-") and wanted not in self.list_commands(ctx):
+            close = difflib.get_close_matches(wanted.lower(), self.list_commands(ctx), n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise click.UsageError(f"No such command '{name}'.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+            raise click.UsageError(f"No such command '{wanted}'.{hint}", ctx)
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            refuse_missing_values(command, ctx, words)
+        return name, command, words
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, from the list alone."""

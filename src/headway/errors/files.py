@@ -24,7 +24,7 @@ ROWS: tuple[Message, ...] = (
         "a damaged or cut-off file of a recording",
         "{path} can't be read: {reason}",
         "The file is shorter than when it was written, was changed since, or is gone: a copy that broke off, or a full "
-        "disk. If the recording's spool/ and manifest are there, its tables can be made anew.",
+        "disk. Where the recording's spool/ and manifest are there, headway recover NAME.headway makes its tables anew.",
         "{next}",
     ),
     Message(
@@ -206,5 +206,12 @@ ROWS: tuple[Message, ...] = (
         "Some regular expressions take the square of a name's length, or twice as long for each letter more: (a+)+, or several "
         ".* in one. Names and patterns of somebody else's recording or sweep may be made for that.",
         "a simpler pattern, without one repetition in another; for names: headway query {path} 'SELECT name FROM thread'",
+    ),
+    Message(
+        "HW328",
+        "a file of a recording that the system refuses to open",
+        "{path} can't be opened: {reason}",
+        "The file may be as it was written: its permissions, or what this process may use, are in the way.",
+        "ls -l {path}; ulimit -n; free -m",
     ),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from string import Formatter
 
 WARNING = "warning"
 """It changes what to believe of the figures, or what to do: always shown."""
@@ -25,3 +27,22 @@ class Message:
     why: str
     remedy: str
     severity: str = WARNING
+
+    @property
+    def text_for_people(self) -> str:
+        """Return the text with {name} for each fact, without its format; the title where the text is one fact alone."""
+        return self.title if _ONE_FACT.fullmatch(self.text) else _without_formats(self.text)
+
+    @property
+    def remedy_for_people(self) -> str:
+        """Return the next command in the same way."""
+        if _ONE_FACT.fullmatch(self.remedy):
+            return "it depends on what happened: the message itself ends with it"
+        return _without_formats(self.remedy)
+
+
+_ONE_FACT = re.compile(r"\{\w+\}")
+
+
+def _without_formats(template: str) -> str:
+    return "".join(text + (f"{{{name}}}" if name else "") for text, name, _, _ in Formatter().parse(template))

@@ -71,10 +71,12 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW709",
-        "no program to simulate",
+        "a table of programs that can't be simulated",
         "{path}: {reason}",
-        "To simulate a program its speed on all nodes has to be known, relative to one: a column `all_nodes_speedup`.",
-        "headway place --simulate published",
+        "Expected is `published`, or CSV: a head line, then one line per program. A column `application` or `program` has its "
+        "name, `all_nodes_speedup` how fast it is on all nodes, relative to one. Where the table has them, objects_k and "
+        "objects_k_per_s say how long an iteration takes, and parallelism whether it has more threads than a node has cores.",
+        "headway place --help",
     ),
     Message(
         "HW707",

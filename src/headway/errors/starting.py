@@ -254,7 +254,7 @@ ROWS: tuple[Message, ...] = (
         "the agent's library is missing",
         "the agent's library {path} is missing: threads have their kernel names, and there are no GC pauses",
         "The native parts were not built or not installed with this headway.",
-        "make setup",
+        "{next}",
     ),
     Message(
         "HW061",
@@ -294,8 +294,8 @@ ROWS: tuple[Message, ...] = (
         "HW066",
         "the sampler's library is missing",
         "recorded without stack samples: no library of async-profiler: {reason}",
-        "headway includes async-profiler's libraries for x86-64 and aarch64; `make setup` installs them.",
-        "make setup",
+        "headway includes async-profiler's libraries for x86-64 and aarch64.",
+        "{next}",
         severity=ONCE,
     ),
     Message(

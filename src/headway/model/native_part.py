@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +30,18 @@ def newer_native_source() -> Path | None:
         return newer_source(module, module.parents[2] / "native")
     except (OSError, ImportError, IndexError, ValueError):
         return None
+
+
+def build_command(package: Path | None = None) -> str:
+    """Return the command that puts the native part in place: in a checkout of the sources its build, else an installation.
+
+    `package`: the folder of headway's Python files, by default that of this one.
+    """
+    package = package or Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    if package.parent.name == "src" and all((checkout / each).exists() for each in ("Makefile", "native")):
+        return f"cd {shlex.quote(str(checkout))} && make setup"
+    return "pip install --force-reinstall headway"
 
 
 def newer_source(module: Path, sources: Path) -> Path | None:

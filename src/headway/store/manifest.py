@@ -185,6 +185,18 @@ def damaged(path: Path, reason: str, directory: Path) -> HeadwayError:
     return HeadwayError("HW303", path=path, reason=reason, next=_anew(directory))
 
 
+def unreadable(path: Path, error: Exception, directory: Path) -> HeadwayError:
+    """Return the error for a file that could not be read: it is damaged, unless the system refuses to open it."""
+    if isinstance(error, OSError):
+        if error.errno in _REFUSALS:
+            return HeadwayError("HW328", path=path, reason=os.strerror(error.errno))
+        return damaged(path, error.strerror or str(error), directory)
+    return damaged(path, str(error), directory)
+
+
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
 def no_spool(directory: Path, draft: Mapping[str, Any]) -> HeadwayError:
     """Return the error for a recording without raw records, which is either finalised or beyond repair."""
     state = draft.get("state")
@@ -253,6 +265,8 @@ def read_manifest_json(directory: Path | str) -> dict[str, Any]:
             reason = "it is a sweep, whose recordings are in its directory runs"
         raise HeadwayError("HW301", path=directory, reason=reason) from None
     except OSError as error:
+        if error.errno in _REFUSALS:
+            raise unreadable(directory / FILE, error, directory) from None
         reason = error.strerror or str(error)
         if error.errno in (errno.EINVAL, errno.ELOOP, errno.EFBIG):
             reason = f"{FILE}: {reason}"

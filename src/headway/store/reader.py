@@ -17,7 +17,7 @@ from headway.store import directory as directories
 from headway.store import packing, sql, values
 from headway.store.arrow_batches import batches
 from headway.store.files import checksum, open_ordinary
-from headway.store.manifest import Manifest, TableInfo, damaged, read_manifest
+from headway.store.manifest import Manifest, TableInfo, damaged, read_manifest, unreadable
 from headway.store.ranges import RangeFacts
 from headway.store.recorder import not_finalised
 from headway.store.scratch import make_scratch
@@ -69,7 +69,7 @@ class Recording:
             try:
                 self._open_files[table] = open_ordinary(path)
             except OSError as error:
-                raise damaged(path, error.strerror or str(error), self.path) from error
+                raise unreadable(path, error, self.path) from error
             weakref.finalize(self, os.close, self._open_files[table])
         return Path(f"/proc/self/fd/{self._open_files[table]}")
 
@@ -181,7 +181,7 @@ class Recording:
                 for group in reversed(range(file.num_row_groups)):
                     yield from reversed(file.read_row_group(group, columns=columns).combine_chunks().to_batches())
         except (OSError, pa.ArrowException) as error:
-            raise damaged(path, str(error), self.path) from error
+            raise unreadable(path, error, self.path) from error
 
     def groups_backwards(
         self, table: str, order: str, columns: Sequence[str]
@@ -206,7 +206,7 @@ class Recording:
                     if batch:
                         yield batch[0], max(before, default=None)
         except (OSError, pa.ArrowException) as error:
-            raise damaged(path, str(error), self.path) from error
+            raise unreadable(path, error, self.path) from error
 
     def verify(self, *tables: str) -> None:
         """Compare tables' files with their checksums, each once before its first use; of a view the tables that it needs.
@@ -240,8 +240,12 @@ class Recording:
                 values.check_events(path, self.file(table), rows, self._room, footers, table)
         except UnicodeError as error:
             raise damaged(path, _NAME_IS_NO_TEXT, self.path) from error
+        except duckdb.OutOfMemoryException as error:
+            raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
+        except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+            raise  # this DuckDB does not understand our SQL: that says nothing of the file
         except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise damaged(path, str(error), self.path) from error
+            raise unreadable(path, error, self.path) from error
 
     def _for_footers(self) -> duckdb.DuckDBPyConnection:
         """Return a connection without the tables, which can't be views of files before these are looked at."""
@@ -354,8 +358,9 @@ def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
             file.seek(max(size - 4, 0))
             tail = file.read(4)
     except OSError as error:
-        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
-        raise damaged(path, reason, directory) from error
+        if error.errno == errno.ELOOP:
+            raise damaged(path, "it is a link", directory) from error
+        raise unreadable(path, error, directory) from error
     if size != info.bytes:
         reason = f"it has {size} bytes, the manifest says {info.bytes}"
         raise damaged(path, reason, directory)
@@ -384,7 +389,7 @@ def _check_sum(path: Path, to_open: Path, info: TableInfo, directory: Path) -> N
         with open(to_open, "rb") if to_open != path else open(open_ordinary(path), "rb") as file:
             found = checksum(file.fileno())
     except OSError as error:
-        raise damaged(path, error.strerror or str(error), directory) from error
+        raise unreadable(path, error, directory) from error
     if found != (info.bytes, info.crc32):
         raise damaged(path, "its checksum is not that of what it holds, so figures from it would be wrong", directory)
 
@@ -420,4 +425,4 @@ def _column_names(to_open: Path, path: Path) -> set[str]:
     except UnicodeError as error:
         raise damaged(path, _NAME_IS_NO_TEXT, path.parent) from error
     except (OSError, pa.ArrowException) as error:
-        raise damaged(path, str(error), path.parent) from error
+        raise unreadable(path, error, path.parent) from error

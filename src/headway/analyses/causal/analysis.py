@@ -26,6 +26,7 @@ from headway.errors import HeadwayError, Notice
 from headway.model.causal import curves as causal_curves
 from headway.model.causal import noise as causal_noise
 from headway.model.causal.lines import fit_line, with_spread
+from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +120,7 @@ def _chosen(lines: tuple[Line, ...], wanted: str, path: str) -> tuple[Line, ...]
     """Return the lines that go by a name."""
     found = tuple(each for each in lines if wanted in _names(each))
     if not found:
-        near = ", ".join(each.line for each in lines[:_NEAR]) or "none"
+        near = ", ".join(nearest_first(wanted, (each.line for each in lines), _NEAR)) or "none"
         raise HeadwayError("HW620", path=path, line=wanted, near=near)
     return found
 

@@ -14,6 +14,7 @@ from headway.analyses.waits.process_exit import exits
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 from headway.model.names import is_main_thread
+from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
     from headway.analyses.critical_path.path_threads import PathThreadTable
@@ -44,7 +45,7 @@ def choose_end(
             chosen = [i for i, name in enumerate(threads.names) if pattern.search(name)]
         if not chosen:
             names = [name for name, kind in zip(threads.names, threads.kinds, strict=True) if kind == "app"]
-            examples = ", ".join(list(dict.fromkeys(names))[:3]) or "none"
+            examples = ", ".join(nearest_first(pattern.pattern, names, 3)) or "none"
             raise HeadwayError("HW495", path=recording.path, pattern=pattern.pattern, examples=examples)
         which = "it" if len(chosen) == 1 else f"of {len(chosen)} threads so called, the one active last"
         return End(last_active(recording, chosen, span) or chosen[0], f"--thread {pattern.pattern}: {which}")

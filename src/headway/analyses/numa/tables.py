@@ -62,6 +62,16 @@ class Joined:
     notices: tuple[Notice, ...]
 
 
+class UnusableTableError(Exception):
+    """A table that can't be used: `where`, its file or a line of it, and the reason."""
+
+    def __init__(self, where: Path | str, reason: str) -> None:
+        """Keep both apart: what is expected of a table depends on who reads it."""
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """A line of one file: the program it is of, and its figures. `where`: the file and the line."""
@@ -79,15 +89,23 @@ def read_tables(paths: Sequence[Path | str]) -> Joined:
     Raises HeadwayError HW700 for a file that can't be used, HW701 for a figure that is there twice, HW706 for a name that stands
     for two programs.
     """
+    try:
+        return join_tables(paths)
+    except UnusableTableError as error:
+        raise HeadwayError("HW700", path=error.where, reason=error.reason) from error
+
+
+def join_tables(paths: Sequence[Path | str]) -> Joined:
+    """Read tables and join them as `read_tables`, but raise UnusableTableError where that raises HW700."""
     if len(paths) > MOST_TABLES:
-        raise HeadwayError("HW700", path=paths[MOST_TABLES], reason=f"at most {MOST_TABLES} tables are joined")
+        raise UnusableTableError(paths[MOST_TABLES], f"at most {MOST_TABLES} tables are joined")
     rows: list[_Row] = []
     notices: list[Notice] = []
     for path in paths:
         found, unused = _read_table(str(path))
         rows += found
         if len(rows) > MOST_ROWS:
-            raise HeadwayError("HW700", path=path, reason=f"with it the tables have more than {MOST_ROWS} lines")
+            raise UnusableTableError(path, f"with it the tables have more than {MOST_ROWS} lines")
         notices += unused
     return Joined(tuple(_join(rows)), tuple(dict.fromkeys(notices)))
 
@@ -120,7 +138,7 @@ def _read_table(path: str) -> tuple[list[_Row], list[Notice]]:
     lines = _lines(path)
     head = next(lines, None)
     if head is None:
-        raise HeadwayError("HW700", path=path, reason="it is empty")
+        raise UnusableTableError(path, "it is empty")
     columns = [name.strip() for name in head[1]]
     key = _key_column(path, columns)
     used = [(place, name) for place, name in enumerate(columns) if name in COLUMNS]
@@ -130,16 +148,16 @@ def _read_table(path: str) -> tuple[list[_Row], list[Notice]]:
     for line, cells in lines:
         where = f"{path}, line {line}"
         if len(cells) != len(columns):
-            raise HeadwayError("HW700", path=where, reason=f"{len(cells)} cells, the head line has {len(columns)}")
+            raise UnusableTableError(where, f"{len(cells)} cells, the head line has {len(columns)}")
         if len(rows) >= MOST_PROGRAMS:
-            raise HeadwayError("HW700", path=where, reason=f"more than {MOST_PROGRAMS} programs")
+            raise UnusableTableError(where, f"more than {MOST_PROGRAMS} programs")
         row = _row(path, where, (cells[key], None if suite is None else cells[suite]), cells, used)
         if (row.suite, row.name) in seen:
             raise HeadwayError("HW701", path=where, program=row.name, column="a row", other="the same file")
         seen.add((row.suite, row.name))
         rows.append(row)
     if not rows:
-        raise HeadwayError("HW700", path=path, reason="it has no lines below its head line")
+        raise UnusableTableError(path, "it has no lines below its head line")
     return rows, _unused(path, columns, {name for _, name in used})
 
 
@@ -148,13 +166,13 @@ def _row(
 ) -> _Row:
     name, suite = key[0].strip(), None if key[1] is None else key[1].strip()
     if not name:
-        raise HeadwayError("HW700", path=where, reason="no name of a program")
+        raise UnusableTableError(where, "no name of a program")
     values: dict[str, Value] = {}
     for place, column in used:
         try:
             value = read_cell(column, cells[place])
         except ValueError as error:
-            raise HeadwayError("HW700", path=where, reason=f"{column}: {error}") from None
+            raise UnusableTableError(where, f"{column}: {error}") from None
         if value is not None:
             values[column] = value
     return _Row(path, where, name, suite or None, values)
@@ -163,16 +181,16 @@ def _row(
 def _key_column(path: str, columns: Sequence[str]) -> int:
     """Return the place of the column of names; the head line must have it, something to read, and nothing twice."""
     if len(columns) > MOST_COLUMNS:
-        raise HeadwayError("HW700", path=path, reason=f"{len(columns)} columns, at most {MOST_COLUMNS} are read")
+        raise UnusableTableError(path, f"{len(columns)} columns, at most {MOST_COLUMNS} are read")
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
-        raise HeadwayError("HW700", path=path, reason=f"column {twice[0]} is there twice")
+        raise UnusableTableError(path, f"column {twice[0]} is there twice")
     keys = [columns.index(name) for name in _NAMES if name in columns]
     if len(keys) != 1:
         what = "both a column application and a column program" if keys else "no column application or program"
-        raise HeadwayError("HW700", path=path, reason=what)
+        raise UnusableTableError(path, what)
     if not any(name in COLUMNS for name in columns):
-        raise HeadwayError("HW700", path=path, reason="none of its columns has a known name, such as workers")
+        raise UnusableTableError(path, "none of its columns has a known name")
     return keys[0]
 
 
@@ -212,21 +230,21 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
             long = next((cell for cell in cells if len(cell) > MOST_CHARACTERS), None)
             if long is not None:
                 reason = f"a cell of {len(long)} characters, at most {MOST_CHARACTERS} are read"
-                raise HeadwayError("HW700", path=where, reason=reason)
+                raise UnusableTableError(where, reason)
             yield reader.line_num, cells
     except OSError as error:
-        raise HeadwayError("HW700", path=path, reason=error.strerror or str(error)) from error
+        raise UnusableTableError(path, error.strerror or str(error)) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise HeadwayError("HW700", path=path, reason=f"it is not CSV text ({error})") from error
+        raise UnusableTableError(path, f"it is not CSV text ({error})") from error
 
 
 def _content(path: str) -> bytes:
-    """Return what a file has. Raises OSError, and HeadwayError HW700 for one that is too large, or no file at all."""
+    """Return what a file has. Raises OSError, and UnusableTableError for one that is too large, or no file at all."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise HeadwayError("HW700", path=path, reason="it is no ordinary file")
+            raise UnusableTableError(path, "it is no ordinary file")
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise HeadwayError("HW700", path=path, reason=f"it has more than {MOST_BYTES >> 20} MiB")
+        raise UnusableTableError(path, f"it has more than {MOST_BYTES >> 20} MiB")
     return content

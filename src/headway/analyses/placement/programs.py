@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.analyses.numa.published import published
-from headway.analyses.numa.tables import read_tables
+from headway.analyses.numa.tables import UnusableTableError, join_tables
 from headway.analyses.placement.machine import WorkPhase
 from headway.errors import HeadwayError
 
@@ -70,10 +70,15 @@ def published_models() -> list[ProgramModel]:
 def models_of_table(path: Path | str) -> list[ProgramModel]:
     """Return the programs of a table that tells their speed on all nodes.
 
-    Raises HeadwayError as `read_tables`, and HW709 where there is none, or a speed that can't be simulated.
+    Raises HeadwayError HW701 for a program that is there twice, HW709 for a table that can't be used, has no such program, or
+    a speed that can't be simulated.
     """
+    try:
+        programs = join_tables([path]).programs
+    except UnusableTableError as error:
+        raise HeadwayError("HW709", path=error.where, reason=error.reason) from error
     found = []
-    for each in read_tables([path]).programs:
+    for each in programs:
         speed = each.number("all_nodes_speedup")
         if speed is None:
             continue

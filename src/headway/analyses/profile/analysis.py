@@ -48,6 +48,7 @@ from headway.analyses.stacks.types import COUNT, Frame, Profile, ThreadWeight
 from headway.analyses.waits import blocks
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import COUNTED, PROGRAM
+from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -222,7 +223,7 @@ def _of_threads(
     if not len(found.weight):
         asked = [pattern.pattern] if pattern is not None else [row[2] for row in rows if row[0] in (only or ())]
         asked = asked or [f"a thread of kind {' or '.join(kinds)}"]
-        examples = _names(rows, weights, _nameless(recording, bool(rows)))
+        examples = _names(rows, weights, _nameless(recording, bool(rows)), ", ".join(asked))
         raise HeadwayError("HW441", path=recording.path, event=event, pattern=", ".join(asked), examples=examples)
     return found, facts
 
@@ -234,12 +235,12 @@ def _nameless(recording: Recording, has_threads: bool) -> str:
     return VIRTUAL if names_platform_threads else UNTOLD
 
 
-def _names(rows: list[tuple[int, int, str, str]], weights: Weights, nameless: str) -> str:
-    """Return the names of some threads that have weight."""
+def _names(rows: list[tuple[int, int, str, str]], weights: Weights, nameless: str, wanted: str) -> str:
+    """Return the names of some threads that have weight, first those that are written like `wanted`."""
     there = set(distinct(weights.thread).tolist())
     names = list(dict.fromkeys(row[2] for row in rows if row[0] in there and row[3] != "headway"))
     names += [nameless] if NO_THREAD in there else []
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+    return ", ".join(nearest_first(wanted, names, 3)) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
 def _of_virtual_threads(
@@ -269,7 +270,7 @@ def _of_region(
     keep = hit[stacks.row_of(weights.stack)]
     if not keep.any():
         raise HeadwayError(
-            "HW442", path=recording.path, event=event, pattern=region.pattern, examples=stacks.examples()
+            "HW442", path=recording.path, event=event, pattern=region.pattern, examples=stacks.examples(region.pattern)
         )
     walked = weights.stack >= 0
     notices = [Notice.of("HW444", pattern=region.pattern)] if keep[walked].all() else []

@@ -14,6 +14,7 @@ from headway.analyses.stacks.labels import is_found
 from headway.analyses.stacks.sources import NOTES
 from headway.analyses.stacks.tree import StackColumns
 from headway.analyses.stacks.types import KINDS, Frame
+from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,11 +50,11 @@ class StackTable:
         counts = np.concatenate([[0], np.cumsum(hit[self.stacks.frames])])
         return counts[self.stacks.begin[1:]] > counts[self.stacks.begin[:-1]]
 
-    def examples(self) -> str:
-        """Return the most frequent frames, as examples for a message."""
+    def examples(self, wanted: str) -> str:
+        """Return some frames, as examples for a message: those that are written like `wanted`, then the most frequent."""
         used = np.bincount(self.stacks.frames, minlength=len(self.frames)) * self.is_code
-        top = [i for i in np.argsort(-used, kind="stable")[:_EXAMPLES].tolist() if used[i]]
-        return ", ".join(_name(self.frames[i]) for i in top) or "no frames"
+        names = (_name(self.frames[i]) for i in np.argsort(-used, kind="stable").tolist() if used[i])
+        return ", ".join(nearest_first(wanted, names, _EXAMPLES)) or "no frames"
 
 
 def _name(frame: Frame) -> str:

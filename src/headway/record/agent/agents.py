@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
+from headway.model.native_part import build_command
 from headway.record.agent.attach import AttachResult, Interrupted, attach
 from headway.record.request.jvm_options import LockOptions, agent_library
 from headway.record.request.objects import ObjectOptions
@@ -68,7 +69,7 @@ class AttachedAgents:
         agents = cls()
         library = agent_library()
         if not library.exists():
-            agents.notices.append(Notice.of("HW060", path=library))
+            agents.notices.append(Notice.of("HW060", path=library, next=build_command()))
             return agents
         waited_s, began_s = 0.0, time.monotonic()
         left = [(pid, Process.of(pid)) for pid in pids]

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from headway.model.native_part import build_command
 from headway.record.doctor.types import Check, Probes
 from headway.record.machine import host
 from headway.record.request import sampling
@@ -128,7 +129,7 @@ def sampler() -> Check:
         message = f"no stack samples: async-profiler is not built for {platform.machine()}"
         return Check("sampling", False, message, "record without --sample", "java")
     if not path.exists():
-        return Check("sampling", False, f"no stack samples: {path} is missing", "make setup", "java")
+        return Check("sampling", False, f"no stack samples: {path} is missing", build_command(), "java")
     return Check("sampling", True, "stack samples can be taken: cpu, alloc, wall", "", "java")
 
 

@@ -12,6 +12,7 @@ import re
 import resource
 from pathlib import Path
 
+from headway.model.native_part import build_command
 from headway.record.doctor import accuracy_checks, remedies
 from headway.record.doctor.types import Check, Probes
 
@@ -69,7 +70,7 @@ def native_part(probes: Probes) -> Check:
     """Check whether headway's compiled part loads: without it the kernel can't be recorded."""
     if probes.missing:
         why = f"headway's compiled part does not load: {probes.missing}"
-        return Check("native", False, why, "pip install --force-reinstall headway", "perf-switch")
+        return Check("native", False, why, build_command(), "perf-switch")
     return Check("native", True, "headway's compiled part loads", "", "perf-switch")
 
 

@@ -48,6 +48,8 @@ def _bytes(size: str) -> int:
     if match is None:
         raise ValueError(f"{size!r} is no number of bytes: write 512k, 1m or 65536")
     count = int(match[1]) * _SIZES[match[2].lower()]
+    if not count:
+        raise ValueError("allocations=0: one in so many bytes, 1 at least; every object is --objects allocations")
     if count > _LARGEST_INTERVAL:
         raise ValueError(f"{size}: the JVM takes less than 2g")
     return count

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import headway
 from headway.errors import HeadwayError, Notice
 from headway.model.cpu_events import CPU_TIME_EVENTS
+from headway.model.native_part import build_command
 
 Unit = Literal["ns", "bytes", "events"]
 LIBRARY = "libheadway_async_profiler.so"
@@ -218,9 +219,10 @@ def usable(wanted: SampleOptions) -> tuple[Sampler | None, list[Notice]]:
     """Return how to sample the events that this machine allows, and a notice for each that it does not."""
     path = library()
     if path is None:
-        return None, [Notice.of("HW066", reason=f"there is none for the processor {platform.machine()}")]
+        reason = f"there is none for the processor {platform.machine()}"
+        return None, [Notice.of("HW066", reason=reason, next="record without --sample")]
     if not path.exists():
-        return None, [Notice.of("HW066", reason=f"{path} is missing")]
+        return None, [Notice.of("HW066", reason=f"{path} is missing", next=build_command())]
     kept: list[SampledEvent] = []
     notices: list[Notice] = []
     for event in wanted.events:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
+from headway.model.native_part import build_command
 from headway.record.agent.orphans import hold, release
 from headway.record.collect.capture import Capture, keeping_off
 from headway.record.collect.listener import Listener
@@ -211,7 +212,7 @@ def _planned_launch(plan: Plan, place: RecordingDir, facts: RecordingFacts) -> L
         facts.notices.append(Notice.of("HW057"))
         library = None
     elif library is not None and not library.exists():  # a JVM told to load it would refuse to start
-        facts.notices.append(Notice.of("HW060", path=library))
+        facts.notices.append(Notice.of("HW060", path=library, next=build_command()))
         library = None
     planned = plan_launch(
         plan.command,

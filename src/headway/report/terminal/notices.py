@@ -23,24 +23,29 @@ ALL = (NOTE, ONCE)
 """For a command that folds nothing."""
 
 
-def print_notices(
-    console: Console, notices: Sequence[Notice], *, also: Collection[str] = (), title: str = "Warnings"
-) -> None:
-    """Print what weakens the figures, each with the next command; levels not in `also` that are no warnings in one line."""
+def print_notices(console: Console, notices: Sequence[Notice], *, also: Collection[str] = ()) -> None:
+    """Print the warnings, each with the next command; then notes of the levels `also` in the same way, the others in one line.
+
+    A message has the same heading whichever command prints it.
+    """
     notices = tuple(dict.fromkeys(notices))
-    folded = [notice for notice in notices if notice.level in ALL and notice.level not in also]
-    shown = [notice for notice in notices if notice not in folded]
     if not notices:
         return
     console.print()
-    if shown:
+    _print_in_full(console, "Warnings", [notice for notice in notices if notice.level not in ALL])
+    _print_in_full(console, "Notes", [notice for notice in notices if notice.level in ALL and notice.level in also])
+    folded = [notice for notice in notices if notice.level in ALL and notice.level not in also]
+    if folded:
+        print_line(console, folded_line(folded), bullet="")
+
+
+def _print_in_full(console: Console, title: str, notices: Sequence[Notice]) -> None:
+    if notices:
         console.print(f"{title} (headway explain ID says more)", style="bold")
-    for notice in shown:
+    for notice in notices:
         print_line(console, notice.message, bullet=notice.id)
         if notice.remedy:
             print_line(console, notice.remedy, bullet="  ->  ")
-    if folded:
-        print_line(console, folded_line(folded), bullet="")
 
 
 def folded_line(notices: Sequence[Notice]) -> str:
@@ -54,7 +59,4 @@ def render_notes(found: Sequence[Notice], console: Console) -> None:
     if not found:
         console.print("Nothing weakens the figures of this recording.")
         return
-    warnings = [notice for notice in found if notice.level not in ALL]
-    print_notices(console, warnings)
-    lesser = [notice for notice in found if notice not in warnings]
-    print_notices(console, lesser, also=ALL, title="Notes")
+    print_notices(console, found, also=ALL)

@@ -33,7 +33,7 @@ def render_numa(result: NumaAnswer, console: Console) -> None:
         _print_all(result, console)
     if result.comparison is not None:
         _print_comparison(result.comparison, console)
-    print_notices(console, result.notices, also=(NOTE, ONCE), title="Notes")
+    print_notices(console, result.notices, also=(NOTE, ONCE))
 
 
 def _print_all(result: NumaAnswer, console: Console) -> None:
