@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -493,4 +494,25 @@ def test_the_bare_app_says_that_it_holds_no_recording(browser: Browser, tmp_path
     page = browser.new_page()
     page.goto(app.as_uri())
     expect(page.locator("#app")).to_contain_text("holds no recording")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 800])
+def test_no_chart_scrolls_sideways_however_many_threads_there_are(browser: Browser, tmp_path: Path, width: int) -> None:
+    recording = make(tmp_path / "many.headway", Shape(threads=160, slices=3000, cpus=48))
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Opened(page, render_html(open_recording(recording), tmp_path / "many.html"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#levels svg .mark").count() > 10
+    assert page.locator(".svg-holder").evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth).length") == 0
+    # Neither the names of columns nor the numbers of phases run into each other, or are cut.
+    for boxes in (
+        page.locator("#levels svg .mark .label").evaluate_all(
+            "all => all.map(e => e.getBoundingClientRect().toJSON())"
+        ),
+        page.locator(".phases button").evaluate_all("all => all.map(e => e.getBoundingClientRect().toJSON())"),
+    ):
+        assert len(boxes) > 1
+        assert all(one["right"] <= other["left"] + 3 for one, other in itertools.pairwise(boxes))
+    assert page.locator(".phases button").evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
     page.close()

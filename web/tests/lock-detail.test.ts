@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Detail } from "../src/locks/detail";
-import type { LockRow } from "../src/payload/recording";
+import { Detail, placesOf } from "../src/locks/detail";
+import type { LockRow, LockSite } from "../src/payload/recording";
 
 const waker = { thread: "worker", line: null, share: 0.5, times: 1 };
 const holder = { thread: "worker", share: 0.5, wait_ns: 7, doing: { running_ns: 7 }, blocked_on: [] };
@@ -38,5 +38,30 @@ describe("the details of a lock", () => {
       .map((node) => node.key);
     expect(keys).toHaveLength(2);
     expect(new Set(keys).size).toBe(2);
+  });
+});
+
+describe("where a lock is waited for", () => {
+  const site = {
+    line: "Store.put:7",
+    share: 0.25,
+    wait_ns: 10,
+    times: 2,
+    stacks_taken: 1,
+    stack: ["a"],
+    is_cut: false,
+    contention: true,
+  };
+  const sites: LockSite[] = [{ ...site, line: "Store.get:9", wait_ns: 15 }, site, { ...site, stack: ["b"] }];
+
+  it("is told once for each line, however many stacks lead there", () => {
+    const places = placesOf(sites);
+    expect(places.map(({ line, wait_ns, times }) => [line, wait_ns, times])).toEqual([
+      ["Store.put:7", 20, 4],
+      ["Store.get:9", 15, 2],
+    ]);
+    expect(places[0]?.share).toBe(0.5);
+    expect(places[0]?.stacks.map(({ stack }) => stack)).toEqual([["a"], ["b"]]);
+    expect(sites[1]?.wait_ns).toBe(10);
   });
 });

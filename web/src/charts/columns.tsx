@@ -5,6 +5,7 @@ import { useWidth } from "../ui/width";
 
 const PAD = { top: 16, right: 8, bottom: 40, left: 44 };
 const LABEL_ROOM = 26;
+const LETTER = 7.5;
 
 /** Where a column stands: its middle, the room it has, and the height of a value (SVG's y, downwards). */
 export interface Place {
@@ -33,6 +34,10 @@ interface Props {
   label: string;
 }
 
+/** How many columns of a width a room holds without scrolling. */
+export const columnsThatFit = (room: number, least: number) =>
+  Math.max(1, Math.floor((room - PAD.left - PAD.right) / least));
+
 export function Columns({ columns, height, least, range: [low, high], lines, axis, label }: Props) {
   const [holder, room] = useWidth<HTMLDivElement>();
   const roving = useRoving(columns.length);
@@ -40,7 +45,8 @@ export function Columns({ columns, height, least, range: [low, high], lines, axi
   const slot = (width - PAD.left - PAD.right) / columns.length;
   const inner = height - PAD.top - PAD.bottom;
   const y = (value: number) => height - PAD.bottom - ((value - low) / (high - low)) * inner;
-  const every = Math.ceil(LABEL_ROOM / slot);
+  const longest = Math.max(...columns.map(({ name }) => name.length));
+  const every = Math.ceil(Math.max(LABEL_ROOM, longest * LETTER + 4) / slot);
   return (
     <div
       class="svg-holder"

@@ -6,10 +6,12 @@ import { Duration, MaybeDuration, Percent } from "../ui/figure";
 import { duration, percent } from "../ui/format";
 import { coresText } from "../ui/page";
 import { Missing, Section, TableAlternative } from "../ui/section";
-import { type Column, Columns, type Place } from "./columns";
+import { useWidth } from "../ui/width";
+import { type Column, Columns, columnsThatFit, type Place } from "./columns";
 import { KIND_NAMES } from "./timeline";
 
 const HEIGHT = 240;
+const LEAST = 14;
 
 export const levelName = (level: LevelRow) => (level.from === level.to ? `${level.from}` : `${level.from}–${level.to}`);
 
@@ -33,6 +35,36 @@ export function Histogram({ payload }: { payload: Payload }) {
   );
 }
 
+/** Levels that are drawn as one column each: where they are more than fit, some neighbours together. None has a thread active. */
+export function merged(levels: LevelRow[], most: number): LevelRow[] {
+  const [none, ...some] = levels;
+  const together = Math.ceil(some.length / Math.max(1, most - 1));
+  if (!none || together < 2) return levels;
+  const groups = Array.from({ length: Math.ceil(some.length / together) }, (_, i) =>
+    some.slice(i * together, (i + 1) * together),
+  );
+  return [none, ...groups.map(sumOf)];
+}
+
+function sumOf(group: LevelRow[]): LevelRow {
+  const first = group[0] as LevelRow;
+  const last = group[group.length - 1] as LevelRow;
+  const sum = (of: (level: LevelRow) => number) => group.reduce((total, level) => total + of(level), 0);
+  const known = (of: (level: LevelRow) => number | null) =>
+    group.some((level) => of(level) === null) ? null : sum((level) => of(level) ?? 0);
+  return {
+    from: first.from,
+    to: last.to,
+    active_ns: sum((level) => level.active_ns),
+    active_corrected_ns: known((level) => level.active_corrected_ns),
+    running_ns: sum((level) => level.running_ns),
+    running_corrected_ns: known((level) => level.running_corrected_ns),
+    by_kind: Object.fromEntries(
+      KINDS.map((kind) => [kind, sum((level) => level.by_kind[kind])]),
+    ) as LevelRow["by_kind"],
+  };
+}
+
 function describe(level: LevelRow, wall_ns: number): string {
   const threads = level.to === 1 ? "1 thread" : `${levelName(level)} threads`;
   const corrected =
@@ -44,7 +76,9 @@ function describe(level: LevelRow, wall_ns: number): string {
 }
 
 function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number | null }) {
-  const { levels, wall_ns } = parallelism;
+  const { wall_ns } = parallelism;
+  const [holder, room] = useWidth<HTMLDivElement>();
+  const levels = room > 0 ? merged(parallelism.levels, columnsThatFit(room, LEAST)) : parallelism.levels;
   const top = Math.max(0.05, ...levels.map((l) => Math.max(l.active_ns, l.running_ns) / wall_ns));
   const step = top > 0.5 ? 0.2 : top > 0.2 ? 0.1 : 0.05;
   const max = Math.ceil(top / step - 1e-9) * step;
@@ -53,17 +87,17 @@ function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number 
     (level): Column => ({
       key: level.from,
       name: levelName(level),
-      isStrong: level.from === cores,
+      isStrong: cores !== null && level.from <= cores && cores <= level.to,
       said: describe(level, wall_ns),
       draw: (place) => <Level level={level} wall_ns={wall_ns} place={place} />,
     }),
   );
   return (
-    <>
+    <div ref={holder}>
       <Columns
         columns={columns}
         height={HEIGHT}
-        least={14}
+        least={LEAST}
         range={[0, max]}
         lines={shares.map((share) => ({ value: share, text: `${Math.round(share * 100)}%` }))}
         axis="threads"
@@ -86,7 +120,7 @@ function Bars({ parallelism, cores }: { parallelism: Parallelism; cores: number 
         )}
         {cores !== null && <span class="at">recorded on {coresText(cores)}</span>}
       </p>
-    </>
+    </div>
   );
 }
 

@@ -127,30 +127,63 @@ function Sites({ row }: { row: LockRow }) {
   return (
     <div>
       <h3>Where it is waited for</h3>
-      {row.sites.map((site) => (
-        <Site key={site.line + site.wait_ns} site={site} />
+      {placesOf(row.sites).map((place) => (
+        <Place key={place.line} place={place} />
       ))}
-      {row.more_sites > 0 && <p class="muted">{integer(row.more_sites)} more places.</p>}
+      {row.more_sites > 0 && <p class="muted">{integer(row.more_sites)} more stacks.</p>}
     </div>
   );
 }
 
-function Site({ site }: { site: LockSite }) {
+/** A line at which a lock is waited for, by all stacks that lead there. */
+export interface WaitPlace {
+  line: string;
+  share: number;
+  wait_ns: number;
+  times: number;
+  stacks_taken: number;
+  stacks: LockSite[];
+}
+
+/** Sites by line: several stacks may lead to one. The longest waited for first. */
+export function placesOf(sites: readonly LockSite[]): WaitPlace[] {
+  const found = new Map<string, WaitPlace>();
+  for (const site of sites) {
+    const place = found.get(site.line);
+    if (!place) {
+      found.set(site.line, { ...site, stacks: [site] });
+      continue;
+    }
+    place.share += site.share;
+    place.wait_ns += site.wait_ns;
+    place.times += site.times;
+    place.stacks_taken += site.stacks_taken;
+    place.stacks.push(site);
+  }
+  return [...found.values()].sort((a, b) => b.wait_ns - a.wait_ns);
+}
+
+function Place({ place }: { place: WaitPlace }) {
   return (
     <details class="alternative">
       <summary>
-        {percent(site.share)} {site.line}
+        {percent(place.share)} {place.line}
         <span class="muted">
           {" "}
-          {duration(site.wait_ns)} in {integer(site.times)} waits ({integer(site.stacks_taken)} stacks taken)
+          {duration(place.wait_ns)} in {integer(place.times)} waits ({integer(place.stacks_taken)} stacks taken)
         </span>
       </summary>
-      <ol class="stack">
-        {site.stack.map((frame, depth) => (
-          <li key={depth}>{frame}</li>
-        ))}
-        {site.is_cut && <li>…</li>}
-      </ol>
+      {place.stacks.map((site, number) => (
+        <div key={number}>
+          {place.stacks.length > 1 && <p class="muted">{percent(site.share)} by this stack</p>}
+          <ol class="stack">
+            {site.stack.map((frame, depth) => (
+              <li key={depth}>{frame}</li>
+            ))}
+            {site.is_cut && <li>…</li>}
+          </ol>
+        </div>
+      ))}
     </details>
   );
 }

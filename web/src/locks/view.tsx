@@ -114,22 +114,28 @@ function Row({ row, isChosen, onChoose, span, wall_ns }: RowProps) {
           <Name text={row.place ?? row.name} />
         </button>
       </th>
-      <td class="text">
+      <td class="text" data-label="lock">
         <Name text={objectText(row)} />
       </td>
-      <td class="text">{row.waiting}</td>
-      <td>{row.lost_core_ns === null ? <MaybeDuration value={null} /> : <CoreTime value={row.lost_core_ns} />}</td>
-      <td>{row.real_time_util_pct === null ? "–" : <Percent value={Math.min(row.real_time_util_pct, 100) / 100} />}</td>
-      <td>
+      <td class="text" data-label="waiting">
+        {row.waiting}
+      </td>
+      <td data-label="lost core time">
+        {row.lost_core_ns === null ? <MaybeDuration value={null} /> : <CoreTime value={row.lost_core_ns} />}
+      </td>
+      <td data-label="busy">
+        {row.real_time_util_pct === null ? "–" : <Percent value={Math.min(row.real_time_util_pct, 100) / 100} />}
+      </td>
+      <td data-label="thread-time">
         <MaybeDuration value={row.parking_thread_time_ns} />
       </td>
-      <td>
+      <td data-label="times">
         <Integer value={row.times_parked} />
       </td>
-      <td>
+      <td data-label="peak">
         <Integer value={row.peak_parked} />
       </td>
-      <td class="strip-cell">
+      <td class="strip-cell" data-label="waiters over time">
         {row.waiters && (
           <Strip
             waiters={row.waiters}

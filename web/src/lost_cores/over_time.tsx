@@ -10,6 +10,7 @@ import { useRoving } from "../ui/roving";
 import { TableAlternative } from "../ui/section";
 import type { Span } from "../ui/span";
 import type { Theme } from "../ui/theme";
+import { useWidth } from "../ui/width";
 import { Swatch, useFills } from "./paint";
 import { binsOf, coresIn, type Part, partsOf, within } from "./parts";
 
@@ -115,9 +116,16 @@ export function phaseText({ number, active, account }: Phase): string {
 
 function Phases({ phases, span, chosen, onChoose }: PhasesProps) {
   const roving = useRoving(phases.length);
+  const [holder, room] = useWidth<HTMLDivElement>();
   if (phases.length < 2) return null;
   return (
-    <div class="phases" role="group" aria-label="Phases: choose one to see its account" onKeyDown={roving.onKeyDown}>
+    <div
+      class="phases"
+      ref={holder}
+      role="group"
+      aria-label="Phases: choose one to see its account"
+      onKeyDown={roving.onKeyDown}
+    >
       {phases.map((phase, i) => {
         const place = within(phase.account.start_ns, phase.account.end_ns, span);
         return (
@@ -134,13 +142,16 @@ function Phases({ phases, span, chosen, onChoose }: PhasesProps) {
             onFocus={() => roving.onFocus(i)}
             onClick={() => onChoose(i === chosen ? null : i)}
           >
-            {phase.number}
+            {place && hasRoom(phase.number, (place.width / 100) * room) && phase.number}
           </button>
         );
       })}
     </div>
   );
 }
+
+/** Whether a number fits on a button of a width in pixels: on a narrow one it would be cut, or run into the next. */
+export const hasRoom = (number: number, width: number) => width >= 8 * String(number).length + 4;
 
 function BinTable({ parts, view, bins }: { parts: readonly Part[]; view: WhyView; bins: ReturnType<typeof binsOf> }) {
   return (
