@@ -79,7 +79,7 @@ def close_to(number: float) -> Any:
     return pytest.approx(number, rel=1e-9, abs=1e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(slices=slices_of_cpus(), window=st.one_of(st.none(), st.tuples(st.integers(0, 499), st.integers(500, WALL_NS))))
 def test_counts_come_back_by_thread_kind_and_cpu(slices: list[CountedSlice], window: tuple[int, int] | None) -> None:
     begin, end = window or (0, WALL_NS)
@@ -159,7 +159,7 @@ def test_counts_come_back_by_lock_for_as_long_as_each_is_held(
     assert found.imbalance == by_thread.imbalance
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     slices=slices_of_cpus(),
     owners=st.lists(st.tuples(st.integers(-1, 3), st.integers(1, 300)), max_size=12),

@@ -79,7 +79,7 @@ def recorded(path: Path, slices: list[Ran], mounts: list[tuple[int, int, int, in
     return counted_recording(path, counted, WALL_NS, GROUPS, ("carrier",) * CARRIERS, (), None, (), mounts or None)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)  # each writes two recordings
 @given(
     slices=slices_of_carriers(),
     mounts=mounts_of_carriers(),

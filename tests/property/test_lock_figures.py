@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from headway.analyses.locks.analysis import locks
 from headway.analyses.locks.metrics import grouped_sums, metrics, nearest_rank
+from headway.analyses.locks.types import Lock
 from headway.analyses.waits.sites import fill_stacks
 from headway.analyses.waits.thread_states import DOING, Scale
 from headway.model.lock_sums import LockSums
@@ -161,20 +162,34 @@ def doing_at(lock_recording: LockRecording, lock: int, t: int) -> tuple[int | No
 
 @SLOW
 @given(recordings())
-def test_sums_and_metrics_are_those_of_the_moments(lock_recording: LockRecording) -> None:
+def test_every_figure_of_a_row_is_that_of_the_moments(lock_recording: LockRecording) -> None:
+    """One recording for all figures: to write and to read it takes much longer than to count."""
     with opened(lock_recording) as recording:
-        for row in locks(recording).rows:
-            assert row.blocker_id is not None
-            mine = [wait for wait in lock_recording.waits if wait.lock == row.blocker_id]
-            levels = [lock_recording.parked(row.blocker_id, t) for t in range(WALL)]
-            assert row.sums.thread_time_ns == sum(levels)
-            assert row.metrics.thread_time_util_pct == pytest.approx(100 * sum(levels) / WALL)
-            assert row.metrics.real_time_util_pct == pytest.approx(100 * sum(map(bool, levels)) / WALL)
-            if mine:
-                assert row.metrics.average_parking_time_ns == pytest.approx(sum(levels) / len(mine))
-            done = [wait for wait in mine if not wait.is_open]
-            if done:
-                assert row.metrics.average_hold_time_ns == pytest.approx(sum(map(bool, levels)) / len(done))
+        rows = list(locks(recording).rows)
+    for row in rows:
+        assert row.blocker_id is not None
+        sums_and_metrics_are_those_of_the_moments(lock_recording, row)
+        what_holders_did_is_counted_for_each_moment_of_each_waiter(lock_recording, row)
+        lost_cores_are_shared_among_those_who_wait(lock_recording, row)
+        the_bound_of_the_speedup_is_what_its_formula_says(lock_recording, row)
+
+
+def sums_and_metrics_are_those_of_the_moments(lock_recording: LockRecording, row: Lock) -> None:
+    mine = [wait for wait in lock_recording.waits if wait.lock == row.blocker_id]
+    levels = [lock_recording.parked(number_of(row), t) for t in range(WALL)]
+    assert row.sums.thread_time_ns == sum(levels)
+    assert row.metrics.thread_time_util_pct == pytest.approx(100 * sum(levels) / WALL)
+    assert row.metrics.real_time_util_pct == pytest.approx(100 * sum(map(bool, levels)) / WALL)
+    if mine:
+        assert row.metrics.average_parking_time_ns == pytest.approx(sum(levels) / len(mine))
+    done = [wait for wait in mine if not wait.is_open]
+    if done:
+        assert row.metrics.average_hold_time_ns == pytest.approx(sum(map(bool, levels)) / len(done))
+
+
+def number_of(row: Lock) -> int:
+    assert row.blocker_id is not None
+    return row.blocker_id
 
 
 @SLOW
@@ -256,39 +271,33 @@ def test_the_paper_s_formulas_hold_between_the_columns(
 # --- holders -----------------------------------------------------------------------------------------------------------
 
 
-@SLOW
-@given(recordings())
-def test_what_holders_did_is_counted_for_each_moment_of_each_waiter(lock_recording: LockRecording) -> None:
-    with opened(lock_recording) as recording:
-        rows = locks(recording).rows
+def what_holders_did_is_counted_for_each_moment_of_each_waiter(lock_recording: LockRecording, row: Lock) -> None:
     names = {thread.name: i for i, thread in enumerate(lock_recording.threads)} | {
         "virtual thread #1001": -1,
         "virtual thread #1002": -2,
     }
-    for row in rows:
-        assert row.blocker_id is not None
-        wanted: Counter[tuple[int | None, str]] = Counter()
-        others: Counter[tuple[int | None, int]] = Counter()
-        for t in range(WALL):
-            waiting = lock_recording.parked(row.blocker_id, t)
-            who, state, other = doing_at(lock_recording, row.blocker_id, t)
-            wanted[who, state] += waiting
-            if other >= 0:
-                others[who, other] += waiting
-        holding = row.holding or dict.fromkeys(DOING, 0)
-        for state in DOING:
-            assert holding[state] == sum(ns for (_, each), ns in wanted.items() if each == state), state
-        assert sum(holding.values()) == row.sums.thread_time_ns
-        seen = {names[holder.thread]: holder for holder in row.holders}
-        for (who, state), ns in wanted.items():
-            if who is not None and ns:
-                assert seen[who].doing[state] == ns
-        for holder in row.holders:
-            blocked = {each.blocker_id: each.wait_ns for each in holder.blocked_on}
-            assert blocked == {o: ns for (w, o), ns in others.items() if w == names[holder.thread] and ns}
+    wanted: Counter[tuple[int | None, str]] = Counter()
+    others: Counter[tuple[int | None, int]] = Counter()
+    for t in range(WALL):
+        waiting = lock_recording.parked(number_of(row), t)
+        who, state, other = doing_at(lock_recording, number_of(row), t)
+        wanted[who, state] += waiting
+        if other >= 0:
+            others[who, other] += waiting
+    holding = row.holding or dict.fromkeys(DOING, 0)
+    for state in DOING:
+        assert holding[state] == sum(ns for (_, each), ns in wanted.items() if each == state), state
+    assert sum(holding.values()) == row.sums.thread_time_ns
+    seen = {names[holder.thread]: holder for holder in row.holders}
+    for (who, state), ns in wanted.items():
+        if who is not None and ns:
+            assert seen[who].doing[state] == ns
+    for holder in row.holders:
+        blocked = {each.blocker_id: each.wait_ns for each in holder.blocked_on}
+        assert blocked == {o: ns for (w, o), ns in others.items() if w == names[holder.thread] and ns}
 
 
-@SLOW
+@settings(max_examples=10)  # each writes two recordings, for a name
 @given(recordings())
 def test_the_jvm_changes_what_threads_known_by_their_ids_are_called_and_no_figure(
     lock_recording: LockRecording,
@@ -320,44 +329,32 @@ def idle_at(lock_recording: LockRecording, t: int) -> float:
     return max(0.0, 2 - running - float(others))
 
 
-@SLOW
-@given(recordings())
-def test_lost_cores_are_shared_among_those_who_wait(lock_recording: LockRecording) -> None:
-    with opened(lock_recording) as recording:
-        rows = locks(recording).rows
-    for row in rows:
-        assert row.blocker_id is not None
-        wanted = 0.0
-        for t in range(WALL):
-            everyone = sum(lock_recording.parked(lock, t) for lock in range(lock_recording.locks))
-            if everyone:
-                wanted += lock_recording.parked(row.blocker_id, t) * min(1.0, idle_at(lock_recording, t) / everyone)
-        assert row.lost_core_ns is not None
-        assert abs(row.lost_core_ns - wanted) <= 0.5 + 1e-6
+def lost_cores_are_shared_among_those_who_wait(lock_recording: LockRecording, row: Lock) -> None:
+    wanted = 0.0
+    for t in range(WALL):
+        everyone = sum(lock_recording.parked(lock, t) for lock in range(lock_recording.locks))
+        if everyone:
+            wanted += lock_recording.parked(number_of(row), t) * min(1.0, idle_at(lock_recording, t) / everyone)
+    assert row.lost_core_ns is not None
+    assert abs(row.lost_core_ns - wanted) <= 0.5 + 1e-6
 
 
-@SLOW
-@given(recordings())
-def test_the_bound_of_the_speedup_is_what_its_formula_says(lock_recording: LockRecording) -> None:
-    with opened(lock_recording) as recording:
-        rows = locks(recording).rows
-    for row in rows:
-        assert row.blocker_id is not None
-        waited = ready = work = asked = 0.0
-        for t in range(WALL):
-            states = [thread.at(t) for thread in lock_recording.threads]
-            waiting = lock_recording.parked(row.blocker_id, t)
-            asked += waiting
-            waited += waiting > 0
-            ready += "W" in states
-            work += states.count("R")
-        assert row.lost_core_ns is not None
-        together = max(row.lost_core_ns, min(asked, 2 * waited)) - waited
-        least = max(WALL - waited - max(0.0, min(ready, WALL - waited, together)), min(work, 2 * WALL) / 2)
-        if least * 1000 < WALL:
-            assert row.speedup_bound is None
-        else:
-            assert row.speedup_bound == pytest.approx(max(1.0, WALL / least), rel=1e-6)
+def the_bound_of_the_speedup_is_what_its_formula_says(lock_recording: LockRecording, row: Lock) -> None:
+    waited = ready = work = asked = 0.0
+    for t in range(WALL):
+        states = [thread.at(t) for thread in lock_recording.threads]
+        waiting = lock_recording.parked(number_of(row), t)
+        asked += waiting
+        waited += waiting > 0
+        ready += "W" in states
+        work += states.count("R")
+    assert row.lost_core_ns is not None
+    together = max(row.lost_core_ns, min(asked, 2 * waited)) - waited
+    least = max(WALL - waited - max(0.0, min(ready, WALL - waited, together)), min(work, 2 * WALL) / 2)
+    if least * 1000 < WALL:
+        assert row.speedup_bound is None
+    else:
+        assert row.speedup_bound == pytest.approx(max(1.0, WALL / least), rel=1e-6)
 
 
 # --- sites and groups --------------------------------------------------------------------------------------------------
@@ -406,7 +403,7 @@ def test_moments_keep_their_order_however_many_threads_there_are(edges: list[int
         assert places.max() < scale.size
 
 
-@SLOW
+@settings(max_examples=12)  # each writes two recordings
 @given(recordings(), st.integers(1, 5), st.sampled_from([None, (7, 41)]))
 def test_slices_read_in_stretches_of_time_give_what_slices_read_at_once_give(
     lock_recording: LockRecording, rows: int, window: tuple[int, int] | None

@@ -96,7 +96,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(run, {i: mine for i, (_, mine) in enumerate(team, 1)})
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(cases())
 def test_regions_are_what_a_look_at_every_ns_gives(case: Case) -> None:
     team = range(1, len(case.run.threads) - 1)

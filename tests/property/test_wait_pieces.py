@@ -20,7 +20,7 @@ from support.builders.synthetic import FakeThread
 
 WALL = 50
 THREADS = 4
-SLOW = settings(max_examples=20)
+SLOW = settings(max_examples=12)
 
 
 @st.composite

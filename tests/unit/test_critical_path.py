@@ -321,7 +321,7 @@ def test_slices_out_of_order_are_a_damaged_file(tmp_path: Path) -> None:
     assert caught.value.notice.id == "HW303"
 
 
-@settings(max_examples=40)  # each writes a recording
+@settings(max_examples=25)  # each writes a recording
 @given(st.data())
 def test_whatever_the_columns_claim_the_path_is_as_long_as_the_window(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -53,7 +53,7 @@ some_threads = st.lists(
     min_size=1,
     max_size=6,
 )
-quick = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @quick
