@@ -359,10 +359,11 @@ def test_in_modes_without_ebpf_each_thread_is_counted_as_a_whole(program: Path, 
     words = ("--no-agent", "--mode", mode, "--counters", f"{WATCHED},page-faults", "-o", path, "--", program, go)
     with start_headway("record", *words) as recorder:
         assert recorder.stdout is not None
+        assert recorder.stderr is not None
         main = int(next(line for line in iter(recorder.stdout.readline, "") if line.startswith("pid ")).split()[1])
         wait_for(lambda: perf_events_of(recorder.pid) >= 8)  # two events of four threads
         go.touch()
-        rest, err = recorder.communicate(timeout=120)
+        rest, err = recorder.stdout.read(), recorder.stderr.read()
     assert recorder.returncode == 0, err
     assert f"HW108: --counters: each thread is counted as a whole, as the recording is made in mode {mode}" in err
     said = {int(row[0]): (int(row[1]), int(row[2])) for row in map(str.split, rest.splitlines()) if len(row) == 8}
