@@ -75,7 +75,7 @@ def measured(kind: str, path: Path) -> dict[str, Any]:
 
 
 def printed(path: Path) -> dict[str, float]:
-    """What `jfr print --json` takes, on one CPU like the others."""
+    """Return what `jfr print --json` takes, on one CPU like the others."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic_ns()
     command = ["taskset", "-c", "0", str(JAVA / "jfr"), "print", "--json", str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -85,7 +85,7 @@ def printed(path: Path) -> dict[str, float]:
 
 
 def jdk_file(path: Path, percent: int = PERCENT) -> None:
-    """A file with every wait and allocation buffer of a busy server."""
+    """Return a file of the JDK with every wait and allocation buffer of a busy server."""
     waits = ("ThreadPark", "JavaMonitorEnter", "JavaMonitorWait", "ThreadSleep")
     more = [f"jdk.{name}#threshold=0ms" for name in waits]
     more += [f"jdk.ObjectAllocation{name}TLAB#enabled=true" for name in ("InNew", "Outside")]
@@ -94,7 +94,7 @@ def jdk_file(path: Path, percent: int = PERCENT) -> None:
 
 
 def profiler_file(path: Path) -> None:
-    """A file of async-profiler with many samples. None without its library."""
+    """Return a file of async-profiler with many samples; None without its library."""
     if not PROFILER.exists():
         return
     machine = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
@@ -122,7 +122,7 @@ def repeats_in(path: Path, size_mb: float) -> int:
 
 
 def repeated(path: Path, size_mb: float) -> Path:
-    """The same chunks until the file has that size, later each time."""
+    """Return a file that repeats the chunks of another one, each time later, until it has that size."""
     data = bytearray(path.read_bytes())
     starts, at = [], 0
     while at < len(data):
@@ -139,7 +139,7 @@ def repeated(path: Path, size_mb: float) -> Path:
 
 
 def rows_of(directory: Path) -> dict[str, int]:
-    """Rows of the tables that hold one row per event of the file."""
+    """Return how many rows the tables have that hold one row per event of the file."""
     tables = json.loads((directory / "manifest.json").read_text())["tables"]
     return {
         name: each["rows"] for name, each in tables.items() if name.startswith("jfr_") or name in ("sample", "block")

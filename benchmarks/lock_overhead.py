@@ -183,7 +183,7 @@ def of_program(sessions: Sequence[results.Session]) -> dict[str, dict[str, harne
 
 
 def of_a_request(session: results.Session) -> str:
-    """Say what a request is: its CPU time when not recorded, its waits."""
+    """Return as text what a request takes where nothing is recorded: its CPU time and its waits."""
     count = session["requests"]
     cpu_ns = np.median(values(session["plain"], FIGURES["cpu"])) / count
     told = ", ".join(f"{waited / count:.2f} {kind}s" for kind, waited in sorted(session["waits"].items()))

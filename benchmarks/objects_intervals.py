@@ -38,12 +38,12 @@ class Estimate:
 
     @property
     def is_held(self) -> bool:
-        """Whether the true number is within the interval."""
+        """Return whether the true number is within the interval."""
         return self.low <= self.objects <= self.high
 
     @property
     def off(self) -> float:
-        """How many standard errors of the true number it is off; that of the estimate grows with its square root."""
+        """Return how many of the true number's standard errors the estimate is off; its own grows with its square root."""
         error = (self.high - self.low) / (2 * TWO_SIDED_95)
         return (self.value - self.objects) / (error * math.sqrt(self.objects / self.value)) if error else 0.0
 

@@ -66,7 +66,7 @@ def fake_jvm(before: list[str], how: str, victim: Path | str = "", *more: str) -
 
 
 def with_number(user: OrdinaryUser, number: int, *, own_tmp: bool = False) -> list[str]:
-    """What starts a program of the user's with a number in a pid namespace; `own_tmp`: with a /tmp of its own, too."""
+    """Return the command that gives a user's program this id in a pid namespace; `own_tmp`: with a /tmp of its own, too."""
     unshare = [*user.argv([]), "unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc"]
     takes = f"echo {number - 1} > /proc/sys/kernel/ns_last_pid"
     if subprocess.run([*unshare, "sh", "-c", takes], capture_output=True).returncode != 0:
@@ -78,7 +78,7 @@ def with_number(user: OrdinaryUser, number: int, *, own_tmp: bool = False) -> li
 
 
 def jvm_below(process: subprocess.Popen[str], number: int) -> int:
-    """The pid, as it is here, of the one that a command has started in a pid namespace, where it has this number."""
+    """Return the process id in our namespace of the process that has the given id in the namespace that a command started."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             numbers = Path("/proc", entry, "status").read_text().split("NSpid:")[1].split("\n")[0].split()

@@ -458,7 +458,7 @@ def run(program: Program) -> Result:
 
 
 def run_really(program: Program, line: str, speedup: float) -> Result:
-    """With the line made faster in truth."""
+    """Return how the program runs when its line is really faster, the truth that virtual speedups are held against."""
     return Machine(program, real=(line, speedup)).run()
 
 
@@ -467,7 +467,7 @@ def run_virtually(program: Program, virtual: Virtual) -> Result:
 
 
 def bound_ns(program: Program, line: str, speedup: float) -> int:
-    """How far a virtual run may be off.
+    """Return by how much a virtual run may differ from the run whose line is really faster.
 
     A visit of a line that lasts L ns of CPU time is seen by n samples with |n * quantum - L| < quantum, since samples
     are a quantum apart: an error below speedup * quantum for each visit, of either sign. What others are told of a visit

@@ -143,7 +143,7 @@ class TraceSeen:
     wakings: list[WakingSeen] = field(default_factory=list)
 
     def gaps(self) -> list[Gap]:
-        """What the kernel left out: somewhere another thread leaves a CPU than the one that came to it.
+        """Return the switches that the kernel left out: where another thread leaves a CPU than the one that came to it.
 
         Virtual machines whose supervisor runs inside them hide from the tracers, from each for itself, the switches that leave
         its threads, and what is woken while they run.

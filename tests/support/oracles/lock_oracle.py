@@ -74,7 +74,7 @@ class LockRun:
 
     @cached_property
     def locks(self) -> list[dict[str, Any]]:
-        """`headway locks --json`."""
+        """The rows of `headway locks --json`."""
         return locks_json(self.path)
 
     def own(self, name: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class LockRun:
         return spans
 
     def asleep(self, java_id: int, span: Span) -> Iterator[Span]:
-        """When inside a span a thread slept in the kernel."""
+        """Return the times inside a span in which a thread slept, by the kernel's switches."""
         starts, ends = self._asleep[self.thread_ids[java_id]]
         begin, end = span
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(starts)):
@@ -118,7 +118,7 @@ class LockRun:
                 yield max(begin, starts[at]), min(end, ends[at])
 
     def awake_ns(self, java_id: int, span: Span) -> int:
-        """How much of a span a thread did not sleep in the kernel: was running, or wanted to."""
+        """Return how much of a span a thread did not sleep, by the kernel's switches: it ran, or was ready to."""
         return span[1] - span[0] - length_ns(self.asleep(java_id, span))
 
 

@@ -71,7 +71,7 @@ class Oracle:
         self.seen: set[tuple[int, int]] = set()
 
     def path(self, thread: int, low: int, high: int) -> list[Moment]:
-        """The path in (low, high], from `high` down: one entry per ns."""
+        """Return the critical path of a window, for each ns from its end backwards the thread and what it does."""
         found: list[Moment] = []
         now = high
         while now > low:

@@ -78,7 +78,7 @@ class SpoolFile:
     records: dict[int, np.ndarray]
 
     def of(self, record_type: int) -> np.ndarray:
-        """The records of one type; an empty array when there are none."""
+        """Return the records of one type; an empty array where there are none."""
         return self.records.get(record_type, np.empty(0, RECORD[record_type]))
 
 
@@ -112,7 +112,7 @@ def read_spool_file(path: Path) -> SpoolFile:
 
 
 def comm(record: np.void) -> bytes:
-    """The raw name in a record, up to its terminating zero."""
+    """Return the bytes of a thread's name in a record, without the zeros behind it."""
     return bytes(record["comm"]).split(b"\0", 1)[0]
 
 
@@ -125,21 +125,21 @@ class Spool:
         self.lifecycle = read_spool_file(directory / "lifecycle.spool")
 
     def tids(self) -> set[int]:
-        """Every thread that a birth, an exec or a snapshot tells of."""
+        """Return the ids of all threads that a record of a birth, an exec or a snapshot names."""
         return {int(tid) for kind in (FORK, EXEC, SNAPSHOT) for tid in self.lifecycle.of(kind)["tid"]}
 
     def switches(self) -> np.ndarray:
-        """All switches of recorded threads in time order, with the CPU as a further field."""
+        """Return all switches of recorded threads in time order, with the CPU as a further field."""
         every = self._with_cpu(SWITCH)
         of_ours: np.ndarray = every[every["flags"] & (PREV_OURS | NEXT_OURS) != 0]
         return of_ours
 
     def wakings(self) -> np.ndarray:
-        """All wakings in time order."""
+        """Return all wakings in time order."""
         return np.sort(np.concatenate([file.of(WAKING) for file in self.sched]), order="ts_ns", kind="stable")
 
     def losses(self) -> np.ndarray:
-        """All loss records of the scheduling rings."""
+        """Return all records of losses in the rings of switches."""
         return np.concatenate([file.of(LOSS) for file in self.sched])
 
     def _with_cpu(self, record_type: int) -> np.ndarray:
@@ -154,7 +154,7 @@ class Spool:
         return np.sort(np.concatenate(parts), order="ts_ns", kind="stable")
 
     def running_ns(self) -> dict[int, int]:
-        """Time from switch-in to switch-out per thread, over its closed intervals."""
+        """Return by thread how long it ran: from the switch to it to the switch away, where both are there."""
         since: dict[int, int] = {}
         total: dict[int, int] = {}
         for record in self.switches():
