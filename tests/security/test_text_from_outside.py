@@ -28,6 +28,9 @@ from headway.report.export.cells import FORMULA
 from headway.report.terminal import make_console, print_notices
 from headway.report.terminal.text import printable, printable_lines
 from support.builders import causal_builder, recording_builder, sample_builder, sweep_builder
+from support.builders.allocation_spool_builder import allocation_recording
+from support.builders.edited_manifest import edit
+from support.builders.extreme_recordings import counted
 from support.builders.hostile_recording import FILE_NAME, HOSTILE, RAW, WITHOUT_NUL, raw_in, spoil
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
@@ -62,7 +65,12 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
+    made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
+    edit(
+        spoiled["counted"],
+        counters=json.loads((spoiled["counted"] / "manifest.json").read_text())["counters"] | {"step": "CPI"},
+    )
     return spoiled | {"anything": spoil(switches, place / f"{FILE_NAME}any.headway", everything=True)}
 
 
@@ -105,7 +113,8 @@ def command_lines(name: str, recording: Path, place: Path) -> list[list[str]]:
                   ["flame", str(recording), "--event", WITHOUT_NUL], ["flame", f"{recording}{FILE_NAME}"]],
         "speedups": [["speedups", str(recording)]],
         "numa": [["numa", "--table", f"{place}/{FILE_NAME}{of}", *more] for of in ("", ".csv", ".collapsed")
-                 for more in ([], ["--json"], ["--program", WITHOUT_NUL])],
+                 for more in ([], ["--json"], ["--program", WITHOUT_NUL])]
+        + [["numa", str(recording), *more] for more in ([], ["--json"], [f"{recording}{FILE_NAME}"], [str(recording)])],
         "place": [["place", "--simulate", f"{place}/{FILE_NAME}.csv"], ["place", "--simulate", WITHOUT_NUL]],
     }  # fmt: skip
     if name in others:
@@ -121,7 +130,9 @@ OF_KIND = {
     "locks": ("locks", "why", "flame", "query"),
     "samples": ("top", "flame", "export"),
     "causal": ("causal", "report", "export", "query"),
-    "anything": ("why", "parallelism", "threads", "walltime", "critical-path", "recover"),
+    "objects": ("objects", "memory"),
+    "counted": ("counters",),
+    "anything": ("why", "parallelism", "threads", "walltime", "whatif", "critical-path", "recover"),
 }
 """Commands that show what a recording of switches lacks, or that read words of fixed sets."""
 
@@ -135,7 +146,7 @@ def inputs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["switches", "locks", "samples", "causal", "anything"])
+@pytest.mark.parametrize("kind", ["switches", "locks", "samples", "causal", "objects", "counted", "anything"])
 def test_no_command_prints_what_a_recording_holds_raw(
     run: Run, recordings: dict[str, Path], inputs: Path, kind: str, capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -13,7 +13,7 @@ import pytest
 
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.bounds import quantity
-from headway.analyses.objects.types import Grouping, ObjectsAnswer
+from headway.analyses.objects.types import Grouping, ObjectsAnswer, Quantity
 from headway.errors import HeadwayError
 from headway.record.finalise.finalise import finalise
 from headway.report.analyses.objects import OBJECTS
@@ -285,3 +285,17 @@ def test_a_thread_of_which_no_array_was_sampled_may_have_allocated_some(agent: A
     for allocated in (found.total, found.groups[0].allocated):
         assert (allocated.arrays.low, allocated.arrays.value) == (0, 0)
         assert math.exp(-8 * allocated.arrays.high / 524288) == pytest.approx(0.025, rel=0.001)
+
+
+@pytest.mark.parametrize("error", [0.0, 5e-324, 1e-150, 1e-10])
+def test_an_error_of_less_than_any_object_leaves_the_figure_as_it_is(error: float) -> None:
+    """Whoever makes a recording, or an agent's file, may state any; the square of a quotient may be out of range."""
+    for value in (0, 1, 10**18):
+        assert quantity(value, error) == Quantity(value, value, value)
+
+
+@pytest.mark.parametrize("error", [10.0**power for power in range(-8, 19, 2)])
+def test_an_interval_encloses_its_figure_whatever_the_error(error: float) -> None:
+    for value in (0, 1, 10**9, 10**18):
+        found = quantity(value, error)
+        assert 0 <= found.low <= value <= found.high

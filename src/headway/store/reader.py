@@ -53,6 +53,7 @@ class Recording:
         self._room = values.Room(sum(info.bytes for name, info in manifest.tables.items() if _is_table(name)))
         self._footers: duckdb.DuckDBPyConnection | None = None
         self._open_files: dict[str, int] = {}
+        self._closers: list[weakref.finalize[Any, Any]] = []
         self.kept: dict[object, object] = {}
         """What analyses keep of it for the next one, by what it is."""
 
@@ -70,7 +71,7 @@ class Recording:
                 self._open_files[table] = open_ordinary(path)
             except OSError as error:
                 raise unreadable(path, error, self.path) from error
-            weakref.finalize(self, os.close, self._open_files[table])
+            self._closers.append(weakref.finalize(self, os.close, self._open_files[table]))
         return Path(f"/proc/self/fd/{self._open_files[table]}")
 
     @property
@@ -270,12 +271,18 @@ class Recording:
         return self.query(f"SELECT {wanted} FROM {sql.quote(table)}{condition}").fetchnumpy()
 
     def close(self) -> None:
-        """Close the connection and its files, and drop what analyses cached."""
+        """Close the connection and all files, and drop what analyses cached. What is opened anew is verified anew."""
         self.kept.clear()
+        self._verified.clear()
+        self._room.taken_bytes = 0
         for each in (self._connection, self._footers):
             if each is not None:
                 each.close()
         self._connection = self._footers = None
+        for closer in self._closers:
+            closer()
+        self._closers.clear()
+        self._open_files.clear()
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         import duckdb
@@ -299,7 +306,7 @@ class Recording:
             scratch = make_scratch("spill")
         except OSError:
             return ""
-        weakref.finalize(self, scratch.remove)
+        self._closers.append(weakref.finalize(self, scratch.remove))
         return os.fspath(scratch.path)
 
     def _view(self, table: TableSchema) -> str:

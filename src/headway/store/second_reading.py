@@ -7,7 +7,7 @@ readers decide differently. What one of them finds possible says nothing of what
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,12 @@ class SecondReading:
             done, self._at = done + count, self._at + count
         return None
 
-    def _read(self, most_text_bytes: int) -> Iterator[pa.RecordBatch]:
+    def close(self) -> None:
+        """Let go of the file."""
+        self._batches.close()
+        self._batch = None
+
+    def _read(self, most_text_bytes: int) -> Generator[pa.RecordBatch, None, None]:
         """Yield the columns in their order, some rows at a time: fewer where texts are long."""
         texts = [sql.quote(column.name) for column in self._columns if column.type == "VARCHAR"]
         rows = _MOST_ROWS

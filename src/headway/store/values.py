@@ -176,7 +176,7 @@ def _check(
             footer = _footer(file, to_open, columns, connection)
             again = SecondReading(connection, to_open, columns, room_bytes())
         texts = [column.name for column in columns if column.type == "VARCHAR"]
-        with _limited_memory(), pq.ParquetFile(to_open, read_dictionary=texts) as file:
+        with contextlib.closing(again), _limited_memory(), pq.ParquetFile(to_open, read_dictionary=texts) as file:
             groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
             said = [footer.comparison(column, groups) for column in columns]
             _check_batches(file, columns, checkers_of(file, columns, room, said), again)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from headway.analyses.common.columns import places_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +34,11 @@ class PathThreadTable:
     def __len__(self) -> int:
         """Return the number of thread ids."""
         return len(self.pid)
+
+    @cached_property
+    def by_process(self) -> dict[int, Ints]:
+        """Return the threads of each process, in order: there may be as many processes as threads."""
+        return dict(places_of(self.pid))
 
 
 def load_threads(recording: Recording) -> PathThreadTable:

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from headway.analyses.critical_path.timed_senders import timers
 from headway.analyses.waits.process_exit import NEVER, exits
 from headway.model.kinds import PROGRAM
@@ -105,7 +103,8 @@ def _look(recording: Recording, threads: PathThreadTable) -> Iterable[Stop]:
 
 def _handler(threads: PathThreadTable, its_exit: Exit) -> int | None:
     """Return the first thread of a JVM that acts for a signal which ends it, and that lived until it ended."""
-    there = np.flatnonzero((threads.pid == its_exit.pid) & (threads.end_ns >= its_exit.start_ns)).tolist()
+    mine = threads.by_process[its_exit.pid]
+    there = mine[threads.end_ns[mine] >= its_exit.start_ns].tolist()
     named = ((i, SIGNAL_HANDLER.match(threads.names[i])) for i in there)
     acting = (i for i, found in named if found is not None and found[1] in _ENDS_A_JVM)
     return min(acting, key=lambda i: int(threads.birth_ns[i]), default=None)

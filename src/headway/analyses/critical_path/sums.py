@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.analyses.common.columns import places_of
 from headway.analyses.common.intervals import Measure, Spans
 from headway.analyses.critical_path.types import STATES
 from headway.analyses.critical_path.walk import BLOCKED, INTERRUPTED, NO_RECORD, OUTSIDE, RUNNABLE, RUNNING, STARTING
@@ -93,8 +94,7 @@ class PieceNamer:
         self._pauses: dict[int, Measure] = {}
         rows = recording.query("SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = 'gc_pause'").fetchnumpy()
         pid, start, dur = (np.asarray(rows[name]).astype(np.int64) for name in ("pid", "start_ns", "dur_ns"))
-        for each in sorted(set(pid.tolist())):
-            mine = pid == each
+        for each, mine in places_of(pid):
             self._pauses[each] = Measure.length(Spans.of(start[mine], start[mine] + dur[mine]))
 
     def name(self, columns: Columns) -> NamedPieces:
@@ -107,9 +107,9 @@ class PieceNamer:
         state[(on_path == NO_RECORD) & (start >= self._threads.end_ns[thread])] = _CODE["ended"]
         gc = np.zeros(len(start), np.int64)
         pid = self._threads.pid[thread]
-        for each, measure in self._pauses.items():
-            mine = np.flatnonzero(pid == each)
-            gc[mine] = measure.until(end[mine]) - measure.until(start[mine])
+        for each, mine in places_of(pid):
+            if (measure := self._pauses.get(each)) is not None:
+                gc[mine] = measure.until(end[mine]) - measure.until(start[mine])
         length = np.maximum(end - start, 1)
         stolen = np.where(gc == 0, read["stolen_ns"], (read["stolen_ns"] * ((length - gc) / length)).astype(np.int64))
         wait = np.where(own, read["wait"], read["waiter_wait"])

@@ -54,7 +54,7 @@ def timers(recording: Recording, threads: PathThreadTable, sent: Sequence[tuple[
 
 
 def _born_ns(threads: PathThreadTable, pid: int) -> int:
-    return int(threads.birth_ns[threads.pid == pid].min())
+    return int(threads.birth_ns[threads.by_process[pid]].min())
 
 
 def _waits(recording: Recording, spans: Mapping[int, tuple[int, int, int]]) -> Mapping[int, tuple[int, int]]:

@@ -230,8 +230,7 @@ def _ended_by(recording: Recording, threads: PathThreadTable) -> Ints:
     found = np.full(len(threads), -1)
     told = {each.pid: each for each in exits(recording)}
     killed = {each.pid: each for each in stops(recording, threads)}
-    for pid in np.unique(threads.pid).tolist():
-        mine = np.flatnonzero(threads.pid == pid)
+    for pid, mine in threads.by_process.items():
         first = mine[threads.tid[mine] == pid]
         if not len(first):
             continue

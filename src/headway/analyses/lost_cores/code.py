@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import SLEEP
-from headway.analyses.common.columns import distinct
+from headway.analyses.common.columns import places_of
 from headway.analyses.lost_cores.spots import Spot, spot
 from headway.analyses.waits.blocks import whole
 from headway.analyses.waits.process_exit import exits
@@ -90,12 +90,13 @@ class CodeFinder:
         found = []
         thread, start, end = self._in_calls(threads, self._in_sleep if cause == SLEEP else IN_IO)
         start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
-        for one in distinct(thread).tolist():
-            mine = np.flatnonzero((thread == one) & (end > start))
-            known = waits.thread == one
+        told = np.flatnonzero(np.isin(waits.thread, thread))
+        told_of = {one: told[places] for one, places in places_of(waits.thread[told].astype(np.int64))}
+        for one, places in places_of(thread):
+            mine, known = places[end[places] > start[places]], told_of.get(one, told[:0])
             waited = _inside((start[mine] + end[mine]) // 2, waits.start[known], waits.end[known])
             mine = np.delete(mine, waited)
-            found.append((int(one), start[mine], end[mine]))
+            found.append((one, start[mine], end[mine]))
         return found
 
     def active(self, times: Ints) -> Ints:

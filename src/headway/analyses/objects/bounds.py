@@ -18,11 +18,13 @@ _MOST_UNSEEN = 3.689
 """-ln 0.025: of so many intervals the chance that nothing of them is sampled is 2.5 %."""
 _LEAST_OBJECT_BYTES = 8
 """With compact headers."""
+_LEAST_ERROR = 1e-9
+"""Of less the interval has no other whole number; a recording may state any error, and its square be out of range."""
 
 
 def quantity(value: int, error: float | None, least: int = 0) -> Quantity:
     """Return a sum with its interval; `error`: its standard error, None where it is exact. `least`: what was seen."""
-    if not error:
+    if error is None or error < _LEAST_ERROR:
         return Quantity(value, value, value)
     shape = (value / error) ** 2
     scale = value / shape if shape else 0.0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.columns import places_of
 from headway.analyses.stacks.labels import SILENT, LabelledSamples
 
 if TYPE_CHECKING:
@@ -42,10 +43,11 @@ def unresolvable_regions(samples: LabelledSamples, workers: Collection[int], reg
 def _sequences(samples: LabelledSamples, workers: Collection[int]) -> Iterator[NDArray[np.int64]]:
     """Yield the labels, in order of time, of each thread whose samples alone say which region goes on."""
     telling = (samples.label >= 0) if workers else (samples.label != SILENT)
-    for thread in np.unique(samples.thread[telling & (samples.thread >= 0)]).tolist():
+    there = np.flatnonzero(telling & (samples.thread >= 0))
+    for thread, places in places_of(samples.thread[there]):
         if workers and thread not in workers:
             continue
-        rows = np.flatnonzero(telling & (samples.thread == thread))
+        rows = there[places]
         yield samples.label[rows[np.argsort(samples.time[rows], kind="stable")]]
 
 

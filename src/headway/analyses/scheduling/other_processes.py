@@ -14,6 +14,8 @@ from headway.analyses.scheduling import activity
 from headway.analyses.scheduling.activity import wall_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from headway.store import Recording
@@ -47,11 +49,12 @@ class OtherProcessesTime:
 
 def spans(recording: Recording, cpus: int) -> Columns:
     """Return the spans that speak for idle cores, and those in which the program's CPU quota was used up."""
-    rows: list[tuple[int, int, int, float]] = []
-    lives = _lives(recording)
-    for pid, start, dur, kind in recording.query("SELECT pid, start_ns, dur_ns, kind FROM jvm_phase").fetchall():
-        if kind in _CODES and dur > 0:
-            rows.append((start, start + dur, _CODES[kind], 1 / _alive(lives, pid, start)))
+    phases = recording.query("SELECT pid, start_ns, dur_ns, kind FROM jvm_phase WHERE dur_ns > 0").fetchall()
+    phases = [each for each in phases if each[3] in _CODES]
+    alive = _alive(_lives(recording), [each[0] for each in phases], [each[1] for each in phases])
+    rows: list[tuple[int, int, int, float]] = [
+        (start, start + dur, _CODES[kind], 1 / each) for (_, start, dur, kind), each in zip(phases, alive, strict=True)
+    ]
     for cpu, start, dur in recording.query("SELECT cpu, start_ns, dur_ns FROM loss WHERE source = 'sched'").fetchall():
         rows.append((start, start + dur, LOST, 1 / max(cpus, 1) if cpu >= 0 else 1.0))
     rows += [(start, end, THROTTLED, 1.0) for start, end in _throttled(recording, cpus)]
@@ -73,9 +76,14 @@ def _lives(recording: Recording) -> dict[int, tuple[int, int]]:
     return {pid: (start, end) for pid, start, end in rows}
 
 
-def _alive(lives: dict[int, tuple[int, int]], pid: int, ns: int) -> int:
-    """Return how many JVMs lived at a time, that one included: one that stands still is no reason for the others."""
-    return max(1, sum(start <= ns < end or each == pid for each, (start, end) in lives.items()))
+def _alive(lives: dict[int, tuple[int, int]], pids: Sequence[int], times_ns: Sequence[int]) -> list[int]:
+    """Return how many JVMs lived at each time, that of each pid included: one that stands still is no reason for the others."""
+    starts, ends = (np.sort([each[place] for each in lives.values() if each[0] < each[1]]) for place in (0, 1))
+    found = np.searchsorted(starts, times_ns, "right") - np.searchsorted(ends, times_ns, "right")
+    for place, (pid, ns) in enumerate(zip(pids, times_ns, strict=True)):
+        start, end = lives.get(pid, (ns, ns + 1))
+        found[place] += not start <= ns < end
+    return [max(each, 1) for each in found.tolist()]
 
 
 def _counter(recording: Recording, event: str) -> tuple[Ints, Ints, Ints]:

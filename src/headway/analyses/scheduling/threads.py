@@ -13,8 +13,9 @@ Wrong when records were lost. In mode perf-switch, waiting for a CPU after a wak
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
 from headway.errors import Notice
@@ -63,18 +64,17 @@ class Threads:
     notices: tuple[Notice, ...]
 
 
-_COLUMNS = (
-    *("thread_id", "pid", "tid", "name", "kind", "start_ns", "end_ns", "running_ns", "exec_ns", "runnable_ns"),
-    *(
-        "blocked_ns",
-        "switches",
-        "collecting_ns",
-        "parallelism_running",
-        "bottle_height_ns",
-        "bottle_width",
-        "from_snapshot",
-    ),
-)
+_ROWS = """
+SELECT thread_id, pid, tid, name, kind, start_ns - $1, end_ns - $1, running_ns, exec_ns,
+    CASE WHEN exec_ns > running_ns THEN 0 ELSE running_ns - exec_ns END,
+    runnable_ns, blocked_ns, switches, collecting_ns, running_ns / NULLIF((SUM(running_ns) OVER ())::DOUBLE, 0),
+    parallelism_running, bottle_height_ns, bottle_width, from_snapshot
+FROM thread WHERE kind <> 'headway' ORDER BY running_ns DESC NULLS LAST, thread_id
+"""
+"""The fields of ThreadRow in their order: a program may have a million threads.
+
+stolen_ns is never below zero: the two clocks differ by microseconds, and a thread that lost nothing may seem to have gained.
+"""
 
 
 def threads(recording: Recording) -> Threads:
@@ -82,27 +82,5 @@ def threads(recording: Recording) -> Threads:
 
     Raises HeadwayError HW306 or HW303 when its table can't be read.
     """
-    found = recording.query(
-        f"SELECT {', '.join(_COLUMNS)} FROM thread WHERE kind <> 'headway' "
-        "ORDER BY running_ns DESC NULLS LAST, thread_id"
-    ).fetchall()
-    records = [dict(zip(_COLUMNS, row, strict=True)) for row in found]
-    total = sum(record["running_ns"] or 0 for record in records)
-    origin = recording.window_ns[0]
-    return Threads(tuple(_row(record, origin, total) for record in records), recorded_notices(recording))
-
-
-def _row(record: dict[str, Any], origin_ns: int, total_running_ns: int) -> ThreadRow:
-    running, execution, end = record["running_ns"], record["exec_ns"], record["end_ns"]
-    return ThreadRow(
-        **{key: record[key] for key in ("thread_id", "pid", "tid", "name", "kind", "running_ns", "exec_ns")},
-        **{key: record[key] for key in ("runnable_ns", "blocked_ns", "switches", "collecting_ns", "from_snapshot")},
-        start_ns=record["start_ns"] - origin_ns,
-        end_ns=None if end is None else end - origin_ns,
-        # The two clocks differ by microseconds: a thread that lost nothing may seem to have gained a little.
-        stolen_ns=None if running is None or execution is None else max(0, running - execution),
-        share=running / total_running_ns if running is not None and total_running_ns else None,
-        mean_parallelism=record["parallelism_running"],
-        bottle_height_ns=record["bottle_height_ns"],
-        bottle_width=record["bottle_width"],
-    )
+    found = recording.query(_ROWS, [recording.window_ns[0]]).fetchall()
+    return Threads(tuple(itertools.starmap(ThreadRow, found)), recorded_notices(recording))

@@ -103,7 +103,7 @@ def walltime(recording: Recording, cores: Sequence[int], growth: WorkGrowth | No
         raise HeadwayError("HW424", path=recording.path)
     activity = activities.load(recording)
     others, left_out = _repeats(recording)
-    runs = [_run(activity), *(_run(activities.load(each)) for each in others)]
+    runs = [_run(activity), *map(_run_of, others)]
     case = Case(recording, activity, k1, tuple(k for k in cores if k != k1))
     grown = None if growth is None else finding(case, growth)
     findings = (*check(case), *([grown] if grown is not None else []))
@@ -131,6 +131,14 @@ def _run(activity: activities.Activity) -> _RunLevels:
     levels = levels_of(activity, activities.sum_columns(activity.active))
     corrected = None if activity.stolen_ns is None else tuple(level.corrected_ns or 0 for level in levels)
     return _RunLevels(tuple(level.ns for level in levels), corrected)
+
+
+def _run_of(recording: Recording) -> _RunLevels:
+    """Return the levels of a recording, and close it: there may be a thousand repeats, and fewer open files."""
+    try:
+        return _run(activities.load(recording))
+    finally:
+        recording.close()
 
 
 def _repeats(recording: Recording) -> tuple[list[Recording], tuple[Notice, ...]]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import CARRIERS, FEW, IMBALANCE, LOCK, SLEEP
+from headway.analyses.common.columns import places_of
 from headway.analyses.common.intervals import Spans, pairs, reached
 from headway.analyses.waits import blocks as lock_data
 from headway.analyses.waits.carriers import without_carrier
@@ -228,11 +229,13 @@ def _after_carriers(data: LockData, pieces: _Pieces, unmounted: _Pieces) -> _Pie
         return pieces
     pid, waiting = (data.blockers.pid[data.blocks.blocker[each.block]] for each in (pieces, unmounted))
     parts = [_rows(pieces, np.flatnonzero(~(sleeps & np.isin(pid, waiting))))]
-    for process in np.unique(waiting).tolist():
-        mine = _rows(pieces, np.flatnonzero(sleeps & (pid == process)))
-        if not len(mine.block):
+    asleep = np.flatnonzero(sleeps)
+    asleep_in = {process: asleep[places] for process, places in places_of(pid[asleep])}
+    for process, places in places_of(waiting):
+        if process not in asleep_in:
             continue
-        needed = Spans.of(unmounted.start[waiting == process], unmounted.end[waiting == process])
+        mine = _rows(pieces, asleep_in[process])
+        needed = Spans.of(unmounted.start[places], unmounted.end[places])
         among = _within(mine, needed)
         parts.append(dataclasses.replace(among, directed=np.zeros(len(among.block), np.int64)))
         parts.append(_within(mine, Spans.single(int(mine.start.min()), int(mine.end.max())) - needed))

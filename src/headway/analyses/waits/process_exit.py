@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from headway.analyses.common.columns import places_of
 from headway.store.packing import BLOCKED_STATE, WAKER_IRQ
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class _Wakings:
     ns: Ints
     waker: Ints
 
-    def where(self, which: NDArray[np.bool_]) -> _Wakings:
+    def where(self, which: NDArray[np.bool_] | Ints) -> _Wakings:
         return _Wakings(self.ns[which], self.waker[which])
 
     def and_before(self, others: _Wakings) -> _Wakings:
@@ -121,8 +122,8 @@ def _last_wakings(recording: Recording, pids: Sequence[int]) -> list[_Wakings]:
         tick, end, running, runnable = (np.maximum(columns[name][use], 0) for name in _STORED[:4])
         waker = np.where((columns["flags"][use] & WAKER_IRQ) > 0, -1, columns["waker_id"][use])
         wakings, process = _Wakings((end - running - runnable) * tick, waker), place[columns["thread_id"][use]]
-        for i in np.unique(process).tolist():
-            last[i] = last[i].and_before(wakings.where(process == i))
+        for i, mine in places_of(process):
+            last[i] = last[i].and_before(wakings.where(mine))
         begin_ns = int(columns["end_ticks"][0] * columns["tick_ns"][0]) if len(columns["tick_ns"]) else NEVER
         if all(len(each.ns) and begin_ns < each.ns.max() - _NEAR_NS for each in last):
             break

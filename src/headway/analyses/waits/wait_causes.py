@@ -12,13 +12,13 @@ Wrong when more threads than a cyclic barrier has parties use it at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headway.analyses.common.causes import CAUSES, CONDITION, FEW, FULL, IDLE, IMBALANCE, IO, LOCK, SLEEP, STARVED
-from headway.analyses.common.columns import numbered, numbered_pairs
+from headway.analyses.common.columns import numbered, numbered_pairs, places_of
 from headway.analyses.waits.mounted import carriers_of, mounted
 from headway.analyses.waits.polls import helpers, polls
 from headway.analyses.waits.roles import OUTSIDE, ROLES
@@ -163,18 +163,36 @@ def trips(data: LockData, rows: Ints) -> tuple[Ints, Ints]:
 def _ended_then(data: LockData, rows: Ints, sites: Sites) -> Ints:
     """Return for joins among some blocks the thread that ended right at their waking; -1 for others."""
     found = np.full(len(rows), -1, dtype=np.int64)
-    ends = data.recording.query(
-        "SELECT thread_id, pid, end_ns FROM thread WHERE kind = 'app' AND end_ns IS NOT NULL ORDER BY end_ns"
-    ).fetchall()
-    blocks, origin = data.blocks, data.recording.window_ns[0]
+    ends_in = _ends_of_threads(data)
+    blocks = data.blocks
     pids = data.blockers.pid[blocks.blocker[rows]]
     for at, (row, pid) in enumerate(zip(rows.tolist(), pids.tolist(), strict=True)):
         when = int(blocks.waking[row])
         if when < 0 or not any(method == "join" for _, method, _ in data.frames(int(sites.stack[row]))):
             continue
-        near = [(abs(end - origin - when), thread) for thread, of, end in ends if of == pid]
-        found[at] = min(near)[1] if near and min(near)[0] <= _NEAR_NS else -1
+        near = _nearest_end(ends_in, pid, when)
+        found[at] = near[1] if near is not None and near[0] <= _NEAR_NS else -1
     return found
+
+
+def _ends_of_threads(data: LockData) -> dict[int, tuple[Ints, Ints]]:
+    """Return when threads of each process ended, ns from the start of the recording, and which they are, in that order."""
+    rows = data.recording.query(
+        "SELECT thread_id, pid, end_ns FROM thread WHERE kind = 'app' AND end_ns IS NOT NULL ORDER BY end_ns, thread_id"
+    ).fetchnumpy()
+    thread, pid, end = (np.asarray(rows[name]).astype(np.int64) for name in ("thread_id", "pid", "end_ns"))
+    end -= data.recording.window_ns[0]
+    return {process: (end[places], thread[places]) for process, places in places_of(pid)}
+
+
+def _nearest_end(ends_in: Mapping[int, tuple[Ints, Ints]], pid: int, when: int) -> tuple[int, int] | None:
+    """Return how far from a time the nearest end of a process's threads is, and of which (of several the first); None: none."""
+    if pid not in ends_in:
+        return None
+    end, thread = ends_in[pid]
+    after = int(np.searchsorted(end, when))
+    before = int(np.searchsorted(end, end[after - 1])) if after > 0 else after
+    return min((abs(int(end[one]) - when), int(thread[one])) for one in (before, after) if one < len(end))
 
 
 def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = None) -> Ints:
