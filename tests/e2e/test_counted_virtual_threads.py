@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -63,27 +64,27 @@ def test_each_virtual_thread_counts_what_it_wrote_itself(command: list[str], tmp
     assert len(said) == 6
     found = counters_of(path)
     rows = {row["java_id"]: row for row in found["threads"] if row["kind"] == "virtual"}
+    certain = []
     for way, java_id, writes in said:
         row, truth = rows[int(java_id)], int(writes)
         count = row["counts"][WATCHED]
+        # A switch that this kernel hides (decision 0004: one of some hundred) takes the counts of what is around it.
         is_whole = row["counted_ns"] == row["cpu_ns"]
-        assert count["low"] <= truth + 1e-9
         assert (count["high"] is None) != is_whole
-        if is_whole:
-            assert truth <= count["high"] + 1e-9
+        assert count["low"] - 1e-9 <= truth <= (count["high"] if is_whole else math.inf) + 1e-9
         if way == "apart":
-            # A switch that this kernel hides (decision 0004: one of some hundred) takes the counts of what is around it.
             assert count["low"] > truth / 2
-        if is_whole and way == "apart":
-            # It slept before and after each write, so that none was in a slice in which another one was mounted as well: what
-            # is certain is all of it. What those that share its last slice wrote in that one may be above.
-            assert count["low"] == pytest.approx(truth, rel=1e-12)
+            certain += [(count["low"], truth)] if is_whole else []
+    # These slept before and after each write, so that none was in a slice in which another one was mounted as well: what is
+    # certain is all of it. What those that share its last slice wrote in that one may be above.
+    assert certain, "of three threads that switch 12 to 56 times one has counts of all its slices"
+    assert [low for low, _ in certain] == pytest.approx([truth for _, truth in certain], rel=1e-12)
     values = sum(row["counts"][WATCHED]["value"] or 0 for row in found["threads"])
     assert values == pytest.approx(found["total"][WATCHED]["value"])
     written, total = sum(int(writes) for *_, writes in said), found["total"][WATCHED]
     assert written / 2 < total["low"] <= written
-    if all(row["counted_ns"] == row["cpu_ns"] for row in found["threads"]):
-        assert total["value"] == written  # whole slices
+    is_whole = all(row["counted_ns"] == row["cpu_ns"] for row in found["threads"])
+    assert total["value"] == written if is_whole else total["high"] is None
 
 
 def test_without_mounts_carriers_have_all_of_it(command: list[str], tmp_path: Path) -> None:

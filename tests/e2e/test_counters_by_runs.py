@@ -71,9 +71,10 @@ def test_each_thread_has_the_writes_of_its_namesake_in_the_run_that_counted_them
     assert [row["name"] for row in rows] == ["writer-0", "writer-0", "writer-1", "writer-1"]
     figures = [row["counts"][WATCHED] for row in rows]
     # Slices of which this kernel hides a switch have no counts (decision 0004), and leave the least that there was.
-    known = [(each["value"], writes) for each, writes in zip(figures, WRITES, strict=True) if each["high"] is not None]
-    assert known
-    assert [value for value, _ in known] == [writes for _, writes in known]
+    assert [each["high"] is not None for each in figures] == [row["counted_ns"] == row["cpu_ns"] for row in rows]
+    known = [(each, writes) for each, writes in zip(figures, WRITES, strict=True) if each["high"] is not None]
+    assert known, "not one of four threads that write without a pause has counts of all its slices"
+    assert all(each == {"value": writes, "low": writes, "high": writes} for each, writes in known)
     assert all((each["low"] or 0) <= writes for each, writes in zip(figures, WRITES, strict=True))
     assert all({"page-faults", "task-clock"} <= {*row["counts"]} for row in rows)
     assert found["total"][WATCHED]["low"] <= sum(WRITES)

@@ -167,14 +167,20 @@ def test_watching_ends_with_the_jvm_and_at_ctrl_c_and_works_in_a_pipe(java: str)
         interrupted = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert interrupted.stdout is not None
         seen: list[dict[str, Any]] = []
-        while sum(map(bool, map(contended, seen))) < 2:  # a snapshot of the first moment may be empty
+        while len(seen) < 2 or not all(map(contended, seen[-2:])):  # a snapshot of the first moment may be empty
             seen.append(json.loads(interrupted.stdout.readline()))
         interrupted.send_signal(signal.SIGINT)
         rest, err = interrupted.communicate(timeout=100)
         assert (interrupted.returncode, err) == (0, "")
         first, second = seen[-2:]
         assert second["recorded_ns"] > first["recorded_ns"]
-        assert contended(second)[0]["parks_per_s"] >= 0
+        before = {row["identity_hash"]: row["times_parked"] for row in contended(first)}
+        rows = [row for row in contended(second) if row["identity_hash"] in before]
+        assert rows
+        for row in rows:
+            parks = row["times_parked"] - before[row["identity_hash"]]
+            between_s = (second["recorded_ns"] - first["recorded_ns"]) / 1e9
+            assert row["parks_per_s"] == pytest.approx(parks / between_s, rel=1e-6)
         assert all(contended(each) for each in snapshots(rest))
         piped = subprocess.run(
             ["bash", "-c", f"set -o pipefail; {' '.join(command[:-3])} --interval 100ms | head -n 1"],
