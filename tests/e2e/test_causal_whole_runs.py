@@ -1,14 +1,13 @@
-"""Whole runs: what `--end-to-end` predicts for a line is what the run really gains when that line is changed.
+"""Whole runs: what `--end-to-end` predicts for a line that sleeps follows from how long it slept and what the runs took.
 
-The line sleeps, so what it takes does not depend on the machine; runs are compared by headway's own clock of a run, and go ahead
-of other programs: who sleeps wants a core at once at its end.
+How often the line sleeps, and how long at least, is known, whatever the machine does. What lines gain that are really changed is
+measured by benchmarks/causal_accuracy.py. The runs go ahead of other programs: who sleeps wants a core when it wakes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import statistics
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,8 @@ pytestmark = pytest.mark.alone
 
 ROUNDS = 100
 ONE_MS, OTHER_MS = 8, 2
-WITHIN_PCT = 5.0
+KNOWN = 0.9
+"""Of the sleeps, at least."""
 
 
 @pytest.fixture(scope="module")
@@ -34,33 +34,23 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_whole_runs_gain_what_is_predicted_when_the_line_is_really_changed(classes: Path, tmp_path: Path) -> None:
-    program = [JAVAS["jdk17"], "-cp", classes, "Meetings"]
-
-    def really_ns(one_ms: int) -> float:
-        """Return how long runs take in which the line sleeps for so long, nothing held up: the first two of a command."""
-        durations = []
-        for number in range(2):
-            output = tmp_path / f"{one_ms}-{number}.headway"
-            words = ["causal", "--end-to-end", "--repeat", "2", "-o", output, "--", *program, one_ms, OTHER_MS, ROUNDS]
-            done = headway(*words, **AHEAD)
-            assert done.returncode == 0, done.stderr
-            with contextlib.closing(open_recording(output)) as recording:
-                found = recording.query("SELECT dur_ns, delay_ns, speedup_pct FROM experiment").fetchall()
-            assert [row[1:] for row in found] == [(0, 0), (0, 0)]
-            durations += [dur_ns for dur_ns, *_ in found]
-        return float(statistics.median(durations))
-
+def test_whole_runs_are_predicted_by_what_the_line_slept_and_what_the_runs_took(classes: Path, tmp_path: Path) -> None:
     output = tmp_path / "a.headway"
     target = ("--target", f"line:Meetings:{line_of('Meetings', 'one')}")
     words = ["causal", "--end-to-end", "--repeat", "8", *target, "-o", output]
-    done = headway(*words, "--", *program, ONE_MS, OTHER_MS, ROUNDS, **AHEAD)
+    done = headway(*words, "--", JAVAS["jdk17"], "-cp", classes, "Meetings", ONE_MS, OTHER_MS, ROUNDS, **AHEAD)
     assert done.returncode == 0, done.stderr
     wanted = f"Meetings.java:{line_of('Meetings', 'one')}"
     (line,) = json.loads(headway("causal", output, "--line", wanted, "--json").stdout)["lines"]
     predicted = {point["virtual_speedup_pct"]: point["program_speedup_pct"] for point in line["points"]}
-    plain_ns = really_ns(ONE_MS)
-    real = {pct: 100 * (1 - really_ns(ONE_MS * (100 - pct) // 100) / plain_ns) for pct in (50, 75)}
-    assert real[75] > real[50] > 20  # it does matter
-    for pct, gain in real.items():
-        assert predicted[pct] == pytest.approx(gain, abs=WITHIN_PCT), (predicted, real)
+    with contextlib.closing(open_recording(output)) as recording:
+        runs = recording.query("SELECT speedup_pct, dur_ns, delay_ns FROM experiment").fetchall()
+    assert all(delay_ns == 0 for pct, _, delay_ns in runs if pct == 0)
+    plain_ns = [dur_ns for pct, dur_ns, _ in runs if pct == 0]
+    faster = [run for run in runs if run[0]]
+    assert {pct for pct, *_ in faster} >= {50, 100}
+    for pct, dur_ns, delay_ns in faster:
+        # The other thread stands still for this part of all that the line sleeps, but for the first few times: until it is known.
+        assert KNOWN * ROUNDS * ONE_MS * 1e6 <= delay_ns * 100 / pct <= dur_ns
+        least, most = (100 * (1 - (dur_ns - delay_ns) / each) for each in (min(plain_ns), max(plain_ns)))
+        assert least - 0.1 <= predicted[pct] <= most + 0.1, (predicted, runs)
