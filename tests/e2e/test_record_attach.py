@@ -36,10 +36,10 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 
 @contextmanager
-def running(*command: str | Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(*command: str | Path, output: Path, stdin: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """A process to attach to, which has printed something; killed at the end if it is still there."""
     with open(output, "wb") as out:
-        process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=out, stderr=subprocess.STDOUT)
     try:
         wait_for_file(output)
         yield process
@@ -66,9 +66,12 @@ def threads(recording: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
 def test_a_running_jvm_is_recorded_and_runs_on_unharmed(tmp_path: Path, workloads: Path, java: str) -> None:
     recording = tmp_path / "r.headway"
-    with running(java, "-cp", workloads, "headway.workloads.Sleeper", "20", "2", output=tmp_path / "out") as jvm:
+    command = (java, "-cp", workloads, "headway.workloads.Sleeper", "600", "2", "50", "stdin")
+    with running(*command, output=tmp_path / "out", stdin=subprocess.PIPE) as jvm:
         result = headway("record", "-o", recording, "--pid", str(jvm.pid), "--duration", "1s")
         assert result.returncode == 0, result.stderr
+        assert jvm.stdin is not None
+        jvm.stdin.close()
         assert jvm.wait(timeout=100) == 0
     lines = (tmp_path / "out").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["ready", "done"]  # nothing of ours, no thread dump
