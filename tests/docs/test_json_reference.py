@@ -20,6 +20,7 @@ from support.builders.allocation_spool_builder import allocation_recording
 from support.builders.counted_builder import CountedSlice, counted_recording
 from support.builders.edited_manifest import edit
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
+from support.builders.memory_builder import Worker, memory_recording
 from support.builders.synthetic import FakeThread
 from support.drivers.recording_cli import headway
 
@@ -132,6 +133,19 @@ def test_numa_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(said) == documented("numa")
     assert set(said["programs"][0]) == documented("numa", 1)
     assert set(said["programs"][0]["evidence"][0]) == documented("numa", 2)
+
+
+def test_numa_of_two_recordings_prints_the_documented_keys(tmp_path: Path) -> None:
+    whole: dict[str, Any] = {"ended_by": "exit", "exit_code": 0}
+    one, two = (
+        memory_recording(
+            tmp_path / f"{n}.headway", [Worker("main", 1, 1000), Worker("w", 20, 1000, cpu=n)], 2000, **whole
+        )
+        for n in (0, 1)
+    )
+    said = ask("numa", one, two, "--nodes", "0/1")
+    assert set(said["locality_test"]) == documented("numa", 3)
+    assert set(said["locality_test"]["one"]) == documented("numa", 4)
 
 
 def test_memory_prints_the_documented_keys(tmp_path: Path) -> None:

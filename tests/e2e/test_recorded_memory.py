@@ -13,7 +13,7 @@ from support.drivers.recording_cli import headway
 from support.drivers.workloads import JAVAS, compile_java
 
 ARRAYS = (20_000, 40_000, 60_000)
-LENGTH = 100
+WORKERS = [f"{arrays}:300" for arrays in ARRAYS]
 MIB = 1 << 20
 
 
@@ -22,7 +22,17 @@ def test_rates_and_imbalance_are_those_of_the_jvm_s_own_count(jdk: str, tmp_path
     compile_java(tmp_path, PROGRAMS / "UnevenAllocators.java")
     path = tmp_path / "a.headway"
     done = headway(
-        "record", "--objects", "allocations", "-o", path, "--", JAVAS[jdk], "-cp", tmp_path, "UnevenAllocators", *ARRAYS
+        "record",
+        "--objects",
+        "allocations",
+        "-o",
+        path,
+        "--",
+        JAVAS[jdk],
+        "-cp",
+        tmp_path,
+        "UnevenAllocators",
+        *WORKERS,
     )
     assert done.returncode == 0, done.stderr
     by_worker = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("worker-")]

@@ -1,8 +1,8 @@
 import java.lang.management.ManagementFactory;
 
 /**
- * Workers that allocate known numbers of arrays and compute alike: {@code UnevenAllocators ARRAYS...}, a worker for each number. Says
- * a line each: {@code NAME BYTES}, what the JVM says that the thread allocated in all.
+ * Workers that allocate known numbers of arrays and compute for so long: {@code UnevenAllocators ARRAYS:CPU_MS...}, a worker each.
+ * Says a line each: {@code NAME BYTES CPU_NS}, what the JVM says that the thread allocated in all, and its CPU time.
  */
 public class UnevenAllocators {
   static volatile Object sink;
@@ -12,21 +12,25 @@ public class UnevenAllocators {
     var workers = new Thread[args.length];
     var lines = new String[args.length];
     for (int i = 0; i < args.length; i++) {
-      int number = i, arrays = Integer.parseInt(args[i]);
-      workers[i] = new Thread(() -> lines[number] = work(arrays), "worker-" + i);
+      int number = i;
+      String[] what = args[i].split(":");
+      int arrays = Integer.parseInt(what[0]), ms = Integer.parseInt(what[1]);
+      workers[i] = new Thread(() -> lines[number] = work(arrays, ms), "worker-" + i);
     }
     for (Thread each : workers) each.start();
     for (Thread each : workers) each.join();
     for (String line : lines) System.out.println(line);
   }
 
-  static String work(int arrays) {
+  static String work(int arrays, int ms) {
     for (int i = 0; i < arrays; i++) sink = new int[LENGTH];
     var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     double x = 1;
-    while (threads.getCurrentThreadCpuTime() < 400_000_000L) for (int j = 0; j < 10_000; j++) x = x * 1.0000001 + 1e-9;
+    while (threads.getCurrentThreadCpuTime() < ms * 1_000_000L) for (int j = 0; j < 10_000; j++) x = x * 1.0000001 + 1e-9;
     if (x < 0) System.out.println(x);
     long bytes = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
-    return new StringBuilder(Thread.currentThread().getName()).append(' ').append(bytes).toString(); // what + makes is a lot once
+    long cpu = threads.getCurrentThreadCpuTime();
+    var line = new StringBuilder(Thread.currentThread().getName()); // what + makes is a lot, once
+    return line.append(' ').append(bytes).append(' ').append(cpu).toString();
   }
 }

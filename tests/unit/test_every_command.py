@@ -20,7 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 CODES = (0, 1)
 """What docs/reference/commands.md promises: fine, a headway error. 2, wrong usage, is for windows that there are not."""
 NOT_A_NUMBER = re.compile(r"(?<![\w$.])[+-]?(?:nan|inf|infinity)(?![\w$])(?! *=)", re.IGNORECASE)
-NEEDS_A_PROGRAM = {"run", "record", "sweep", "import", "recover", "dump", "doctor", "numa", "place"}
+NEEDS_A_PROGRAM = {"run", "record", "sweep", "import", "recover", "dump", "doctor", "place"}
 """Commands that read no recording; each has tests of its own."""
 SLIVER = ("--from", "0ns", "--to", "1ns")
 MIDDLE = ("--from", "40%", "--to", "41%")
@@ -30,6 +30,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     "why": [(), ("--json",), ("--cores", 3, *MIDDLE), ("--json", *SLIVER), BEYOND, ("--phase", 1, "--json")],
     "parallelism": [(), ("--json", *SLIVER), ("--kind", "app,gc", *MIDDLE), BEYOND],
     "walltime": [("--cores", "1,2,64"), ("--cores", "1,2,64", "--json")],
+    "whatif": [(), ("--cores", "1,64", "--no-gc", "--clock", "0.5", "--json")],
     "critical-path": [(), ("--json", *SLIVER), ("--thread", "main", "--json", *MIDDLE), BEYOND],
     "threads": [(), ("--json", "--all")],
     "locks": [(), ("--json", "--all"), ("--by", "class", *SLIVER), ("--by", "site", "--json", *MIDDLE), BEYOND],
@@ -49,6 +50,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
         BEYOND,
     ],
     "objects": [(), ("--by", "thread-class", "--all", "--json")],
+    "numa": [(), ("--cores-per-node", 8, "--nodes", "0/1", "--json"), ("--json", *SLIVER), MIDDLE, BEYOND],
     "memory": [(), ("--json",), ("--iterations", "gc", "--last", 2, "--json")],
     "notes": [("--json",)],
     "query": [("SELECT name, running_ns / 0 AS x FROM thread", "--json"), ("SELECT avg(dur_ns) FROM thread_state",)],

@@ -14,7 +14,8 @@ import pytest
 from headway.analyses.memory.analysis import ACCESSES, memory
 from headway.analyses.memory.types import MemoryAnswer
 from headway.errors import HeadwayError
-from headway.report.analyses.memory import LABELS, MEMORY
+from headway.report.analyses.memory import MEMORY
+from headway.report.analyses.memory_texts import LABELS
 from headway.store import open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema

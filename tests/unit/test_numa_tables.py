@@ -158,9 +158,11 @@ def test_a_table_without_workers_answers_that_nothing_is_determined(run: Run, tm
     assert "the tables don't tell how parallel" in " ".join(run("numa", "--table", path)[1].split())
 
 
-def test_a_recording_no_table_and_an_unknown_program_are_refused(run: Run, recording: Path, tmp_path: Path) -> None:
+def test_no_table_both_a_recording_and_a_table_and_an_unknown_program_are_refused(
+    run: Run, recording: Path, tmp_path: Path
+) -> None:
     assert run("numa")[0] == 2
-    assert run("numa", recording)[0] == 2
+    assert run("numa", recording, "--table", "t.csv")[0] == 2
     path = write(tmp_path, "x.csv", HEAD + "sunflow,1,8,2\n")
     code, _, err = run("numa", "--table", path, "--program", "sunflwo")
     assert code == 1

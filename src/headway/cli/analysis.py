@@ -81,7 +81,7 @@ def make_command(plugin: Plugin) -> click.Command:
             epilog=f"\b\nExamples:\n{examples}" if examples else None,
         )
         command.params = [
-            *([] if asked.subject == "tables" else [_argument(asked, required=asked.needs_subject and live is None)]),
+            _argument(asked, required=asked.needs_subject and live is None),
             *live_parameters,
             *asked.parameters(),
             *(options.window_parameters(of_runs=asked.subject == "sweep") if asked.has_window else ()),
@@ -101,6 +101,8 @@ def _argument(asked: Analysis[Any], *, required: bool) -> click.Argument:
 def _opened(asked: Analysis[Any], path: Path | None, start: TimePoint | None, end: TimePoint | None) -> tuple[Any, Any]:
     """Return what is asked, and the part of it: a window, or a function of a run's length. Raises HeadwayError."""
     if path is None:
+        if start is not None or end is not None:
+            raise click.UsageError("--from and --to select a part of a recording: give one")
         return None, None
     if asked.subject == "sweep":
         from headway.store.sweep import read_sweep

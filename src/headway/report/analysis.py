@@ -36,7 +36,7 @@ Window: TypeAlias = "tuple[int, int] | None"
 """A part of a recording: ns from its start, None for all of it."""
 WindowOfRun: TypeAlias = "Callable[[int], Window] | None"
 """The same of every run of a sweep: a function of the run's length in ns, None for all of it."""
-Subject: TypeAlias = Literal["recording", "sweep", "tables"]
+Subject: TypeAlias = Literal["recording", "sweep"]
 Result = TypeVar("Result")
 
 
@@ -79,7 +79,7 @@ class Analysis(Protocol[Result]):
 
     @property
     def subject(self) -> Subject:
-        """Return what is asked: a recording, a sweep, which `run` then gets with a WindowOfRun, or tables that options name."""
+        """Return what is asked: a recording, or a sweep, which `run` then gets with a WindowOfRun."""
 
     @property
     def has_window(self) -> bool:

@@ -1,13 +1,16 @@
-"""Types of values on the command line that analyses take: kinds of threads, regular expressions, numbers of cores."""
+"""Types of values on the command line that analyses take: kinds of threads, regular expressions, numbers of cores, factors."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headway.model.iterations import IterationMarks, parse_marks
+
+if TYPE_CHECKING:
+    from headway.analyses.numa.nodes import Nodes
 
 MAX_CORES = 8192
 """The largest number of CPUs a Linux kernel can be built for (CONFIG_NR_CPUS on x86-64): more cores are no question."""
@@ -52,6 +55,53 @@ class CoresType(click.ParamType[tuple[int, ...]]):
                 )
             counts.append(int(text))
         return tuple(dict.fromkeys(counts))
+
+
+class FactorType(click.ParamType[float]):
+    """How many times as fast, from 0.01 to 100: 2, 0.8 or 2x."""
+
+    name = "factor"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse the number; a usage error says what is expected."""
+        text = str(value).strip().removesuffix("x")
+        try:
+            found = float(text)
+        except ValueError:
+            found = 0.0
+        if not 0.01 <= found <= 100:
+            self.fail(f"{value!r} is no factor: write a number from 0.01 to 100, e.g. 2 or 0.8", param, ctx)
+        return found
+
+
+class NodesType(click.ParamType["Nodes"]):
+    """A number of memory nodes, or sets of CPUs that are declared as nodes: 2, or 0-7/8-15."""
+
+    name = "nodes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Nodes:
+        """Parse the number, or the sets, none of which may be empty or share a CPU with another."""
+        from headway.analyses.numa.nodes import Nodes
+
+        if isinstance(value, Nodes):
+            return value
+        text = str(value).strip()
+        if text.isascii() and text.isdigit() and len(text) < 5 and int(text) >= 1:
+            return Nodes(int(text))
+        sets: list[frozenset[int]] = []
+        for part in text.split("/"):
+            cpus: set[int] = set()
+            for each in part.split(","):
+                found = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", each.strip(), re.ASCII)
+                if found is None or not int(found[1]) <= int(found[2] or found[1]) < MAX_CORES:
+                    self.fail(f"{value!r} is no number of nodes, and no sets of CPUs such as 0-7/8-15", param, ctx)
+                cpus |= {*range(int(found[1]), int(found[2] or found[1]) + 1)}
+            if any(cpus & other for other in sets):
+                self.fail(f"{value!r} has a CPU in two nodes", param, ctx)
+            sets.append(frozenset(cpus))
+        if len(sets) < 2:
+            self.fail(f"{value!r} is one set of CPUs: nodes are separated by /, as in 0-7/8-15", param, ctx)
+        return Nodes(len(sets), tuple(sets))
 
 
 class RegexType(click.ParamType[re.Pattern[str]]):

@@ -61,7 +61,7 @@ GROUPS = (
 REMEDY = f"headway record --counters '{GROUPS}' -o NAME.headway -- CMD"
 
 
-class Counted(NamedTuple):
+class CountedMemory(NamedTuple):
     """Figures of counters, the iterations that they are the mean of, and what weakens them."""
 
     figures: list[MemoryFigure]
@@ -69,20 +69,20 @@ class Counted(NamedTuple):
     notices: tuple[Notice, ...]
 
 
-def counted_figures(recording: Recording, marks: IterationMarks | None, last: int) -> Counted:
+def counted_figures(recording: Recording, marks: IterationMarks | None, last: int) -> CountedMemory:
     """Return the figures of a recording; of the `last` iterations where they are recorded, or `marks` tells them apart."""
     try:
         layout(recording)
     except HeadwayError:  # HW109: nothing was counted
         absent = recording.manifest.extra.get("counters")
         reason = "nothing was counted" if absent is None else "no event could be counted (headway doctor says why)"
-        return Counted([MemoryFigure(name, reason=reason, remedy=REMEDY) for name in COLUMNS], None, ())
+        return CountedMemory([MemoryFigure(name, reason=reason, remedy=REMEDY) for name in COLUMNS], None, ())
     found, steady_state, notices = _asked(recording, marks, last)
     metrics = (
         found.total.metrics if found.over is None else {name: each.mean for name, each in found.over.metrics.items()}
     )
     figures = [_figure(name, source, metrics, found) for name, source in COLUMNS.items()]
-    return Counted(figures, steady_state, (*found.notices, *notices))
+    return CountedMemory(figures, steady_state, (*found.notices, *notices))
 
 
 def _asked(

@@ -8,14 +8,17 @@ Imbalance  Equation 6.1: standard deviation over mean of the workers' values, of
 Beyond     What the author tells of three programs that look imbalanced and are not is detected by what their figures allow:
            one worker that does next to nothing beside equal ones, and crews as large as the node one after another. Totals
            allow other readings too, so the other class is always named with these.
-Checked    tests/golden/test_numa_classes.py.
+           Of a recorded program each worker's work is known, and used instead of what totals allow.
+Checked    tests/golden/test_numa_classes.py, tests/unit/test_numa_recorded.py.
 """
 
 from __future__ import annotations
 
 import math
 
+from headway.analyses.counters.metrics import imbalance
 from headway.analyses.numa.columns import ThreadRange
+from headway.analyses.numa.recorded_figures import CPU_TIME, WorkerShare, workers_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import (
     EMBARRASSING,
@@ -135,11 +138,13 @@ def _are_few(found: ClassFinding, workers: ThreadRange, main: float | None, core
 
 def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRange, cores: int) -> None:
     """Tell balanced workers from imbalanced ones, and from one that does most of the work."""
-    percent = program.number("imbalance_instructions_pct")
-    metric, what = "imbalance_instructions_pct", "instructions"
-    if percent is None:
-        percent = program.number("imbalance_cycles_pct")
-        metric, what = "imbalance_cycles_pct", "cycles"
+    columns = (
+        ("imbalance_instructions_pct", "instructions"),
+        ("imbalance_cycles_pct", "cycles"),
+        (CPU_TIME, "CPU time"),
+    )
+    known = ((name, words, program.number(name)) for name, words in columns)
+    metric, what, percent = next((each for each in known if each[2] is not None), (*columns[0], None))
     if percent is None:
         found.undetermined.append(
             f"parallelism: {IMBALANCED}, {EMBARRASSING} or {PARALLEL}; the imbalance of the workers' instructions is not known"
@@ -155,9 +160,10 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
         found.near(PARALLEL, text, metric, percent, BALANCED)
     else:
         found.add(text, metric, percent, BALANCED)
-    if _one_dominates(found, percent, workers):
+    each = workers_of(program)
+    if _one_dominates(found, percent, workers, each):
         return
-    if _is_outlier(found, percent, workers, cores) or _are_crews(found, percent, workers, cores):
+    if _is_outlier_of(found, each, cores) if each else _may_hide_balance(found, percent, workers, cores):
         return
     found.answer = IMBALANCED
     found.undetermined.append(_IN_TIME)
@@ -168,10 +174,11 @@ def largest_share(percent: float, workers: float) -> float:
     return min(1.0, (1 + percent / 100 * math.sqrt(workers - 1)) / workers)
 
 
-def _one_dominates(found: ClassFinding, percent: float, workers: ThreadRange) -> bool:
-    """Tell whether one worker may do most of the work."""
-    share = largest_share(percent, workers.high)
-    text = f"one of {workers.text} workers does at most {100 * share:.0f} % of their work"
+def _one_dominates(found: ClassFinding, percent: float, workers: ThreadRange, each: tuple[WorkerShare, ...]) -> bool:
+    """Tell whether one worker does most of the work, or may do it where totals alone are known."""
+    share = each[0].share if each else largest_share(percent, workers.high)
+    does = f"{each[0].name} does" if each else "one of them does at most"
+    text = f"of {workers.text} workers' work {does} {100 * share:.0f} %"
     is_extreme = percent > EXTREME and share > MAJORITY
     is_near = near_border(share, MAJORITY) and percent * NEAR >= EXTREME
     found.near(
@@ -185,6 +192,30 @@ def _one_dominates(found: ClassFinding, percent: float, workers: ThreadRange) ->
         found.answer = EMBARRASSING
         found.causes.append(ONE_WORKER)
     return is_extreme
+
+
+def _may_hide_balance(found: ClassFinding, percent: float, workers: ThreadRange, cores: int) -> bool:
+    """Tell whether totals allow that the workers are balanced, but for one, or each crew in itself."""
+    return _is_outlier(found, percent, workers, cores) or _are_crews(found, percent, workers, cores)
+
+
+def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: int) -> bool:
+    """Tell whether recorded workers are balanced, and fill the node, without the one that does most, or least, of the work."""
+    if len(each) - 1 < cores:
+        return False
+    for one, rest in ((each[0], each[1:]), (each[-1], each[:-1])):
+        left = 100 * (imbalance([worker.share for worker in rest]) or 0.0)
+        if left <= BALANCED and one.share <= 1 - MAJORITY:  # the work is that of the equal ones
+            found.answer = PARALLEL
+            found.causes.append(OUTLIER)
+            text = (
+                f"without {one.name}, which does {100 * one.share:.1f} % of their work, the imbalance is {left:.1f} %"
+            )
+            found.near(
+                IMBALANCED if near_border(left, BALANCED) else None, text, "imbalance_of_the_rest", left, BALANCED
+            )
+            return True
+    return False
 
 
 def _is_outlier(found: ClassFinding, percent: float, workers: ThreadRange, cores: int) -> bool:

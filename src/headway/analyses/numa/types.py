@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,13 +136,45 @@ class ClassComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeRun:
+    """A recorded run of a program, and the nodes that its threads ran on. `is_known`: the node of each CPU is known.
+
+    `cores`: how many it could use. `miss_pct`: of the last-level cache, "read" and "write", where they were counted.
+    """
+
+    path: str
+    nodes: tuple[int, ...]
+    is_known: bool
+    cores: int
+    wall_ns: int
+    cpu_ns: int
+    miss_pct: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalityTest:
+    """A program on one node beside itself on two: how fast it is there, and how many times as much CPU time it takes."""
+
+    one: NodeRun
+    two: NodeRun
+    speedup: float
+    cpu_growth: float
+
+    @property
+    def has_as_many_cores(self) -> bool:
+        """Return whether both could use the same number of cores: only then nothing but memory differs."""
+        return self.one.cores == self.two.cores
+
+
+@dataclass(frozen=True, slots=True)
 class NumaAnswer:
-    """All programs of the tables, in their order."""
+    """All programs of the tables, in their order, or the one that was recorded. `locality_test`: of two recordings of it."""
 
     cores_per_node: int
     programs: tuple[ProgramClass, ...]
     comparison: ClassComparison | None
     notices: tuple[Notice, ...]
+    locality_test: LocalityTest | None = None
 
 
 NEAR = 1.25

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.numa.types import DEPENDENCIES, LOCALITY, PARALLELISM, QUESTIONS
 
 if TYPE_CHECKING:
-    from headway.analyses.numa.types import NumaAnswer, ProgramClass
+    from headway.analyses.numa.types import LocalityTest, NodeRun, NumaAnswer, ProgramClass
 
 
 def numa_json(result: NumaAnswer) -> dict[str, Any]:
@@ -17,7 +17,30 @@ def numa_json(result: NumaAnswer) -> dict[str, Any]:
         "cores_per_node": result.cores_per_node,
         "programs": [_program(each) for each in result.programs],
         "comparison": None if result.comparison is None else asdict(result.comparison),
+        "locality_test": None if result.locality_test is None else _test(result.locality_test),
         "warnings": [notice.as_json() for notice in result.notices],
+    }
+
+
+def _test(test: LocalityTest) -> dict[str, Any]:
+    return {
+        "one": _run(test.one),
+        "two": _run(test.two),
+        "speedup": test.speedup,
+        "cpu_growth": test.cpu_growth,
+        "as_many_cores": test.has_as_many_cores,
+    }
+
+
+def _run(run: NodeRun) -> dict[str, Any]:
+    return {
+        "path": run.path,
+        "nodes": list(run.nodes),
+        "cores": run.cores,
+        "wall_ns": run.wall_ns,
+        "cpu_ns": run.cpu_ns,
+        "llc_read_miss_pct": run.miss_pct.get("read"),
+        "llc_write_miss_pct": run.miss_pct.get("write"),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.report.analyses.memory import gap_texts, head_sentences, tables
+from headway.report.analyses.memory_texts import gap_texts, head_sentences, tables
 from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.notices import print_notices
 from headway.report.terminal.sections import rich_table

@@ -1,0 +1,172 @@
+"""Does a program lose locality on two memory nodes: the same program, recorded on one node and spread over two.
+
+Method     Papadakis, PhD thesis, Manchester 2022, section 6.4: the change of the last-level cache's miss rates, with as many
+           cores on both, so that nothing else differs. Beside them wall and CPU time of the two runs: with as many cores, CPU
+           time for the same work grows by what memory costs more.
+Assumes    both runs do the same work: the same command, from begin to end. Where threads ran is what slices say.
+Wrong when one run differs from another anyway: each is one run, and nothing here says how much runs differ.
+Unknown    Locality, where miss rates are not recorded on both, or cores differ: times alone don't tell it from anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.analyses.counters.analysis import counters
+from headway.analyses.numa.advice import advice_of
+from headway.analyses.numa.dependencies import locality_of
+from headway.analyses.numa.nodes import Nodes, shares_by_node
+from headway.analyses.numa.recorded import classify_recording
+from headway.analyses.numa.tables import ProgramFigures
+from headway.analyses.numa.types import (
+    DEPENDENCIES,
+    LOCALITY,
+    PARALLELISM,
+    ClassFinding,
+    LocalityTest,
+    NodeRun,
+    NumaAnswer,
+    joined,
+)
+from headway.analyses.scheduling.thread_work import program_work
+from headway.errors import HeadwayError
+from headway.model.counter_ladder import plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headway.store import Recording
+
+_LAUNCHERS = ("java",)
+_PLACING = ("numactl", "taskset", "nice", "chrt", "ionice", "env", "sudo", "systemd-run")
+_RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
+
+
+def locality_test(one: Recording, two: Recording, cores: int | None = None, nodes: Nodes | None = None) -> NumaAnswer:
+    """Return the classes of a program by its recording on one node, with locality by the one on two.
+
+    Raises HeadwayError HW710 where the two are not whole runs of the same program, HW711 where the first did not run on one node,
+    or the second not on several; HW400 where nothing says when threads ran.
+    """
+    _refuse_other_program(one, two)
+    runs = (_run(one, nodes), _run(two, nodes))
+    _refuse_other_nodes(*runs)
+    answer = classify_recording(one, None, cores, nodes)
+    test = LocalityTest(*runs, runs[0].wall_ns / runs[1].wall_ns, runs[1].cpu_ns / runs[0].cpu_ns)
+    (program,) = answer.programs
+    found = program.findings[LOCALITY]
+    if program.answer(PARALLELISM) != "single-threaded":
+        found = _locality(test, program.application, program.answer(PARALLELISM), program.answer(DEPENDENCIES))
+    causes = [*program.root_causes, *found.causes]
+    advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes)
+    program = replace(program, findings={**program.findings, LOCALITY: found}, advice=advice)
+    notices = tuple(dict.fromkeys((*answer.notices, *two.notices)))
+    return replace(answer, programs=(program,), locality_test=test, notices=notices)
+
+
+def _locality(test: LocalityTest, name: str, parallelism: str | None, dependencies: str | None) -> ClassFinding:
+    """Return what the two runs say of locality: the rule of tables where both miss rates are there, with as many cores."""
+    figures = ProgramFigures(name)
+    for run, where in ((test.one, "single"), (test.two, "dual")):
+        figures.values |= {f"{kind}_{where}_node_pct": value for kind, value in run.miss_pct.items()}
+    if test.has_as_many_cores and all(kind in run.miss_pct for run in (test.one, test.two) for kind, *_ in _RATES):
+        found = locality_of(figures, parallelism, dependencies)
+    else:
+        found = ClassFinding(LOCALITY)
+        lacks = "the miss rates of the last-level cache, of loads and of stores, are not recorded in both"
+        if not test.has_as_many_cores:
+            lacks = f"{test.one.cores} cores beside {test.two.cores}: what more cores give can't be told from what memory takes"
+        found.undetermined.append(f"locality: {lacks}")
+    found.add(f"on two nodes it is {test.speedup:.2f} times as fast as on one", "speed_on_two_nodes", test.speedup)
+    grown = f"CPU time is {test.cpu_growth:.2f} times that on one node"
+    found.add(f"{grown}; of one run each, how much runs differ is not known", "cpu_time_on_two_nodes", test.cpu_growth)
+    return found
+
+
+def _run(recording: Recording, nodes: Nodes | None) -> NodeRun:
+    """Return what a recording says of where a program ran, and how long it took."""
+    work = program_work(recording)
+    where = shares_by_node(recording, nodes)
+    return NodeRun(
+        str(recording.path),
+        tuple(sorted(node for node in where if node is not None)),
+        None not in where,
+        len(recording.manifest.affinity) or recording.manifest.recorded_cores or 0,
+        max(1, recording.wall_ns),
+        max(1, work.cpu_ns),
+        _miss_rates(recording),
+    )
+
+
+def _miss_rates(recording: Recording) -> Mapping[str, float]:
+    """Return the miss rates of the last-level cache in percent, of loads and of stores, where they were counted."""
+    try:
+        counted = counters(recording, by="kind")
+    except HeadwayError:  # HW109: nothing was counted
+        return {}
+    found = {}
+    for group in counted.groups:  # what takes turns with others was counted at other times
+        names = {plain_name(event): event for event in group.events}
+        for kind, misses, accesses in _RATES:
+            if kind not in found and misses in names and accesses in names:
+                above, below = (counted.total.counts[names[each]].value for each in (misses, accesses))
+                if above is not None and below:
+                    found[kind] = round(100 * above / below, 2)
+    return found
+
+
+def _refuse_other_program(one: Recording, two: Recording) -> None:
+    """Raise HW710 where the two are not whole runs of the same program."""
+    reason = ""
+    for each in (one, two):
+        manifest = each.manifest
+        if not reason and (manifest.state != "complete" or manifest.ended_by != "exit" or manifest.exit_code != 0):
+            reason = f"{each.path} is not a run from begin to end"
+        if not reason and (manifest.attached or not manifest.command):
+            reason = f"{each.path} was attached to: it has a part of a run"
+    if not reason:
+        commands = [_program_words(each.manifest.command) for each in (one, two)]
+        if commands[0] != commands[1]:
+            reason = f"{_first_difference(*commands)}"
+    if not reason:
+        versions = [_java_versions(each) for each in (one, two)]
+        if versions[0] != versions[1]:
+            reason = f"Java {joined(versions[0]) or 'unknown'} beside {joined(versions[1]) or 'unknown'}"
+    if reason:
+        raise HeadwayError("HW710", path=one.path, other=two.path, reason=reason)
+
+
+def _program_words(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command without what places it: from `java` on, where another command that places it comes first."""
+    if Path(command[0]).name not in _PLACING:
+        return tuple(command)
+    first = next((n for n, word in enumerate(command) if Path(word).name in _LAUNCHERS), 0)
+    return tuple(command[first:])
+
+
+def _first_difference(one: Sequence[str], two: Sequence[str]) -> str:
+    for mine, other in zip(one, two, strict=False):
+        if mine != other:
+            return f"{mine[:80]} beside {other[:80]}"
+    longer = one if len(one) > len(two) else two
+    return f"only one has {longer[min(len(one), len(two))][:80]}"
+
+
+def _java_versions(recording: Recording) -> list[str]:
+    rows = recording.query("SELECT DISTINCT value FROM jvm WHERE key = 'java.version' ORDER BY value").fetchall()
+    return [str(value) for (value,) in rows]
+
+
+def _refuse_other_nodes(one: NodeRun, two: NodeRun) -> None:
+    """Raise HW711 where the first did not run on one node, or the second not on several."""
+    for run, is_right, needed in (
+        (one, len(one.nodes) == 1, "one node in the first recording"),
+        (two, len(two.nodes) > 1, "two nodes in the second recording"),
+    ):
+        where = f"node {joined(run.nodes)}" if run.nodes else "CPUs"
+        if not run.is_known:
+            raise HeadwayError("HW711", path=run.path, nodes="CPUs whose node is not known", needed=needed)
+        if not is_right:
+            raise HeadwayError("HW711", path=run.path, nodes=where, needed=needed)

@@ -1,0 +1,193 @@
+"""The classes of a recorded program: what kind of parallelism it has, and what a recording leaves open.
+
+Method     the rules of the classes (parallelism.py, dependencies.py), over what each thread of the program did: instructions
+           where they were counted, else CPU time. Of recorded iterations the last one, as published; else the whole recording, or
+           the window that is asked for.
+Assumes    the program has as many threads on another machine. Pools that go by the number of CPUs have not: where a node has more
+           CPUs than the program had, a lack of workers decides nothing.
+Unknown    reads and writes of objects are not recorded, so that data dependencies are never determined.
+Checked    tests/unit/test_numa_recorded.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.analyses.counters.by_thread import counts_by_thread
+from headway.analyses.counters.iterations import between_marks, marks_of, windows_of
+from headway.analyses.counters.metrics import imbalance
+from headway.analyses.numa.advice import advice_of, guideline_of
+from headway.analyses.numa.columns import ThreadRange
+from headway.analyses.numa.dependencies import dependencies_of, locality_of
+from headway.analyses.numa.nodes import Nodes, cores_per_node
+from headway.analyses.numa.parallelism import parallelism_of
+from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
+from headway.analyses.numa.types import (
+    DEPENDENCIES,
+    LOCALITY,
+    PARALLELISM,
+    SINGLE,
+    TLP_BOUND,
+    ClassFinding,
+    NumaAnswer,
+    ProgramClass,
+)
+from headway.analyses.scheduling.available_cores import known_cpus
+from headway.analyses.scheduling.parallelism import parallelism
+from headway.analyses.scheduling.thread_work import WORKER_SHARE, ProgramWork, program_work
+from headway.errors import HeadwayError, Notice
+from headway.errors.plurals import counted
+from headway.model.iterations import METHOD
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+Window = tuple[int, int] | None
+_DEFAULT_NODES = Nodes(2)
+_APP = ("app",)
+
+
+def classify_recording(
+    recording: Recording, window: Window = None, cores: int | None = None, nodes: Nodes | None = None
+) -> NumaAnswer:
+    """Return the classes of a recorded program on nodes of `cores` cores; None: as many as a node of its machine has.
+
+    Raises HeadwayError HW400 where nothing says when threads ran.
+    """
+    machine = nodes or _DEFAULT_NODES
+    notices: list[Notice] = []
+    if cores is None:
+        cores = cores_per_node(recording, nodes) or known_cpus(recording) or 1
+        notices.append(Notice.of("HW712", cores=counted(cores, "core")))
+    if window is None:
+        window, told = _last_iteration(recording)
+        notices += told
+    work = program_work(recording, window)
+    figures = figures_of(recording, work, window)
+    found = parallelism_of(figures, cores)
+    _add_times(found, recording, window, cores, machine)
+    _withdraw_what_cores_may_change(found, recording, cores)
+    _withdraw_several_programs(found, work)
+    program = _program(figures, found)
+    return NumaAnswer(cores, (program,), None, (*recording.notices, *notices))
+
+
+def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:
+    """Return all three answers; those of a recording alone are open, but of programs of one thread."""
+    dependencies, locality = ClassFinding(DEPENDENCIES), ClassFinding(LOCALITY)
+    if found.answer == SINGLE:
+        dependencies, locality = dependencies_of(figures, SINGLE), locality_of(figures, SINGLE, None)
+    else:
+        dependencies.undetermined.append("data dependencies: reads and writes of objects can't be recorded yet")
+        locality.undetermined.append(
+            "locality: one recording does not show what two nodes change; two do (headway numa ONE.headway TWO.headway)"
+        )
+    guideline = guideline_of(found.answer)
+    return ProgramClass(
+        application=figures.name,
+        suite=None,
+        findings={PARALLELISM: found, DEPENDENCIES: dependencies, LOCALITY: locality},
+        guideline=guideline,
+        advice=advice_of(guideline, dependencies.answer, locality.answer, found.causes),
+        second_node=None,
+        memory={},
+        memory_intensive=None,
+    )
+
+
+def _last_iteration(recording: Recording) -> tuple[Window, tuple[Notice, ...]]:
+    """Return the last recorded iteration; None where there are none, which is a notice where some were asked for."""
+    marks = marks_of(recording, None)
+    if not recording.manifest.extra.get("iterations") or marks.by == METHOD:
+        return None, (Notice.of("HW713"),)
+    try:
+        rows = windows_of(recording, between_marks(recording, marks), marks, None, 1)
+    except HeadwayError as error:
+        return None, (error.notice,)
+    key = rows.keys[0] if rows.keys else None
+    return (None, (Notice.of("HW713"),)) if key is None else ((int(key["from_ns"]), int(key["to_ns"])), ())
+
+
+def figures_of(recording: Recording, work: ProgramWork, window: Window) -> RecordedFigures:
+    """Return the columns of table 6.1 for a recording: work of main, of auxiliary threads, workers, their imbalance."""
+    amounts = {each.thread_id: float(each.cpu_ns) for each in work.threads}
+    instructions = _instructions(recording, work, window)
+    column = CPU_TIME if instructions is None else "imbalance_instructions_pct"
+    amounts = instructions or amounts
+    total = sum(amounts.values())
+    main, workers, others = 0.0, [], []
+    for each in work.threads:
+        amount = amounts[each.thread_id]
+        if each.role == "main":
+            main += amount
+        elif amount > WORKER_SHARE * total:
+            workers.append((each.name, amount))
+        else:
+            others.append(amount)
+    workers.sort(key=lambda each: -each[1])
+    of_workers = sum(amount for _, amount in workers)
+    found = RecordedFigures(Path(recording.path).stem)
+    found.workers = tuple(WorkerShare(name, amount / of_workers) for name, amount in workers)
+    found.values["workers"] = ThreadRange(len(workers), len(workers))
+    if total:
+        found.values["main_instructions_pct"] = round(100 * main / total, 1)
+        found.values["auxiliary_instructions_pct"] = round(100 * sum(others) / total, 1)
+    uneven = imbalance([amount for _, amount in workers])
+    if uneven is not None:
+        found.values[column] = round(100 * uneven, 1)
+    return found
+
+
+def _instructions(recording: Recording, work: ProgramWork, window: Window) -> dict[int, float] | None:
+    """Return the instructions of each thread that worked; None where they are not known of all of them."""
+    counts = counts_by_thread(recording, "instructions", window)
+    found = {each.thread_id: counts.get(each.thread_id) for each in work.threads}
+    known = {
+        thread: figure.value for thread, figure in found.items() if figure is not None and figure.value is not None
+    }
+    return known if known and len(known) == len(found) else None
+
+
+def _add_times(found: ClassFinding, recording: Recording, window: Window, cores: int, nodes: Nodes) -> None:
+    """Add how many threads were active, and for how long: what there is to run on one node, and on more."""
+    times = parallelism(recording, window, _APP)
+    available = known_cpus(recording)
+    used = (
+        "" if available is None else f", which is {times.mean_running / available:.0%} of {counted(available, 'core')}"
+    )
+    text = f"on average {times.mean_active:.2f} threads were active and {times.mean_running:.2f} ran{used}"
+    found.add(text, "mean_active", times.mean_active)
+    alone = times.idle_share + times.serial_share
+    found.add(f"for {alone:.0%} of the time one thread was active, or none", "share_of_time_serial", alone)
+    if nodes.count > 1:
+        beyond = sum(level.ns for level in times.levels if level.threads > cores) / max(1, times.wall_ns)
+        text = f"for {beyond:.0%} of the time more threads were active than the {counted(cores, 'core')} of a node"
+        found.add(text, "share_of_time_beyond_a_node", beyond)
+    else:
+        found.undetermined.append("one node: there is no second one that could help")
+
+
+def _withdraw_what_cores_may_change(found: ClassFinding, recording: Recording, cores: int) -> None:
+    """Take back a lack of workers where the program had fewer cores than a node has: its pools may go by their number."""
+    had = known_cpus(recording)
+    if had is None or had >= cores:
+        return
+    if found.answer == TLP_BOUND or (found.answer == SINGLE and had == 1):
+        found.undetermined.append(
+            f"parallelism: {found.answer} on the {counted(had, 'core')} that it had; pools that go by the number of cores "
+            f"have more workers on a node of {cores}: record it there, or with so many threads"
+        )
+        found.answer = None
+        found.causes.clear()
+
+
+def _withdraw_several_programs(found: ClassFinding, work: ProgramWork) -> None:
+    """Take back a class where several processes worked: classes are of one program."""
+    share = work.share_of_other_processes
+    if share > WORKER_SHARE:
+        found.undetermined.append(
+            f"parallelism: {share:.0%} of the work is of other processes than {work.pid}: record one alone (headway record --pid)"
+        )
+        found.answer = None
+        found.causes.clear()

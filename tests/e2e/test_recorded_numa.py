@@ -1,0 +1,68 @@
+"""`headway numa` of programs that say themselves how long each worker computed, by the JVM's own clock of CPU time."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.drivers.asked_program import PROGRAMS
+from support.drivers.recording_cli import headway
+from support.drivers.workloads import JAVAS, compile_java
+
+JAVA = next(iter(JAVAS.values()))
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("numa")
+    compile_java(folder, PROGRAMS / "UnevenAllocators.java")
+    return folder
+
+
+def recorded(classes: Path, path: Path, *workers: str, options: tuple[str, ...] = ()) -> list[int]:
+    """Record the program, and return what it says of the CPU time of each worker, ns."""
+    done = headway("record", *options, "-o", path, "--", JAVA, "-cp", classes, "UnevenAllocators", *workers)
+    assert done.returncode == 0, done.stderr
+    return [int(line.split()[2]) for line in done.stdout.splitlines() if line.startswith("worker-")]
+
+
+def asked(*words: object) -> dict[str, Any]:
+    done = headway("numa", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_workers_of_unlike_work_are_imbalanced_by_the_jvm_s_own_clocks(classes: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.headway"
+    told = recorded(classes, path, "1:300", "1:300", "1:900")
+    (program,) = asked(path, "--cores-per-node", 2)["programs"]
+    assert program["parallelism"] == "imbalanced"
+    by_metric = {each["metric"]: each["value"] for each in program["evidence"]}
+    expected = 100 * statistics.pstdev(told) / statistics.mean(told)
+    assert by_metric["imbalance_cpu_time_pct"] == pytest.approx(expected, abs=2)
+    assert by_metric["workers"] == len(told)
+    assert by_metric["largest_share_of_one_worker"] == pytest.approx(max(told) / sum(told), abs=0.02)
+
+
+def test_a_program_on_one_cpu_beside_itself_on_two_declared_as_nodes(classes: Path, tmp_path: Path) -> None:
+    one, two, other = (tmp_path / f"{name}.headway" for name in ("one", "two", "other"))
+    recorded(classes, one, "1:200", "1:200", options=("--cpus", "0"))
+    recorded(classes, two, "1:200", "1:200", options=("--cpus", "0-1"))
+    recorded(classes, other, "1:200", "1:201", options=("--cpus", "0-1"))
+    found = asked(one, two, "--nodes", "0/1")
+    test = found["locality_test"]
+    assert (test["one"]["nodes"], test["two"]["nodes"]) == ([0], [0, 1])
+    assert test["speedup"] == pytest.approx(test["one"]["wall_ns"] / test["two"]["wall_ns"])
+    assert not test["as_many_cores"]
+    (program,) = found["programs"]
+    assert program["locality_bound"] is None
+    assert any("what more cores give" in text for text in program["undetermined"])
+    refused = headway("numa", one, other, "--nodes", "0/1")
+    assert refused.returncode == 1
+    assert "HW710" in refused.stderr
+    assert "1:200 beside 1:201" in refused.stderr

@@ -1,0 +1,192 @@
+"""`headway numa` of recordings: classes by what each thread did, what stays open, and pairs of recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.numa.locality_test import locality_test
+from headway.analyses.numa.nodes import Nodes
+from headway.analyses.numa.recorded import classify_recording
+from headway.analyses.numa.types import LOCALITY, PARALLELISM, NumaAnswer
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from support.builders.edited_manifest import edit
+from support.builders.memory_builder import Worker, memory_recording
+
+Run = Callable[..., tuple[int, str, str]]
+S = 1_000_000_000
+CYCLES = (("cycles", "instructions"),)
+LLC = (("LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-store-misses"),)
+
+
+def threads(main: float, workers: Sequence[float], **facts: Any) -> list[Worker]:
+    """Return main and workers by their CPU seconds; the counts of each are as its time."""
+    found = [Worker("main", 1, round(main * S), (round(main * S), round(main * S)))]
+    for n, seconds in enumerate(workers):
+        found.append(Worker(f"w{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8))
+    return found
+
+
+def host(cpus: int, per_node: int) -> dict[str, Any]:
+    topology = [
+        {"cpu": n, "core": n, "package": n // per_node, "node": n // per_node, "smt_siblings": []} for n in range(cpus)
+    ]
+    return {"cpus_online": [*range(cpus)], "topology": topology}
+
+
+def recorded(path: Path, of: list[Worker], groups: Sequence[Sequence[str]] = CYCLES, **facts: Any) -> Path:
+    whole = {"ended_by": "exit", "exit_code": 0, "affinity": [*range(16)], "recorded_cores": 16, "host": host(16, 8)}
+    return memory_recording(path, of, 10 * S, groups, allocations=False, **{**whole, **facts})
+
+
+def asked(path: Path, **how: Any) -> NumaAnswer:
+    return classify_recording(open_recording(path), **how)
+
+
+@pytest.mark.parametrize(
+    ("main", "workers", "expected", "causes"),
+    [
+        (5, [], "single-threaded", []),
+        (9, [0.3, 0.3], "single-threaded", []),
+        (0.1, [1, 1, 1], "tlp-bound", ["too-few-workers"]),
+        (0.1, [1] * 8, "explicitly-parallel", []),
+        (0.1, [1, 1.5] * 4, "imbalanced", []),
+        (0.1, [9, *[0.7] * 7], "embarrassingly-imbalanced", ["one-worker-dominates"]),
+        (0.1, [2, *[1] * 8], "explicitly-parallel", ["outlier-thread"]),
+        (0.1, [*[1] * 8, 0.45], "explicitly-parallel", ["outlier-thread"]),
+        (0.1, [2, *[1] * 7], "imbalanced", []),
+    ],
+)
+def test_the_class_follows_from_what_each_thread_did(
+    main: float, workers: list[float], expected: str, causes: list[str], tmp_path: Path
+) -> None:
+    (program,) = asked(recorded(tmp_path / "a.headway", threads(main, workers)), cores=8).programs
+    assert program.answer(PARALLELISM) == expected
+    assert program.root_causes == causes
+
+
+def test_instructions_go_before_cpu_time(tmp_path: Path) -> None:
+    uneven = [*threads(0.1, []), *(Worker(f"w{n}", 20 + n, S, (S, (n + 3) * S // 4)) for n in range(8))]
+    (program,) = asked(recorded(tmp_path / "a.headway", uneven), cores=8).programs
+    assert program.answer(PARALLELISM) == "imbalanced"
+    assert "imbalance_instructions_pct" in {each.metric for each in program.evidence}
+    (program,) = asked(recorded(tmp_path / "b.headway", uneven, ()), cores=8).programs
+    assert program.answer(PARALLELISM) == "explicitly-parallel"
+    assert "imbalance_cpu_time_pct" in {each.metric for each in program.evidence}
+
+
+def test_the_cores_of_a_node_are_those_of_the_recorded_machine(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 8))
+    assert asked(path).cores_per_node == 8
+    assert asked(path, nodes=Nodes(2, (frozenset({0, 1}), frozenset({2, 3})))).cores_per_node == 2
+    assert asked(path, cores=12).cores_per_node == 12
+
+
+def test_few_workers_on_fewer_cores_than_a_node_has_decide_nothing(tmp_path: Path) -> None:
+    """A pool that goes by the number of cores has as many workers as there are."""
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 4), affinity=[0, 1, 2, 3], recorded_cores=4)
+    (program,) = asked(path, cores=8).programs
+    assert program.answer(PARALLELISM) is None
+    assert program.guideline is None
+    assert any("go by the number of cores" in text for text in program.undetermined)
+
+
+def test_dependencies_and_locality_stay_open_and_are_not_asked_of_one_thread(tmp_path: Path) -> None:
+    (program,) = asked(recorded(tmp_path / "a.headway", threads(0.1, [1] * 8)), cores=8).programs
+    assert [text.split(":")[0] for text in program.undetermined] == ["data dependencies", "locality"]
+    (single,) = asked(recorded(tmp_path / "b.headway", threads(5, [])), cores=8).programs
+    assert not single.undetermined
+
+
+def test_two_recordings_of_a_program_say_how_fast_it_is_on_two_nodes(tmp_path: Path) -> None:
+    on: dict[str, Any] = {"affinity": [*range(8)], "recorded_cores": 8}
+    one = recorded(tmp_path / "one.headway", threads(0.1, [1] * 8), **on)
+    spread = [*threads(0.1, [1] * 7), Worker("w7", 30, 2 * S, (S, S), cpu=8)]
+    two = recorded(tmp_path / "two.headway", spread, **on)
+    found = locality_test(open_recording(one), open_recording(two), 8)
+    test = found.locality_test
+    assert test is not None
+    assert (test.one.nodes, test.two.nodes) == ((0,), (0, 1))
+    assert test.speedup == pytest.approx(1)
+    assert test.cpu_growth == pytest.approx(9.1 / 8.1)
+    (program,) = found.programs
+    assert program.answer(LOCALITY) is None
+    assert any("are not recorded in both" in text for text in program.undetermined)
+
+
+def test_miss_rates_of_both_are_told_but_without_accesses_decide_nothing(tmp_path: Path) -> None:
+    def run(path: Path, misses: int, cpu: int) -> Path:
+        workers = [
+            Worker(f"w{n}", 20 + n, S, (1000, misses, 500, 2 * misses), cpu=n if n < 7 else cpu) for n in range(8)
+        ]
+        return recorded(path, workers, LLC, affinity=[*range(8)], recorded_cores=8)
+
+    one, two = run(tmp_path / "one.headway", 20, 7), run(tmp_path / "two.headway", 70, 8)
+    (program,) = locality_test(open_recording(one), open_recording(two), 8).programs
+    assert program.answer(LOCALITY) is None
+    assert "reads +5 points, writes +20 points" in " ".join(each.text for each in program.evidence)
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"command": ["java", "Other"]}, "App beside Other"),
+        ({"command": ["java", "App", "-x"]}, "only one has -x"),
+        ({"exit_code": 1}, "not a run from begin to end"),
+        ({"ended_by": "duration"}, "not a run from begin to end"),
+        ({"attached": True}, "was attached to"),
+    ],
+)
+def test_recordings_that_are_not_the_same_run_are_refused(facts: dict[str, Any], says: str, tmp_path: Path) -> None:
+    one, two = (recorded(tmp_path / f"{name}.headway", threads(0.1, [1] * 8)) for name in ("one", "two"))
+    edit(two, **facts)
+    with pytest.raises(HeadwayError) as error:
+        locality_test(open_recording(one), open_recording(two))
+    assert error.value.notice.id == "HW710"
+    assert says in error.value.notice.message
+
+
+def test_what_places_a_program_is_not_part_of_it(tmp_path: Path) -> None:
+    one, two = (recorded(tmp_path / f"{name}.headway", threads(0.1, [1] * 8)) for name in ("one", "two"))
+    edit(two, command=["numactl", "--interleave=all", "java", "App"])
+    with pytest.raises(HeadwayError) as error:
+        locality_test(open_recording(one), open_recording(two))
+    assert error.value.notice.id == "HW711"  # the same program; both ran on one node
+    assert "ran on node 0" in error.value.notice.message
+
+
+def test_recordings_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
+    spread = recorded(tmp_path / "two.headway", [*threads(0.1, [1] * 8), Worker("w8", 40, S, (S, S), cpu=9)])
+    one = recorded(tmp_path / "one.headway", threads(0.1, [1] * 8))
+    with pytest.raises(HeadwayError) as error:
+        locality_test(open_recording(spread), open_recording(one))
+    assert error.value.notice.id == "HW711"
+
+
+def test_a_recording_without_scheduling_is_refused(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 8), (), mode="agent")
+    with pytest.raises(HeadwayError) as error:
+        asked(path)
+    assert error.value.notice.id == "HW400"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "give either NAME.headway"),
+        (("--table", "t.csv", "--nodes", "2"), "--nodes is about recordings"),
+        (("--table", "t.csv", "--from", "1s"), "--from and --to select a part of a recording"),
+        (("a.headway", "--program", "h2"), "--program is about tables"),
+        (("a.headway", "--nodes", "0-3/3-5"), "a CPU in two nodes"),
+        (("a.headway", "--nodes", "x"), "no number of nodes"),
+        (("a.headway", "--nodes", "0"), "nodes are separated by /"),
+    ],
+)
+def test_words_that_do_not_go_together_are_wrong_usage(words: tuple[str, ...], says: str, run: Run) -> None:
+    code, _, text = run("numa", *words)
+    assert code == 2
+    assert says in " ".join(text.split())
