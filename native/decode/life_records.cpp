@@ -1,5 +1,7 @@
 #include "decode/life_records.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +17,10 @@ constexpr int64_t kLatest = int64_t{1} << 61;  // beyond, a time is damage, and 
 // Whose descendant each living thread is: of a process that ran when the recording began, or of that which it was started as.
 class Ancestors {
  public:
+  // Whether a thread is in a snapshot whose birth came first: it began meanwhile.
+  bool is_known(const LifeRecord& record) const {
+    return record.head.type == HW_SNAPSHOT && of_.contains(record.head.tid);
+  }
   // The ancestor of a thread that is born, from now on known by its number.
   uint32_t born(const LifeRecord& record) {
     if (record.head.type == HW_SNAPSHOT) return of_.try_emplace(record.head.tid, record.snapshot.pid).first->second;
@@ -71,8 +77,16 @@ Shares fair_shares(const Shares& needed, size_t room) {
   return shares;
 }
 
+// Whether a file of this size may hold more births than that.
+bool may_hold_more(const std::string& path, size_t most_lives) {
+  constexpr size_t kLeastBytes = std::min(sizeof(hw_fork), sizeof(hw_snapshot));
+  struct stat status {};
+  return stat(path.c_str(), &status) != 0 || static_cast<size_t>(status.st_size) / kLeastBytes > most_lives;
+}
+
 // Nothing where all fit.
 Shares shares_of(const std::string& path, size_t most_lives) {
+  if (!may_hold_more(path, most_lives)) return {};  // as a rule: then the file is read once
   RecordReader reader(path);
   Ancestors ancestors;
   Shares needed;
@@ -81,6 +95,7 @@ Shares shares_of(const std::string& path, size_t most_lives) {
     LifeRecord copy{};
     if (!read_any(record, &copy)) continue;
     if (is_birth(copy)) {
+      if (ancestors.is_known(copy)) continue;
       ++births;
       ++needed[ancestors.born(copy)];
     } else if (copy.head.type == HW_EXIT) {

@@ -50,6 +50,23 @@ def bombed(births: int) -> Spool:
     return spool
 
 
+def test_a_thread_whose_birth_and_snapshot_are_both_on_record_counts_once(tmp_path: Path) -> None:
+    """Threads are born while the snapshot is made: counted twice, they would take the room of another process's threads."""
+    spool = Spool()
+    spool.snapshot(0, HONEST, "S")
+    spool.snapshot(0, BOMB, "S")
+    for number in range(4):
+        spool.fork(1 * MS, WORKER + number, pid=HONEST, parent=HONEST)
+        spool.snapshot(2 * MS, WORKER + number, "S", pid=HONEST)
+    for number in range(5):
+        spool.fork(3 * MS, FIRST_BORN + number, pid=BOMB, parent=BOMB)
+    path = str(spool.write(tmp_path / "spool"))
+    everybody = sorted([HONEST, BOMB, *range(WORKER, WORKER + 4), *range(FIRST_BORN, FIRST_BORN + 5)])
+    for most in (len(everybody), len(everybody) + 1, 1 << 20):
+        assert sorted(_native.Decoder(path, most_threads=most).lifecycle()["tid"].tolist()) == everybody
+    assert len(_native.Decoder(path, most_threads=len(everybody) - 1).lifecycle()["tid"]) == len(everybody) - 1
+
+
 @pytest.fixture
 def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recording that may have 12 threads of the 63 that there were."""

@@ -36,8 +36,11 @@ def test_warnings_are_printed_and_the_rest_is_one_line_of_ids() -> None:
 
 def test_what_belongs_to_the_recording_is_printed_by_the_command_that_made_it() -> None:
     text = printed([FEW, ASKED], also=(ONCE,))
-    assert "HW217 " in text
+    assert text.startswith("Notes (headway explain ID says more) HW217 ")
+    assert "Warnings" not in text  # a message has one heading, whichever command prints it
     assert "1 note: HW418" in text
+    both = printed([ASKED, LOST], also=(ONCE,))
+    assert both.index("Warnings (") < both.index("HW200 ") < both.index("Notes (") < both.index("HW217 ")
     assert FEW.message in printed([FEW], also=(ONCE, NOTE))
 
 

@@ -9,7 +9,7 @@ void set_event(int event, bool on) noexcept {
   agent().jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, static_cast<jvmtiEvent>(event), nullptr);
 }
 
-void set_recording_events(bool on) noexcept {
+void set_recording_events(bool on, bool (*is_still_wanted)() noexcept) noexcept {
   for (const int event : {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_GARBAGE_COLLECTION_START,
                           JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, JVMTI_EVENT_VM_DEATH}) {
     set_event(event, on);
@@ -17,7 +17,7 @@ void set_recording_events(bool on) noexcept {
   if (agent().options.vthreads) {
     set_event(kVirtualThreadStart, on);
     set_event(kVirtualThreadEnd, on);
-    set_mount_events(on);
+    set_mount_events(on, is_still_wanted);
   }
 }
 

@@ -43,21 +43,14 @@ std::atomic<Startup> startup{Startup::kDone};
 std::atomic<int64_t> gc_start_ns{0};
 std::atomic<int64_t> death_ns{0};
 
-// False once the recorder wants no more: then the events are turned off, on a thread where JVMTI allows it.
-bool wanted() {
-  if (recording() != nullptr) return true;
-  if (agent().file.load() != nullptr && !is_ending()) end_silenced();  // nobody waits here for another one's end
-  return false;
-}
-
 void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
-  if (!wanted()) return;
+  if (!is_still_wanted()) return;
   find_thread_fields(jni);
   agent().hotspot.find_counters();
   write_jvm_info(jni);
   startup = Startup::kBeforeLauncher;
   set_event(JVMTI_EVENT_CLASS_PREPARE, true);
-  set_recording_events(true);
+  set_recording_events(true, is_still_wanted);
   // Threads that began before this event; one that begins just now may be announced twice, alike.
   announce_existing_threads(jni);
   begin_locks(jni);
@@ -108,7 +101,7 @@ void JNICALL on_class_prepare(jvmtiEnv* jvmti, JNIEnv* jni, jthread, jclass type
 }
 
 void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  if (!wanted()) return;
+  if (!is_still_wanted()) return;
   announce_thread(jni, thread);
   if (causal::is_on()) causal::thread_begins(jni, thread);
 }
@@ -116,7 +109,7 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread thread) {
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
   // Also when the recorder has just died: until the profiler ends, signals go to threads that have accounts.
   if (causal::is_on()) causal::thread_ends(jni, thread);
-  if (!wanted()) return;
+  if (!is_still_wanted()) return;
   announce_last_name(jni, thread);
   const uint64_t java_id = java_thread_id(jni, thread);
   write_thread_end(java_id, static_cast<uint64_t>(thread_cpu_ns()));
@@ -205,7 +198,7 @@ bool enable_events(bool live) noexcept {
   const auto* table = reinterpret_cast<const jvmtiEventCallbacks*>(callbacks.data());
   if (jvmti->SetEventCallbacks(table, sizeof(callbacks)) != JVMTI_ERROR_NONE) return false;
   if (live) {
-    set_recording_events(true);
+    set_recording_events(true, is_still_wanted);
     if (!agent().options.causal.empty()) set_event(JVMTI_EVENT_CLASS_PREPARE, true);
   } else {
     set_event(JVMTI_EVENT_VM_INIT, true);

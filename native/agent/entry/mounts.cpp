@@ -3,6 +3,7 @@
 
 #include <jvmti.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "agent/jvm/thread_ids.h"
@@ -15,13 +16,15 @@ namespace {
 constexpr std::string_view kMount = "com.sun.hotspot.events.VirtualThreadMount";
 constexpr std::string_view kUnmount = "com.sun.hotspot.events.VirtualThreadUnmount";
 
+std::atomic<bool (*)() noexcept> is_wanted{nullptr};  // set before the events are turned on
+
 // The JVM calls with the arguments that its extension says it has; all of them are pointers.
 void JNICALL on_mount(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  write_mount(java_thread_id(jni, thread), HW_VTHREAD_MOUNT);
+  if (is_wanted.load(std::memory_order_relaxed)()) write_mount(java_thread_id(jni, thread), HW_VTHREAD_MOUNT);
 }
 
 void JNICALL on_unmount(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  write_mount(java_thread_id(jni, thread), HW_VTHREAD_UNMOUNT);
+  if (is_wanted.load(std::memory_order_relaxed)()) write_mount(java_thread_id(jni, thread), HW_VTHREAD_UNMOUNT);
 }
 
 void free_info(jvmtiExtensionEventInfo& info) {
@@ -34,7 +37,8 @@ void free_info(jvmtiExtensionEventInfo& info) {
 
 }  // namespace
 
-void set_mount_events(bool on) noexcept {
+void set_mount_events(bool on, bool (*is_still_wanted)() noexcept) noexcept {
+  if (on) is_wanted.store(is_still_wanted);
   jvmtiEnv* jvmti = agent().jvmti;
   jint count = 0;
   jvmtiExtensionEventInfo* found = nullptr;

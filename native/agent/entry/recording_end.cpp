@@ -42,6 +42,12 @@ void end_recording() noexcept {
   file->release();  // and leaked: a thread may be about to look at it
 }
 
+bool is_still_wanted() noexcept {
+  if (recording() != nullptr) return true;
+  if (agent().file.load() != nullptr && !is_ending()) end_silenced();  // nobody waits here for another one's end
+  return false;
+}
+
 void end_silenced() noexcept {
   const Locked alone(agent().ending);
   const ChunkFile* const file = agent().file.load();
