@@ -20,6 +20,7 @@ NB_MODULE(_native, m) {
 #ifdef HEADWAY_WITH_lost_cores
   headway::bind_lost_cores(m);
   headway::bind_critical_path(m);
+  headway::bind_replay(m);
 #endif
 #ifdef HEADWAY_WITH_decode
   headway::bind_decode(m);

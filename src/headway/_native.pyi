@@ -244,6 +244,30 @@ class CriticalPath:
         Hand over the pieces found since the last call, from the last to the first.
         """
 
+class RunSteps:
+    """The program of a recorded run; see native/replay/run_steps.h."""
+
+    def __init__(self, birth_ns: NDArray[numpy.int64], parent: NDArray[numpy.int32], role: NDArray[numpy.uint8], process: NDArray[numpy.int32], from_ns: int, to_ns: int, cores: int) -> None:
+        """Threads by thread_id, the recorded span, and on how many cores it was."""
+
+    def batch(self, tick_ns: NDArray[numpy.int16], end_ticks: NDArray[numpy.int64], running_ticks: NDArray[numpy.int64], runnable_ticks: NDArray[numpy.int64], blocked_ticks: NDArray[numpy.int64], stolen_ticks: NDArray[numpy.int64], thread_id: NDArray[numpy.int32], waker_id: NDArray[numpy.int32], flags: NDArray[numpy.uint8], blocked_in: NDArray[numpy.uint8]) -> bool:
+        """
+        Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.
+        """
+
+    def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64]) -> None:
+        """
+        There are no more slices. Collections that stopped all threads, in order of start_ns; waits for locks, in order of (thread, start).
+        """
+
+    def figures(self) -> dict[str, Any]:
+        """What it comes to."""
+
+def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool) -> list[Any]:
+    """
+    Of each run: when it ends (negative: it is stuck), and for how long no thread was ready, one, fewer than cores, as many, more. See native/replay/core_replay.h.
+    """
+
 class LiveRecords:
     """
     What an agent's file says of the rows of its live table; native/decode/live_records.h.

@@ -83,6 +83,13 @@ def test_walltime_prints_the_documented_keys(recording: Path) -> None:
     assert set(said["predictions"][0]) == documented("walltime", 1)
 
 
+def test_whatif_prints_the_documented_keys(tmp_path: Path) -> None:
+    threads = [FakeThread("app", 0, [("R", 1000)], "main"), FakeThread("app", 0, [("R", 600)])]
+    said = ask("whatif", synthetic.write(tmp_path / "a.headway", threads, 1000), "--cores", "1,2")
+    assert set(said) == documented("whatif")
+    assert set(said["changes"][0]) == documented("whatif", 1)
+
+
 def test_threads_prints_the_documented_keys(recording: Path) -> None:
     assert set(ask("threads", recording)[0]) == documented("threads")
 

@@ -1,0 +1,285 @@
+#include "replay/core_replay.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "replay/core_sharing.h"
+
+namespace headway {
+namespace {
+
+struct Cursor {
+  uint32_t step = 0;
+  uint32_t end = 0;
+  uint32_t signal = 0;  // the next one that it sends
+  double done_ns = 0;   // of the step's work, when it has done what it does now
+  uint32_t timer = 0;   // number of the timer that it waits for
+  bool is_waiting = false;
+  bool is_computing = false;
+  bool is_idle = false;  // and whoever has work for it ends that
+};
+
+// A run while it is replayed. Its threads are numbered from `offset` on, its groups from `group` on: first one for what
+// is never stopped, then one for each process.
+struct Progress {
+  const RunSteps* steps = nullptr;
+  int32_t last = -1;
+  uint32_t offset = 0;
+  size_t group = 0;
+  size_t groups = 0;
+  size_t left = 0;  // threads whose end the run's end waits for
+  bool is_done = false;
+  std::vector<uint8_t> is_ended;  // by step: its wait is over
+  std::vector<Cursor> cursors;
+  Replayed found;
+};
+
+bool is_program(const RunSteps& steps, size_t thread) {
+  return steps.threads().role[thread] == static_cast<uint8_t>(ThreadRole::kProgram);
+}
+
+class CoreReplay {
+ public:
+  CoreReplay(const std::vector<ReplayRun>& runs, const ReplayChanges& changes)
+      : changes_(changes), runs_(runs.size()), sharing_(changes.cores, groups_of(runs)) {
+    size_t group = 0;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      Progress& run = runs_[i];
+      run.steps = runs[i].steps;
+      run.last = runs[i].last;
+      run.group = group;
+      run.groups = groups_of({runs[i]});
+      group += run.groups;
+      run.offset = static_cast<uint32_t>(owner_.size());
+      owner_.insert(owner_.end(), run.steps->threads().size(), static_cast<uint32_t>(i));
+      set_up(run);
+    }
+  }
+
+  std::vector<Replayed> replay() {
+    for (Progress& run : runs_) {
+      for (size_t thread = 0; thread < run.cursors.size(); ++thread) begin(run, static_cast<uint32_t>(thread));
+      end_if_over(run);
+    }
+    while (open_ > 0 && step()) {
+    }
+    std::vector<Replayed> found;
+    for (const Progress& run : runs_) found.push_back(run.found);
+    return found;
+  }
+
+ private:
+  struct Timer {
+    double ns;
+    uint64_t order;
+    uint32_t thread;
+    uint32_t number;
+    bool operator>(const Timer& other) const { return ns != other.ns ? ns > other.ns : order > other.order; }
+  };
+
+  static size_t groups_of(const std::vector<ReplayRun>& runs) {
+    size_t groups = 0;
+    for (const ReplayRun& run : runs) {
+      int32_t most = -1;
+      for (const int32_t process : run.steps->threads().process) most = std::max(most, process);
+      groups += static_cast<size_t>(most + 2);
+    }
+    return groups;
+  }
+
+  void set_up(Progress& run) {
+    const auto& first = run.steps->first();
+    const auto& signals = run.steps->signals();
+    run.is_ended.assign(run.steps->steps().size(), 0);
+    run.cursors.resize(run.steps->threads().size());
+    size_t signal = 0;
+    for (size_t thread = 0; thread < run.cursors.size(); ++thread) {
+      Cursor& cursor = run.cursors[thread];
+      cursor.step = first[thread];
+      cursor.end = first[thread + 1];
+      while (signal < signals.size() && signals[signal].step < cursor.step) ++signal;
+      cursor.signal = static_cast<uint32_t>(signal);
+      if (cursor.step == cursor.end) continue;
+      if (run.last < 0 ? is_program(*run.steps, thread) : static_cast<size_t>(run.last) == thread) ++run.left;
+    }
+    ++open_;
+  }
+
+  // One event; false: nothing happens any more.
+  bool step() {
+    const double work_ns = sharing_.next_ns();
+    const double timer_ns = timers_.empty() ? -1.0 : std::max(timers_.top().ns - now_ns_, 0.0);
+    if (work_ns < 0 && timer_ns < 0) return let_all_go();
+    const bool is_timer = work_ns < 0 || (timer_ns >= 0 && timer_ns <= work_ns);
+    const double ns = is_timer ? timer_ns : work_ns;
+    count(ns);
+    sharing_.advance(ns);
+    now_ns_ += ns;
+    const uint32_t thread = is_timer ? timers_.top().thread : sharing_.take();
+    Progress& run = runs_[owner_[thread]];
+    const bool is_valid = !is_timer || timers_.top().number == run.cursors[thread - run.offset].timer;
+    if (is_timer) timers_.pop();
+    if (!run.is_done && is_valid) go_on(run, thread - run.offset);
+    return true;
+  }
+
+  void count(double ns) {
+    const auto ready = static_cast<double>(sharing_.ready());
+    for (Progress& run : runs_) {
+      if (run.is_done) continue;
+      ReplayLevels& levels = run.found.levels;
+      double& level = ready == 0                ? levels.none_ns
+                      : ready > changes_.cores  ? levels.many_ns
+                      : ready == changes_.cores ? levels.all_ns
+                      : ready == 1              ? levels.one_ns
+                                                : levels.few_ns;
+      level += ns;
+    }
+  }
+
+  // Who stands still for a collection that nobody can end goes on.
+  bool let_all_go() {
+    for (Progress& run : runs_) {
+      for (size_t i = 1; i < run.groups && !run.is_done; ++i) sharing_.let_go(run.group + i);
+    }
+    return sharing_.ready() > 0;
+  }
+
+  const Step& at(const Progress& run, uint32_t thread) const { return run.steps->steps()[run.cursors[thread].step]; }
+
+  // How long after its wait a thread is ready to run: what waking takes. What the machine was slower is core time.
+  double delay(const Progress& run, const Step& step) const {
+    if (changes_.has_stolen || step.waited_ns() == 0) return 0;
+    return static_cast<double>(std::min(step.delay_ns, run.steps->waking_ns())) * changes_.waking_factor;
+  }
+
+  double work(const Step& step) const {
+    if (step.is_collecting && !changes_.has_collections) return 0;
+    const int64_t ns = step.running_ns() + (changes_.has_stolen ? step.lost_ns : -step.stolen_ns);
+    return static_cast<double>(ns) * changes_.work_factor;
+  }
+
+  double kept(const Step& step) const {
+    if (step.is_collecting && !changes_.has_collections) return 0;
+    return static_cast<double>(step.waited_ns()) * (step.wait == StepWait::kIo ? changes_.io_factor : 1.0);
+  }
+
+  void timer(Progress& run, uint32_t thread, double ns) {
+    timers_.push({now_ns_ + ns, order_++, run.offset + thread, ++run.cursors[thread].timer});
+  }
+
+  // A thread comes to the first of its steps; what it did before the recording lasts as long as it lasted.
+  void begin(Progress& run, uint32_t thread) {
+    const Cursor& cursor = run.cursors[thread];
+    if (cursor.step == cursor.end) return;
+    const Step& step = at(run, thread);
+    const auto before_ns = static_cast<double>(step.begin_ns - run.steps->from_ns());
+    if (step.wait == StepWait::kThread || before_ns <= 0) return wait(run, thread);
+    timer(run, thread, before_ns + kept(step) + delay(run, step));
+  }
+
+  void wait(Progress& run, uint32_t thread) {
+    Cursor& cursor = run.cursors[thread];
+    const Step& step = at(run, thread);
+    if (step.is_lock && !changes_.has_lock_waits) return compute(run, thread);
+    switch (step.wait) {
+      case StepWait::kThread:
+        if (run.is_ended[cursor.step] == 0) {
+          cursor.is_waiting = true;
+          return;
+        }
+        return compute(run, thread);
+      case StepWait::kNone:
+        return compute(run, thread);
+      default: {
+        const uint32_t next = run.steps->next_wait()[cursor.step];
+        cursor.is_idle = run.steps->is_idle(cursor.step);
+        const bool has_work = cursor.is_idle && next < cursor.end && run.is_ended[next] != 0;
+        timer(run, thread, has_work ? 0 : kept(step) + delay(run, step));
+      }
+    }
+  }
+
+  // Computes up to the next signal, or to the end of the step.
+  void compute(Progress& run, uint32_t thread) {
+    Cursor& cursor = run.cursors[thread];
+    const Step& step = at(run, thread);
+    const double all_ns = work(step);
+    double until_ns = all_ns;
+    const auto& signals = run.steps->signals();
+    if (cursor.signal < signals.size() && signals[cursor.signal].step == cursor.step) {
+      const auto running = static_cast<double>(std::max<int64_t>(step.running_ns(), 1));
+      until_ns = all_ns * (static_cast<double>(signals[cursor.signal].after_ns) / running);
+    }
+    const double ns = std::max(until_ns - cursor.done_ns, 0.0);
+    cursor.done_ns = std::max(until_ns, cursor.done_ns);
+    cursor.is_computing = true;
+    sharing_.add(group_of(run, thread), run.offset + thread, ns);
+  }
+
+  size_t group_of(const Progress& run, uint32_t thread) const {
+    const int32_t process = run.steps->threads().process[thread];
+    return is_program(*run.steps, thread) && process >= 0 ? run.group + static_cast<size_t>(process) + 1 : run.group;
+  }
+
+  // A timer is over, or work is done.
+  void go_on(Progress& run, uint32_t thread) {
+    Cursor& cursor = run.cursors[thread];
+    cursor.is_idle = false;
+    if (!cursor.is_computing) return compute(run, thread);
+    cursor.is_computing = false;
+    const auto& signals = run.steps->signals();
+    if (cursor.signal < signals.size() && signals[cursor.signal].step == cursor.step) {
+      send(run, signals[cursor.signal++]);
+      return compute(run, thread);
+    }
+    cursor.done_ns = 0;
+    if (++cursor.step < cursor.end) return wait(run, thread);
+    const bool is_last = run.last < 0 ? is_program(*run.steps, thread) : static_cast<size_t>(run.last) == thread;
+    if (is_last) --run.left;
+    end_if_over(run);
+  }
+
+  void send(Progress& run, const StepSignal& signal) {
+    if (signal.what == StepSignal::kEndsWait) {
+      run.is_ended[signal.target] = 1;
+      const auto thread = static_cast<uint32_t>(run.steps->steps()[signal.target].thread);
+      Cursor& cursor = run.cursors[thread];
+      if (cursor.is_idle && run.steps->next_wait()[cursor.step] == signal.target) {
+        cursor.is_idle = false;
+        return timer(run, thread, delay(run, at(run, thread)));
+      }
+      if (!cursor.is_waiting || cursor.step != signal.target) return;
+      cursor.is_waiting = false;
+      timer(run, thread, delay(run, at(run, thread)));
+    } else if (changes_.has_collections) {
+      const size_t group = run.group + signal.target + 1;
+      signal.what == StepSignal::kStops ? sharing_.stop(group) : sharing_.let_go(group);
+    }
+  }
+
+  void end_if_over(Progress& run) {
+    if (run.left > 0 || run.is_done) return;
+    run.is_done = true;
+    run.found.end_ns = now_ns_;
+    for (size_t i = 0; i < run.groups; ++i) sharing_.remove_all(run.group + i);
+    --open_;
+  }
+
+  const ReplayChanges& changes_;
+  std::vector<Progress> runs_;
+  CoreSharing sharing_;
+  std::vector<uint32_t> owner_;  // the run of each thread
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  uint64_t order_ = 0;
+  size_t open_ = 0;
+  double now_ns_ = 0;
+};
+
+}  // namespace
+
+std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes) {
+  return CoreReplay(runs, changes).replay();
+}
+
+}  // namespace headway

@@ -1,0 +1,47 @@
+// Replays runs on a number of cores, one alone or several beside each other: a discrete-event simulation.
+//
+// Linear in steps and signals, times the logarithm of the threads: each step is begun once, and each signal sent once, so
+// that a replay ends whatever the columns claim. Where nobody can go on before the end (a circle of waits, which no run
+// that happened has), it is told to be stuck.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "replay/run_steps.h"
+
+namespace headway {
+
+struct ReplayChanges {
+  double cores = 1;
+  bool has_stolen = true;       // CPU time with what the host and others took: as the machine was
+  double work_factor = 1;       // of CPU time
+  double io_factor = 1;         // of how long I/O lasts
+  double waking_factor = 1;     // of what waking a thread takes
+  bool has_collections = true;  // false: what collections compute takes no time, and nobody is stopped
+  bool has_lock_waits = true;   // false: nobody waits for a lock
+};
+
+// How much time this number of threads was ready to run.
+struct ReplayLevels {
+  double none_ns = 0;
+  double one_ns = 0;   // and there are more cores
+  double few_ns = 0;   // more than one, and fewer than cores
+  double all_ns = 0;   // as many as cores
+  double many_ns = 0;  // more than cores
+};
+
+struct Replayed {
+  double end_ns = -1;  // since the start of the span; negative: stuck
+  ReplayLevels levels;
+};
+
+struct ReplayRun {
+  const RunSteps* steps = nullptr;
+  int32_t last = -1;  // the thread whose end is the run's; -1: all of the program's
+};
+
+std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes);
+
+}  // namespace headway

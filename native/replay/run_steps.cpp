@@ -1,0 +1,300 @@
+#include "replay/run_steps.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace headway {
+namespace {
+
+constexpr int64_t kFarNs = int64_t{1} << 60;
+constexpr int64_t kNearNs =
+    2'000;  // a waking is recorded so near to the waker's slice, where clocks of two CPUs differ
+constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
+constexpr int kMostLooks = 256;
+constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
+// Of native/decode/slices.h and native/wire/records.h.
+constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kNoRunnable = 16, kNoStolen = 32;
+constexpr uint8_t kFutex = 1, kTimedFutex = 2, kNanosleep = 3, kPoll = 4, kSocket = 6, kPageFault = 9;
+constexpr int32_t kOutsideTree = -2;
+
+int64_t sound(int64_t ticks, int64_t tick_ns) {
+  if (ticks <= 0 || tick_ns <= 0) return 0;
+  return ticks > kFarNs / tick_ns ? kFarNs : ticks * tick_ns;
+}
+
+StepWait wait_without_thread(const Step& step) {
+  if ((step.flags & kBlockedState) == kUninterruptible || step.blocked_in == kPageFault) return StepWait::kIo;
+  if (step.blocked_in >= kPoll && step.blocked_in <= kSocket) return StepWait::kIo;
+  if (step.blocked_in == kNanosleep) return StepWait::kSleep;
+  if ((step.flags & kIrq) != 0) return step.blocked_in == kFutex ? StepWait::kUnknown : StepWait::kSleep;
+  if (step.waker == kOutsideTree) return StepWait::kOutside;
+  return step.blocked_in == kTimedFutex ? StepWait::kSleep : StepWait::kUnknown;
+}
+
+// For how long, up to any time, a core was free of the run's threads, and how much of one each of those had lost that
+// were ready to run.
+class FreeCores {
+ public:
+  struct Sums {
+    double free_ns;
+    double lost_ns;
+  };
+
+  FreeCores(const std::vector<Step>& steps, int64_t cores) : cores_(cores) {
+    std::vector<int64_t> woken, start, end;
+    for (auto* each : {&woken, &start, &end}) each->reserve(steps.size());
+    for (const Step& step : steps) {
+      woken.push_back(step.woken_ns);
+      start.push_back(step.start_ns);
+      end.push_back(step.end_ns);
+    }
+    for (auto* each : {&woken, &start, &end}) std::sort(each->begin(), each->end());
+    points_.reserve(steps.size());
+    for (size_t w = 0, s = 0, e = 0; e < end.size();) {
+      int64_t ns = end[e];
+      if (s < start.size()) ns = std::min(ns, start[s]);
+      if (w < woken.size()) ns = std::min(ns, woken[w]);
+      Point next{ns, {0, 0}, 0, 0};
+      if (!points_.empty()) next = {ns, until(points_.back(), ns), points_.back().ready, points_.back().running};
+      for (; w < woken.size() && woken[w] == ns; ++w) ++next.ready;
+      for (; s < start.size() && start[s] == ns; ++s) --next.ready, ++next.running;
+      for (; e < end.size() && end[e] == ns; ++e) --next.running;
+      points_.push_back(next);
+    }
+  }
+
+  Sums until(int64_t ns) const {
+    const auto after =
+        std::upper_bound(points_.begin(), points_.end(), ns, [](int64_t a, const Point& b) { return a < b.ns; });
+    return after == points_.begin() ? Sums{0, 0} : until(*(after - 1), ns);
+  }
+
+ private:
+  struct Point {
+    int64_t ns;
+    Sums sums;
+    int32_t ready;
+    int32_t running;
+  };
+
+  Sums until(const Point& point, int64_t ns) const {
+    const auto length = static_cast<double>(ns - point.ns);
+    const auto free = static_cast<double>(std::max<int64_t>(cores_ - point.running, 0));
+    const double lost = point.ready > 0 ? std::min(1.0, free / point.ready) : 0.0;
+    return {point.sums.free_ns + (free > 0 ? length : 0), point.sums.lost_ns + lost * length};
+  }
+
+  int64_t cores_;
+  std::vector<Point> points_;
+};
+
+}  // namespace
+
+RunSteps::RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t cores)
+    : threads_(std::move(threads)), from_ns_(from_ns), to_ns_(std::max(from_ns, to_ns)), cores_(cores) {
+  const size_t size = threads_.size();
+  if (threads_.birth_ns.size() != size || threads_.parent.size() != size || threads_.process.size() != size) {
+    throw std::invalid_argument("columns of different length");
+  }
+}
+
+bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
+  for (size_t row = 0; row < slices.rows; ++row) {
+    const int32_t thread = slices.thread_id[row];
+    if (thread < 0 || static_cast<size_t>(thread) >= threads_.size()) continue;
+    if (threads_.role[static_cast<size_t>(thread)] >= static_cast<uint8_t>(ThreadRole::kLeftOut)) continue;
+    if (steps_.size() == kMostSlices) return false;
+    const int64_t tick = tick_ns[row];
+    Step step;
+    step.flags = slices.flags[row];
+    step.end_ns = sound(slices.end_ticks[row], tick);
+    step.start_ns = step.end_ns - sound(slices.running_ticks[row], tick);
+    step.woken_ns = step.start_ns - ((step.flags & kNoRunnable) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
+    step.begin_ns = step.woken_ns - sound(slices.blocked_ticks[row], tick);
+    if (step.end_ns <= from_ns_ || step.begin_ns >= to_ns_) continue;
+    const bool knows_stolen = (step.flags & kNoStolen) == 0;
+    const int64_t running_ns = step.running_ns();
+    step.stolen_ns = knows_stolen ? std::min(sound(slices.stolen_ticks[row], tick), running_ns) : 0;
+    for (int64_t* ns : {&step.begin_ns, &step.woken_ns, &step.start_ns, &step.end_ns}) {
+      *ns = std::clamp(*ns, from_ns_, to_ns_);
+    }
+    step.stolen_ns = std::min(step.stolen_ns, step.running_ns());
+    step.thread = thread;
+    step.waker = slices.waker_id[row];
+    step.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
+    // What was still blocked at the end of the span brings nothing about.
+    if (step.end_ns == step.start_ns && step.start_ns == to_ns_) continue;
+    steps_.push_back(step);
+  }
+  return true;
+}
+
+void RunSteps::resolve(const RunStops& stops, const LockWaits& locks) {
+  const size_t rows = stops.start_ns.size(), waits = locks.thread.size();
+  if (stops.end_ns.size() != rows || stops.vm_thread.size() != rows || locks.start_ns.size() != waits ||
+      locks.end_ns.size() != waits) {
+    throw std::invalid_argument("columns of different length");
+  }
+  order();
+  measure_delays();
+  classify(stops);
+  mark_locks(locks);
+  find_next_waits();
+  for (size_t i = 0; i < stops.start_ns.size(); ++i) {
+    const int32_t thread = stops.vm_thread[i];
+    if (thread < 0 || static_cast<size_t>(thread) >= threads_.size() || stops.end_ns[i] <= stops.start_ns[i]) continue;
+    if (threads_.process[static_cast<size_t>(thread)] < 0) continue;
+    const auto process = static_cast<uint32_t>(threads_.process[static_cast<size_t>(thread)]);
+    if (!signal(thread, stops.start_ns[i], process, StepSignal::kStops)) continue;
+    if (!signal(thread, stops.end_ns[i], process, StepSignal::kLetsGo)) signals_.pop_back();
+  }
+  std::sort(signals_.begin(), signals_.end(), [](const StepSignal& a, const StepSignal& b) {
+    return std::pair(a.step, a.after_ns) < std::pair(b.step, b.after_ns);
+  });
+}
+
+// By thread, then time; times of a thread that run backwards are moved to where they fit.
+void RunSteps::order() {
+  std::sort(steps_.begin(), steps_.end(),
+            [](const Step& a, const Step& b) { return std::pair(a.thread, a.end_ns) < std::pair(b.thread, b.end_ns); });
+  first_.assign(threads_.size() + 1, 0);
+  for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
+  for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  for (size_t i = 1; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.thread != steps_[i - 1].thread) continue;
+    const int64_t least = steps_[i - 1].end_ns;
+    for (int64_t* ns : {&step.begin_ns, &step.woken_ns, &step.start_ns, &step.end_ns}) *ns = std::max(*ns, least);
+    step.stolen_ns = std::min(step.stolen_ns, step.running_ns());
+  }
+}
+
+void RunSteps::measure_delays() {
+  const FreeCores cores(steps_, cores_);
+  std::vector<int64_t> after_waits;
+  for (Step& step : steps_) {
+    if (step.start_ns <= step.woken_ns) continue;
+    const auto from = cores.until(step.woken_ns), to = cores.until(step.start_ns);
+    step.delay_ns = static_cast<int64_t>(to.free_ns - from.free_ns);
+    step.lost_ns = static_cast<int64_t>(to.lost_ns - from.lost_ns);
+    if (step.waited_ns() > 0 && step.delay_ns > 0) after_waits.push_back(step.delay_ns);
+  }
+  if (after_waits.empty()) return;
+  const auto quarter = after_waits.begin() + static_cast<std::ptrdiff_t>(after_waits.size() / 4);
+  std::nth_element(after_waits.begin(), quarter, after_waits.end());
+  waking_ns_ = *quarter;
+}
+
+void RunSteps::classify(const RunStops& stops) {
+  signal_starts_of_threads();
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const auto role = static_cast<ThreadRole>(threads_.role[static_cast<size_t>(step.thread)]);
+    if (role == ThreadRole::kCollector) step.is_collecting = true;
+    if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
+    if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
+    const bool has_waker = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    if (role == ThreadRole::kProgram && has_waker && is_stopped(step)) continue;
+    const bool is_found =
+        has_waker && signal(step.waker, step.woken_ns, static_cast<uint32_t>(i), StepSignal::kEndsWait);
+    step.wait = is_found ? StepWait::kThread : wait_without_thread(step);
+    if (role == ThreadRole::kProgram) waited_ns_[static_cast<size_t>(step.wait)] += step.waited_ns();
+  }
+}
+
+bool RunSteps::is_program(size_t step) const {
+  return threads_.role[static_cast<size_t>(steps_[step].thread)] == static_cast<uint8_t>(ThreadRole::kProgram);
+}
+
+bool RunSteps::is_idle(size_t at) const {
+  const Step& step = steps_[at];
+  if (step.wait != StepWait::kSleep || step.blocked_in != kTimedFutex) return false;
+  if (!is_program(at)) return true;
+  if (at + 1 == steps_.size() || steps_[at + 1].thread != step.thread) return false;
+  const Step& next = steps_[at + 1];
+  const bool is_futex = next.blocked_in == kFutex || next.blocked_in == kTimedFutex;
+  return step.running_ns() - step.stolen_ns <= kLookNs && next.waited_ns() > 0 && is_futex;
+}
+
+void RunSteps::mark_locks(const LockWaits& locks) {
+  size_t row = 0;
+  for (Step& step : steps_) {
+    const auto is_before = [&](size_t i) {
+      return std::pair(locks.thread[i], locks.end_ns[i]) <= std::pair(step.thread, step.begin_ns);
+    };
+    while (row < locks.thread.size() && is_before(row)) ++row;
+    if (row == locks.thread.size()) return;
+    const bool overlaps = locks.thread[row] == step.thread && locks.start_ns[row] < step.woken_ns;
+    if (!overlaps || step.wait != StepWait::kThread) continue;
+    step.is_lock = true;
+    lock_wait_ns_ += step.waited_ns();
+  }
+}
+
+void RunSteps::find_next_waits() {
+  next_wait_.resize(steps_.size());
+  for (size_t i = steps_.size(); i-- > 0;) {
+    const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != steps_[i].thread;
+    const auto next = static_cast<uint32_t>(i + 1);
+    const bool is_wait = is_last || (is_program(i + 1) ? steps_[i + 1].wait != StepWait::kNone && !is_idle(i + 1)
+                                                       : steps_[i + 1].wait == StepWait::kThread);
+    next_wait_[i] = is_wait ? next : next_wait_[i + 1];
+  }
+}
+
+// The first step of a thread that another one started waits for that one to come to where it did so.
+void RunSteps::signal_starts_of_threads() {
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
+    if (first_[thread] == first_[thread + 1] || threads_.birth_ns[thread] < from_ns_) continue;
+    const uint32_t step = first_[thread];
+    const int64_t birth_ns = std::min(threads_.birth_ns[thread], steps_[step].woken_ns);
+    if (threads_.parent[thread] != static_cast<int32_t>(thread) &&
+        signal(threads_.parent[thread], birth_ns, step, StepSignal::kEndsWait)) {
+      steps_[step].wait = StepWait::kThread;
+    }
+  }
+}
+
+// Finds where `waker` was in its work; false where it did not run then.
+bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what) {
+  if (waker < 0 || static_cast<size_t>(waker) >= threads_.size()) return false;
+  const auto begin = steps_.begin() + first_[static_cast<size_t>(waker)];
+  const auto end = steps_.begin() + first_[static_cast<size_t>(waker) + 1];
+  auto found = std::upper_bound(begin, end, ns, [](int64_t a, const Step& b) { return a < b.start_ns; });
+  if (found == begin) {
+    if (found == end || found->start_ns - ns > kNearNs) return false;
+  } else if (ns - (found - 1)->end_ns > kNearNs && found != end && found->start_ns - ns <= kNearNs) {
+    // Nearer to the slice that follows.
+  } else {
+    --found;
+    if (ns - found->end_ns > kNearNs) return false;
+  }
+  const int64_t after_ns = std::clamp<int64_t>(ns - found->start_ns, 0, found->running_ns());
+  signals_.push_back({static_cast<uint32_t>(found - steps_.begin()), target, after_ns, what});
+  return true;
+}
+
+// Whether the JVM's thread carried out a collection in a step.
+bool RunSteps::is_collecting(const Step& step, const RunStops& stops) const {
+  const auto after = std::lower_bound(stops.start_ns.begin(), stops.start_ns.end(), step.end_ns);
+  if (after == stops.start_ns.begin()) return false;
+  const auto at = static_cast<size_t>(after - stops.start_ns.begin()) - 1;
+  return step.thread == stops.vm_thread[at] && step.start_ns < stops.end_ns[at];
+}
+
+// Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.
+bool RunSteps::is_stopped(const Step& step) const {
+  const auto vm = static_cast<size_t>(step.waker);
+  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
+  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
+  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
+  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
+    --at;
+    if (at->woken_ns < step.begin_ns - kAskedNs) return true;
+    if (at->waker == step.thread && (at->flags & kIrq) == 0 && at->waited_ns() > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace headway

@@ -1,0 +1,142 @@
+// The program of a recorded run, as replays on other cores go through it: for each thread its steps, and what each wakes.
+//
+// A step is a slice: a wait, then CPU time. A wait that another thread ended is over, in a replay, when that thread has
+// computed as much as it had when it ended it; so who waits for whom, and for what part of whose work, is kept, and when
+// that is, decided anew. What no thread of the run is known to have ended (a sleep, I/O, somebody outside) lasts as long
+// as it lasted. A thread begins as if it had waited for the one that started it. Threads that the JVM's
+// own thread stopped did not wait; while it carries out a collection, between two points of its work, all threads of the
+// program in its process stand still.
+//
+// Threads that were ready to run while a core was free of the run's own threads did not get it: the machine had others to
+// run, or took a while to wake them. How long each was late is its delay_ns, and the core time that was lost so, shared
+// among those that were ready, its lost_ns.
+//
+// 76 bytes a slice, and 24 for each wait that another thread ended: kMostSlices bound it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "wire/stored_slices.h"
+
+namespace headway {
+
+enum class StepWait : uint8_t {
+  kNone,     // there was none, or the JVM stopped the thread
+  kThread,   // another thread ended it
+  kSleep,    // until a time
+  kIo,       // a file, a socket, a poll, or uninterruptible
+  kOutside,  // a thread that is not of the run ended it
+  kUnknown,  // nobody knows who ended it
+};
+constexpr size_t kStepWaits = 6;
+
+enum class ThreadRole : uint8_t { kProgram, kCollector, kVm, kOther, kLeftOut };
+
+struct RunThreads {
+  std::vector<int64_t> birth_ns;  // INT64_MIN: ran before the recording
+  std::vector<int32_t> parent;    // -1: unknown
+  std::vector<uint8_t> role;      // ThreadRole
+  std::vector<int32_t> process;   // 0..; those that collections stop together
+
+  size_t size() const { return role.size(); }
+};
+
+// Collections that stop all threads of a process; vm_thread is between start and end when it does so.
+struct RunStops {
+  std::vector<int64_t> start_ns;
+  std::vector<int64_t> end_ns;
+  std::vector<int32_t> vm_thread;
+};
+
+// Waits for locks, in order of (thread, start_ns).
+struct LockWaits {
+  std::vector<int32_t> thread;
+  std::vector<int64_t> start_ns;
+  std::vector<int64_t> end_ns;
+};
+
+struct Step {
+  int64_t begin_ns = 0;  // blocked, until
+  int64_t woken_ns = 0;  // runnable, until
+  int64_t start_ns = 0;  // on a CPU, until
+  int64_t end_ns = 0;
+  int64_t stolen_ns = 0;
+  int64_t delay_ns = 0;
+  int64_t lost_ns = 0;
+  int32_t thread = -1;
+  int32_t waker = -1;
+  uint8_t flags = 0;
+  uint8_t blocked_in = 0;
+  StepWait wait = StepWait::kNone;
+  bool is_collecting = false;
+  bool is_lock = false;  // it waits for a lock
+
+  int64_t waited_ns() const { return woken_ns - begin_ns; }
+  int64_t running_ns() const { return end_ns - start_ns; }
+};
+
+// What a step brings about when its thread has run for `after_ns` of it.
+struct StepSignal {
+  enum What : uint8_t { kEndsWait, kStops, kLetsGo };
+  uint32_t step = 0;    // of whom
+  uint32_t target = 0;  // kEndsWait: a step; else a process
+  int64_t after_ns = 0;
+  What what = kEndsWait;
+};
+
+// Collects slices, then resolves who ended which wait.
+class RunSteps {
+ public:
+  static constexpr size_t kMostSlices = 12'000'000;
+
+  // Throws std::invalid_argument where columns do not fit each other.
+  RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t cores);
+
+  // In any order; what lies outside of the span, or is of threads that are left out, is not taken. False: too many.
+  bool batch(const StoredSlices& slices, const int16_t* tick_ns);
+  void resolve(const RunStops& stops, const LockWaits& locks);
+
+  const RunThreads& threads() const { return threads_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<uint32_t>& first() const { return first_; }  // of each thread; one more than there are threads
+  const std::vector<StepSignal>& signals() const { return signals_; }
+  // By step: the next one of its thread whose wait is not idle, of a JVM's own thread the next that another one ended,
+  // as what it does between because a time is over it does not do when it gets work before; the last one's is beyond it.
+  const std::vector<uint32_t>& next_wait() const { return next_wait_; }
+  // A wait that lasted until its time was over, after which the thread only looked whether it had to wait on: whoever
+  // ends the wait that follows ends that one. So JVMs wait for monitors, and their own threads for work.
+  bool is_idle(size_t step) const;
+  int64_t from_ns() const { return from_ns_; }
+  // Of delays after a wait the one that a quarter are below: what waking takes, where nobody else wants the core.
+  int64_t waking_ns() const { return waking_ns_; }
+  int64_t lock_wait_ns() const { return lock_wait_ns_; }   // of the program's threads
+  const int64_t* waited_ns() const { return waited_ns_; }  // by StepWait, of the program's threads
+
+ private:
+  void order();
+  void measure_delays();
+  void classify(const RunStops& stops);
+  void signal_starts_of_threads();
+  void find_next_waits();
+  bool is_program(size_t step) const;
+  void mark_locks(const LockWaits& locks);
+  bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
+  bool is_collecting(const Step& step, const RunStops& stops) const;
+  bool is_stopped(const Step& step) const;
+
+  RunThreads threads_;
+  int64_t from_ns_;
+  int64_t to_ns_;
+  int64_t cores_;
+  std::vector<Step> steps_;
+  std::vector<uint32_t> first_;
+  std::vector<StepSignal> signals_;
+  std::vector<uint32_t> next_wait_;
+  int64_t waking_ns_ = 0;
+  int64_t lock_wait_ns_ = 0;
+  int64_t waited_ns_[kStepWaits] = {};
+};
+
+}  // namespace headway

@@ -1,0 +1,145 @@
+// Replays on other cores: programs whose time is known by arithmetic, and columns that no recording would have.
+#include "replay/core_replay.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "testing/check.h"
+
+namespace headway {
+namespace {
+
+struct Rows {
+  std::vector<int16_t> tick;
+  std::vector<int64_t> end, running, runnable, blocked, stolen;
+  std::vector<int32_t> thread, waker;
+  std::vector<uint8_t> flags, blocked_in;
+
+  void add(int32_t who, int64_t until, int64_t ran, int64_t ready, int64_t waited, int32_t by = -1) {
+    tick.push_back(1);
+    end.push_back(until);
+    running.push_back(ran);
+    runnable.push_back(ready);
+    blocked.push_back(waited);
+    stolen.push_back(0);
+    thread.push_back(who);
+    waker.push_back(by);
+    flags.push_back(waited > 0 ? 1 : 0);
+    blocked_in.push_back(1);
+  }
+  void give(RunSteps& run) const {
+    StoredSlices slices;
+    slices.rows = tick.size();
+    slices.end_ticks = end.data();
+    slices.running_ticks = running.data();
+    slices.runnable_ticks = runnable.data();
+    slices.blocked_ticks = blocked.data();
+    slices.stolen_ticks = stolen.data();
+    slices.thread_id = thread.data();
+    slices.waker_id = waker.data();
+    slices.flags = flags.data();
+    slices.blocked_in = blocked_in.data();
+    CHECK(run.batch(slices, tick.data()));
+  }
+};
+
+RunThreads threads_of(size_t count, uint8_t role = 0) {
+  return {std::vector<int64_t>(count, INT64_MIN), std::vector<int32_t>(count, -1), std::vector<uint8_t>(count, role),
+          std::vector<int32_t>(count, 0)};
+}
+
+double on_cores(const RunSteps& run, double cores, int32_t last = -1) {
+  ReplayChanges changes;
+  changes.cores = cores;
+  changes.has_stolen = false;
+  return replay_on_cores({{&run, last}}, changes).front().end_ns;
+}
+
+bool is_near(double left, double right) { return std::abs(left - right) < 1e-3; }
+
+// Four threads of 300 each, one after the other on one core.
+void equal_threads_share_the_cores() {
+  Rows rows;
+  for (int32_t i = 0; i < 4; ++i) rows.add(i, 300 * (i + 1), 300, 300 * i, 0);
+  RunSteps run(threads_of(4), 0, 1200, 1);
+  rows.give(run);
+  run.resolve({}, {});
+  CHECK(is_near(on_cores(run, 1), 1200));
+  CHECK(is_near(on_cores(run, 2), 600));
+  CHECK(is_near(on_cores(run, 3), 400));
+  CHECK(is_near(on_cores(run, 4), 300));
+  CHECK(is_near(on_cores(run, 64), 300));
+}
+
+// Thread 0 computes 100, ends the wait of 1 and computes 100 more; 1 computes 50.
+void a_wait_is_over_when_the_one_that_ended_it_comes_there() {
+  Rows rows;
+  rows.add(1, 150, 50, 0, 100, 0);
+  rows.add(0, 200, 200, 0, 0);
+  RunSteps run(threads_of(2), 0, 200, 2);
+  rows.give(run);
+  run.resolve({}, {});
+  CHECK_EQUAL(run.signals().size(), size_t{1});
+  CHECK(is_near(on_cores(run, 2), 200));
+  CHECK(is_near(on_cores(run, 1), 250));
+  CHECK(is_near(on_cores(run, 2, 1), 150));  // thread 1 alone
+}
+
+// Two threads that each claim to have been woken by what the other one did later.
+void a_circle_of_waits_is_stuck() {
+  Rows rows;
+  rows.add(0, 20, 10, 0, 10, 1);
+  rows.add(1, 20, 10, 0, 10, 0);
+  RunSteps run(threads_of(2), 0, 20, 2);
+  rows.give(run);
+  run.resolve({}, {});
+  CHECK(on_cores(run, 2) < 0);
+}
+
+void columns_that_no_recording_has_come_to_an_end() {
+  std::mt19937_64 random(7);
+  const auto number = [&] {
+    const auto value = static_cast<int64_t>(random());
+    return random() % 3 == 0 ? value : value % 1000;
+  };
+  for (int round = 0; round < 300; ++round) {
+    Rows rows;
+    const auto count = random() % 40;
+    for (size_t i = 0; i < count; ++i) {
+      rows.add(static_cast<int32_t>(random() % 7) - 1, number(), number(), number(), number(),
+               static_cast<int32_t>(random() % 9) - 2);
+      rows.tick.back() = static_cast<int16_t>(number());
+      rows.stolen.back() = number();
+      rows.flags.back() = static_cast<uint8_t>(random());
+      rows.blocked_in.back() = static_cast<uint8_t>(random());
+    }
+    RunThreads threads = threads_of(5);
+    for (size_t i = 0; i < 5; ++i) {
+      threads.birth_ns[i] = number();
+      threads.parent[i] = static_cast<int32_t>(random() % 9) - 2;
+      threads.role[i] = static_cast<uint8_t>(random() % 6);
+      threads.process[i] = static_cast<int32_t>(random() % 3) - 1;
+    }
+    RunSteps run(threads, 0, static_cast<int64_t>(random() % 100'000), 2);
+    rows.give(run);
+    RunStops stops{{-5, 10, 10, INT64_MAX}, {number(), number(), number(), INT64_MAX}, {0, 1, -7, 99}};
+    LockWaits locks{{0, 1, 1}, {0, number(), 3}, {number(), number(), number()}};
+    run.resolve(stops, locks);
+    for (const double cores : {1.0, 3.0}) {
+      const double end_ns = on_cores(run, cores, static_cast<int32_t>(random() % 8) - 2);
+      CHECK(end_ns == -1 || end_ns >= 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headway
+
+int main() {
+  headway::equal_threads_share_the_cores();
+  headway::a_wait_is_over_when_the_one_that_ended_it_comes_there();
+  headway::a_circle_of_waits_is_stuck();
+  headway::columns_that_no_recording_has_come_to_an_end();
+  return 0;
+}

@@ -1,0 +1,1 @@
+"""What the program's wall time would be after a change: other cores, another clock, another program beside it."""

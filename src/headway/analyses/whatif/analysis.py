@@ -1,0 +1,180 @@
+"""Predicts a program's wall time after a change, by replaying its recording on other cores.
+
+Question   how long does the run take on k cores, alone or beside another program, with another clock, faster I/O, without
+           collections?
+Method     discrete-event simulation (native/replay/core_replay.h) of the recorded run (`whatif.run_steps`). Threads compute what
+           they computed, without what the host stole; a wait that another thread ended is over when that one has computed
+           as much as it had when it ended it, so that who comes when is decided anew. Cores are shared evenly among the
+           threads that are ready: without waits that is the model of Peternier et al. (`headway walltime`).
+           The unchanged run is replayed first, with what host and others took; above MOST_ERROR it is refused.
+Interval   the error of that replay, both ways; waking a thread that takes no time, or three times what a quick waking took;
+           at the lower end without waits for locks, whose order on other cores a recording does not know. Neither how much runs
+           differ nor that tasks may be shared out otherwise is in it.
+Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
+           and what comes from outside last as long as they lasted.
+Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
+           barrier; when I/O between threads of the program goes by interrupts (sockets): then it lasts as it lasted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from headway.analyses.common.notices import recorded_notices
+from headway.analyses.common.units import percent
+from headway.analyses.whatif.run_steps import RecordedRun, load_run
+from headway.analyses.whatif.types import Change, Levels, Predicted, Replay, WhatIf
+from headway.errors import HeadwayError, Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.store import Recording
+
+MOST_ERROR = 0.05
+"""Of the unchanged run's replay; with more there is no answer."""
+MOST_UNKNOWN = 0.05
+"""Part of the program's waiting on other threads of which it may be unknown who ended it."""
+LOCKS_TELL = 0.01
+"""Part of the wall time for which threads waited for locks on average, from which on that is a word worth."""
+_SLOW_WAKING = 3.0
+
+
+class _Replayed(NamedTuple):
+    ns: float
+    levels: Levels
+
+
+def whatif(
+    recording: Recording, cores: Sequence[int], change: Change | None = None, beside: Recording | None = None
+) -> WhatIf:
+    """Predict the wall time on each of `cores` cores with the rest of `change`; with another recording, of both together.
+
+    Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW303.
+    """
+    asked = [recording] if beside is None else [recording, beside]
+    runs = [_loaded(each) for each in asked]
+    replays = tuple(_replay(each, run) for each, run in zip(asked, runs, strict=True))
+    notices = [notice for each in asked for notice in recorded_notices(each)]
+    notices += [notice for each, run in zip(asked, runs, strict=True) for notice in _notices(each, run)]
+    if any(each.refused is not None for each in replays):
+        return WhatIf(replays, (), tuple(notices))
+    wanted = change or Change(1)
+    predicted: list[Predicted] = []
+    for k in cores:
+        predicted += _alone(runs, replays, replace(wanted, cores=k))
+        if beside is not None:
+            predicted += _predicted(runs, replays, replace(wanted, cores=k))
+    return WhatIf(replays, tuple(predicted), tuple(notices))
+
+
+def _loaded(recording: Recording) -> RecordedRun:
+    if recording.mode != "ebpf":
+        raise HeadwayError("HW820", path=recording.path, mode=recording.mode)
+    if recording.wall_ns <= 0:
+        raise HeadwayError("HW402", path=recording.path)
+    return load_run(recording)
+
+
+def _replay(recording: Recording, run: RecordedRun) -> Replay:
+    """Replay the unchanged run, with and without what others took, and decide whether that is good enough."""
+    path, k = str(recording.path), run.recorded_cores
+    as_it_was = _run([run], Change(k), has_stolen=True)[0]
+    quiet = _run([run], Change(k))[0]
+    if as_it_was.ns < 0 or quiet.ns < 0:
+        refused = Notice.of("HW824", path=path)
+        return Replay(path, k, run.wall_ns, None, None, None, refused)
+    error = as_it_was.ns / run.wall_ns - 1
+    unknown = run.waited_ns["unknown"]
+    share = unknown / max(unknown + run.waited_ns["thread"], 1)
+    refused_for = None
+    if share > MOST_UNKNOWN:
+        refused_for = Notice.of("HW823", path=path, share=percent(share))
+    elif abs(error) > MOST_ERROR:
+        refused_for = Notice.of("HW822", path=path, error=percent(abs(error)), limit=percent(MOST_ERROR))
+    return Replay(path, k, run.wall_ns, round(as_it_was.ns), error, round(quiet.ns), refused_for)
+
+
+def _notices(recording: Recording, run: RecordedRun) -> list[Notice]:
+    lock_ns = run.steps.figures()["lock_wait_ns"]
+    if lock_ns <= LOCKS_TELL * run.wall_ns:
+        return []
+    return [Notice.of("HW825", path=recording.path, threads=f"{lock_ns / run.wall_ns:.2g}")]
+
+
+def _alone(runs: Sequence[RecordedRun], replays: Sequence[Replay], change: Change) -> list[Predicted]:
+    return [
+        each
+        for run, replay in zip(runs, replays, strict=True)
+        for each in _predicted([run], [replay], change, together=False)
+    ]
+
+
+def _predicted(
+    runs: Sequence[RecordedRun], replays: Sequence[Replay], change: Change, *, together: bool = True
+) -> list[Predicted]:
+    """Return what becomes of runs that share the cores."""
+    middle = _run(runs, change)
+    others = [
+        _run(runs, change, waking=0.0, has_lock_waits=False),
+        _run(runs, change, waking=0.0),
+        _run(runs, change, waking=_SLOW_WAKING),
+    ]
+    found = []
+    for i, replay in enumerate(replays):
+        ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
+        off = abs(replay.error or 0.0)
+        ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
+        levels = middle[i].levels
+        found.append(
+            Predicted(
+                path=replay.path,
+                change=change,
+                together=together,
+                wall_ns=round(ns),
+                low_ns=round(min(ends) * (1 - off)),
+                high_ns=round(max(ends) * (1 + off)),
+                speedup=quiet_ns / ns if ns > 0 else 1.0,
+                next_cause=_limit(levels),
+                levels=levels,
+            )
+        )
+    return found
+
+
+def _limit(levels: Levels) -> str | None:
+    """Return what most of the time is limited by."""
+    by_cause = {
+        "cores": levels.all_ns + levels.many_ns,
+        "serial": levels.one_ns,
+        "waiting": levels.none_ns,
+        "threads": levels.few_ns,
+    }
+    found = max(by_cause, key=lambda cause: by_cause[cause])
+    return found if by_cause[found] > 0 else None
+
+
+def _run(
+    runs: Sequence[RecordedRun],
+    change: Change,
+    *,
+    has_stolen: bool = False,
+    waking: float = 1.0,
+    has_lock_waits: bool = True,
+) -> list[_Replayed]:
+    """Replay runs beside each other."""
+    from headway import _native
+
+    found = _native.replay_on_cores(
+        runs=[each.steps for each in runs],
+        last=[each.last for each in runs],
+        cores=float(change.cores),
+        has_stolen=has_stolen,
+        work_factor=1 / change.clock,
+        io_factor=1 / change.io,
+        waking_factor=waking,
+        has_collections=change.has_gc,
+        has_lock_waits=has_lock_waits,
+    )
+    return [_Replayed(ns, Levels(*levels)) for ns, levels in found]

@@ -1,0 +1,122 @@
+"""Makes the program of a recorded run that replays go through (native/replay/run_steps.h), and says how its end is known.
+
+Question   what did each thread compute, and for whom did it wait, in terms that hold on other cores as well?
+Method     one native pass over the slices. Threads of the program, of its collector and the thread of a JVM that carries out
+           collections have roles; headway's own are left out. The run ends with the thread that ended the program; where
+           somebody outside ended it, or the recording, when all of the program's threads have done what they did.
+Bounded    64 bytes a slice; more than RunSteps has room for are refused (HW821).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.critical_path.path_end import program_end
+from headway.analyses.critical_path.path_threads import load_threads
+from headway.errors import HeadwayError
+from headway.model.kinds import Kind
+from headway.store.packing import STORED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway import _native
+    from headway.analyses.critical_path.path_threads import PathThreadTable
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+_COLUMNS = tuple(name for name in STORED if name not in ("cpu", "blocked_in"))
+_PROGRAM, _COLLECTOR, _VM, _OTHER, _LEFT_OUT = range(5)
+"""ThreadRole of native/replay/run_steps.h."""
+_ROLES = {
+    Kind.APP.value: _PROGRAM,
+    Kind.CARRIER.value: _PROGRAM,
+    Kind.GC.value: _COLLECTOR,
+    Kind.VM.value: _VM,
+    Kind.HEADWAY.value: _LEFT_OUT,
+}
+WAITS = ("none", "thread", "sleep", "io", "outside", "unknown")
+"""StepWait of native/replay/run_steps.h."""
+_MOST_PROCESSES = 64
+"""Processes whose collections stop their threads in a replay; more JVMs do not, but wait as they waited."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRun:
+    """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
+
+    `waited_ns`: how long the program's threads waited, by what ended it (WAITS).
+    """
+
+    steps: _native.RunSteps
+    recorded_cores: int
+    wall_ns: int
+    last: int
+    threads: PathThreadTable
+    waited_ns: dict[str, int]
+
+
+def load_run(recording: Recording) -> RecordedRun:
+    """Make the program of a recording. Raises HeadwayError HW424 (cores unknown), HW821 (too long), HW303 (damaged)."""
+    from headway import _native
+
+    cores = recording.manifest.recorded_cores
+    if not cores:
+        raise HeadwayError("HW424", path=recording.path)
+    threads = load_threads(recording)
+    begin, end = recording.window_ns
+    collections = _collections(recording, threads)
+    processes = list(dict.fromkeys(int(threads.pid[vm]) for _, _, vm in collections))[:_MOST_PROCESSES]
+    number = {pid: i for i, pid in enumerate(processes)}
+    steps = _native.RunSteps(
+        birth_ns=threads.birth_ns,
+        parent=threads.parent.astype(np.int32),
+        role=np.array([_ROLES.get(kind, _OTHER) for kind in threads.kinds], np.uint8),
+        process=np.array([number.get(pid, -1) for pid in threads.pid.tolist()], np.int32),
+        from_ns=begin,
+        to_ns=end,
+        cores=cores,
+    )
+    for batch in recording.stored_backwards("slice"):
+        columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in _COLUMNS}
+        has_call = "blocked_in" in batch.schema.names
+        columns["blocked_in"] = (
+            batch.column("blocked_in").to_numpy(zero_copy_only=False) if has_call else np.zeros(0, np.uint8)
+        )
+        if not steps.batch(**columns):
+            raise HeadwayError("HW821", path=recording.path)
+    start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
+    lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
+    steps.resolve(start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns)
+    ended_by = program_end(recording, threads)
+    waited = dict(zip(WAITS, steps.figures()["waited_ns"].tolist(), strict=True))
+    return RecordedRun(steps, cores, end - begin, ended_by.thread if ended_by else -1, threads, waited)
+
+
+def _collections(recording: Recording, threads: PathThreadTable) -> list[tuple[int, int, int]]:
+    """Return start, end and the thread that carried it out of each collection that stopped the threads of a JVM, in order."""
+    vm = {
+        int(threads.pid[i]): i
+        for i, kind in enumerate(threads.kinds)
+        if kind == Kind.VM and threads.names[i] == "VM Thread"
+    }
+    rows = recording.query(
+        "SELECT start_ns, start_ns + dur_ns, pid FROM jvm_phase WHERE kind = 'gc_pause' AND dur_ns > 0 ORDER BY start_ns"
+    ).fetchall()
+    return [(start, end, vm[pid]) for start, end, pid in rows if pid in vm]
+
+
+def _lock_waits(recording: Recording) -> tuple[Ints, Ints, Ints]:
+    """Return thread, start and end of waits for locks that somebody had, in order of (thread, start)."""
+    if not recording.has("block"):
+        none = np.zeros(0, np.int64)
+        return none, none, none
+    found = recording.query(
+        "SELECT thread_id, start_ns, start_ns + dur_ns AS end_ns FROM block WHERE thread_id IS NOT NULL "
+        "AND (kind = 'monitor' OR (kind = 'park' AND owner_thread_id IS NOT NULL)) ORDER BY thread_id, start_ns"
+    ).fetchnumpy()
+    return tuple(np.asarray(found[name], np.int64) for name in ("thread_id", "start_ns", "end_ns"))  # type: ignore[return-value]

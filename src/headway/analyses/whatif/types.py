@@ -1,0 +1,82 @@
+"""What a what-if answers: the changes asked for, the replay of the unchanged run, and the wall time after each change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headway.errors import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
+
+    `cores`: on so many cores of the same kind. `clock`: CPUs that compute so many times as fast. `io`: I/O so many times as
+    fast. `has_gc`: False as if nothing had to be collected.
+    """
+
+    cores: int
+    clock: float = 1.0
+    io: float = 1.0
+    has_gc: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """For how long, in ns, no thread was ready to run, one (and there were more cores), fewer than cores, as many, or more."""
+
+    none_ns: float
+    one_ns: float
+    few_ns: float
+    all_ns: float
+    many_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """The wall time after a change, of the run `path`, on a machine that runs nothing else; `together`: beside the others.
+
+    `next_cause` is what most of that time is limited by: cores, serial, waiting, threads, None where nothing is.
+    """
+
+    path: str
+    change: Change
+    together: bool
+    wall_ns: int
+    low_ns: int
+    high_ns: int
+    speedup: float
+    next_cause: str | None
+    levels: Levels
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How well the unchanged run was replayed on the machine as it was, and what it takes without what others took of it.
+
+    `refused`: why there is no answer, None where there is one.
+    """
+
+    path: str
+    recorded_cores: int
+    measured_ns: int
+    replayed_ns: int | None
+    error: float | None
+    quiet_ns: int | None
+    refused: Notice | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The answer: a replay for each recording, the first one's first, and what was predicted in the order asked for."""
+
+    replays: tuple[Replay, ...]
+    predicted: tuple[Predicted, ...]
+    notices: tuple[Notice, ...]
+
+    @property
+    def refused(self) -> Notice | None:
+        """Return the first reason why there is no answer."""
+        return next((each.refused for each in self.replays if each.refused is not None), None)

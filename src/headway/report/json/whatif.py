@@ -1,0 +1,54 @@
+"""Wall times after a change, as JSON: the stable form (docs/reference/json.md). Keys may be added, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headway.analyses.whatif.types import Predicted, Replay, WhatIf
+
+
+def whatif_json(result: WhatIf) -> dict[str, Any]:
+    """Return how well the unchanged runs were replayed, and what was predicted."""
+    replays = [_replay(each) for each in result.replays]
+    first = {key: value for key, value in replays[0].items() if key not in ("recording", "quiet_ns")}
+    return {
+        **first,
+        "recordings": replays,
+        "changes": [_predicted(each) for each in result.predicted],
+        "warnings": [notice.as_json() for notice in result.notices],
+    }
+
+
+def _replay(each: Replay) -> dict[str, Any]:
+    refused = each.refused
+    return {
+        "recording": each.path,
+        "recorded_cores": each.recorded_cores,
+        "measured_ns": each.measured_ns,
+        "replayed_ns": each.replayed_ns,
+        "replay_error_pct": None if each.error is None else each.error * 100,
+        "quiet_ns": each.quiet_ns,
+        "refused": None if refused is None else {"id": refused.id, "reason": refused.message},
+    }
+
+
+def _predicted(each: Predicted) -> dict[str, Any]:
+    change = {
+        "cores": each.change.cores,
+        "clock": each.change.clock,
+        "faster_io": each.change.io,
+        "no_gc": not each.change.has_gc,
+    }
+    return {
+        "recording": each.path,
+        "together": each.together,
+        "change": change,
+        "wall_ns": each.wall_ns,
+        "low_ns": each.low_ns,
+        "high_ns": each.high_ns,
+        "speedup": each.speedup,
+        "next": None if each.next_cause is None else {"cause": each.next_cause, "place": None},
+        "levels": {name: round(ns) for name, ns in asdict(each.levels).items()},
+    }

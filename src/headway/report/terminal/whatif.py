@@ -1,0 +1,79 @@
+"""`headway whatif` on the terminal: how well the unchanged run was replayed, and the wall time after each change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.analyses.common.units import duration, percent, significant
+from headway.errors.plurals import counted
+from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.notices import ALL, print_notices
+from headway.report.terminal.tables import make_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from headway.analyses.whatif.types import Predicted, Replay, WhatIf
+
+_LIMITS = {
+    "cores": "more threads are ready than there are cores, or as many",
+    "serial": "one thread is ready, and there are more cores",
+    "waiting": "no thread is ready: sleep, I/O, what comes from outside",
+    "threads": "fewer threads are ready than there are cores",
+}
+
+
+def render_whatif(result: WhatIf, console: Console) -> None:
+    """Print the replay of each unchanged run, the predictions, and what weakens them."""
+    for each in result.replays:
+        print_line(console, _replay_text(each), bullet="*")
+    if result.refused is not None:
+        print_notices(console, (result.refused, *result.notices), also=ALL)
+        return
+    print_table(console, _table(result))
+    for cause in dict.fromkeys(each.next_cause for each in result.predicted):
+        if cause is not None:
+            print_line(console, f"{cause}: {_LIMITS[cause]}", bullet=" ")
+    print_notices(console, result.notices, also=ALL)
+
+
+def _replay_text(each: Replay) -> str:
+    name, cores = Path(each.path).name, counted(each.recorded_cores, "core")
+    text = f"{name}: {duration(each.measured_ns)} measured on {cores}"
+    if each.replayed_ns is None or each.quiet_ns is None or each.error is None:
+        return f"{text}; it can't be replayed"
+    off = f"{duration(each.replayed_ns)} replayed ({percent(abs(each.error))} off)"
+    return f"{text}, {off}; {duration(each.quiet_ns)} on a machine that runs nothing else"
+
+
+def _table(result: WhatIf) -> Table:
+    has_others = len(result.replays) > 1
+    table = make_table(
+        ("change", "left"),
+        *((("recording", "left"),) if has_others else ()),
+        ("time", "right"),
+        ("from", "right"),
+        ("to", "right"),
+        ("speedup", "right"),
+        ("limited by", "left"),
+        title="Wall time after a change, on a machine that runs nothing else",
+    )
+    for each in result.predicted:
+        row = (duration(each.wall_ns), duration(each.low_ns), duration(each.high_ns))
+        which = (Path(each.path).name,) if has_others else ()
+        table.add_row(_change(each), *which, *row, f"{significant(each.speedup)}x", each.next_cause or "")
+    return table
+
+
+def _change(each: Predicted) -> str:
+    change = each.change
+    parts = [
+        counted(change.cores, "core"),
+        *(["together"] if each.together else []),
+        *([f"{change.clock:g}x clock"] if change.clock != 1 else []),
+        *([f"{change.io:g}x I/O"] if change.io != 1 else []),
+        *([] if change.has_gc else ["no collections"]),
+    ]
+    return ", ".join(parts)

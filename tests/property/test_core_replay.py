@@ -1,0 +1,111 @@
+"""Replays of random programs on other cores take as long as an exact simulation of the same programs takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.builders.replay_builder import BEFORE, Slice, replayed, steps
+from support.oracles.sharing_oracle import Operation, simulate
+
+Programs = list[list[Operation]]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Programs:
+    """Threads that compute, and wait for each other in an order that can't come to a circle."""
+    threads: Programs = [[("run", draw(st.integers(1, 50)))] for _ in range(draw(st.integers(1, 5)))]
+    for number in range(draw(st.integers(0, 8)) if len(threads) > 1 else 0):
+        poster, waiter = draw(st.lists(st.integers(0, len(threads) - 1), min_size=2, max_size=2, unique=True))
+        threads[poster] += [("post", number), ("run", draw(st.integers(1, 50)))]
+        threads[waiter] += [("wait", number), ("run", draw(st.integers(1, 50)))]
+    return threads
+
+
+def recorded(threads: Programs) -> tuple[Programs, list[Slice], int]:
+    """Return the programs without waits that did not wait on a core for each, and the slices of their run there."""
+    waited = simulate(threads, len(threads)).waited
+    numbers = {number for _, number, _, _ in waited}
+    kept = [[each for each in thread if each[0] != "wait" or each[1] in numbers] for thread in threads]
+    poster = {number: i for i, thread in enumerate(threads) for what, number in thread if what == "post"}
+    slices = []
+    for i, thread in enumerate(kept):
+        mine = sorted((int(until), int(since), number) for who, number, since, until in waited if who == i)
+        starts = [(0, 0, -1), *((since, until, poster[number]) for until, since, number in mine)]
+        ends = [*(since for _, since, _ in mine), _end(thread, mine)]
+        slices += [
+            Slice(i, since, until, until, end, waker) for (since, until, waker), end in zip(starts, ends, strict=True)
+        ]
+    return kept, slices, max(each.end for each in slices)
+
+
+def _end(thread: Sequence[Operation], waits: list[tuple[int, int, int]]) -> int:
+    return sum(ns for what, ns in thread if what == "run") + sum(until - since for until, since, _ in waits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(), st.integers(1, 6))
+def test_a_replay_takes_what_an_exact_simulation_of_the_program_takes(threads: Programs, cores: int) -> None:
+    kept, slices, wall = recorded(threads)
+    run = steps(slices, wall, len(threads))
+    assert replayed([run], len(threads), has_stolen=True) == pytest.approx([wall], abs=1e-3)
+    expected = simulate(kept, cores).end
+    assert expected is not None
+    assert replayed([run], cores) == pytest.approx([float(expected)], rel=1e-9, abs=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), programs(), st.integers(1, 4))
+def test_two_programs_together_take_what_the_later_of_both_takes(one: Programs, other: Programs, cores: int) -> None:
+    (first, of_first, wall), (second, of_second, until) = recorded(one), recorded(other)
+    runs = [steps(of_first, wall, len(one)), steps(of_second, until, len(other))]
+    shifted = [[(what, value + 1000 if what != "run" else value) for what, value in thread] for thread in second]
+    expected = simulate([*first, *shifted], cores).end
+    assert expected is not None
+    assert max(replayed(runs, cores)) == pytest.approx(float(expected), rel=1e-9, abs=1e-3)
+
+
+NUMBERS = st.integers(-(1 << 62), 1 << 62) | st.integers(0, 1000)
+ROWS = st.builds(
+    Slice,
+    st.integers(0, 4),
+    NUMBERS,
+    NUMBERS,
+    NUMBERS,
+    NUMBERS,
+    st.integers(-3, 9),
+    st.integers(0, 9),
+    NUMBERS,
+    st.booleans(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(ROWS, min_size=1, max_size=30),
+    st.integers(0, 10**6),
+    st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(-2, 9)), max_size=5),
+    st.lists(st.integers(0, 4), min_size=5, max_size=5),
+    st.lists(st.integers(-3, 9), min_size=5, max_size=5),
+)
+def test_slices_that_no_run_has_are_replayed_to_some_end(
+    rows: list[Slice], wall: int, stops: list[tuple[int, int, int]], roles: list[int], parents: list[int]
+) -> None:
+    def clipped(value: int) -> int:
+        return min(max(value, -(1 << 61)), 1 << 61)
+
+    sound = [
+        each._replace(
+            begin=clipped(each.begin), woken=clipped(each.woken), start=clipped(each.start), end=clipped(each.end)
+        )
+        for each in rows
+    ]
+    sound.append(Slice(4, 0, 0, 0, wall))
+    births = [BEFORE if each % 2 else 0 for each in parents]
+    run = steps(sound, wall, 2, roles, parents, births, sorted(stops))
+    for has_collections in (True, False):
+        (end,) = replayed([run], 2, has_collections=has_collections)
+        assert end == -1 or 0 <= end < 1e20

@@ -1,0 +1,87 @@
+"""Makes programs of a recorded run (native/replay/run_steps.h) from rows of slices, for tests of replays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headway import _native
+
+APP, GC, VM, OTHER = range(4)
+"""ThreadRole of native/replay/run_steps.h."""
+BEFORE = -(1 << 60)
+"""The birth of threads that ran before the recording."""
+FUTEX, TIMED_FUTEX, NANOSLEEP, POLL = 1, 2, 3, 4
+
+
+class Slice(NamedTuple):
+    """A slice of a thread: blocked from `begin`, woken, running from `start` to `end`, in ns from the recording's start."""
+
+    thread: int
+    begin: int
+    woken: int
+    start: int
+    end: int
+    waker: int = -1
+    blocked_in: int = FUTEX
+    stolen: int = 0
+    irq: bool = False
+
+
+def steps(
+    slices: Sequence[Slice],
+    wall: int,
+    cores: int = 1,
+    roles: Sequence[int] = (),
+    parents: Sequence[int] = (),
+    births: Sequence[int] = (),
+    stops: Sequence[tuple[int, int, int]] = (),
+    locks: Sequence[tuple[int, int, int]] = (),
+) -> Any:
+    """Return the run. `stops`: start, end and the thread that carried it out; `locks`: thread, start and end of waits."""
+    count = max([each.thread for each in slices], default=-1) + 1
+    made = _native.RunSteps(
+        birth_ns=np.array(births or [BEFORE] * count, np.int64),
+        parent=np.array(parents or [-1] * count, np.int32),
+        role=np.array(roles or [APP] * count, np.uint8),
+        process=np.zeros(count, np.int32),
+        from_ns=0,
+        to_ns=wall,
+        cores=cores,
+    )
+    rows = sorted(slices, key=lambda each: each.end)
+
+    def column(values: list[int], kind: Any = np.int64) -> Any:
+        return np.array(values, kind)
+
+    made.batch(
+        tick_ns=column([1] * len(rows), np.int16),
+        end_ticks=column([each.end for each in rows]),
+        running_ticks=column([each.end - each.start for each in rows]),
+        runnable_ticks=column([each.start - each.woken for each in rows]),
+        blocked_ticks=column([each.woken - each.begin for each in rows]),
+        stolen_ticks=column([each.stolen for each in rows]),
+        thread_id=column([each.thread for each in rows], np.int32),
+        waker_id=column([each.waker for each in rows], np.int32),
+        flags=column([(each.woken > each.begin) | each.irq << 2 for each in rows], np.uint8),
+        blocked_in=column([each.blocked_in for each in rows], np.uint8),
+    )
+    made.resolve(
+        start_ns=column([each[0] for each in stops]),
+        end_ns=column([each[1] for each in stops]),
+        vm_thread=column([each[2] for each in stops], np.int32),
+        lock_thread=column([each[0] for each in locks], np.int32),
+        lock_start_ns=column([each[1] for each in locks]),
+        lock_end_ns=column([each[2] for each in locks]),
+    )
+    return made
+
+
+def replayed(runs: Sequence[Any], cores: float, last: Sequence[int] = (), **changes: Any) -> list[float]:
+    """Return when each run ends on so many cores, in ns; negative where it is stuck."""
+    usual = {"has_stolen": False, "work_factor": 1.0, "io_factor": 1.0, "waking_factor": 1.0}
+    options = {**usual, "has_collections": True, "has_lock_waits": True, **changes}
+    found = _native.replay_on_cores(runs=list(runs), last=list(last or [-1] * len(runs)), cores=float(cores), **options)
+    return [ns for ns, _ in found]

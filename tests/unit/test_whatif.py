@@ -1,0 +1,218 @@
+"""`headway whatif`: programs whose time on other cores is known by arithmetic, and recordings that can't be replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.types import Change
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from support.builders import synthetic
+from support.builders.replay_builder import GC, NANOSLEEP, POLL, TIMED_FUTEX, VM, Slice, replayed, steps
+from support.builders.synthetic import ORIGIN, FakeThread
+
+Run = Callable[..., tuple[int, str, str]]
+US = 1000
+EQUAL = [Slice(i, 0, 0, 300 * i, 300 * (i + 1)) for i in range(4)]
+STRAGGLER = [
+    Slice(0, 0, 0, 0, 50),
+    *(Slice(i, 0, 50, 50, 250, waker=0) for i in (1, 2, 3)),
+    Slice(4, 0, 50, 50, 650, waker=0),
+    Slice(0, 50, 650, 650, 700, waker=4),
+]
+"""50 alone, then three threads of 200 and one of 600, which the first one waits for, then 50 alone again."""
+
+
+def write(path: Path, slices: Sequence[Slice], wall: int, cores: int, **facts: Any) -> Path:
+    """Write a recording of slices in microseconds; one thread each, of one process."""
+    count = max(each.thread for each in slices) + 1
+    rows = [
+        {
+            "thread_id": each.thread,
+            "start_ns": ORIGIN + each.start * US,
+            "blocked_ns": (each.woken - each.begin) * US,
+            "runnable_ns": (each.start - each.woken) * US,
+            "running_ns": (each.end - each.start) * US,
+            "stolen_ns": each.stolen * US,
+            "cpu": each.thread,
+            "blocked_state": int(each.woken > each.begin),
+            "blocked_in": each.blocked_in,
+            "waker_id": each.waker,
+            "waker_irq": each.irq,
+            "is_open": False,
+        }
+        for each in sorted(slices, key=lambda each: each.end)
+    ]
+    threads = [FakeThread("app", 0, [("R", 1)], f"t{i}") for i in range(count)]
+    return synthetic.write(
+        path, threads, wall * US, activity=[], tables={"slice": rows}, **{"recorded_cores": cores, **facts}
+    )
+
+
+def times(path: Path, cores: Sequence[int], **change: Any) -> list[float]:
+    """Return the predicted wall times in microseconds."""
+    found = whatif(open_recording(path), cores, Change(1, **change))
+    assert found.refused is None
+    return [each.wall_ns / US for each in found.predicted]
+
+
+# --- programs that arithmetic answers ----------------------------------------------------------------------------------
+
+
+def test_equal_threads_take_their_work_over_the_cores(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1, ended_by="duration")
+    assert times(path, [1, 2, 3, 4, 8]) == pytest.approx([1200, 600, 400, 300, 300])
+
+
+def test_a_straggler_is_waited_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    assert times(path, [1, 2, 4, 8]) == pytest.approx([1300, 900, 700, 700])
+    assert times(path, [2, 4], clock=2.0) == pytest.approx([450, 350])
+
+
+def test_a_pipeline_of_two_stages_takes_the_longer_one() -> None:
+    items, one, two = 20, 10, 6
+    first = Slice(0, 0, 0, 0, items * one)
+    second = [
+        Slice(1, (i * one + two) if i else 0, (i + 1) * one, (i + 1) * one, (i + 1) * one + two, waker=0)
+        for i in range(items)
+    ]
+    run = steps([first, *second], items * one + two, 2)
+    assert replayed([run], 2) == pytest.approx([items * one + two])
+    assert replayed([run], 1) == pytest.approx([items * (one + two)])
+
+
+def test_programs_together_share_the_cores(tmp_path: Path) -> None:
+    """Four threads of 300 beside one of 200: five until each has had 200, then four."""
+    equal = open_recording(write(tmp_path / "a.headway", EQUAL, 1200, 1, ended_by="duration"))
+    other = open_recording(write(tmp_path / "b.headway", [Slice(0, 0, 0, 0, 200)], 200, 1))
+    found = whatif(equal, [1, 2, 5], beside=other)
+    both = [each.wall_ns / US for each in found.predicted if each.together]
+    assert both == pytest.approx([1400, 1000, 700, 500, 300, 200])
+    alone = [each.wall_ns / US for each in found.predicted if not each.together]
+    assert alone == pytest.approx([1200, 200, 600, 200, 300, 200])
+
+
+def test_threads_of_a_collected_program_stand_still_wherever_they_are() -> None:
+    """Two threads compute 100 each; after 40 of the first, a collection of 30 stops both."""
+    slices = [
+        Slice(0, 0, 0, 0, 40), Slice(0, 40, 70, 70, 130, waker=2),
+        Slice(1, 0, 0, 0, 40), Slice(1, 40, 70, 70, 130, waker=2),
+        Slice(2, 0, 40, 40, 70, waker=0),
+    ]  # fmt: skip
+    run = steps(slices, 130, 3, [0, 0, VM], stops=[(40, 70, 2)])
+    assert replayed([run], 3) == pytest.approx([130])
+    assert replayed([run], 1) == pytest.approx([230])
+    assert replayed([run], 1, has_collections=False) == pytest.approx([200])
+    assert replayed([run], 2, has_collections=False) == pytest.approx([100])
+
+
+def test_what_collectors_compute_is_gone_without_collections() -> None:
+    run = steps([Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 100, 160)], 160, 1, [0, GC], births=[])
+    assert replayed([run], 1, last=[0]) == pytest.approx([160])
+    assert replayed([run], 1, last=[0], has_collections=False) == pytest.approx([100])
+
+
+def test_sleep_lasts_and_io_can_be_made_faster() -> None:
+    slices = [
+        Slice(0, 0, 0, 0, 10),
+        Slice(0, 10, 60, 60, 70, blocked_in=NANOSLEEP, irq=True),
+        Slice(0, 70, 170, 170, 180, blocked_in=POLL, irq=True),
+    ]
+    run = steps(slices, 180, 1)
+    assert replayed([run], 1) == pytest.approx([180])
+    assert replayed([run], 1, io_factor=0.5) == pytest.approx([130])
+    assert replayed([run], 1, work_factor=2.0) == pytest.approx([210])
+
+
+def test_the_jvms_own_thread_that_looks_for_work_from_time_to_time_gets_it_at_once() -> None:
+    """The VM's thread wakes up after 1000, finds nothing, and is given work at 1200; on a faster CPU that is at 600."""
+    slices = [
+        Slice(0, 0, 0, 0, 1200),
+        Slice(1, 0, 1000, 1000, 1001, blocked_in=TIMED_FUTEX, irq=True),
+        Slice(1, 1001, 1200, 1200, 1250, waker=0, blocked_in=TIMED_FUTEX),
+        Slice(0, 1200, 1250, 1250, 1260, waker=1),
+    ]
+    run = steps(slices, 1260, 2, [0, VM])
+    assert replayed([run], 2, last=[0]) == pytest.approx([1260])
+    assert replayed([run], 2, last=[0], work_factor=0.5) == pytest.approx([600 + 25 + 5], abs=1)
+
+
+def test_without_waits_for_locks_nobody_waits_for_one() -> None:
+    slices = [Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 0, 10), Slice(1, 10, 80, 80, 130, waker=0)]
+    run = steps(slices, 130, 2, locks=[(1, 11, 79)])
+    assert run.figures()["lock_wait_ns"] == 70
+    assert replayed([run], 2) == pytest.approx([130])
+    assert replayed([run], 2, has_lock_waits=False) == pytest.approx([100])
+
+
+def test_what_host_and_other_processes_took_is_in_the_replay_of_the_run_as_it_was_alone() -> None:
+    """100 of work, 20 of which the host took, then 30 ready while the core ran others, then 50."""
+    run = steps([Slice(0, 0, 0, 0, 120, stolen=20), Slice(0, 120, 120, 150, 200)], 200, 1)
+    assert replayed([run], 1, has_stolen=True) == pytest.approx([200])
+    assert replayed([run], 1) == pytest.approx([150])
+
+
+# --- what can't be replayed --------------------------------------------------------------------------------------------
+
+
+def test_a_recording_without_wakings_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1, mode="perf")
+    with pytest.raises(HeadwayError, match="HW820"):
+        whatif(open_recording(path), [2])
+
+
+@pytest.mark.parametrize(
+    ("slices", "wall", "reason"),
+    [
+        (EQUAL, 2000, "HW822"),
+        ([*STRAGGLER[:-1], STRAGGLER[-1]._replace(waker=-1)], 700, "HW823"),
+        ([Slice(0, 0, 10, 10, 20, waker=1), Slice(1, 0, 10, 10, 20, waker=0)], 20, "HW824"),
+    ],
+)
+def test_a_replay_that_is_wrong_for_the_run_itself_predicts_nothing(
+    run: Run, tmp_path: Path, slices: list[Slice], wall: int, reason: str
+) -> None:
+    path = write(tmp_path / "a.headway", slices, wall, 4, ended_by="duration")
+    code, out, _ = run("whatif", path, "--cores", "2", "--json")
+    answer = json.loads(out)
+    assert (code, answer["refused"]["id"], answer["changes"]) == (0, reason, [])
+    assert reason in run("whatif", path, "--cores", "2")[1]
+
+
+# --- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_json_has_the_promised_keys(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    code, out, err = run("whatif", path, "--cores", "1,2", "--json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (answer["measured_ns"], answer["replayed_ns"], answer["refused"]) == (700 * US, 700 * US, None)
+    assert answer["replay_error_pct"] == pytest.approx(0)
+    assert [each["wall_ns"] for each in answer["changes"]] == [1300 * US, 900 * US]
+    one = answer["changes"][0]
+    assert one["low_ns"] <= one["wall_ns"] <= one["high_ns"]
+    assert one["next"] == {"cause": "cores", "place": None}
+    assert sum(one["levels"].values()) == pytest.approx(one["wall_ns"], abs=10)
+    assert one["speedup"] == pytest.approx(700 / 1300)
+
+
+@pytest.mark.parametrize("factor", ["0", "-1", "nan", "inf", "1e9", "fast", "2xx"])
+def test_a_factor_that_is_none_is_wrong_usage(run: Run, tmp_path: Path, factor: str) -> None:
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    assert run("whatif", path, "--clock", factor)[0] == 2
+
+
+def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    answer = json.loads(run("whatif", path, "--clock", "2x", "--no-gc", "--json")[1])
+    assert [each["change"] for each in answer["changes"]] == [
+        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True}
+    ]
