@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import percent
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
-from headway.analyses.whatif.types import Change, Levels, Predicted, Replay, WhatIf
+from headway.analyses.whatif.types import Change, Levels, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def _loaded(recording: Recording) -> RecordedRun:
     return load_run(recording)
 
 
-def _replay(recording: Recording, run: RecordedRun) -> Replay:
+def _replay(recording: Recording, run: RecordedRun) -> UnchangedRun:
     """Replay the unchanged run, with and without what others took, and decide whether that is good enough."""
     path, k = str(recording.path), run.recorded_cores
     as_it_was = _run([run], Change(k), has_stolen=True)[0]
     quiet = _run([run], Change(k))[0]
     if as_it_was.ns < 0 or quiet.ns < 0:
         refused = Notice.of("HW824", path=path)
-        return Replay(path, k, run.wall_ns, None, None, None, refused)
+        return UnchangedRun(path, k, run.wall_ns, None, None, None, refused)
     error = as_it_was.ns / run.wall_ns - 1
     unknown = run.waited_ns["unknown"]
     share = unknown / max(unknown + run.waited_ns["thread"], 1)
@@ -93,7 +93,7 @@ def _replay(recording: Recording, run: RecordedRun) -> Replay:
         refused_for = Notice.of("HW823", path=path, share=percent(share))
     elif abs(error) > MOST_ERROR:
         refused_for = Notice.of("HW822", path=path, error=percent(abs(error)), limit=percent(MOST_ERROR))
-    return Replay(path, k, run.wall_ns, round(as_it_was.ns), error, round(quiet.ns), refused_for)
+    return UnchangedRun(path, k, run.wall_ns, round(as_it_was.ns), error, round(quiet.ns), refused_for)
 
 
 def _notices(recording: Recording, run: RecordedRun) -> list[Notice]:
@@ -103,7 +103,7 @@ def _notices(recording: Recording, run: RecordedRun) -> list[Notice]:
     return [Notice.of("HW825", path=recording.path, threads=f"{lock_ns / run.wall_ns:.2g}")]
 
 
-def _alone(runs: Sequence[RecordedRun], replays: Sequence[Replay], change: Change) -> list[Predicted]:
+def _alone(runs: Sequence[RecordedRun], replays: Sequence[UnchangedRun], change: Change) -> list[Predicted]:
     return [
         each
         for run, replay in zip(runs, replays, strict=True)
@@ -112,7 +112,7 @@ def _alone(runs: Sequence[RecordedRun], replays: Sequence[Replay], change: Chang
 
 
 def _predicted(
-    runs: Sequence[RecordedRun], replays: Sequence[Replay], change: Change, *, together: bool = True
+    runs: Sequence[RecordedRun], replays: Sequence[UnchangedRun], change: Change, *, together: bool = True
 ) -> list[Predicted]:
     """Return what becomes of runs that share the cores."""
     middle = _run(runs, change)

@@ -53,7 +53,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class UnchangedRun:
     """How well the unchanged run was replayed on the machine as it was, and what it takes without what others took of it.
 
     `refused`: why there is no answer, None where there is one.
@@ -72,7 +72,7 @@ class Replay:
 class WhatIf:
     """The answer: a replay for each recording, the first one's first, and what was predicted in the order asked for."""
 
-    replays: tuple[Replay, ...]
+    replays: tuple[UnchangedRun, ...]
     predicted: tuple[Predicted, ...]
     notices: tuple[Notice, ...]
 

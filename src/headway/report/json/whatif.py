@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headway.analyses.whatif.types import Predicted, Replay, WhatIf
+    from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
 
 
 def whatif_json(result: WhatIf) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def whatif_json(result: WhatIf) -> dict[str, Any]:
     }
 
 
-def _replay(each: Replay) -> dict[str, Any]:
+def _replay(each: UnchangedRun) -> dict[str, Any]:
     refused = each.refused
     return {
         "recording": each.path,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.whatif.types import Predicted, Replay, WhatIf
+    from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
 
 _LIMITS = {
     "cores": "more threads are ready than there are cores, or as many",
@@ -39,7 +39,7 @@ def render_whatif(result: WhatIf, console: Console) -> None:
     print_notices(console, result.notices, also=ALL)
 
 
-def _replay_text(each: Replay) -> str:
+def _replay_text(each: UnchangedRun) -> str:
     name, cores = Path(each.path).name, counted(each.recorded_cores, "core")
     text = f"{name}: {duration(each.measured_ns)} measured on {cores}"
     if each.replayed_ns is None or each.quiet_ns is None or each.error is None:
