@@ -475,6 +475,14 @@ def test_three_flipped_bits_anywhere_in_a_table_are_noticed_before_a_figure_is_g
     assert len(open_recording(recording).query("SELECT * FROM jvm_phase").fetchall()) == 1
 
 
+def test_a_table_that_grows_after_it_was_opened_is_not_read_to_its_end(recording: Path) -> None:
+    """Its owner may make it 4 TiB of nothing: the checksum of that took an hour."""
+    opened = open_recording(recording)
+    os.truncate(recording / "jvm_phase.parquet", 4 << 40)
+    with refused("HW303"):
+        opened.query("SELECT * FROM jvm_phase")
+
+
 def test_a_flipped_bit_in_the_manifest_is_noticed(recording: Path) -> None:
     chance = random.Random(26)
     path = recording / "manifest.json"

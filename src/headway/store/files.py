@@ -201,10 +201,13 @@ def _finite(digits: str) -> float:
     return value
 
 
-def checksum(fd: int) -> tuple[int, int]:
-    """Return an open file's size in bytes and its CRC-32, reading block by block. Raises OSError."""
+def checksum(fd: int, most: int | None = None) -> tuple[int, int]:
+    """Return an open file's size in bytes and its CRC-32, reading block by block. Raises OSError.
+
+    `most`: of a longer file, which may grow without end, no more than so much and a block is read.
+    """
     size = value = 0
-    while block := os.pread(fd, _BLOCK, size):
+    while (most is None or size <= most) and (block := os.pread(fd, _BLOCK, size)):
         value = zlib.crc32(block, value)
         size += len(block)
     return size, value

@@ -394,7 +394,7 @@ def _check_sum(path: Path, to_open: Path, info: TableInfo, directory: Path) -> N
         return
     try:
         with open(to_open, "rb") if to_open != path else open(open_ordinary(path), "rb") as file:
-            found = checksum(file.fileno())
+            found = checksum(file.fileno(), info.bytes)
     except OSError as error:
         raise unreadable(path, error, directory) from error
     if found != (info.bytes, info.crc32):
