@@ -324,9 +324,11 @@ def test_the_jvm_changes_what_threads_known_by_their_ids_are_called_and_no_figur
 def idle_at(lock_recording: LockRecording, t: int) -> float:
     if lock_recording.paused(t):
         return 0.0
-    running = sum(thread.at(t) == "R" for thread in lock_recording.threads)
+    active = sum(
+        thread.at(t) in ("R", "W") for thread in lock_recording.threads
+    )  # who is ready wants a core, and no lock
     others = sum(lock_recording.facts["other_ns"].values()) / WALL
-    return max(0.0, 2 - running - float(others))
+    return max(0.0, 2 - active - float(others))
 
 
 def lost_cores_are_shared_among_those_who_wait(lock_recording: LockRecording, row: Lock) -> None:

@@ -287,6 +287,17 @@ def test_true_hold_times_are_those_of_the_holds(tmp_path: Path) -> None:
     assert (row.wait.count, row.wait.p50_ns, row.wait.p99_ns, row.wait.max_ns) == (1, 18, 18, 18)
 
 
+def test_a_core_that_is_idle_beside_a_ready_thread_is_lost_to_no_lock(tmp_path: Path) -> None:
+    waiter = FakeThread("app", 0, [("R", 20), ("B", 60), ("R", 20)])
+    ready = FakeThread("app", 0, [("R", 20), ("W", 30), ("R", 50)])
+    lock_recording = LockRecording([waiter, ready], [Wait(0, 0, 20, 80, owner=1, waker=1, waking=80)])
+    # From 20 to 50 of two idle cores one is for the thread that is ready; from 50 to 80 the other one is idle.
+    assert only(answer(tmp_path / "two", lock_recording)).lost_core_ns == 60
+    others = LockRecording([waiter, ready], lock_recording.waits, facts={"other_ns": {"0": 100}})
+    # Other processes have one of the two all the time: only the ready thread wants what is left of them at first.
+    assert only(answer(tmp_path / "busy", others)).lost_core_ns == 0
+
+
 def test_a_program_that_waits_all_the_time_has_no_bound(tmp_path: Path) -> None:
     lock_recording = LockRecording([FakeThread("app", 0, [("B", 100)])], [Wait(0, 0, 0, 100)])
     row = only(answer(tmp_path, lock_recording))

@@ -49,8 +49,9 @@ function Figures({ row }: { row: LockRow }) {
     ["thread-time", duration(row.parking_thread_time_ns)],
     ["real-time", duration(row.parking_real_time_ns)],
     ["average parking time", maybe(row.average_parking_time_ns, duration)],
-    ["average hold time (estimate)", maybe(row.average_hold_time_ns, duration)],
-    ["true hold time (p50, p99, max)", spread(row.true_hold_time_ns)],
+    row.true_hold_time_ns === null
+      ? ["average hold time (estimate)", maybe(row.average_hold_time_ns, duration)]
+      : ["true hold time (p50, p99, max)", spread(row.true_hold_time_ns)],
     ["wait (p50, p99, max)", spread(row.wait_time_ns)],
     ["real-time utilisation", maybe(row.real_time_util_pct, pct)],
     ["thread-time utilisation", maybe(row.thread_time_util_pct, pct)],

@@ -4,9 +4,10 @@ Lost cores  While W threads of the program waited in contention and I of its cor
             run. lost_core_ns of a lock is its waiters' part of that, integrated over time: sum over its blocks of the
             integral of min(1, I/W), so simultaneous waits share the idle cores in proportion to their waiters. I is the
             number of recorded cores, less the program's threads on CPUs, less what other processes and the recorder took
-            (as `headway why` has it: spread evenly over each gap of a CPU; over the recording, where no gaps are known), and
-            0 in GC pauses: nobody could have run in them. A thread on a CPU that the host has taken away counts as
-            running, so stolen time is not idle.
+            (as `headway why` has it: spread evenly over each gap of a CPU; over the recording, where no gaps are known),
+            less the application's threads that are ready: a core that is idle beside these is idle for want of a switch, not
+            of a lock. It is 0 in pauses, start and end of a JVM: nobody could have run in them. A thread on a CPU that the
+            host has taken away counts as running, so stolen time is not idle.
 Bound       that of `headway why`, by the same function (lost_cores.bounds): R, with at least one thread waiting, is its time D.
 Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
             train can cost more than itself).
@@ -28,9 +29,11 @@ from headway.analyses.scheduling.slice_chunks import slice_chunks
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.thread_states import pauses
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE, other_side
+from headway.model import Kind
+from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
+
+
+STOPS = ("gc_pause", "safepoint", "startup", "shutdown")
+"""Phases of a JVM in which the program's own threads could not have run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +97,10 @@ def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats
     """
     recording, (low, high) = data.recording, data.window
     origin = recording.window_ns[0]
-    is_ours = _is_ours(recording)
+    is_ours, is_app = _is_of(recording, set(Kind) - {Kind.HEADWAY}), _is_of(recording, PROGRAM)
     edges = (_Edges.of(np.clip(start, low, high)), _Edges.of(np.clip(end, low, high)))
-    others, gc = _Others.of(recording, (origin + low, origin + high)), pauses(recording)
+    others = _Others.of(recording, (origin + low, origin + high))
+    stops = pauses(recording, STOPS).values()
     found, later = np.zeros(len(start)), 0.0
     for chunk in slice_chunks(recording, (low, high)):
         since, until = chunk.since, chunk.until
@@ -100,16 +108,13 @@ def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats
         if not any(len(each) for each in inside) and not _waiting(edges, np.array([since]))[0]:
             continue
         mine = chunk.where(is_ours[np.clip(chunk.thread, -1, len(is_ours) - 1)])
-        times = [
-            mine.start,
-            mine.end,
-            others.time,
-            *inside,
-            *(part for each in gc.values() for part in (each.start, each.end)),
-        ]
+        ready = mine.where(is_app[np.clip(mine.thread, -1, len(is_app) - 1)] & (mine.woken < mine.start))
+        stopped = [part for each in stops for part in (each.start, each.end)]
+        times = [mine.start, mine.end, ready.woken, ready.start, others.time, *inside, *stopped]
         time = distinct(np.clip(np.concatenate([*times, np.array([since, until])]), since, until))
-        idle = np.maximum(cores - _level(time, mine.start, mine.end) - others.at(time), 0.0)
-        for each in gc.values():
+        active = _level(time, mine.start, mine.end) + _level(time, ready.woken, ready.start)
+        idle = np.maximum(cores - active - others.at(time), 0.0)
+        for each in stops:
             idle[_level(time, each.start, each.end) > 0] = 0.0
         waiting = _waiting(edges, time)
         rate = np.where(waiting > 0, np.minimum(1.0, idle / np.maximum(waiting, 1)), 0.0)
@@ -152,11 +157,11 @@ def _waiting(edges: tuple[_Edges, _Edges], time: Ints) -> Ints:
     return (begun - ended).astype(np.int64)
 
 
-def _is_ours(recording: Recording) -> NDArray[np.bool_]:
-    """Return by thread_id whether it is a thread of the program; the last one stands for ids that are in no table."""
-    rows = recording.query("SELECT thread_id FROM thread WHERE kind <> 'headway' AND thread_id >= 0").fetchall()
-    found = np.zeros(max((row[0] for row in rows), default=-1) + 2, dtype=bool)
-    found[[row[0] for row in rows]] = True
+def _is_of(recording: Recording, kinds: Collection[str]) -> NDArray[np.bool_]:
+    """Return by thread_id whether a thread is of some kinds; the last one stands for ids that are in no table."""
+    rows = recording.query("SELECT thread_id, kind FROM thread WHERE thread_id >= 0").fetchall()
+    found = np.zeros(max((thread for thread, _ in rows), default=-1) + 2, dtype=bool)
+    found[[thread for thread, kind in rows if kind in kinds]] = True
     return found
 
 

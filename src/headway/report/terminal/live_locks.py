@@ -57,7 +57,7 @@ def _contention(table: LiveTable, shown: Sequence[LiveRow], width: int) -> Table
             f"{_at_least(row)}{row.lock.sums.peak_parked}",
             duration(row.lock.sums.thread_time_ns),
             _figure(row.metrics.average_parking_time_ns),
-            _figure(_hold_ns(row)),
+            _hold(row),
             f"{_at_least(row)}{_share(row.metrics.real_time_util_pct)}",
             UNKNOWN if row.parks_per_s is None else significant(row.parks_per_s),
         )
@@ -97,10 +97,12 @@ def _at_least(row: LiveRow) -> str:
     return "" if row.objects == 1 else ">="
 
 
-def _hold_ns(row: LiveRow) -> float | None:
+def _hold(row: LiveRow) -> str:
+    """Return how long it was held on average; ~ where no hold was seen, and it is taken to be held while somebody waits."""
     if row.mean_hold_ns is not None or row.objects > 1:
-        return row.mean_hold_ns
-    return row.metrics.average_hold_time_ns
+        return _figure(row.mean_hold_ns)
+    estimate = row.metrics.average_hold_time_ns
+    return UNKNOWN if estimate is None else f"~{duration(estimate)}"
 
 
 def _figure(ns: float | None) -> str:

@@ -172,7 +172,7 @@ def locks_table(rows: Sequence[Lock], title: str, width: int = 80) -> Table:
             str(row.sums.peak_parked),
             duration(row.sums.thread_time_ns),
             _figure(row.metrics.average_parking_time_ns),
-            _figure(row.true_hold.mean_ns if row.true_hold else row.metrics.average_hold_time_ns),
+            _hold(row),
             UNKNOWN
             if row.metrics.real_time_util_pct is None
             else percent(min(row.metrics.real_time_util_pct, 100) / 100),
@@ -186,6 +186,14 @@ def locks_table(rows: Sequence[Lock], title: str, width: int = 80) -> Table:
 
 def _figure(ns: float | None) -> str:
     return UNKNOWN if ns is None else duration(ns)
+
+
+def _hold(row: Lock) -> str:
+    """Return how long it was held on average; ~ where no hold was seen, and it is taken to be held while somebody waits."""
+    if row.true_hold is not None:
+        return duration(row.true_hold.mean_ns)
+    estimate = row.metrics.average_hold_time_ns
+    return UNKNOWN if estimate is None else f"~{duration(estimate)}"
 
 
 def idle_table(rows: Sequence[Lock], width: int = 80) -> Table:
