@@ -7,7 +7,7 @@ failed. Checks that leave a CPU idle for a time run two at a time, and what one 
 Where a few tests of pytest fail, these run once more, in a new process. Those that pass then are named `unsteady`: on machines
 whose host takes the CPUs away for a second, one test in a thousand meets what no test can rule out. An unsteady test is a defect
 to be looked into all the same, and kept in tests/unsteady.jsonl; one that fails twice fails. Files of tests that took far longer
-than their budget (tests/durations.json) are named, and so are comparisons with real programs that a busy machine made worthless.
+than their budget (tests/durations.json) are named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import itertools
-import json
 import os
 import re
 import signal
@@ -32,8 +31,6 @@ import test_times
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LOGS = ROOT / "build" / "logs"
-GAINS = "gains.jsonl"
-"""The file in LOGS of what tests compared with what real programs gained (tests/support/drivers/busy_machine.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,23 +253,6 @@ def carry_out_all(chosen: list[Check]) -> list[tuple[Check, Counts, float]]:
     return found
 
 
-def not_told() -> list[str]:
-    """Return how many gains were compared with what a real program gained, if any, and a line per test for which others had the
-    machine too much to tell.
-    """
-    path = LOGS / GAINS
-    lines = path.read_text().splitlines() if path.is_file() else []
-    rows = {row["test"]: row for row in map(json.loads, lines)}  # the last try of each counts
-    if not rows:
-        return []
-    too_busy = [
-        f"{test}: between {row['least']:.2f} and {row['most']:.2f} times as fast, where headway says {row['likely']:.2f}"
-        for test, row in rows.items()
-        if not row["tells"]
-    ]
-    return [f"{len(too_busy)} of {len(rows)} gains of real programs: the machine was too busy", *too_busy]
-
-
 def sum_up(found: list[tuple[Check, Counts, float]]) -> int:
     """Print what came of each check, and the totals; return how many failed."""
     print("\n=== all checks")
@@ -284,8 +264,6 @@ def sum_up(found: list[tuple[Check, Counts, float]]) -> int:
             print(f"unsteady  {test}: failed, then passed alone")
         for line in test_times.over_budget(test_times.read_junit(LOGS / f"{check.name}.xml")):
             print(f"over budget  {line}")
-    for line in not_told():
-        print(f"not told  {line}")
     failed = sum(counts.failed for _, counts, _ in found)
     print(f"{sum(counts.passed for _, counts, _ in found)} passed, {failed} failed")
     return failed
@@ -306,7 +284,7 @@ def main() -> int:
     # Started in the background, a shell's child ignores SIGINT, and so would every program that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     LOGS.mkdir(parents=True, exist_ok=True)
-    for old in (*LOGS.glob("*.xml"), *LOGS.glob(GAINS)):
+    for old in LOGS.glob("*.xml"):
         old.unlink()
     failed = sum_up(carry_out_all(chosen))
     if asked.write_durations:

@@ -8,22 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from support.drivers.busy_machine import Pair, pairs
-from support.drivers.real_servers import (
-    CLASS_PATH,
-    ROOT,
-    asked,
-    lost,
-    recorded,
-    time_without,
-    warnings_of,
-)
-from support.drivers.recording_cli import JAVA_17
+from support.drivers import real_programs
+from support.drivers.busy_machine import quietly
+from support.drivers.real_programs import SCRIPT, TASKS
+from support.drivers.real_programs import SCRIPT_THREADS as THREADS
+from support.drivers.real_servers import OwnClocks, asked, asleep_or_ready, lost, recorded, rivals, warnings_of
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
-THREADS = 4
-TASKS = 300
-SCRIPT = ROOT / "java" / "real" / "src" / "main" / "groovy" / "SharedCache.groovy"
+SLEEP_NS = 5_000_000
+"""So long each task sleeps with the lock."""
 
 
 @dataclass
@@ -37,25 +30,15 @@ class Measured:
     errors: str
 
 
-def words(locks: str) -> list[str]:
-    """Return the command that runs the script."""
-    return [JAVA_17, "-cp", CLASS_PATH, "groovy.ui.GroovyMain", str(SCRIPT), str(THREADS), str(TASKS), locks]
-
-
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair[Measured]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     def measure(folder: Path) -> Measured:
         path = folder / "script.headway"
-        done = recorded(path, words("shared"), "--locks")
+        done = recorded(path, real_programs.script("shared").words, "--locks")
         wall_ns, waited_ns, tasks = (int(word) for word in done.stdout.split())
         return Measured(path, wall_ns, waited_ns, tasks, done.stderr)
 
-    return pairs(measure, lambda folder: time_without(words("own"), folder), tmp_path_factory.mktemp("groovy"))
-
-
-@pytest.fixture(scope="module")
-def measured(pair: Pair[Measured]) -> Measured:
-    return pair.measured
+    return quietly(measure, tmp_path_factory.mktemp("groovy"))
 
 
 def test_the_scripts_lock_is_the_first_of_the_locks_by_the_line_that_waits(measured: Measured) -> None:
@@ -63,7 +46,7 @@ def test_the_scripts_lock_is_the_first_of_the_locks_by_the_line_that_waits(measu
     line = next(i for i, each in enumerate(SCRIPT.read_text().splitlines(), 1) if each.endswith("// waits"))
     assert first["place"].startswith("SharedCache$_run_closure")
     assert first["place"].endswith(f"doCall:{line}")
-    assert not [row for row in others if row["contention"] and row["lost_core_ns"] > 0.1 * first["lost_core_ns"]]
+    assert not rivals(first, others)
 
 
 def test_its_waits_are_those_that_the_script_measured(measured: Measured) -> None:
@@ -76,13 +59,14 @@ def test_it_is_the_first_cause_beside_the_sleep_of_who_has_it(measured: Measured
     lock = next(loss for loss in own if loss["cause"] == "lock_contention")
     assert lock["place"]["method"].startswith("SharedCache$_run_closure")
     assert {loss["cause"] for loss in own[: own.index(lock)]} <= {"sleep"}, own[:3]
-    assert lock["figures"]["holder_sleeping_share"] > 0.6
+    assert asleep_or_ready(asked(measured.recording, "locks")[0]) > 0.6
 
 
-def test_what_would_be_gained_is_what_a_lock_for_each_task_gains(pair: Pair[Measured]) -> None:
-    said = asked(pair.measured.recording, "why")
+def test_what_would_be_gained_is_what_the_tasks_waited_for_the_lock(measured: Measured) -> None:
+    said = asked(measured.recording, "why")
     lock = next(loss for loss in lost(said) if loss["cause"] == "lock_contention")
-    pair.compare(lock["likely_speedup"], said, pair.measured.wall_ns)
+    own = OwnClocks(measured.wall_ns, measured.waited_ns / THREADS, TASKS / THREADS * SLEEP_NS)
+    own.check_gain(lock["likely_speedup"], said)
 
 
 def test_the_script_does_what_it_does_without_headway(measured: Measured) -> None:

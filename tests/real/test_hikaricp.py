@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from support.drivers.busy_machine import Pair, pairs
-from support.drivers.real_servers import asked, command, lost, recorded, time_without, warnings_of
+from support.drivers import real_programs
+from support.drivers.busy_machine import quietly
+from support.drivers.real_programs import POOL_REQUESTS as REQUESTS
+from support.drivers.real_programs import POOL_THREADS as THREADS
+from support.drivers.real_servers import OwnClocks, asked, lost, recorded, rivals, warnings_of
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
-THREADS = 16
-REQUESTS = 80
-"""Of each thread."""
+PAUSE_NS = 5_000_000
+"""So long the database sleeps for each request."""
 
 
 @dataclass
@@ -30,22 +32,14 @@ class Measured:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair[Measured]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     def measure(folder: Path) -> Measured:
         path = folder / "pool.headway"
-        done = recorded(path, command("ConnectionPool", 2, REQUESTS), "--locks")
+        done = recorded(path, real_programs.pool(2).words, "--locks")
         wall_ns, waited_ns, used_ns, rows = (int(word) for word in done.stdout.split())
         return Measured(path, wall_ns, waited_ns, used_ns, rows, done.stderr)
 
-    def without(folder: Path) -> int:
-        return time_without(command("ConnectionPool", THREADS, REQUESTS), folder)
-
-    return pairs(measure, without, tmp_path_factory.mktemp("hikari"))
-
-
-@pytest.fixture(scope="module")
-def measured(pair: Pair[Measured]) -> Measured:
-    return pair.measured
+    return quietly(measure, tmp_path_factory.mktemp("hikari"))
 
 
 def test_the_pool_is_the_first_cause_and_is_where_hikari_lends_connections(measured: Measured) -> None:
@@ -61,12 +55,13 @@ def test_the_pool_is_the_first_row_of_locks_with_the_waits_that_the_program_meas
     assert first["parking_thread_time_ns"] == pytest.approx(measured.waited_ns, rel=0.05)
     # A connection that is being given from one to the next is in nobody's hands for a moment.
     assert THREADS - 2 <= first["peak_parked"] < THREADS
-    assert not [row for row in others if row["contention"] and row["lost_core_ns"] > 0.1 * first["lost_core_ns"]]
+    assert not rivals(first, others)
 
 
-def test_what_would_be_gained_is_what_a_large_pool_gains(pair: Pair[Measured]) -> None:
-    said = asked(pair.measured.recording, "why")
-    pair.compare(lost(said)[0]["likely_speedup"], said, pair.measured.wall_ns)
+def test_what_would_be_gained_is_what_the_threads_waited_for_a_connection(measured: Measured) -> None:
+    said = asked(measured.recording, "why")
+    own = OwnClocks(measured.wall_ns, measured.waited_ns / THREADS, REQUESTS * PAUSE_NS)
+    own.check_gain(lost(said)[0]["likely_speedup"], said)
 
 
 def test_what_those_do_who_have_a_connection_is_known(measured: Measured) -> None:

@@ -129,23 +129,3 @@ def test_neighbours_in_the_pool_run_at_the_same_time_and_the_others_after_them(
     found = run_checks.carry_out_all([one, other, last])
     assert [(check.name, counts.passed) for check, counts, _ in found] == [("one", 1), ("other", 1), ("last", 1)]
     assert "=== other\nother saw one\n" in capsys.readouterr().out
-
-
-def test_gains_that_a_busy_machine_tells_nothing_of_are_counted_and_named(
-    run_checks: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_checks.sum_up([]) == 0
-    assert "not told" not in capsys.readouterr().out
-    rows = [
-        {"test": "a.py::one", "tells": True, "least": 1.5, "most": 1.6, "likely": 1.55},
-        {"test": "a.py::two", "tells": False, "least": 1.0, "most": 2.0, "likely": 1.2},
-        {"test": "a.py::three", "tells": False, "least": 1.0, "most": 2.0, "likely": 1.2},
-        {"test": "a.py::three", "tells": True, "least": 1.1, "most": 1.2, "likely": 1.2},
-    ]
-    (tmp_path / "gains.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run_checks.sum_up([]) == 0
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not told")]
-    assert said == [
-        "not told  1 of 3 gains of real programs: the machine was too busy",
-        "not told  a.py::two: between 1.00 and 2.00 times as fast, where headway says 1.20",
-    ]

@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[3]
 CLASS_PATH = f"{ROOT}/java/real/target/real.jar:{ROOT}/java/real/target/lib/*"
 OF_THE_MACHINE = ("scheduler", "cpu_quota", "jvm_start", "jvm_end")
 """Causes that tell of the machine, or of the JVM's own beginning and end."""
+BELOW = 0.9
+"""By a tenth a gain may be less than its least: a thread that waits no longer may come to wait for a core or for another lock."""
 OWN_THREADS = ("C1 ", "C2 ", "G1 ", "GC ", "VM ", "Sweeper", "Monitor Deflati", "Common-Cleaner", "headway")
 """How the names of the threads begin that a JVM, or headway in it, has for itself."""
 
@@ -122,9 +124,39 @@ def alone(words: Sequence[object]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=120, check=True, **AHEAD)
 
 
-def time_without(words: Sequence[object], folder: Path) -> int:
-    """Return how long a program says that it took, recorded without locks."""
-    return int(recorded(folder / "without.headway", words).stdout.split()[0])
+def rivals(first: dict[str, Any], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the other locks that cost more than a tenth of the first one. That threads meet at a class that nobody has used yet
+    is no lock of the program: where the one that sets it up loses its core, they all wait.
+    """
+    costly = [row for row in others if row["contention"] and row["lost_core_ns"] > 0.1 * first["lost_core_ns"]]
+    return [row for row in costly if not row["name"].startswith("class initialisation")]
+
+
+def asleep_or_ready(lock: dict[str, Any]) -> float:
+    """Return the part of the waits in which the holder slept, or had slept and waited for a core, as on a busy machine."""
+    holding = lock["holding"]
+    return float((holding["sleeping_ns"] + holding["runnable_ns"]) / sum(holding.values()))
+
+
+@dataclass(frozen=True)
+class OwnClocks:
+    """What a program with a lock measured of its threads, all alike: `part_ns`, how long all of it took; of each thread how long
+    it waited for the lock, and the least that it takes beside that (what it sleeps, say), however many cores it has.
+    """
+
+    part_ns: int
+    waited_ns: float
+    least_ns: float
+
+    def check_gain(self, likely: float, of: dict[str, Any]) -> None:
+        """Check what `headway why` calls the likely gain without the lock: no less than what goes with the waits while all else
+        takes as long as it did, and no more than if each thread took the least that it can. Both go by the same run, so they
+        hold on a busy machine, where they are further apart. What such programs really gain is in benchmarks/real_gains.py.
+        """
+        rest_ns = of["wall_ns"] - self.part_ns
+        least = of["wall_ns"] / (rest_ns + self.part_ns - self.waited_ns)
+        most = of["wall_ns"] / (rest_ns + self.least_ns)
+        assert BELOW * least <= likely <= most, (least, likely, most, of["lost"][:3])
 
 
 def lost(of: dict[str, Any]) -> list[dict[str, Any]]:
