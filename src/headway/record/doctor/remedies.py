@@ -18,7 +18,8 @@ def headway_command() -> str:
     started = shutil.which(sys.argv[0]) if sys.argv and sys.argv[0] else None
     if started and os.path.basename(started).startswith("headway"):
         return os.path.realpath(started) if os.path.islink(started) else os.path.abspath(started)
-    return shutil.which("headway") or f"{sys.executable} -m headway"
+    # -P: what lies in the current directory, which may be anybody's, would be imported in the place of modules.
+    return shutil.which("headway") or f"{sys.executable} -P -m headway"
 
 
 def container() -> str | None:
