@@ -1,0 +1,152 @@
+"""How far replayed wall times are from measured ones: unchanged, on 1 core from 2 and on 2 from 1, and two programs together.
+
+Each program is recorded on one CPU and on two (`record --cpus`, the JVM believes to have two), cold and whole. Three figures:
+
+- unchanged: the replay of the run as the machine was, against what was measured. At most 5 %, or `headway whatif` refuses.
+- other cores: predicted from the recording on k1 CPUs, against the recording on k2 without what host and others took
+  (`quiet_ns` there). Where they took little (FREE) also against what was measured there, as `headway walltime` is.
+- together: the two programs started at once on two CPUs, against `--together` of their recordings on two.
+
+Cold JVMs compile more of their work later on one core: the work itself differs, in these figures as in walltime_cold_error.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from lib import harness, programs
+
+FREE = 0.04
+"""So much of its CPU time others may have taken from a run that is compared as it was measured."""
+TARGET_UNCHANGED = 0.02
+TARGET_CORES = 0.0411
+TARGET_TOGETHER = 0.05
+PROGRAMS = ("lusearch", "pmd", "xalan")
+
+
+def record(name: str, cpus: list[int], target: Path, percent: int) -> None:
+    """Record a whole run of a program."""
+    places = ",".join(map(str, cpus))
+    command = [str(harness.HEADWAY), "record", "--force", "-o", str(target), "--cpus", places, "--"]
+    harness.run([*command, *programs.command(name, percent=percent)], cpus, recorded=True)
+
+
+def asked(path: Path, k: int) -> dict[str, Any]:
+    """Return what whatif and walltime say of a recording on `k` cores, in seconds."""
+    said = harness.headway("whatif", path, "--cores", str(k))
+    other = harness.headway("walltime", path, "--cores", str(k))
+    predicted = next(iter(said["changes"]), None)
+    return {
+        "measured": said["measured_ns"] / 1e9,
+        "unchanged_error": None if said["replay_error_pct"] is None else said["replay_error_pct"] / 100,
+        "quiet": (said["recordings"][0]["quiet_ns"] or 0) / 1e9,
+        "refused": said["refused"] and said["refused"]["id"],
+        "whatif": predicted and predicted["wall_ns"] / 1e9,
+        "walltime": (other["predictions"][0]["corrected_ns"] or 0) / 1e9,
+    }
+
+
+def together(pair: tuple[str, str], cpus: list[int], percent: int) -> list[float]:
+    """Run two programs at once and return how long each took, in seconds."""
+    begin = time.monotonic()
+    places = ",".join(map(str, cpus))
+    running = [
+        subprocess.Popen(
+            ["taskset", "-c", places, *programs.command(name, percent=percent)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name in pair
+    ]
+    took = [0.0, 0.0]
+    while any(not each for each in took):
+        for i, each in enumerate(running):
+            if not took[i] and each.poll() is not None:
+                took[i] = time.monotonic() - begin
+        time.sleep(0.005)
+    return took
+
+
+def one_round(names: tuple[str, ...], folder: Path, percent: int) -> dict[str, Any]:
+    """Record each program on one CPU and on two, and ask both recordings about the other number."""
+    cpus = harness.machine()["cpus"][:2]
+    found: dict[str, Any] = {"programs": {}, "together": {}}
+    for name in names:
+        for k in (1, 2):
+            record(name, cpus[:k], folder / f"{name}-{k}.headway", percent)
+        found["programs"][name] = {k: asked(folder / f"{name}-{k}.headway", 3 - k) for k in (1, 2)}
+    for pair in itertools.combinations(names, 2):
+        one, other = (folder / f"{name}-2.headway" for name in pair)
+        said = harness.headway("whatif", one, "--together", other, "--cores", "2")
+        predicted = [each["wall_ns"] / 1e9 for each in said["changes"] if each["together"]]
+        found["together"]["+".join(pair)] = {"predicted": predicted, "measured": together(pair, cpus, percent)}
+    return found
+
+
+def errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[float]:
+    """Return, of each round and program, the prediction from k1 over the quiet run on the other number of cores, less 1."""
+    pairs = [(each[k1][which], each[3 - k1]["quiet"]) for round_ in rounds for each in round_["programs"].values()]
+    return [predicted / quiet - 1 for predicted, quiet in pairs if predicted and quiet]
+
+
+def measured_errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[float]:
+    """Return the same over what was measured, where others took little of the run."""
+    pairs = [(each[k1][which], each[3 - k1]) for round_ in rounds for each in round_["programs"].values()]
+    free = [(p, to["measured"]) for p, to in pairs if p and to["quiet"] and to["measured"] / to["quiet"] - 1 <= FREE]
+    return [predicted / measured - 1 for predicted, measured in free]
+
+
+def together_errors(rounds: list[dict[str, Any]]) -> list[float]:
+    """Return, of each pair, how far the time until both were done is off."""
+    pairs = [each for round_ in rounds for each in round_["together"].values() if each["predicted"]]
+    return [max(each["predicted"]) / max(each["measured"]) - 1 for each in pairs]
+
+
+def verdict(text: str, found: list[float], target: float) -> tuple[str, bool]:
+    """Return a line of the summary, and whether the target is reached."""
+    if not found:
+        return f"{text}: no figure", False
+    off = [abs(each) for each in found]
+    values = f"mean {100 * mean(off):.2f} %, median {100 * median(off):.2f} %, worst {100 * max(off):.2f} %"
+    return f"{text}: {values} of {len(off)}, target {100 * target:.2f} %", mean(off) <= target
+
+
+def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
+    parser = harness.arguments(__doc__)
+    parser.add_argument("--rounds", type=int, help="recordings per program and number of cores (3; 1 with --quick)")
+    parser.add_argument("--percent", type=int, default=30, help="how much work: 100 takes some seconds")
+    parser.add_argument("--programs", default=",".join(PROGRAMS), help="with commas")
+    options = parser.parse_args()
+    names = tuple(filter(None, options.programs.split(",")))
+    if len(harness.machine()["cpus"]) < 2:
+        parser.error("needs two CPUs")
+    rounds = []
+    with harness.recording_folder() as folder:
+        for number in range(options.rounds or (1 if options.quick else 3)):
+            harness.progress(f"what-if error: round {number + 1}")
+            rounds.append(one_round(names, folder, options.percent))
+    runs = [each[k] for round_ in rounds for each in round_["programs"].values() for k in (1, 2)]
+    unchanged = [each["unchanged_error"] for each in runs if each["unchanged_error"] is not None]
+    print(f"refused: {[each['refused'] for each in runs if each['refused']] or 'none'} of {len(runs)}")
+    verdicts = [verdict("unchanged", unchanged, TARGET_UNCHANGED)]
+    for k1, k2 in ((1, 2), (2, 1)):
+        for which in ("whatif", "walltime"):
+            verdicts.append(
+                verdict(f"{which} {k1} to {k2}, against the quiet run", errors(rounds, k1, which), TARGET_CORES)
+            )
+            found = measured_errors(rounds, k1, which)
+            if found:
+                verdicts.append(verdict(f"{which} {k1} to {k2}, as measured on free CPUs", found, TARGET_CORES))
+    verdicts.append(verdict("together, until both are done", together_errors(rounds), TARGET_TOGETHER))
+    return harness.finish(options, "whatif_error", {"rounds": rounds}, verdicts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
