@@ -95,12 +95,13 @@ def test_a_lock_that_nobody_takes_is_told_of_with_locks_that_are_taken(java: Pat
     assert experiment["hits"] == 0
 
 
-def test_the_lock_is_in_the_results_the_json_and_the_report(java: Path, tmp_path: Path) -> None:
+def test_the_lock_is_in_the_results_the_json_and_the_report(tmp_path: Path) -> None:
+    workloads_jar()
     recording = tmp_path / "a.headway"
     _, *words = causal_programs.command(CASES["contended-monitor-8"], "visits=1500")
     progress = ("--progress", f"visits={causal_programs.PROGRESS}", "--scope", causal_programs.SCOPE)
     target = ("--target", f"lock:{LOCKS}.Wanted")
-    headway("causal", *progress, *target, "-o", recording, "--", java, *words)
+    headway("causal", *progress, *target, "-o", recording, "--", JAVAS["jdk25"], *words)
     result = json.loads(headway("causal", recording, "--json").stdout)
     (line,) = [line for line in result["lines"] if line["experiments"]]
     assert (line["kind"], line["line"], line["class"]) == ("lock", "lock Wanted", f"{LOCKS}.Wanted")

@@ -12,8 +12,6 @@ import pytest
 from support import _native_for_tests
 from support.drivers.workloads import JAVAS
 
-pytestmark = pytest.mark.alone
-
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "Sections.java"
 WHOLE_METHOD = 1 << 16
 """Longer than any."""

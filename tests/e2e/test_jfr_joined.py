@@ -15,8 +15,6 @@ from headway.store import open_recording
 from support.drivers.recording_cli import headway
 from support.drivers.workloads import JAVAS, compile_java, java_command, workloads_jar
 
-pytestmark = pytest.mark.alone
-
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "FlightRecorded.java"
 Sums = Counter[tuple[str, int]]
 """(event, weight) -> samples"""

@@ -13,7 +13,7 @@ from headway.store import Recording, open_recording
 from support.drivers.recording_cli import headway, javas
 from support.drivers.workloads import workloads_jar
 
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="records with eBPF")
 
 
 @pytest.fixture(scope="module")
