@@ -14,7 +14,7 @@ constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked fo
 constexpr int kMostLooks = 256;
 constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
 // Of native/decode/slices.h and native/wire/records.h.
-constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kNoRunnable = 16, kNoStolen = 32;
+constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
 constexpr uint8_t kFutex = 1, kTimedFutex = 2, kNanosleep = 3, kPoll = 4, kSocket = 6, kPageFault = 9;
 constexpr int32_t kOutsideTree = -2;
 
@@ -123,8 +123,9 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.thread = thread;
     step.waker = slices.waker_id[row];
     step.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
-    // What was still blocked at the end of the span brings nothing about.
-    if (step.end_ns == step.start_ns && step.start_ns == to_ns_) continue;
+    // What had not run again at the end of the span brings nothing about.
+    const bool is_cut = (step.flags & kOpen) != 0 || step.start_ns == to_ns_;
+    if (step.end_ns == step.start_ns && is_cut) continue;
     steps_.push_back(step);
   }
   return true;

@@ -45,7 +45,7 @@ def write(path: Path, slices: Sequence[Slice], wall: int, cores: int, **facts: A
             "blocked_in": each.blocked_in,
             "waker_id": each.waker,
             "waker_irq": each.irq,
-            "is_open": False,
+            "is_open": each.start == each.end,
         }
         for each in sorted(slices, key=lambda each: each.end)
     ]
@@ -157,6 +157,13 @@ def test_what_host_and_other_processes_took_is_in_the_replay_of_the_run_as_it_wa
     run = steps([Slice(0, 0, 0, 0, 120, stolen=20), Slice(0, 120, 120, 150, 200)], 200, 1)
     assert replayed([run], 1, has_stolen=True) == pytest.approx([200])
     assert replayed([run], 1) == pytest.approx([150])
+
+
+def test_a_thread_that_still_waits_at_the_end_delays_nobody(tmp_path: Path) -> None:
+    waiting = Slice(2, 0, 399, 399, 399)  # found at an attach, and cut off by the end: nobody knows who would end it
+    slices = [Slice(0, 0, 0, 0, 200), Slice(1, 0, 0, 200, 400), waiting]
+    path = write(tmp_path / "a.headway", slices, 400, 1, ended_by="duration")
+    assert times(path, [1, 2]) == pytest.approx([400, 200])
 
 
 # --- what can't be replayed --------------------------------------------------------------------------------------------
