@@ -228,15 +228,15 @@ def test_where_nothing_can_be_written_the_program_runs_as_ever(java: Path, place
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("mapped", [True, False])
-def test_a_full_disk_silences_the_agent_and_leaves_the_program_unharmed(
-    java: Path, mapped: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("jdk", "mapped"), [("jdk17", True), ("jdk25", False)]
+)  # the agent's files know nothing of the JDK
+def test_a_full_disk_silences_the_agent_and_leaves_the_program_unharmed(jdk: str, mapped: bool, tmp_path: Path) -> None:
     # A file system of 600 KiB: the first 256 KiB segments fit, then there is no room.
     small = tmp_path / "small"
     small.mkdir()
     options = agent_options(small) + ("" if mapped else ",nomap=1")
-    command = java_command(java, "ThreadPerTask", 8000, jvm=(f"-agentpath:{agent()}={options}",))
+    command = java_command(JAVAS[jdk], "ThreadPerTask", 8000, jvm=(f"-agentpath:{agent()}={options}",))
     script = (
         'mount -t tmpfs -o size=600k tmpfs "$1"; shift 1; "$@"; code=$?; cp '
         + f"{small}/agent-* {tmp_path}; exit $code"
@@ -294,8 +294,10 @@ def test_where_the_file_system_cannot_be_mapped_the_same_is_written(java: Path, 
     assert spool.lost == 0
 
 
-def test_little_address_space_and_a_small_file_limit_are_respected(java: Path, tmp_path: Path) -> None:
-    command = java_command(java, "ThreadPerTask", 8000, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",))
+def test_a_small_file_limit_is_respected(tmp_path: Path) -> None:
+    command = java_command(
+        JAVAS["jdk25"], "ThreadPerTask", 8000, jvm=(f"-agentpath:{agent()}={agent_options(tmp_path)}",)
+    )
     limited = ["prlimit", "--fsize=600000", *command]
     done = subprocess.run(limited, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
