@@ -4,10 +4,10 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * The `app.jar` of the documents: two threads that work, one after a while, and one that mostly waits. It ends when the first has
- * used three seconds of CPU time: on a busy machine, where headway takes longer to attach, later.
+ * used as many milliseconds of CPU time as APP_CPU_MS says: on a busy machine, where headway takes longer to attach, later.
  */
 public final class App {
-    private static final long CPU_NS = 3_000_000_000L;
+    private static final long CPU_NS = 1_000_000L * Long.parseLong(System.getenv("APP_CPU_MS"));
     private static volatile double sink;
     private static volatile boolean over;
 
@@ -21,7 +21,7 @@ public final class App {
                 over = true;
             }, "worker-1"),
             new Thread(() -> {
-                LockSupport.parkNanos(500_000_000L);
+                LockSupport.parkNanos(CPU_NS / 6);
                 while (!over) {
                     compute(1_000_000);
                 }

@@ -12,6 +12,9 @@ import pytest
 from docs_blocks import ROOT, blocks, documents
 
 HERE = Path(__file__).resolve().parent
+SHORT_MS, LONG_MS = 1000, 3000
+"""CPU time of the documents' application: enough for an answer of every command, and of those that ask while it runs."""
+LONG = {"attach.md", "causal.md"}
 # `make` is only asked what it would do: a document's `make test` would start this test again. What the targets do is
 # tested by CI itself (setup, test), by tests/e2e (wheel, demo) and by the benchmarks' own runs.
 PRELUDE = f"""
@@ -38,9 +41,10 @@ def test_every_command_of_the_document_succeeds(page: Path, app_jar: Path, tmp_p
         if not block.parse_only and not block.run_by:
             script.append(f'cd "{ROOT if block.in_repository else "$folder"}"\n{block.text}')
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}:/usr/sbin"
+    cpu_ms = LONG_MS if page.name in LONG else SHORT_MS
     process = subprocess.Popen(
         ["bash", "-eux", "-o", "pipefail", "-c", "\n".join(script)],
-        cwd=tmp_path, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+        cwd=tmp_path, env={**os.environ, "PATH": path, "APP_CPU_MS": str(cpu_ms)}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
