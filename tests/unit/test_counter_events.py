@@ -312,6 +312,28 @@ def test_an_event_that_this_processor_lacks_is_not_said_to_be_hidden(
     assert usable.why_refused(event("page-faults"), errno.ENOENT) == "this processor or kernel has no such event"
 
 
+def test_on_a_processor_with_cores_of_two_kinds_its_events_are_absent_and_the_kernels_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each counts on one kind alone: what a thread runs on the other would be scaled, as if others had had a turn."""
+    for kind, number in (("cpu_core", 4), ("cpu_atom", 10)):
+        (tmp_path / kind / "events").mkdir(parents=True)
+        (tmp_path / kind / "format").mkdir()
+        (tmp_path / kind / "type").write_text(str(number))
+        (tmp_path / kind / "events" / "cycles").write_text("event=0x3c")
+        (tmp_path / kind / "format" / "event").write_text("config:0-7")
+    for module in (usable, events):
+        monkeypatch.setattr(module, "DEVICES", tmp_path)
+    asked = groups.parse("cycles,task-clock;cpu_core/cycles/").groups
+    monkeypatch.setattr(usable, "_tried", lambda groups: [[seen(90, 100)] * len(group) for group in groups])
+    found = usable.usable(asked, is_default=False)
+    assert [[each.name for each in group] for group in found.groups] == [["task-clock"]]
+    assert {each.event: "cores of two kinds" in each.reason for each in found.absent} == {
+        "cycles": True,
+        "cpu_core/cycles/": True,
+    }
+
+
 def test_groups_that_are_not_counted_for_one_reason_are_all_absent_with_it() -> None:
     asked = groups.parse("page-faults,task-clock;page-faults").groups
     found = usable.Usable(asked, (usable.Absent("cycles", "none"),)).without_mode("agent")

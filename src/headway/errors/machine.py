@@ -85,7 +85,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW109",
         "a recording without counters",
-        "{path} has no counters{why}",
+        "{path} was recorded without counters{why}",
         "Counters are recorded only when they are asked for.",
         "headway record --counters -o NAME.headway -- CMD",
     ),

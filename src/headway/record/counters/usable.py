@@ -93,7 +93,8 @@ def usable(groups: Sequence[Group], *, is_default: bool) -> Usable:
 
 def _counting(group: Group, absent: dict[str, Absent], is_default: bool) -> Group:
     """Return the events of a group that count together; notes those that don't in `absent`."""
-    left = group
+    absent |= {each.name: Absent(each.name, _TWO_KINDS) for each in group if _counts_on_some_cores(each)}
+    left = tuple(each for each in group if not _counts_on_some_cores(each))
     while left:
         tried = _tried([left])[0]
         failed = next((i for i, each in enumerate(tried) if each["errno"] not in (0, errno.ECANCELED)), None)
@@ -129,6 +130,8 @@ def _is_steady(group: Group) -> bool:
     )
 
 
+_KINDS_OF_CORES = ("cpu_core", "cpu_atom")
+_TWO_KINDS = "the processor has cores of two kinds (hybrid), and each event counts on those of one kind alone"
 _DIFFERENT = "two readings of the same loop differ"
 
 
@@ -179,6 +182,12 @@ def _has_pmu() -> bool:
     """Return whether the kernel found counters of the processor."""
     names = {path.name for path in DEVICES.glob("*")}
     return bool(names & {"cpu", "cpu_core", "cpu_atom"}) or any(name.startswith(("armv", "arm_")) for name in names)
+
+
+def _counts_on_some_cores(event: Event) -> bool:
+    """Return whether an event counts on one kind of a processor's cores alone: what ran on others would be taken for a turn."""
+    is_of_cores = event.needs_pmu or event.name.startswith(tuple(f"{kind}/" for kind in _KINDS_OF_CORES))
+    return is_of_cores and all((DEVICES / kind).exists() for kind in _KINDS_OF_CORES)
 
 
 def native_events(groups: Sequence[Group]) -> list[list[Any]]:
