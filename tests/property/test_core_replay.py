@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.builders.replay_builder import BEFORE, Slice, replayed, steps
-from support.oracles.sharing_oracle import Operation, simulate
+from support.oracles.sharing_oracle import Operation, run_to_block, simulate
 
 Programs = list[list[Operation]]
 
@@ -25,43 +23,36 @@ def programs(draw: st.DrawFn) -> Programs:
     return threads
 
 
-def recorded(threads: Programs) -> tuple[Programs, list[Slice], int]:
-    """Return the programs without waits that did not wait on a core for each, and the slices of their run there."""
-    waited = simulate(threads, len(threads)).waited
-    numbers = {number for _, number, _, _ in waited}
-    kept = [[each for each in thread if each[0] != "wait" or each[1] in numbers] for thread in threads]
-    poster = {number: i for i, thread in enumerate(threads) for what, number in thread if what == "post"}
-    slices = []
-    for i, thread in enumerate(kept):
-        mine = sorted((int(until), int(since), number) for who, number, since, until in waited if who == i)
-        starts = [(0, 0, -1), *((since, until, poster[number]) for until, since, number in mine)]
-        ends = [*(since for _, since, _ in mine), _end(thread, mine)]
-        slices += [
-            Slice(i, since, until, until, end, waker) for (since, until, waker), end in zip(starts, ends, strict=True)
-        ]
+def recorded(threads: Programs, cores: int) -> tuple[Programs, list[Slice], int]:
+    """Return the programs without waits that did not wait on so many cores, and the slices of their run there."""
+    rows, waited = run_to_block(threads, cores)
+    kept = [[each for each in thread if each[0] != "wait" or each[1] in waited] for thread in threads]
+    slices = [Slice(who, begin, woken, start, end, waker) for who, begin, woken, start, end, waker in rows]
     return kept, slices, max(each.end for each in slices)
 
 
-def _end(thread: Sequence[Operation], waits: list[tuple[int, int, int]]) -> int:
-    return sum(ns for what, ns in thread if what == "run") + sum(until - since for until, since, _ in waits)
-
-
 @settings(max_examples=150, deadline=None)
-@given(programs(), st.integers(1, 6))
-def test_a_replay_takes_what_an_exact_simulation_of_the_program_takes(threads: Programs, cores: int) -> None:
-    kept, slices, wall = recorded(threads)
+@given(programs(), st.integers(1, 6), st.integers(1, 6))
+def test_a_replay_takes_what_an_exact_simulation_of_the_program_takes(threads: Programs, k1: int, k2: int) -> None:
+    kept, slices, wall = recorded(threads, k1)
+    expected = simulate(kept, k2).end
+    assert expected is not None
+    assert replayed([steps(slices, wall, k1)], k2) == pytest.approx([float(expected)], rel=1e-9, abs=1e-3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(programs())
+def test_with_a_core_for_each_thread_the_replay_of_the_unchanged_run_takes_what_the_run_took(threads: Programs) -> None:
+    _, slices, wall = recorded(threads, len(threads))
     run = steps(slices, wall, len(threads))
     assert replayed([run], len(threads), has_stolen=True) == pytest.approx([wall], abs=1e-3)
-    expected = simulate(kept, cores).end
-    assert expected is not None
-    assert replayed([run], cores) == pytest.approx([float(expected)], rel=1e-9, abs=1e-3)
 
 
 @settings(max_examples=60, deadline=None)
 @given(programs(), programs(), st.integers(1, 4))
 def test_two_programs_together_take_what_the_later_of_both_takes(one: Programs, other: Programs, cores: int) -> None:
-    (first, of_first, wall), (second, of_second, until) = recorded(one), recorded(other)
-    runs = [steps(of_first, wall, len(one)), steps(of_second, until, len(other))]
+    (first, of_first, wall), (second, of_second, until) = recorded(one, 2), recorded(other, 3)
+    runs = [steps(of_first, wall, 2), steps(of_second, until, 3)]
     shifted = [[(what, value + 1000 if what != "run" else value) for what, value in thread] for thread in second]
     expected = simulate([*first, *shifted], cores).end
     assert expected is not None

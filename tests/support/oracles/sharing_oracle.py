@@ -5,6 +5,7 @@ A thread is a list of operations: ("run", ns), ("post", n) and ("wait", n), each
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -66,3 +67,79 @@ def _do_what_takes_no_time(
                     posted.add(value)
                 elif value not in posted:
                     each.waits, since[number] = value, now
+
+
+@dataclass
+class _Worker:
+    operations: Sequence[Operation]
+    at: int = 0
+    begin: int = 0
+    woken: int = 0
+    start: int = 0
+    waker: int = -1
+
+
+class _Schedule:
+    """Threads on so many cores, first come first served: each keeps its core until it waits."""
+
+    def __init__(self, programs: Sequence[Sequence[Operation]], cores: int) -> None:
+        self.workers = [_Worker(each) for each in programs]
+        self.cores = cores
+        self.ready = deque(range(len(programs)))
+        self.running: dict[int, int] = {}
+        self.posted: set[int] = set()
+        self.waiting: dict[int, int] = {}
+        self.waited: set[int] = set()
+        self.slices: list[tuple[int, int, int, int, int, int]] = []
+        self.now = 0
+
+    def run(self) -> None:
+        """Run all threads to their ends."""
+        while self._start() or self.running:
+            self.now = min(self.running.values())
+            for number in [each for each, end in self.running.items() if end == self.now]:
+                del self.running[number]
+                self._go_on(number)
+
+    def _start(self) -> bool:
+        while self.ready and len(self.running) < self.cores:
+            number = self.ready.popleft()
+            self.workers[number].start = self.now
+            self._go_on(number)
+        return bool(self.running)
+
+    def _go_on(self, number: int) -> None:
+        each = self.workers[number]
+        while each.at < len(each.operations):
+            what, value = each.operations[each.at]
+            each.at += 1
+            if what == "run":
+                self.running[number] = self.now + value
+                return
+            if what == "post":
+                self._post(number, value)
+            elif value not in self.posted:
+                self.waiting[value] = number
+                self.waited.add(value)
+                break
+        self.slices.append((number, each.begin, each.woken, each.start, self.now, each.waker))
+        each.begin = self.now
+
+    def _post(self, number: int, value: int) -> None:
+        self.posted.add(value)
+        if value in self.waiting:
+            woken = self.waiting.pop(value)
+            self.workers[woken].woken, self.workers[woken].waker = self.now, number
+            self.ready.append(woken)
+
+
+def run_to_block(
+    programs: Sequence[Sequence[Operation]], cores: int
+) -> tuple[list[tuple[int, int, int, int, int, int]], set[int]]:
+    """Run the programs on so many cores, each thread until it waits, first come first served.
+
+    Returns the slices (thread, begin, woken, start, end, waker), and the numbers of the waits that did wait.
+    """
+    schedule = _Schedule(programs, cores)
+    schedule.run()
+    return schedule.slices, schedule.waited
