@@ -5,6 +5,7 @@ Each program is recorded on one CPU and on two (`record --cpus`, the JVM believe
 - unchanged: the replay of the run as the machine was, against what was measured. At most 5 %, or `headway whatif` refuses.
 - other cores: predicted from the recording on k1 CPUs, against the recording on k2 without what host and others took
   (`quiet_ns` there). Where they took little (FREE) also against what was measured there, as `headway walltime` is.
+- same work: the same, had the program used as much CPU time there: what is left is the replay's own error.
 - together: the two programs started at once on two CPUs, against `--together` of their recordings on two.
 
 Cold JVMs compile more of their work later on one core: the work itself differs, in these figures as in walltime_cold_error.py.
@@ -45,6 +46,9 @@ def asked(path: Path, k: int) -> dict[str, Any]:
     return {
         "measured": said["measured_ns"] / 1e9,
         "unchanged_error": None if said["replay_error_pct"] is None else said["replay_error_pct"] / 100,
+        "work": harness.headway("query", path, "SELECT sum(exec_ns) AS ns FROM thread WHERE kind <> 'headway'")[0][
+            "ns"
+        ],
         "quiet": (said["recordings"][0]["quiet_ns"] or 0) / 1e9,
         "refused": said["refused"] and said["refused"]["id"],
         "whatif": predicted and predicted["wall_ns"] / 1e9,
@@ -95,6 +99,12 @@ def errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[float]:
     return [predicted / quiet - 1 for predicted, quiet in pairs if predicted and quiet]
 
 
+def same_work_errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[float]:
+    """Return the same for a prediction scaled by the CPU time that the program used on the other number of cores."""
+    pairs = [(each[k1], each[3 - k1]) for round_ in rounds for each in round_["programs"].values()]
+    return [one[which] * to["work"] / one["work"] / to["quiet"] - 1 for one, to in pairs if one[which] and to["quiet"]]
+
+
 def measured_errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[float]:
     """Return the same over what was measured, where others took little of the run."""
     pairs = [(each[k1][which], each[3 - k1]) for round_ in rounds for each in round_["programs"].values()]
@@ -141,6 +151,8 @@ def main() -> int:
             verdicts.append(
                 verdict(f"{which} {k1} to {k2}, against the quiet run", errors(rounds, k1, which), TARGET_CORES)
             )
+            same = same_work_errors(rounds, k1, which)
+            verdicts.append(verdict(f"{which} {k1} to {k2}, the same work", same, TARGET_CORES))
             found = measured_errors(rounds, k1, which)
             if found:
                 verdicts.append(verdict(f"{which} {k1} to {k2}, as measured on free CPUs", found, TARGET_CORES))

@@ -8,8 +8,9 @@ Method     discrete-event simulation (native/replay/core_replay.h) of the record
            threads that are ready: without waits that is the model of Peternier et al. (`headway walltime`).
            The unchanged run is replayed first, with what host and others took; above MOST_ERROR it is refused.
 Interval   the error of that replay, both ways; waking a thread that takes no time, or three times what a quick waking took;
-           at the lower end without waits for locks, whose order on other cores a recording does not know. Neither how much runs
-           differ nor that tasks may be shared out otherwise is in it.
+           at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
+           cores WORK_PER_DOUBLING, as the work itself differs there. Neither how much runs differ nor that tasks may be shared
+           out otherwise is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
@@ -18,6 +19,7 @@ Wrong when threads spin or poll; when tasks would be shared out otherwise (work 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +28,7 @@ from headway.analyses.common.units import percent
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
 from headway.analyses.whatif.types import Change, Levels, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
+from headway.store.manifest import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,9 @@ MOST_UNKNOWN = 0.05
 LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, from which on that is a word worth."""
 _SLOW_WAKING = 3.0
+WORK_PER_DOUBLING = 0.12
+"""So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. An
+allowance of the size that whole runs of cold programs show (benchmarks/whatif_error.py), not a bound."""
 
 
 class _Replayed(NamedTuple):
@@ -74,6 +80,12 @@ def _loaded(recording: Recording) -> RecordedRun:
         raise HeadwayError("HW820", path=recording.path, mode=recording.mode)
     if recording.wall_ns <= 0:
         raise HeadwayError("HW402", path=recording.path)
+    begin_ns, end_ns = recording.window_ns
+    if begin_ns < 0 or end_ns > LATEST_NS:
+        reason = (
+            f"its window begins at {begin_ns} ns and ends at {end_ns} ns, which no clock of a machine that is up says"
+        )
+        raise damaged(recording.path / "manifest.json", reason, recording.path)
     return load_run(recording)
 
 
@@ -125,6 +137,7 @@ def _predicted(
     for i, replay in enumerate(replays):
         ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
         off = abs(replay.error or 0.0)
+        grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
         levels = middle[i].levels
         found.append(
@@ -133,8 +146,8 @@ def _predicted(
                 change=change,
                 together=together,
                 wall_ns=round(ns),
-                low_ns=round(min(ends) * (1 - off)),
-                high_ns=round(max(ends) * (1 + off)),
+                low_ns=round(min(ends) * (1 - off) / grown),
+                high_ns=round(max(ends) * (1 + off) * grown),
                 speedup=quiet_ns / ns if ns > 0 else 1.0,
                 next_cause=_limit(levels),
                 levels=levels,
