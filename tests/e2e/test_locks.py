@@ -50,15 +50,17 @@ class Pattern:
         return [1] * len(self.ranking)
 
 
+LARGE_S, FREQUENT_S = 4, 2.5
+"""So long a program goes on: some sixty holds of 64 ms, most of them with all other threads waiting."""
 LARGE = ("lock-64ms", "lock-16ms", "lock-4ms")
 FREQUENT = ("frequent", "rare")
 PATTERNS = {
-    "large-juc": Pattern("LargeCriticalSection", "juc", JAVA_17, 6, LARGE),
-    "large-monitor": Pattern("LargeCriticalSection", "monitor", JAVA_17, 6, LARGE),
-    "large-monitor-jdk25": Pattern("LargeCriticalSection", "monitor", javas()[1], 6, LARGE),
-    "large-juc-jdk25": Pattern("LargeCriticalSection", "juc", javas()[1], 6, LARGE),
-    "frequent-juc": Pattern("FrequentLock", "juc", JAVA_17, 4, FREQUENT),
-    "frequent-monitor": Pattern("FrequentLock", "monitor", JAVA_17, 4, FREQUENT),
+    "large-juc": Pattern("LargeCriticalSection", "juc", JAVA_17, LARGE_S, LARGE),
+    "large-monitor": Pattern("LargeCriticalSection", "monitor", JAVA_17, LARGE_S, LARGE),
+    "large-monitor-jdk25": Pattern("LargeCriticalSection", "monitor", javas()[1], LARGE_S, LARGE),
+    "large-juc-jdk25": Pattern("LargeCriticalSection", "juc", javas()[1], LARGE_S, LARGE),
+    "frequent-juc": Pattern("FrequentLock", "juc", JAVA_17, FREQUENT_S, FREQUENT),
+    "frequent-monitor": Pattern("FrequentLock", "monitor", JAVA_17, FREQUENT_S, FREQUENT),
 }
 
 
