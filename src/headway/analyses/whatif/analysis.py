@@ -42,6 +42,10 @@ MOST_UNKNOWN = 0.05
 LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, from which on that is a word worth."""
 _SLOW_WAKING = 3.0
+MOST_CORES = 8192
+"""The largest number of CPUs that Linux can be built for (CONFIG_NR_CPUS on x86-64)."""
+LATEST_NS = 1 << 60
+"""A replay takes no later time (kMostNs of native/python/bind_replay.cpp): no machine is up for 36 years."""
 WORK_PER_DOUBLING = 0.12
 """So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. An
 allowance of the size that whole runs of cold programs show (benchmarks/whatif_error.py), not a bound."""
@@ -57,7 +61,8 @@ def whatif(
 ) -> WhatIf:
     """Predict the wall time on each of `cores` cores with the rest of `change`; with another recording, of both together.
 
-    Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW303.
+    Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW303 (damaged, or
+    a window or number of cores that no machine has).
     """
     asked = [recording] if beside is None else [recording, beside]
     runs = [_loaded(each) for each in asked]
@@ -86,6 +91,9 @@ def _loaded(recording: Recording) -> RecordedRun:
             f"its window begins at {begin_ns} ns and ends at {end_ns} ns, which no clock of a machine that is up says"
         )
         raise damaged(recording.path / "manifest.json", reason, recording.path)
+    cores = recording.manifest.recorded_cores
+    if cores and not 1 <= cores <= MOST_CORES:
+        raise damaged(recording.path / "manifest.json", f"{cores} cores, which no machine has", recording.path)
     return load_run(recording)
 
 
