@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from headway.cli.main import invoke
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders.edited_manifest import edit
-from support.builders.extreme_recordings import everything
+from support.builders.extreme_recordings import everything, usual
 
 WRONG: list[tuple[str, Any, str]] = [
     ("sampling", {"events": [["cpu"]]}, "sampling.events[0] is a list"),
@@ -25,6 +26,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("invariants", [{"id": "x", "ok": "no", "message": "m"}], "invariants[0].ok is a str"),
     ("affinity", [-1e308], "affinity[0] is a float of -1e+308"),
     ("window", {"start_ns": 0, "end_ns": 1e300}, "window.end_ns is a float of 1e+300"),
+    ("window", {"start_ns": -(1 << 62), "end_ns": 5}, "window.start_ns is a int of -4.61e+18"),
+    ("window", {"start_ns": 0, "end_ns": (1 << 61) + 1}, "window.end_ns is a int of 2.31e+18"),
+    ("recorded_cores", -5, "recorded_cores is a int of -5"),
+    ("recorded_cores", 1 << 40, "recorded_cores is a int of 1.1e+12"),
     ("steal_ns", {"x": 1}, "steal_ns has no CPU 'x'"),
     ("busy_ns", {"0": 1e40}, "busy_ns.0 is a float of 1e+40"),
     ("other_ns", [1, None], "other_ns.1 is null"),
@@ -79,3 +84,24 @@ def test_what_headways_write_and_wrote_is_right(recording: Path) -> None:
     assert opened.manifest.steal_ns == {"0": 1, "1": 2}
     assert opened.manifest.other_ns == {"0": 5, "12": 1 << 62}
     assert opened.manifest.jvms[0]["flags"] == ["-Xmx1g"]
+
+
+@pytest.mark.parametrize(
+    ("window", "ends"),
+    [
+        ({"start_ns": -5, "end_ns": 100}, {"whatif": "HW303", "why": ""}),
+        ({"start_ns": (1 << 61) - (1 << 60), "end_ns": 1 << 61}, {"whatif": "HW303", "why": ""}),
+        ({"start_ns": -(1 << 60), "end_ns": 1 << 60}, {"whatif": "HW303", "why": "HW303"}),
+    ],
+    ids=str,
+)
+def test_a_window_that_no_machine_has_ends_no_command_in_a_defects_message(
+    tmp_path: Path, window: dict[str, int], ends: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Bins and slices lie far outside of it: `why` had more phases than parts, and `whatif` no numbers for it."""
+    recording = usual(tmp_path / "r.headway")
+    edit(recording, window=window)
+    for command, message in ends.items():
+        code = invoke([command, str(recording)])
+        told = capfd.readouterr().err
+        assert (code, message in told, "HW319" in told) == (1 if message else 0, True, False), (command, told)

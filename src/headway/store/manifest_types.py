@@ -10,6 +10,8 @@ from typing import Any
 
 _MOST = 1 << 63
 _LONGEST_CPU = 9
+_LONGEST_NS = 1 << 60
+"""Of a recording: 36 years. The time of several cores in it still fits 64 bits."""
 
 
 class _Whole:
@@ -20,23 +22,36 @@ class _Number:
     """Any number that is not beyond what 64 bits hold."""
 
 
+class _Moment:
+    """A time, ns, by any clock: sums and differences of such times fit 64 bits."""
+
+
+class _Cores:
+    """A number of cores; 0: not known."""
+
+
 class _PerCpu:
     """Whole numbers by the number of a CPU; older files have a list, of CPU 0, 1, ..."""
 
 
+_BOUNDS: Mapping[Any, tuple[int, int]] = {
+    **dict.fromkeys((_Whole, _Number), (-_MOST, _MOST - 1)),
+    _Moment: (-(1 << 61), 1 << 61),
+    _Cores: (0, 1 << 20),
+}
+"""The least and the most of each kind of number."""
 _CPU = {"cpu": _Whole, "core": _Whole, "package": _Whole, "node": _Whole, "smt_siblings": [_Whole]}
 _HOST = {"kernel": str, "hypervisor": str, "governor": str, "boost": bool, "memory_bytes": _Whole}
 _TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("state", "created_utc", "headway_version", "mode", "cwd", "ended_by", "kind"), str),
-    **dict.fromkeys(
-        ("pid", "exit_code", "signal", "recorded_cores", "switches", "jvm_processors", "causal_run"), _Whole
-    ),
+    **dict.fromkeys(("pid", "exit_code", "signal", "switches", "jvm_processors", "causal_run"), _Whole),
+    "recorded_cores": _Cores,
     **dict.fromkeys(("attached", "with_agent", "arguments_kept"), bool),
     **dict.fromkeys(("steal_ns", "other_ns", "busy_ns"), _PerCpu),
     **dict.fromkeys(("locks", "decoder", "collector", "counters", "thread_counters", "iterations"), dict),
     "quota_cores": _Number,
     "throttled_ns": _Number,
-    "window": {"start_ns": _Whole, "end_ns": _Whole},
+    "window": {"start_ns": _Moment, "end_ns": _Moment},
     "host": {**_HOST, "cpus_online": [_Whole], "topology": [_CPU]},
     "command": [str],
     "affinity": [_Whole],
@@ -60,13 +75,18 @@ def check_types(data: Mapping[str, Any]) -> None:
     """Raise TypeError, which names the first value of a manifest that has the wrong type."""
     for problem in _problems(data, _TYPES, ""):
         raise TypeError(problem)
+    window = data.get("window") or {}
+    length_ns = (window.get("end_ns") or 0) - (window.get("start_ns") or 0)
+    if length_ns > _LONGEST_NS:
+        raise TypeError(f"window is {length_ns:.3g} ns long")
 
 
 def _problems(value: Any, kind: Any, name: str) -> Iterator[str]:
     if value is None:
         return
     if not _is(value, kind):
-        yield f"{name} is a {type(value).__name__}{f' of {value:.3g}' if isinstance(value, float) else ''}"
+        is_number = isinstance(value, float) or (type(value) is int and isinstance(kind, type) and kind in _BOUNDS)
+        yield f"{name} is a {type(value).__name__}{f' of {value:.3g}' if is_number else ''}"
     elif isinstance(kind, Mapping):
         for key, inner in kind.items():
             yield from _problems(value.get(key), inner, f"{name}.{key}" if name else key)
@@ -82,8 +102,9 @@ def _problems(value: Any, kind: Any, name: str) -> Iterator[str]:
 
 def _is(value: Any, kind: Any) -> bool:
     """Return whether a value itself is of a type, whatever there is in it."""
-    if kind in (_Whole, _Number):
-        return type(value) in (int, float) and -_MOST <= value < _MOST  # `true` is no number, but a bool an int
+    if isinstance(kind, type) and kind in _BOUNDS:
+        least, most = _BOUNDS[kind]
+        return type(value) in (int, float) and least <= value <= most  # `true` is no number, but a bool an int
     if kind is _PerCpu:
         return isinstance(value, (Mapping, list, tuple))
     if isinstance(kind, list):

@@ -55,7 +55,9 @@ def stretches(activity: Activity, cores: float) -> tuple[Stretch, ...]:
     active = activity.active[:, app]
     capped = np.bincount(bins, weights=np.minimum(active, cores) * activity.dur_ns) / np.maximum(lengths, 1)
     total = np.bincount(bins, weights=active.astype(float) * activity.dur_ns)
-    cuts = change_points(capped, lengths, cores)
+    cuts = [
+        cut for cut in change_points(capped, lengths, cores) if activity.start_ns < int(starts[cut]) < activity.end_ns
+    ]  # bins of a recording that somebody made may lie anywhere
     first, last = [0, *cuts], [*cuts, len(starts)]
     edges = [activity.start_ns, *(int(starts[cut]) for cut in cuts), activity.end_ns]
     means = [total[i:j].sum() / max(lengths[i:j].sum(), 1) for i, j in zip(first, last, strict=True)]
