@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
@@ -19,6 +20,7 @@ from headway.record.finalise.finalise import finalise
 from headway.report.analyses.objects import OBJECTS
 from headway.report.analysis import Shown
 from headway.report.json.objects import objects_json
+from headway.report.terminal import make_console
 from headway.store import Recording, open_recording
 from support.builders.allocation_spool_builder import AllocatingAgent
 from support.builders.edited_manifest import edit
@@ -255,10 +257,69 @@ def test_people_read_totals_first_then_the_largest_rows(agent: AllocatingAgent, 
         agent.java_class(class_id, b"app.C%d" % class_id)
         agent.allocated(1, class_id, class_id, 16)
     section = OBJECTS.section(Shown(objects(finished(tmp_path, agent))))
-    assert section.sentences[0] == "The program allocated 6,225 objects of 99,600 bytes in all."
+    assert section.sentences[0] == "The program allocated 6,225 objects of 97.3 KiB in all."
     (table,) = section.tables
     assert table.title == "Allocations by class (30 of 50: --all)"
-    assert table.rows[0] == ("app.C149", 149, 2384, "2.4%", 0, 0)
+    assert table.rows[0] == ("app.C149", 149, "2.33 KiB", "2.4%", 0, 0)
+
+
+def printed(found: ObjectsAnswer, width: int) -> list[str]:
+    console = make_console(io.StringIO())
+    console.width = width
+    OBJECTS.render(Shown(found), console, "a.headway")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_names_that_do_not_fit_lose_their_package_then_their_middle(agent: AllocatingAgent, tmp_path: Path) -> None:
+    long = "com.example.very.deeply.nested.packages.of.an.application.Ledger$EntryWithALongName"
+    agent.java_class(100, long.encode())
+    agent.java_class(101, b"com.example." + b"deep." * 20 + b"Other" * 20 + b"$End")
+    agent.allocated(1, 100, 5_000_000_000, 24)
+    agent.allocated(1, 101, 4, 24)
+    answer = objects(finished(tmp_path, agent), "thread-class")
+    narrow = printed(answer, 80)
+    (row,) = (line for line in narrow if "EntryWithALongName" in line)
+    assert row.split()[:2] == ["main", "Ledger$EntryWithALongName"]
+    (row,) = (line for line in narrow if "$End" in line)
+    assert row.split()[1].startswith("Other")
+    assert "~" in row.split()[1]
+    assert max(len(line.rstrip()) for line in narrow if line.startswith("main")) <= 80
+    assert any(line.split()[1:2] == [long] for line in printed(answer, 300))
+
+
+def test_by_site_without_sites_is_the_way_to_record_them(agent: AllocatingAgent, tmp_path: Path) -> None:
+    agent.allocated(1, 1, 10, 32)
+    answer = objects(finished(tmp_path, agent, objects={"interval_bytes": 0, "sites": False}), "site")
+    section = OBJECTS.section(Shown(answer))
+    assert "headway record --objects allocations,sites" in section.sentences[-1]
+    assert not section.tables
+
+
+def test_a_jvm_attached_to_that_showed_no_allocation_is_not_one_that_allocates_nothing(
+    agent: AllocatingAgent, tmp_path: Path
+) -> None:
+    answer = objects(finished(tmp_path, agent, attached=True))
+    (sentence,) = OBJECTS.section(Shown(answer)).sentences
+    assert sentence.startswith("No allocation was seen.")
+    assert "is not known" in sentence
+
+
+def test_what_an_attached_jvm_showed_is_told_as_that(agent: AllocatingAgent, tmp_path: Path) -> None:
+    agent.allocated(1, 1, 10, 32)
+    sentence = OBJECTS.section(Shown(objects(finished(tmp_path, agent, attached=True)))).sentences[0]
+    assert sentence == "Seen since headway attached are 10 objects of 320 B."
+
+
+@pytest.mark.parametrize(("objects_counted", "is_said"), [(15_000, False), (25_000, True)])
+def test_counting_that_took_more_than_a_tenth_of_the_time_is_said(
+    objects_counted: int, is_said: bool, agent: AllocatingAgent, tmp_path: Path
+) -> None:
+    """Half a microsecond each, of a recording of 100 ms."""
+    agent.allocated(1, 1, objects_counted, 16)
+    recording = finished(tmp_path, agent, objects={"interval_bytes": 0, "sites": False})
+    assert ("HW809" in {notice.id for notice in recording.notices}) == is_said
+    assert ("HW809" in ids_of_notices(objects(recording))) == is_said
 
 
 def test_a_program_of_which_no_object_was_sampled_allocated_little(tmp_path: Path) -> None:

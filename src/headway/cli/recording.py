@@ -76,9 +76,9 @@ _OPTIONS = (
     click.option(
         "--objects",
         metavar="WHAT",
-        help="Count what is really allocated, by thread and class: allocations (every object: slows down what allocates much), "
-        "allocations,sites (by method and line, too: slower still), or allocations=512k (a sample, in the mean one in so many "
-        "bytes, with sites).",
+        help="Count what is really allocated, by thread and class: allocations (every object: a program that does little but "
+        "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
+        "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost).",
     ),
     click.option(
         "--counters",

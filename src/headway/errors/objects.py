@@ -79,4 +79,13 @@ ROWS: tuple[Message, ...] = (
         "such part on. The agent uses the main thread's up before the program starts, unless it is as large as that.",
         "headway record --objects allocations -o NAME.headway -- java -XX:TLABSize=1m ...",
     ),
+    Message(
+        "HW809",
+        "a program that counting its objects slowed down",
+        "counting {objects} objects took some {seconds} s of CPU time in {wall_s} s: times and rates are those of a slower program",
+        "Counting every object takes the thread that allocates it about half a microsecond, with its site more than twice that, "
+        "as measured by benchmarks/objects_overhead.py (docs/reference/benchmark-history.md). Numbers and sizes of objects are "
+        "right all the same.",
+        "headway record --objects allocations=512k -o NAME.headway -- CMD   (a sample, which costs next to nothing)",
+    ),
 )

@@ -24,6 +24,10 @@ _TEXTS = {"class": "class_name", "site_class": "site_class", "site_method": "sit
 _LONGEST_FACT_BYTES = 1024
 _COMPLETE = "complete"
 _LATE = "late"
+_COUNTING_NS, _WITH_SITE_NS = 500, 1300
+"""What it takes to count an object, and one with its site, as benchmarks/objects_overhead.py measured it."""
+_MOST_COUNTING = 0.1
+"""Of the recording's length: as much may go into counting without a notice."""
 
 
 @dataclass(slots=True)
@@ -55,9 +59,9 @@ class AllocationTables:
             return {}
         return {**self.asked, "jvms": [each for number in range(len(self.agents)) if (each := self._jvm(number))]}
 
-    def notices(self, *, attached: bool) -> list[Notice]:
-        """Return what weakens the figures, of each JVM. `attached`: headway came to a process that ran already."""
-        found = []
+    def notices(self, *, attached: bool, wall_ns: int) -> list[Notice]:
+        """Return what weakens the figures of each JVM; `attached`: headway came to a process that ran already."""
+        found = self._cost(wall_ns)
         for jvm in self.facts().get("jvms", ()):
             if jvm["problem"] is not None:
                 found.append(Notice.of("HW801", pid=jvm["pid"], reason=jvm["problem"]))
@@ -69,6 +73,15 @@ class AllocationTables:
             if not jvm["is_complete"]:
                 found.append(Notice.of("HW804", pid=jvm["pid"]))
         return found
+
+    def _cost(self, wall_ns: int) -> list[Notice]:
+        """Return the notice that counting every object slowed the program down, where it did so by much."""
+        objects = sum(int(agent["allocations"]["objects"].sum()) for agent in self.agents if self._interval(agent) == 0)
+        each_ns = _WITH_SITE_NS if self.asked.get("sites") else _COUNTING_NS
+        if objects * each_ns <= _MOST_COUNTING * wall_ns:
+            return []
+        seconds = objects * each_ns / 1e9
+        return [Notice.of("HW809", objects=f"{objects:,}", seconds=f"{seconds:.2g}", wall_s=f"{wall_ns / 1e9:.3g}")]
 
     def _jvm(self, number: int) -> dict[str, Any] | None:
         agent, pid = self.agents[number], self.threads.pid_of_agent[number]

@@ -110,7 +110,7 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent, len(agents)) for number, agent in enumerate(agents)]
     of_rows = possible.notices() + notices_of_cut_texts(tables)
     found = _notices(facts, result, agents) + locks.notices() + samples.notices() + of_rows
-    found += allocations.notices(attached=bool(draft.get("attached")))
+    found += allocations.notices(attached=bool(draft.get("attached")), wall_ns=window[1] - window[0])
     facts["notices"] = _merge(draft.get("notices") or [], found)
     plain = {name: info.as_json() for name, info in tables.items()}
     write_manifest(directory, {**draft, **facts, "tables": plain, "state": missing.state})

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.analyses.common.units import percent
+from headway.analyses.common.units import percent, size
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from headway.analyses.objects.types import AllocationGroup, ObjectsAnswer, Quantity
     from headway.report.section import Cell
     from headway.store import Recording
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
 _GROUPINGS = ("class", "thread", "site", "thread-class")
+_ATTACHED = "HW802"
+_WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
 _MEASURES = ("bytes", "objects", "array-length")
 
 
@@ -29,7 +33,8 @@ class ObjectsAnalysis(BaseAnalysis):
     help = """Tell who allocates what: objects, bytes, arrays and their lengths, by class, thread or site.
 
     For recordings made with --objects allocations. Counted is what was really allocated: what the
-    JIT compiler removed is not there. Figures from samples (--objects allocations=512k) have 95 %
+    JIT compiler removed is not there. Counting every object slows down what
+    allocates much: a sample does not. Figures from samples (--objects allocations=512k) have 95 %
     intervals. A site is the innermost Java method, and its line.
     """
     examples = (
@@ -75,24 +80,45 @@ class ObjectsAnalysis(BaseAnalysis):
         return objects_json(result.answer)
 
     def section(self, result: Shown[ObjectsAnswer]) -> Section:
-        """Return the totals as sentences and the largest groups as a table."""
+        """Return the totals as sentences and the largest groups as a table; none by site where sites were not recorded."""
         found = result.answer
         shown = found.groups if result.show_all else found.groups[:TOP]
-        head = (*_columns(found), "objects", "bytes", "share", "arrays", "array length")
+        head = (*name_columns(found), "objects", "size", "share", "arrays", "elements")
         rows = tuple(_row(found, group) for group in shown)
         left = len(found.groups) - len(shown)
         more = f" ({len(shown)} of {len(found.groups)}: --all)" if left else ""
         table = Table(f"Allocations by {found.by.replace('-', ' and ')}{more}", head, rows)
-        return Section("Objects", tuple(_sentences(found)), (table,) if rows else (), found.notices)
+        return Section(
+            "Objects", tuple(_sentences(found)), () if not rows or _lacks_sites(found) else (table,), found.notices
+        )
+
+    def render(self, result: Shown[ObjectsAnswer], console: Console, name: str) -> None:
+        """Print the section, with names that are shortened to the width of the terminal."""
+        from headway.report.terminal.objects import render_objects
+
+        render_objects(self.section(result), len(name_columns(result.answer)), console)
+
+
+def _lacks_sites(found: ObjectsAnswer) -> bool:
+    return found.by == "site" and not found.has_sites
 
 
 def _sentences(found: ObjectsAnswer) -> list[str]:
     total = found.total
-    text = f"The program allocated {_text(total.objects)} objects of {_text(total.bytes)} bytes in all"
+    is_late = any(notice.id == _ATTACHED for notice in found.notices)
+    if is_late and not total.objects.high:
+        return [
+            "No allocation was seen. Of each thread the first megabyte or more after headway attached is not seen: whether the "
+            "program allocated is not known."
+        ]
+    text = f"The program allocated {_text(total.objects)} objects of {_size(total.bytes)} in all"
+    if is_late:
+        text = f"Seen since headway attached are {_text(total.objects)} objects of {_size(total.bytes)}"
     if total.arrays.value:
         text += f"; {_text(total.arrays)} of them are arrays, of {_text(total.array_length)} elements"
     unknown = [f"{name} of {percent(share)}" for name, share in found.unknown.items() if share]
-    return [f"{text}.", *([f"Not known: the {', the '.join(unknown)} of the objects."] if unknown else [])]
+    sites = [f"Sites were not recorded. They are by: {_WITH_SITES}"] if _lacks_sites(found) else []
+    return [f"{text}.", *([f"Not known: the {', the '.join(unknown)} of the objects."] if unknown else []), *sites]
 
 
 def _text(quantity: Quantity) -> str:
@@ -104,7 +130,17 @@ def _text(quantity: Quantity) -> str:
     return f"about {quantity.value:,} ({quantity.low:,} to {quantity.high:,})"
 
 
-def _columns(found: ObjectsAnswer) -> tuple[str, ...]:
+def _size(quantity: Quantity) -> str:
+    """Return a number of bytes as people read it, with its interval where it has one."""
+    if quantity.low == quantity.high:
+        return size(quantity.value)
+    if not quantity.value:
+        return f"at most {size(quantity.high)}"
+    return f"about {size(quantity.value)} ({size(quantity.low)} to {size(quantity.high)})"
+
+
+def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
+    """Return the first columns of the table, which are names."""
     several = len({group.pid for group in found.groups}) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     return (*(("process",) if several else ()), *parts[found.by])
@@ -120,9 +156,9 @@ def _row(found: ObjectsAnswer, group: AllocationGroup) -> tuple[Cell, ...]:
     allocated = group.allocated
     share = allocated.bytes.value / found.total.bytes.value if found.total.bytes.value else None
     return (
-        *(names[column] for column in _columns(found)),
+        *(names[column] for column in name_columns(found)),
         _cell(allocated.objects),
-        _cell(allocated.bytes),
+        _size_cell(allocated.bytes),
         None if share is None else percent(share),
         _cell(allocated.arrays),
         _cell(allocated.array_length),
@@ -130,12 +166,19 @@ def _row(found: ObjectsAnswer, group: AllocationGroup) -> tuple[Cell, ...]:
 
 
 def _cell(quantity: Quantity) -> Cell:
-    """Return a figure for a table; with an interval, plus and minus the larger half of it."""
+    """Return a number for a table; with an interval, plus and minus the larger half of it."""
     if quantity.low == quantity.high:
         return quantity.value
     if not quantity.value:
         return _text(quantity)
     return f"{quantity.value} ±{max(quantity.high - quantity.value, quantity.value - quantity.low)}"
+
+
+def _size_cell(quantity: Quantity) -> str:
+    """Return bytes for a table, as `_cell` returns a number."""
+    if quantity.low == quantity.high or not quantity.value:
+        return _size(quantity)
+    return f"{size(quantity.value)} ±{size(max(quantity.high - quantity.value, quantity.value - quantity.low))}"
 
 
 OBJECTS = ObjectsAnalysis()

@@ -1,0 +1,54 @@
+"""Prints the answer of `headway objects`: totals, then a table whose names fit the terminal and still say what they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.lost_cores import shortened
+from headway.report.terminal.notices import print_notices
+from headway.report.terminal.sections import cell_text
+from headway.report.terminal.tables import make_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, JustifyMethod
+
+    from headway.report.section import Section, Table
+
+LEAST_NAMES = 24
+"""Columns that all names of a row get, however narrow the terminal is."""
+_GAP = 2
+
+
+def render_objects(section: Section, names: int, console: Console) -> None:
+    """Print a section whose table's first columns, so many, are names."""
+    for sentence in section.sentences:
+        print_line(console, sentence, bullet="*")
+    for table in section.tables:
+        _print_table(table, names, console)
+    print_notices(console, section.notices)
+
+
+def _print_table(table: Table, names: int, console: Console) -> None:
+    cells = [[cell_text(value) for value in row] for row in table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(table.columns, *cells, strict=True)]
+    room = console.width - sum(widths[names:]) - _GAP * (len(widths) - 1)
+    fitted = fitted_widths(widths[:names], max(room, LEAST_NAMES))
+    heads: list[tuple[str, JustifyMethod]] = [(name, "left") for name in table.columns[:names]]
+    heads += [(name, "right") for name in table.columns[names:]]
+    shown = make_table(*heads, title=table.title)
+    for row in cells:
+        shown.add_row(*map(shortened, row, fitted), *row[names:])
+    print_table(console, shown)
+
+
+def fitted_widths(wanted: Sequence[int], room: int) -> list[int]:
+    """Return how wide each column of names is: as wanted where that fits, else the widest give way."""
+    found = list(wanted)
+    while sum(found) > room and max(found) > 1:
+        found[found.index(max(found))] -= 1
+    return found
