@@ -56,9 +56,9 @@ def asked(path: Path, **how: Any) -> NumaAnswer:
         (0.1, [1] * 8, "explicitly-parallel", []),
         (0.1, [1, 1.5] * 4, "imbalanced", []),
         (0.1, [9, *[0.7] * 7], "embarrassingly-imbalanced", ["one-worker-dominates"]),
-        (0.1, [2, *[1] * 8], "explicitly-parallel", ["outlier-thread"]),
+        (0.1, [1.9, *[1] * 8], "explicitly-parallel", ["outlier-thread"]),
         (0.1, [*[1] * 8, 0.45], "explicitly-parallel", ["outlier-thread"]),
-        (0.1, [2, *[1] * 7], "imbalanced", []),
+        (0.1, [1.9, *[1] * 7], "imbalanced", []),
     ],
 )
 def test_the_class_follows_from_what_each_thread_did(
@@ -77,6 +77,18 @@ def test_instructions_go_before_cpu_time(tmp_path: Path) -> None:
     (program,) = asked(recorded(tmp_path / "b.headway", uneven, ()), cores=8).programs
     assert program.answer(PARALLELISM) == "explicitly-parallel"
     assert "imbalance_cpu_time_pct" in {each.metric for each in program.evidence}
+
+
+def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path: Path) -> None:
+    """One thread alone for three seconds, then eight for one: by totals they are balanced."""
+    alone = Worker("main", 1, 3 * S, (3 * S, 3 * S))
+    crew = [Worker(f"w{n}", 20 + n, S, (S, S), cpu=n, start_ns=3 * S) for n in range(8)]
+    (program,) = asked(recorded(tmp_path / "a.headway", [alone, *crew]), cores=8).programs
+    assert program.answer(PARALLELISM) == "explicitly-parallel"
+    assert program.alternatives(PARALLELISM) == ["imbalanced"]
+    assert "serial-phase" in program.root_causes
+    by_metric = {each.metric: each.value for each in program.evidence}
+    assert by_metric["share_of_time_serial"] == pytest.approx(0.75)
 
 
 def test_the_cores_of_a_node_are_those_of_the_recorded_machine(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headway.model.kinds import COUNTED
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema, write_recording
 from support.builders.counted_builder import ORIGIN_NS, PID, CountedSlice, counters_of, slice_table, thread_table
@@ -57,7 +59,7 @@ def memory_recording(
     tables = {
         "thread": _threads(threads),
         "slice": slice_table(slices, groups),
-        "activity": arrow_schema(TABLES["activity"]).empty_table(),  # made of the slices
+        "activity": _activity(threads, wall_ns),
         **({"allocation": _allocations(threads)} if allocations else {}),
     }
     objects = {"interval_bytes": 0, "sites": False, "jvms": [{"pid": PID, "interval_bytes": 0}]}
@@ -81,6 +83,21 @@ def _threads(threads: Sequence[Worker]) -> pa.Table:
     columns["java_id"] = pa.array([each.java_id for each in threads], pa.int64())
     columns["running_ns"] = pa.array([each.cpu_ns for each in threads], pa.int64())
     return pa.table(columns)
+
+
+def _activity(threads: Sequence[Worker], wall_ns: int) -> pa.Table:
+    """Return for how long how many threads of each kind ran: one bin, a row for each stretch between two changes."""
+    ends = {0, wall_ns, *(each.start_ns for each in threads), *(each.start_ns + each.cpu_ns for each in threads)}
+    rows: list[dict[str, int]] = []
+    for begin, end in itertools.pairwise(sorted(ends)):
+        row = {"bin_start_ns": ORIGIN_NS, "dur_ns": end - begin, "stolen_ns": 0}
+        for kind in COUNTED:
+            of_kind = [each for each in threads if each.kind == kind]
+            there = sum(each.start_ns <= begin < each.start_ns + each.cpu_ns for each in of_kind)
+            row |= {f"active_{kind}": there, f"running_{kind}": there}
+        rows.append(row)
+    schema = arrow_schema(TABLES["activity"])
+    return pa.table({name: [row[name] for row in rows] for name in schema.names}, schema)
 
 
 def _allocations(threads: Sequence[Worker]) -> pa.Table:

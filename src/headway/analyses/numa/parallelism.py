@@ -53,6 +53,8 @@ MAJORITY = 0.5
 SERIAL_MAIN = 2.0
 """How many times as much as a worker the main thread does at least where work is said to be serial."""
 FEWEST_CREWS = 3
+FEWEST_EQUAL = 3
+"""So many workers that are alike make one that is not an outlier."""
 _ROUNDING = 0.005
 _IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
@@ -201,7 +203,7 @@ def _may_hide_balance(found: ClassFinding, percent: float, workers: ThreadRange,
 
 def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: int) -> bool:
     """Tell whether recorded workers are balanced, and fill the node, without the one that does most, or least, of the work."""
-    if len(each) - 1 < cores:
+    if len(each) - 1 < max(cores, FEWEST_EQUAL):
         return False
     for one, rest in ((each[0], each[1:]), (each[-1], each[:-1])):
         left = 100 * (imbalance([worker.share for worker in rest]) or 0.0)

@@ -25,8 +25,11 @@ from headway.analyses.numa.parallelism import parallelism_of
 from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
 from headway.analyses.numa.types import (
     DEPENDENCIES,
+    IMBALANCED,
     LOCALITY,
+    PARALLEL,
     PARALLELISM,
+    SERIAL,
     SINGLE,
     TLP_BOUND,
     ClassFinding,
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 Window = tuple[int, int] | None
 _DEFAULT_NODES = Nodes(2)
 _APP = ("app",)
+MOST_SERIAL = 0.5
+"""Of the time in which any thread is active: with one alone for longer, a serial phase dominates (as of scala-stm-bench7)."""
 
 
 def classify_recording(
@@ -158,8 +163,13 @@ def _add_times(found: ClassFinding, recording: Recording, window: Window, cores:
     )
     text = f"on average {times.mean_active:.2f} threads were active and {times.mean_running:.2f} ran{used}"
     found.add(text, "mean_active", times.mean_active)
-    alone = times.idle_share + times.serial_share
-    found.add(f"for {alone:.0%} of the time one thread was active, or none", "share_of_time_serial", alone)
+    busy = 1 - times.idle_share
+    alone = times.serial_share / busy if busy > 0 else 0.0
+    is_serial = alone > MOST_SERIAL and found.answer in (IMBALANCED, PARALLEL)
+    text = f"for {alone:.0%} of the time with any active thread it was one alone"
+    found.near(IMBALANCED if is_serial else None, text, "share_of_time_serial", alone, MOST_SERIAL)
+    if is_serial and SERIAL not in found.causes:
+        found.causes.append(SERIAL)
     if nodes.count > 1:
         beyond = sum(level.ns for level in times.levels if level.threads > cores) / max(1, times.wall_ns)
         text = f"for {beyond:.0%} of the time more threads were active than the {counted(cores, 'core')} of a node"

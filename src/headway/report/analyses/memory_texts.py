@@ -47,26 +47,38 @@ LABELS = {
 
 
 def tables(result: MemoryAnswer) -> tuple[Table, ...]:
-    """Return the figures that are known as a table; none where nothing is."""
-    rows = tuple(_row(each) for each in result.figures if each.value is not None)
-    head = ("figure", "value", "published mean", "least", "most", "below it")
+    """Return the figures that are known as a table, with their intervals where any has one; none where nothing is known."""
+    known = [each for each in result.figures if each.value is not None]
+    intervals = [_interval(each) for each in known]
+    has_intervals = any(intervals)
+    head = ("figure", "value", *(("95 %",) if has_intervals else ()), "mean", "least", "most", "below it")
+    rows = tuple(
+        (LABELS[each.name], _value(each), *((interval,) if has_intervals else ()), *_published(each))
+        for each, interval in zip(known, intervals, strict=True)
+    )
     return (Table("Use of memory, beside the published programs", head, rows),) if rows else ()
 
 
-def _row(each: MemoryFigure) -> tuple[Cell, ...]:
+def _published(each: MemoryFigure) -> tuple[Cell, ...]:
+    """Return the published programs' mean, least and most, and how many are below."""
     placed = each.published
     if placed is None:
-        return LABELS[each.name], _value(each), None, None, None, None
+        return None, None, None, None
     below = f"{'at least ' if each.is_least else ''}{placed.below} of {placed.programs}"
-    return LABELS[each.name], _value(each), placed.geometric_mean, placed.least, placed.most, below
+    return placed.geometric_mean, placed.least, placed.most, below
 
 
 def _value(each: MemoryFigure) -> Cell:
-    """Return a figure, with its interval where it has one; a count of a part is the least that there is."""
-    value, low, high = each.value, each.low, each.high
-    if value is None or low is None or high is None or low == high:
-        return f">= {significant(value)}" if each.is_least and value is not None else value
-    return f"{'>= ' if each.is_least else ''}{significant(value)} ({significant(low)} to {significant(high)})"
+    """Return a figure; a count of a part is the least that there is."""
+    return f">= {significant(each.value)}" if each.is_least and each.value is not None else each.value
+
+
+def _interval(each: MemoryFigure) -> str | None:
+    """Return the ends of a figure's interval; None where it is exact, or nothing is known of them."""
+    if each.low == each.high:
+        return None
+    low, high = ("?" if end is None else significant(end) for end in (each.low, each.high))
+    return f"{low} to {high}"
 
 
 def head_sentences(result: MemoryAnswer) -> list[str]:
