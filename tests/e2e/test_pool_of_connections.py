@@ -22,6 +22,7 @@ def line_of(text: str) -> int:
     return number
 
 
+MS = 1_000_000
 BORROW = f"ConnPool.next:{line_of('return FREE.take();')}"
 TINY = f"ConnPool.serve:{line_of('synchronized (TINY) {')}"
 
@@ -58,6 +59,13 @@ def test_the_pools_condition_is_the_first_row_by_its_place_and_the_tiny_lock_far
     assert costs == sorted(costs, reverse=True)
     waited = {row["place"]: row["parking_thread_time_ns"] for row in rows if row["kind"] == "monitor"}
     assert waited.get(TINY, 0) < 0.1 * first["parking_thread_time_ns"]
+
+
+def test_the_core_time_lost_to_the_pool_is_the_same_in_why_and_in_locks(ran: Ran) -> None:
+    """Where others keep the cores busy it is the same to the ns; `why` shares idle cores with the threads that sleep, too."""
+    first = ran.json("locks")[0]
+    lost = sum(each["core_ns"] for each in ran.json("why")["lost"] if each["place"]["lock"] == first["name"])
+    assert 0.7 * first["lost_core_ns"] - MS <= lost <= 1.4 * first["lost_core_ns"] + MS
 
 
 def test_the_time_waited_for_a_connection_is_what_the_threads_measured(ran: Ran) -> None:
