@@ -50,13 +50,20 @@ def cut_off_notices(recording: Path) -> list[str]:
     return [each["message"] for each in manifest(recording)["notices"] if each["id"] == "HW229"]
 
 
-@pytest.mark.parametrize("to_nothing", [True, False], ids=["emptied", "halved"])
-@pytest.mark.parametrize("which", ["agent-*.spool", "locks-*.table"], ids=["spool", "table"])
+@pytest.mark.parametrize(  # every two of JDK, file and what is left of it meet
+    ("jdk", "which", "to_nothing"),
+    [
+        pytest.param("jdk17", "agent-*.spool", True, id="jdk17-spool-emptied"),
+        pytest.param("jdk25", "agent-*.spool", False, id="jdk25-spool-halved"),
+        pytest.param("jdk25", "locks-*.table", True, id="jdk25-table-emptied"),
+        pytest.param("jdk17", "locks-*.table", False, id="jdk17-table-halved"),
+    ],
+)
 def test_a_program_goes_on_as_without_headway_when_a_file_of_its_agent_is_cut_off(
-    java: Path, classes: Path, tmp_path: Path, which: str, to_nothing: bool
+    jdk: str, classes: Path, tmp_path: Path, which: str, to_nothing: bool
 ) -> None:
     recording, go = tmp_path / "r.headway", tmp_path / "go"
-    words = program(java, classes, go)
+    words = program(JAVAS[jdk], classes, go)
     with start_headway("record", "--locks", "--sample", "cpu", "-o", recording, "--", *words) as process:
         path = wait_for(lambda: busy(recording / "spool", which))
         cut(path, to_nothing)
@@ -83,11 +90,11 @@ def test_a_program_goes_on_as_without_headway_when_a_file_of_its_agent_is_cut_of
 
 
 def test_an_attached_recording_whose_spool_is_emptied_ends_and_the_next_one_is_whole(
-    java: Path, classes: Path, tmp_path: Path
+    classes: Path, tmp_path: Path
 ) -> None:
     go, said = tmp_path / "go", tmp_path / "said"
     with said.open("wb") as out:
-        process = subprocess.Popen(program(java, classes, go), stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(program(JAVAS["jdk25"], classes, go), stdout=out, stderr=subprocess.STDOUT)
     try:
         first, second = tmp_path / "1.headway", tmp_path / "2.headway"
         wait_for(lambda: b"libjvm" in Path(f"/proc/{process.pid}/maps").read_bytes())
