@@ -285,11 +285,10 @@ def assert_attached(path: Path, said: dict[str, Any], log: Path, still_open: boo
     return locks
 
 
-def test_attaching_and_detaching_in_the_middle_of_parks_twice_shows_all_parks_between(
-    tmp_path: Path, java: str
-) -> None:
+def test_attaching_and_detaching_in_the_middle_of_parks_twice_shows_all_parks_between(tmp_path: Path) -> None:
+    """On the newer JDK; test_locks_hooks.py attaches and detaches twice on both."""
     first, second = tmp_path / "1.headway", tmp_path / "2.headway"
-    with parking(java, tmp_path) as program:
+    with parking(JAVAS["jdk25"], tmp_path) as program:
         recorder = start_headway("record", "--locks", "-o", first, "--pid", program.pid)
         wait_for(lambda: attached(first))
         parks_go_on(tmp_path)
