@@ -14,6 +14,7 @@ Cold JVMs compile more of their work later on one core: the work itself differs,
 from __future__ import annotations
 
 import itertools
+import resource
 import subprocess
 import sys
 import time
@@ -56,8 +57,9 @@ def asked(path: Path, k: int) -> dict[str, Any]:
     }
 
 
-def together(pair: tuple[str, str], cpus: list[int], percent: int) -> list[float]:
-    """Run two programs at once and return how long each took, in seconds."""
+def together(pair: tuple[str, str], cpus: list[int], percent: int) -> tuple[list[float], float]:
+    """Run two programs at once. Returns how long each took, in seconds, and which part of the CPUs others took."""
+    before, mine = harness.cpu_times(cpus), resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
     places = ",".join(map(str, cpus))
     running = [
@@ -74,7 +76,10 @@ def together(pair: tuple[str, str], cpus: list[int], percent: int) -> list[float
             if not took[i] and each.poll() is not None:
                 took[i] = time.monotonic() - begin
         time.sleep(0.005)
-    return took
+    after, used = harness.cpu_times(cpus), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = used.ru_utime + used.ru_stime - mine.ru_utime - mine.ru_stime
+    taken = (sum(after) - sum(before)) / 1e9 - own
+    return took, max(0.0, taken) / (max(took) * len(cpus))
 
 
 def one_round(names: tuple[str, ...], folder: Path, percent: int) -> dict[str, Any]:
@@ -89,7 +94,8 @@ def one_round(names: tuple[str, ...], folder: Path, percent: int) -> dict[str, A
         one, other = (folder / f"{name}-2.headway" for name in pair)
         said = harness.headway("whatif", one, "--together", other, "--cores", "2")
         predicted = [each["wall_ns"] / 1e9 for each in said["changes"] if each["together"]]
-        found["together"]["+".join(pair)] = {"predicted": predicted, "measured": together(pair, cpus, percent)}
+        took, others = together(pair, cpus, percent)
+        found["together"]["+".join(pair)] = {"predicted": predicted, "measured": took, "others": others}
     return found
 
 
@@ -113,8 +119,9 @@ def measured_errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[f
 
 
 def together_errors(rounds: list[dict[str, Any]]) -> list[float]:
-    """Return, of each pair, how far the time until both were done is off."""
-    pairs = [each for round_ in rounds for each in round_["together"].values() if each["predicted"]]
+    """Return, of each pair that had the CPUs for itself, how far the time until both were done is off."""
+    ran = [each for round_ in rounds for each in round_["together"].values() if each["predicted"]]
+    pairs = [each for each in ran if each["others"] <= FREE]
     return [max(each["predicted"]) / max(each["measured"]) - 1 for each in pairs]
 
 
