@@ -31,6 +31,8 @@ FOUND = {
 ON_BOTH_JDKS = [(how, jdk) for how in ("pool", "stream") for jdk in sorted(JAVAS)]
 """Only the JDK's own code between the one who gives work and the one who does it differs: that of pools, above all."""
 WAYS = pytest.mark.parametrize(("how", "jdk"), [*ON_BOTH_JDKS, ("executor", "jdk25"), ("threads", "jdk17")])
+SHARED_LESS = 0.2
+"""Of the time, at most: while the last threads of a round are at work, fewer than two share a core."""
 PROGRAMS: tuple[Program, ...] = ("parallel", "sequential")
 Swept = Callable[[str, str, str], Sweep]
 
@@ -94,10 +96,10 @@ def test_threads_above_the_cores_are_told_and_wait_for_them(swept: Swept) -> Non
     assert "HW083" in (found.path / "said").read_text()
     said = json.loads(headway("speedups", found.path, "--json").stdout)
     assert "HW462" in {each["id"] for each in said["warnings"]}
-    at_most, above = said["threads"]
+    _, above = said["threads"]
     assert above["threads"] == 2 * CORES
-    assert above["efficiencies"]["scheduling"] < at_most["efficiencies"]["scheduling"] - 0.15
-    assert above["real_speedup"] < CORES
+    # Two threads share a core, or less than that where others want it, too: each waits for half of the time and more.
+    assert above["efficiencies"]["scheduling"] < 0.5 + SHARED_LESS
 
 
 @pytest.mark.parametrize(
