@@ -172,6 +172,17 @@ def test_samples_have_intervals_and_no_imbalance(tmp_path: Path) -> None:
     assert "of a sample" in found.figure("imbalance_objects_pct").reason
 
 
+def test_of_a_jvm_that_was_attached_to_rates_are_the_least_and_nothing_seen_is_nothing_known(tmp_path: Path) -> None:
+    noted = [{"id": "HW802", "message": "JVM 1 ran already", "remedy": ""}]
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S, notices=noted)).figure("mb_per_s")
+    assert found.value == pytest.approx(13)
+    assert found.is_least
+    idle = [Worker("main", 1, S // 10)]
+    for figure in asked(memory_recording(tmp_path / "b.headway", idle, 4 * S, notices=noted)).figures[:9]:
+        assert figure.value is None
+        assert "no allocation was seen" in figure.reason
+
+
 def test_every_figure_has_words_for_people_and_each_gap_its_reason(tmp_path: Path, run: Run) -> None:
     path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
     found = asked(path)

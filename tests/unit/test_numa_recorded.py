@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,18 @@ def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path
     assert "serial-phase" in program.root_causes
     by_metric = {each.metric: each.value for each in program.evidence}
     assert by_metric["share_of_time_serial"] == pytest.approx(0.75)
+
+
+def test_a_program_that_did_not_run_or_whose_threads_are_unknown_has_no_class(tmp_path: Path) -> None:
+    asleep = [Worker("main", 1, 0), Worker("GC Thread#0", 0, S, (S, S), kind="gc")]
+    (program,) = asked(recorded(tmp_path / "a.headway", asleep), cores=8).programs
+    assert program.answer(PARALLELISM) is None
+    assert "parallelism: no thread of the program ran" in program.undetermined
+    unknown = [replace(each, java_id=None) for each in threads(0.1, [1] * 8)]
+    (program,) = asked(recorded(tmp_path / "b.headway", unknown), cores=8).programs
+    assert program.answer(PARALLELISM) is None
+    assert program.guideline is None
+    assert any("which thread is main is not known" in text for text in program.undetermined)
 
 
 def test_the_cores_of_a_node_are_those_of_the_recorded_machine(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Worker:
     """A thread: its name and Thread.getId(), how long it ran, its counts, and what it allocated. `cpu`: where it ran."""
 
     name: str
-    java_id: int
+    java_id: int | None
     cpu_ns: int
     counts: tuple[int, ...] = (2, 1)
     objects: int = 0

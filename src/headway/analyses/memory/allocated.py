@@ -32,6 +32,8 @@ IMBALANCES = ("imbalance_objects_pct", "imbalance_bytes_pct")
 NAMES = (*PER_SECOND, *PER_CPU_SECOND, *LAYOUT, *IMBALANCES)
 REMEDY = "headway record --objects allocations -o NAME.headway -- CMD"
 WITH_TIMES = "headway record --mode ebpf --objects allocations -o NAME.headway -- CMD"
+_ATTACHED = "HW802"
+_NONE_SEEN = "no allocation was seen; the first megabyte or more of each thread after headway attached never is"
 _MOST_UNASSIGNED = 0.01
 """So much may be allocated by threads that are not known when the answer says how evenly workers allocate."""
 
@@ -46,21 +48,25 @@ def allocation_figures(
         reason = "allocations were not recorded" if error.notice.id == "HW800" else error.notice.message
         return [MemoryFigure(name, reason=reason, remedy=REMEDY) for name in NAMES], (), None
     total, wall_s = answer.total, recording.wall_ns / 1e9
+    is_late = any(notice.id == _ATTACHED for notice in answer.notices)
+    if is_late and not total.objects.high:
+        return [MemoryFigure(name, reason=_NONE_SEEN, remedy=REMEDY) for name in NAMES], answer.notices, None
     cpu_s = 0.0 if work is None else work.cpu_ns / 1e9
-    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "")]
-    found += _rates(PER_CPU_SECOND, total, cpu_s, "the CPU time of the program's threads is not recorded", WITH_TIMES)
+    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "", is_late=is_late)]
+    no_time = "which threads ran is not recorded" if work is None else "no thread of the program ran"
+    found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_late=is_late)
     found += _layout(total)
     found += _imbalances(answer, work)
     return found, answer.notices, total
 
 
 def _rates(
-    names: tuple[str, str], total: Allocated, seconds: float, reason: str, remedy: str
+    names: tuple[str, str], total: Allocated, seconds: float, reason: str, remedy: str, *, is_late: bool
 ) -> Iterator[MemoryFigure]:
-    """Yield objects and bytes by a time; without that time the reason why there are none."""
+    """Yield objects and bytes by a time, or why there is none. `is_late`: the first ones are unseen."""
     for name, quantity, unit in zip(names, (total.objects, total.bytes), (1e3, MB), strict=True):
         if seconds:
-            yield figure(name, *(each / unit / seconds for each in _ends(quantity)))
+            yield figure(name, *(each / unit / seconds for each in _ends(quantity)), is_least=is_late)
         else:
             yield MemoryFigure(name, reason=reason, remedy=remedy)
 
@@ -78,7 +84,7 @@ def _layout(total: Allocated) -> Iterator[MemoryFigure]:
     )
     for name, (above, below, factor) in zip(LAYOUT, parts, strict=True):
         if not below.value:
-            what = "arrays" if below is total.arrays else "objects"
+            what = "arrays" if name == "average_array_length" and total.objects.value else "objects"
             yield MemoryFigure(name, reason=f"the program allocated no {what}")
             continue
         high = factor * above.high / below.low if below.low else None

@@ -16,7 +16,7 @@ class MemoryFigure:
 
     `value` None: it is missing, for `reason`; `remedy` is the recording that would have it, empty where none would.
     `published`: where it stands; None: there is nothing to compare it with. `is_least`: it counts a part of what the published
-    figure counts, so that at least so many programs are below.
+    figure counts, or of what there was, so that at least so many programs are below.
     """
 
     name: str

@@ -70,12 +70,22 @@ def classify_recording(
         notices += told
     work = program_work(recording, window)
     figures = figures_of(recording, work, window)
-    found = parallelism_of(figures, cores)
+    found = parallelism_of(figures, cores) if work.knows_java_threads else _without_threads(work)
     _add_times(found, recording, window, cores, machine)
     _withdraw_what_cores_may_change(found, recording, cores)
     _withdraw_several_programs(found, work)
     program = _program(figures, found)
     return NumaAnswer(cores, (program,), None, (*recording.notices, *notices))
+
+
+def _without_threads(work: ProgramWork) -> ClassFinding:
+    """Return that nothing is determined where no thread of a JVM worked, or none is known as such."""
+    found = ClassFinding(PARALLELISM)
+    if not work.threads:
+        found.undetermined.append("parallelism: no thread of the program ran")
+    else:
+        found.undetermined.append("parallelism: which thread is main is not known, as recorded without headway's agent")
+    return found
 
 
 def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:

@@ -43,10 +43,14 @@ class ThreadWork:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWork:
-    """All threads of the program that ran, the busiest first. `pid`: the process whose threads work most, None without any."""
+    """All threads of the program that ran, the busiest first. `pid`: the process whose threads work most, None without any.
+
+    `knows_java_threads`: its threads have their numbers of the JVM, so that the main one is known.
+    """
 
     threads: tuple[ThreadWork, ...]
     pid: int | None
+    knows_java_threads: bool = True
 
     @property
     def cpu_ns(self) -> int:
@@ -97,4 +101,5 @@ def program_work(recording: Recording, window: tuple[int, int] | None = None) ->
     threads = (
         ThreadWork(thread, pid, name, ns, role(pid, name, java_id, ns)) for thread, pid, name, java_id, ns in rows
     )
-    return ProgramWork(tuple(threads), busiest)
+    is_known = any(java_id is not None for _, pid, _, java_id, _ in rows if pid == busiest)
+    return ProgramWork(tuple(threads), busiest, is_known)
