@@ -175,7 +175,9 @@ def test_a_recording_without_wakings_is_refused(tmp_path: Path) -> None:
         whatif(open_recording(path), [2])
 
 
-@pytest.mark.parametrize("facts", [{"recorded_cores": 10**6}, {"window": {"start_ns": 0, "end_ns": (1 << 60) + 1}}])
+@pytest.mark.parametrize(
+    "facts", [{"recorded_cores": 10**6}, {"window": {"start_ns": 1 << 60, "end_ns": (1 << 60) + 1}}]
+)
 def test_a_manifest_that_no_machine_writes_is_damaged(tmp_path: Path, facts: dict[str, Any]) -> None:
     path = write(tmp_path / "a.headway", EQUAL, 1200, 1, **facts)
     with pytest.raises(HeadwayError, match="HW303"):
