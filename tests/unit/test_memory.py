@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from headway.analyses.memory.analysis import ACCESSES, memory
-from headway.analyses.memory.types import MemoryAnswer
+from headway.analyses.memory.types import MemoryAnswer, MemoryFigure
 from headway.errors import HeadwayError
+from headway.model.iterations import IterationMarks
 from headway.report.analyses.memory import MEMORY
-from headway.report.analyses.memory_texts import LABELS
+from headway.report.analyses.memory_texts import LABELS, tables
 from headway.store import open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema
@@ -141,6 +144,49 @@ def test_counts_are_the_mean_of_the_last_iterations(tmp_path: Path) -> None:
     assert found.figure("cpi").value == pytest.approx(3.5)  # cycles of 3 and 4 thousand
 
 
+def without_ebpf(path: Path, **facts: Any) -> Path:
+    """Write a recording whose threads were counted as a whole: 900 cycles of 300 instructions, and 100 of 100."""
+    totals = [[[count, S, S] for count in counts] for counts in ((900, 300), (100, 100))]
+    rows = [
+        {"pid": PID, "tid": PID + n, "name": f"w{n}", "kind": "app", "uncounted_ns": 0, "totals": each}
+        for n, each in enumerate(totals)
+    ]
+    counted = {"step": "CPI", "groups": [{"events": ["cycles", "instructions"]}], "absent": [], "threads": rows}
+    nothing = {"step": "none", "groups": [], "absent": [{"event": "cycles", "reason": "recorded in mode perf-switch"}]}
+    memory_recording(path, WORKERS[:2], 4 * S, (), allocations=False)
+    edit(path, mode="perf-switch", counters=nothing, thread_counters={**counted, "others": []} | facts)
+    return path
+
+
+def test_totals_of_whole_threads_are_figures_too_but_not_of_iterations(tmp_path: Path) -> None:
+    path = without_ebpf(tmp_path / "a.headway")
+    found = asked(path)
+    figure = found.figure("cpi")
+    assert (figure.value, figure.low, figure.high) == (2.5, 2.5, 2.5)
+    assert (found.steady_state, found.notices) == (None, ())
+    assert found.figure("branch_pct").reason == "not counted: branches"
+    edit(path, iterations={"by": "gc"})
+    assert [notice.id for notice in asked(path).notices] == ["HW123"]
+    assert asked(path).figure("cpi").value == 2.5
+    with pytest.raises(HeadwayError) as error:
+        memory(open_recording(path), IterationMarks("gc"))
+    assert error.value.notice.id == "HW123"
+
+
+def test_totals_of_which_nothing_could_be_counted_are_no_figures(tmp_path: Path) -> None:
+    path = without_ebpf(tmp_path / "a.headway", groups=[], threads=[])
+    with pytest.raises(HeadwayError) as error:
+        asked(path)
+    assert error.value.notice.id == "HW810"
+    assert "no event could be counted" in error.value.notice.message
+
+
+def test_an_interval_of_which_nothing_is_known_is_not_shown_as_exact() -> None:
+    known = [MemoryFigure("cpi", 2.5, 2.5, 2.5), MemoryFigure("bpu_mpki", 1.0), MemoryFigure("l1_mpki", 9.0, 8.0, None)]
+    (table,) = tables(MemoryAnswer(S, None, None, tuple(known), ()))
+    assert [row[2] for row in table.rows] == [None, "?", "8.00 to ?"]
+
+
 def test_nothing_of_memory_is_an_error_that_names_both_ways(tmp_path: Path) -> None:
     path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S, (), allocations=False)
     with pytest.raises(HeadwayError) as error:
@@ -170,6 +216,27 @@ def test_samples_have_intervals_and_no_imbalance(tmp_path: Path) -> None:
         assert figure.value is not None
         assert figure.low < figure.value < figure.high < math.inf, name
     assert "of a sample" in found.figure("imbalance_objects_pct").reason
+
+
+@pytest.mark.parametrize("notice", ["HW802", "HW804", "HW808"])
+def test_where_some_allocations_are_not_counted_none_is_said_to_be_absent(notice: str, tmp_path: Path) -> None:
+    plain = [replace(each, arrays=0, array_length=0) for each in WORKERS]
+    noted = [{"id": notice, "message": "JVM 1", "remedy": ""}]
+    found = asked(memory_recording(tmp_path / "a.headway", plain, 4 * S, notices=noted))
+    assert found.figure("average_array_length").reason.startswith("no array was seen")
+    assert found.figure("mb_per_s").is_least
+    whole = asked(memory_recording(tmp_path / "b.headway", plain, 4 * S))
+    assert whole.figure("average_array_length").reason == "the program allocated no arrays"
+    assert not whole.figure("mb_per_s").is_least
+
+
+def test_of_workers_whose_first_megabyte_is_unseen_no_imbalance_is_said(tmp_path: Path) -> None:
+    """One worker below a megabyte would count as one that allocates nothing."""
+    noted = [{"id": "HW802", "message": "JVM 1 ran already", "remedy": ""}]
+    unseen = [*WORKERS[:2], replace(WORKERS[2], objects=0, bytes=0)]
+    figure = asked(memory_recording(tmp_path / "a.headway", unseen, 4 * S, notices=noted)).figure("imbalance_bytes_pct")
+    assert figure.value is None
+    assert "first megabyte" in figure.reason
 
 
 def test_of_a_jvm_that_was_attached_to_rates_are_the_least_and_nothing_seen_is_nothing_known(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.types import LOCALITY, PARALLELISM, NumaAnswer
 from headway.errors import HeadwayError
 from headway.store import open_recording
+from support.builders.counted_builder import PID
 from support.builders.edited_manifest import edit
 from support.builders.memory_builder import Worker, memory_recording
 
@@ -46,6 +47,11 @@ def recorded(path: Path, of: list[Worker], groups: Sequence[Sequence[str]] = CYC
 
 def asked(path: Path, **how: Any) -> NumaAnswer:
     return classify_recording(open_recording(path), **how)
+
+
+def said(path: Path, **how: Any) -> dict[str, str]:
+    """Return the texts of the notices by their id."""
+    return {notice.id: notice.message for notice in asked(path, **how).notices}
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,26 @@ def test_instructions_go_before_cpu_time(tmp_path: Path) -> None:
     assert "imbalance_cpu_time_pct" in {each.metric for each in program.evidence}
 
 
+@pytest.mark.parametrize(("unknown_ms", "metric"), [(500, "imbalance_cpu_time_pct"), (5, "imbalance_instructions_pct")])
+def test_equal_workers_one_of_which_has_counts_in_part_only_are_balanced(
+    unknown_ms: int, metric: str, tmp_path: Path
+) -> None:
+    """Its least count would make it look like one that does half as much as the others."""
+    main, first, *others = threads(0.1, [1] * 8)
+    unknown_ns = unknown_ms * S // 1000
+    first = replace(first, uncounted_ns=unknown_ns, counts=(S - unknown_ns,) * 2)
+    (program,) = asked(recorded(tmp_path / "a.headway", [main, first, *others]), cores=8).programs
+    assert program.answer(PARALLELISM) == "explicitly-parallel"
+    assert metric in {each.metric for each in program.evidence}
+
+
+def test_a_thread_that_hardly_works_does_not_take_the_counts_of_all_away(tmp_path: Path) -> None:
+    """What an attach finds running has no counts until it is switched for the first time."""
+    ended = Worker("ended", 90, 20_000, (1, 1), uncounted_ns=10_000)
+    (program,) = asked(recorded(tmp_path / "a.headway", [*threads(0.1, [1] * 8), ended]), cores=8).programs
+    assert "imbalance_instructions_pct" in {each.metric for each in program.evidence}
+
+
 def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path: Path) -> None:
     """One thread alone for three seconds, then eight for one: by totals they are balanced."""
     alone = Worker("main", 1, 3 * S, (3 * S, 3 * S))
@@ -109,6 +135,35 @@ def test_the_cores_of_a_node_are_those_of_the_recorded_machine(tmp_path: Path) -
     assert asked(path).cores_per_node == 8
     assert asked(path, nodes=Nodes(2, (frozenset({0, 1}), frozenset({2, 3})))).cores_per_node == 2
     assert asked(path, cores=12).cores_per_node == 12
+
+
+def test_the_cores_of_a_node_are_said_to_be_what_they_are_taken_from(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 8))
+    assert said(path)["HW712"].endswith("8 cores, as the largest of the machine of the recording has")
+    declared = Nodes(2, (frozenset({0, 1}), frozenset({2, 3})))
+    assert said(path, nodes=declared)["HW712"].endswith("2 cores, as the largest of --nodes has")
+    edit(path, host={"cpus_online": [*range(12)]}, affinity=[0, 1], recorded_cores=2)
+    assert asked(path).cores_per_node == 12
+    assert "12 cores, as the machine of the recording has in all" in said(path)["HW712"]
+
+
+def test_without_the_cores_of_a_node_nothing_is_determined(run: Run, tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 8), host={})
+    found = asked(path)
+    (program,) = found.programs
+    assert (found.cores_per_node, program.answer(PARALLELISM), program.guideline) == (None, None, None)
+    assert any("how many cores a node has is not recorded" in text for text in program.undetermined)
+    assert "HW712" not in said(path)
+    code, text, _ = run("numa", path)
+    assert code == 0
+    assert "how many cores a node has" in " ".join(text.split())
+
+
+def test_of_a_program_that_was_attached_to_no_warm_up_is_said_to_be_in_the_class(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.headway", threads(0.1, [1] * 8))
+    assert "HW713" in said(path)
+    edit(path, attached=True)
+    assert "HW713" not in said(path)
 
 
 def test_few_workers_on_fewer_cores_than_a_node_has_decide_nothing(tmp_path: Path) -> None:
@@ -175,13 +230,66 @@ def test_recordings_that_are_not_the_same_run_are_refused(facts: dict[str, Any],
     assert says in error.value.notice.message
 
 
-def test_what_places_a_program_is_not_part_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "numactl --interleave=all java App",
+        "nice -n 5 numactl -N 0,1 -i all /usr/bin/numactl --localalloc java App",
+        "taskset -c 0-3 chrt -f 10 ionice -c 2 java App",
+    ],
+)
+def test_what_places_a_program_is_not_part_of_it(command: str, tmp_path: Path) -> None:
     one, two = (recorded(tmp_path / f"{name}.headway", threads(0.1, [1] * 8)) for name in ("one", "two"))
-    edit(two, command=["numactl", "--interleave=all", "java", "App"])
+    edit(two, command=command.split())
     with pytest.raises(HeadwayError) as error:
         locality_test(open_recording(one), open_recording(two))
     assert error.value.notice.id == "HW711"  # the same program; both ran on one node
     assert "ran on node 0" in error.value.notice.message
+
+
+@pytest.mark.parametrize("before", ["env JDK_JAVA_OPTIONS=-Xmx1g", "sudo", "taskset -c 0-3 env A=b"])
+def test_what_may_change_the_program_is_part_of_it(before: str, tmp_path: Path) -> None:
+    one, two = (recorded(tmp_path / f"{name}.headway", threads(0.1, [1] * 8)) for name in ("one", "two"))
+    edit(two, command=[*before.split(), "java", "App"])
+    with pytest.raises(HeadwayError) as error:
+        locality_test(open_recording(one), open_recording(two))
+    assert error.value.notice.id == "HW710"
+
+
+def test_a_program_that_did_not_run_ran_on_no_known_cpu(tmp_path: Path) -> None:
+    one = recorded(tmp_path / "one.headway", [Worker("main", 1, 0)], ())
+    two = recorded(tmp_path / "two.headway", threads(0.1, [1] * 8))
+    with pytest.raises(HeadwayError) as error:
+        locality_test(open_recording(one), open_recording(two))
+    assert "ran on no CPU that is known" in error.value.notice.message
+
+
+def test_cores_that_are_not_recorded_are_not_as_many(tmp_path: Path) -> None:
+    unknown: dict[str, Any] = {"affinity": [], "recorded_cores": None}
+    one = recorded(tmp_path / "one.headway", threads(0.1, [1] * 8), **unknown)
+    two = recorded(tmp_path / "two.headway", [*threads(0.1, [1] * 7), Worker("w7", 30, S, (S, S), cpu=8)], **unknown)
+    found = locality_test(open_recording(one), open_recording(two), 8)
+    assert found.locality_test is not None
+    assert not found.locality_test.has_as_many_cores
+    assert any("how many cores the program had" in text for text in found.programs[0].undetermined)
+
+
+def test_miss_rates_of_whole_threads_are_told_as_well(tmp_path: Path) -> None:
+    on: dict[str, Any] = {"affinity": [*range(8)], "recorded_cores": 8}
+
+    def run(path: Path, misses: int, cpu: int) -> Path:
+        of = [*threads(0.1, [1] * 7), Worker("w7", 30, S, cpu=cpu)]
+        totals = [[count, S, S] for count in (1000, misses, 500, 2 * misses)]
+        row = {"pid": PID, "tid": PID, "name": "main", "kind": "app", "uncounted_ns": 0, "totals": totals}
+        counted = {"step": "software clocks", "groups": [{"events": [*LLC[0]]}], "absent": [], "threads": [row]}
+        nothing = {"step": "none", "groups": [], "absent": []}
+        facts = {"mode": "perf-switch", "counters": nothing, "thread_counters": counted}
+        return recorded(path, of, (), **on, **facts)
+
+    one, two = run(tmp_path / "one.headway", 20, 7), run(tmp_path / "two.headway", 70, 8)
+    test = locality_test(open_recording(one), open_recording(two), 8).locality_test
+    assert test is not None
+    assert (test.one.miss_pct, test.two.miss_pct) == ({"read": 2, "write": 8}, {"read": 7, "write": 28})
 
 
 def test_recordings_the_wrong_way_round_are_refused(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW712",
         "cores of a node that were not given",
-        "a memory node is taken to have {cores}, as the largest of the machine of the recording has",
+        "a memory node is taken to have {cores}, {why}",
         "How many threads a program must have to fill a node depends on the node.",
         "headway numa --cores-per-node N ...",
         NOTE,

@@ -82,7 +82,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW809",
         "a program that counting its objects slowed down",
-        "counting {objects} objects took some {seconds} s of CPU time in {wall_s} s: times and rates are of a slower program",
+        "counting the {objects} objects of one thread took it some {seconds} s of {wall_s} s: times and rates are of a slower "
+        "program",
         "Counting every object takes the thread that allocates it about half a microsecond, with its site more than twice that, "
         "as measured by benchmarks/objects_overhead.py (docs/reference/benchmark-history.md). Numbers and sizes of objects are "
         "right all the same.",

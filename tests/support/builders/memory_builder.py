@@ -20,7 +20,10 @@ CYCLES = (("cycles", "instructions"),)
 
 @dataclass(frozen=True)
 class Worker:
-    """A thread: its name and Thread.getId(), how long it ran, its counts, and what it allocated. `cpu`: where it ran."""
+    """A thread: its name and Thread.getId(), how long it ran, its counts, and what it allocated. `cpu`: where it ran.
+
+    `uncounted_ns`: for how long it ran before its counters were read, so that nothing is known of that part.
+    """
 
     name: str
     java_id: int | None
@@ -33,6 +36,7 @@ class Worker:
     cpu: int = 0
     start_ns: int = 0
     kind: str = "app"
+    uncounted_ns: int = 0
 
 
 def memory_recording(
@@ -44,15 +48,19 @@ def memory_recording(
     allocations: bool = True,
     **manifest: Any,
 ) -> Path:
-    """Write a recording of these threads, each with one slice; `manifest` sets keys of its manifest.
+    """Write a recording of these threads, each with one slice, or two where it is counted in part.
 
-    Threads may run on one CPU at the same time: nothing here looks at that.
+    `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks at that.
     """
     slices = sorted(
         (
-            CountedSlice(n, each.cpu, each.start_ns, each.cpu_ns, each.counts, (0,) * len(groups))
+            CountedSlice(n, each.cpu, each.start_ns + begin_ns, ns, counts, (0,) * len(groups))
             for n, each in enumerate(threads)
-            if each.cpu_ns
+            for begin_ns, ns, counts in (
+                (0, each.uncounted_ns, None),
+                (each.uncounted_ns, each.cpu_ns - each.uncounted_ns, each.counts),
+            )
+            if ns
         ),
         key=lambda each: each.end_ns,
     )

@@ -33,6 +33,8 @@ NAMES = (*PER_SECOND, *PER_CPU_SECOND, *LAYOUT, *IMBALANCES)
 REMEDY = "headway record --objects allocations -o NAME.headway -- CMD"
 WITH_TIMES = "headway record --mode ebpf --objects allocations -o NAME.headway -- CMD"
 _ATTACHED = "HW802"
+_IN_PART = frozenset((_ATTACHED, "HW804", "HW808"))
+"""Notices that some allocations are not counted: the first ones, or the last."""
 _NONE_SEEN = "no allocation was seen; the first megabyte or more of each thread after headway attached never is"
 _MOST_UNASSIGNED = 0.01
 """So much may be allocated by threads that are not known when the answer says how evenly workers allocate."""
@@ -48,25 +50,26 @@ def allocation_figures(
         reason = "allocations were not recorded" if error.notice.id == "HW800" else error.notice.message
         return [MemoryFigure(name, reason=reason, remedy=REMEDY) for name in NAMES], (), None
     total, wall_s = answer.total, recording.wall_ns / 1e9
-    is_late = any(notice.id == _ATTACHED for notice in answer.notices)
+    ids = {notice.id for notice in answer.notices}
+    is_late, is_least = _ATTACHED in ids, not ids.isdisjoint(_IN_PART)
     if is_late and not total.objects.high:
         return [MemoryFigure(name, reason=_NONE_SEEN, remedy=REMEDY) for name in NAMES], answer.notices, None
     cpu_s = 0.0 if work is None else work.cpu_ns / 1e9
-    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "", is_late=is_late)]
+    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "", is_least=is_least)]
     no_time = "which threads ran is not recorded" if work is None else "no thread of the program ran"
-    found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_late=is_late)
-    found += _layout(total)
-    found += _imbalances(answer, work)
+    found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_least=is_least)
+    found += _layout(total, is_least=is_least)
+    found += _imbalances(answer, work, is_late=is_late)
     return found, answer.notices, total
 
 
 def _rates(
-    names: tuple[str, str], total: Allocated, seconds: float, reason: str, remedy: str, *, is_late: bool
+    names: tuple[str, str], total: Allocated, seconds: float, reason: str, remedy: str, *, is_least: bool
 ) -> Iterator[MemoryFigure]:
-    """Yield objects and bytes by a time, or why there is none. `is_late`: the first ones are unseen."""
+    """Yield objects and bytes by a time, or why there is none. `is_least`: some are not counted."""
     for name, quantity, unit in zip(names, (total.objects, total.bytes), (1e3, MB), strict=True):
         if seconds:
-            yield figure(name, *(each / unit / seconds for each in _ends(quantity)), is_least=is_late)
+            yield figure(name, *(each / unit / seconds for each in _ends(quantity)), is_least=is_least)
         else:
             yield MemoryFigure(name, reason=reason, remedy=remedy)
 
@@ -75,8 +78,11 @@ def _ends(quantity: Quantity) -> tuple[int, int, int]:
     return quantity.value, quantity.low, quantity.high
 
 
-def _layout(total: Allocated) -> Iterator[MemoryFigure]:
-    """Yield mean sizes; of a sample the ends of the ratio are those that opposite ends of its parts give."""
+def _layout(total: Allocated, *, is_least: bool) -> Iterator[MemoryFigure]:
+    """Yield mean sizes; of a sample the ends of the ratio are those that opposite ends of its parts give.
+
+    `is_least`: some allocations are not counted, so that what was not seen may have been allocated all the same.
+    """
     parts = (
         (total.bytes, total.objects, 1.0),
         (total.arrays, total.objects, 100.0),
@@ -84,8 +90,11 @@ def _layout(total: Allocated) -> Iterator[MemoryFigure]:
     )
     for name, (above, below, factor) in zip(LAYOUT, parts, strict=True):
         if not below.value:
-            what = "arrays" if name == "average_array_length" and total.objects.value else "objects"
-            yield MemoryFigure(name, reason=f"the program allocated no {what}")
+            what = "array" if name == "average_array_length" and total.objects.value else "object"
+            reason = (
+                f"no {what} was seen, and not all were counted" if is_least else f"the program allocated no {what}s"
+            )
+            yield MemoryFigure(name, reason=reason)
             continue
         high = factor * above.high / below.low if below.low else None
         if name == "array_rate_pct" and high is not None:
@@ -93,8 +102,8 @@ def _layout(total: Allocated) -> Iterator[MemoryFigure]:
         yield figure(name, factor * above.value / below.value, factor * above.low / below.high, high)
 
 
-def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None) -> Iterator[MemoryFigure]:
-    reason, remedy = _why_no_imbalance(answer, work)
+def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None, *, is_late: bool) -> Iterator[MemoryFigure]:
+    reason, remedy = _why_no_imbalance(answer, work, is_late=is_late)
     for name, what in zip(IMBALANCES, ("objects", "bytes"), strict=True):
         if reason or work is None:
             yield MemoryFigure(name, reason=reason, remedy=remedy)
@@ -107,12 +116,14 @@ def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None) -> Iterator[Mem
             yield figure(name, 100 * value, 100 * value, 100 * value)
 
 
-def _why_no_imbalance(answer: ObjectsAnswer, work: ProgramWork | None) -> tuple[str, str]:
+def _why_no_imbalance(answer: ObjectsAnswer, work: ProgramWork | None, *, is_late: bool) -> tuple[str, str]:
     """Return why nothing can say how evenly workers allocate, and the recording that would; empty where it can be said."""
     if work is None:
         return "which threads work is not recorded", WITH_TIMES
     if len(work.workers) < 2:
         return "the program has fewer than two workers, threads beside main with more than 4 % of the work", ""
+    if is_late:
+        return "the first megabyte or more of each worker after headway attached is not seen", WITH_TIMES
     if answer.interval_bytes != 0:
         return "of a sample: chance alone makes threads differ", REMEDY
     nobody = sum(each.allocated.objects.value for each in answer.groups if each.thread_id is None)

@@ -41,7 +41,8 @@ _UNRECORDED = "reads and writes of objects can't be recorded yet"
 def memory(recording: Recording, marks: IterationMarks | None = None, last: int = LAST) -> MemoryAnswer:
     """Return how a recorded program uses memory.
 
-    Raises HeadwayError HW810 where nothing of it is recorded, HW111 where the iterations that `marks` asks for are not there.
+    Raises HeadwayError HW810 where nothing of it is recorded, HW111 where the iterations that `marks` asks for are not there, and
+    HW123 where threads were counted as a whole.
     """
     work = program_work(recording) if has_scheduling(recording) else None
     allocations, of_allocations, total = allocation_figures(recording, work)

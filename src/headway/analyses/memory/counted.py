@@ -1,7 +1,7 @@
 """Figures that counters give (tables 5.7, 5.8, 5.11 and 5.12): the mix of instructions, CPI, misses by thousand instructions.
 
 Method     metrics of `headway counters` over all threads, JVM's included; where iterations are recorded the mean of the last
-           ones, the steady state, as published.
+           ones, the steady state, as published. Recordings without eBPF have totals of whole threads, and no iterations.
 Wrong when loads alone are counted: the published misses are of loads and stores. Such figures are marked as the least that there
            is, and miss rates of loads are not compared at all.
 """
@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.layout import layout
+from headway.analyses.counters.layout import BY_THREAD, BY_THREADS_WHOLE, layout
 from headway.analyses.counters.metrics import METRICS
+from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
 from headway.analyses.memory.allocated import figure
 from headway.analyses.memory.types import MemoryFigure, SteadyState
 from headway.analyses.regions.counted import counters_by_iteration
@@ -72,10 +73,10 @@ class CountedMemory(NamedTuple):
 def counted_figures(recording: Recording, marks: IterationMarks | None, last: int) -> CountedMemory:
     """Return the figures of a recording; of the `last` iterations where they are recorded, or `marks` tells them apart."""
     try:
-        layout(recording)
+        layout(recording, BY_THREADS_WHOLE if has_thread_totals(recording) else BY_THREAD)
     except HeadwayError:  # HW109: nothing was counted
-        absent = recording.manifest.extra.get("counters")
-        reason = "nothing was counted" if absent is None else "no event could be counted (headway doctor says why)"
+        was_asked = any(recording.manifest.extra.get(key) is not None for key in (BY_THREAD, BY_THREADS_WHOLE))
+        reason = "no event could be counted (headway doctor says why)" if was_asked else "nothing was counted"
         return CountedMemory([MemoryFigure(name, reason=reason, remedy=REMEDY) for name in COLUMNS], None, ())
     found, steady_state, notices = _asked(recording, marks, last)
     metrics = (
@@ -89,7 +90,13 @@ def _asked(
     recording: Recording, marks: IterationMarks | None, last: int
 ) -> tuple[Counters, SteadyState | None, tuple[Notice, ...]]:
     """Return what was counted: by iteration where there are any, else in all; iterations that can't be told are a notice."""
-    if marks is None and not isinstance(recording.manifest.extra.get("iterations"), Mapping):
+    has_iterations = isinstance(recording.manifest.extra.get("iterations"), Mapping)
+    if has_thread_totals(recording):
+        without = HeadwayError("HW123", path=recording.path, why="not by iteration")
+        if marks is not None:
+            raise without
+        return thread_totals(recording, "kind"), None, (without.notice,) if has_iterations else ()
+    if marks is None and not has_iterations:
         return counters(recording, by="kind"), None, ()
     try:
         found = counters_by_iteration(recording, marks, None, last)

@@ -10,11 +10,13 @@ Unknown    Locality, where miss rates are not recorded on both, or cores differ:
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.counters.analysis import counters
+from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
 from headway.analyses.numa.advice import advice_of
 from headway.analyses.numa.dependencies import locality_of
 from headway.analyses.numa.nodes import Nodes, shares_by_node
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 _LAUNCHERS = ("java",)
-_PLACING = ("numactl", "taskset", "nice", "chrt", "ionice", "env", "sudo", "systemd-run")
+_PLACING = ("numactl", "taskset", "nice", "chrt", "ionice")
+_OF_PLACING = re.compile(r"-.*|all|same|0x[0-9a-f]+|[0-9f,.+!:-]+")
+"""What their options and arguments look like: lists and masks of CPUs, priorities."""
 _RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
 
 
@@ -76,7 +80,9 @@ def _locality(test: LocalityTest, name: str, parallelism: str | None, dependenci
     else:
         found = ClassFinding(LOCALITY)
         lacks = "the miss rates of the last-level cache, of loads and of stores, are not recorded in both"
-        if not test.has_as_many_cores:
+        if not (test.one.cores and test.two.cores):
+            lacks = "how many cores the program had is not recorded in both"
+        elif not test.has_as_many_cores:
             lacks = f"{test.one.cores} cores beside {test.two.cores}: what more cores give can't be told from what memory takes"
         found.undetermined.append(f"locality: {lacks}")
     found.add(f"on two nodes it is {test.speedup:.2f} times as fast as on one", "speed_on_two_nodes", test.speedup)
@@ -103,7 +109,8 @@ def _run(recording: Recording, nodes: Nodes | None) -> NodeRun:
 def _miss_rates(recording: Recording) -> Mapping[str, float]:
     """Return the miss rates of the last-level cache in percent, of loads and of stores, where they were counted."""
     try:
-        counted = counters(recording, by="kind")
+        is_whole = has_thread_totals(recording)  # without eBPF
+        counted = thread_totals(recording, "kind") if is_whole else counters(recording, by="kind")
     except HeadwayError:  # HW109: nothing was counted
         return {}
     found = {}
@@ -139,11 +146,15 @@ def _refuse_other_program(one: Recording, two: Recording) -> None:
 
 
 def _program_words(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command without what places it: from `java` on, where another command that places it comes first."""
+    """Return a command without what places it: from `java` on, where commands come first that only place it.
+
+    Others (env, sudo) may change what runs: then it is all of the command.
+    """
     if Path(command[0]).name not in _PLACING:
         return tuple(command)
     first = next((n for n, word in enumerate(command) if Path(word).name in _LAUNCHERS), 0)
-    return tuple(command[first:])
+    placing = all(Path(word).name in _PLACING or _OF_PLACING.fullmatch(word) for word in command[:first])
+    return tuple(command[first:] if placing else command)
 
 
 def _first_difference(one: Sequence[str], two: Sequence[str]) -> str:
@@ -165,7 +176,7 @@ def _refuse_other_nodes(one: NodeRun, two: NodeRun) -> None:
         (one, len(one.nodes) == 1, "one node in the first recording"),
         (two, len(two.nodes) > 1, "two nodes in the second recording"),
     ):
-        where = f"node {joined(run.nodes)}" if run.nodes else "CPUs"
+        where = f"node {joined(run.nodes)}" if run.nodes else "no CPU that is known"
         if not run.is_known:
             raise HeadwayError("HW711", path=run.path, nodes="CPUs whose node is not known", needed=needed)
         if not is_right:

@@ -162,15 +162,18 @@ class LocalityTest:
 
     @property
     def has_as_many_cores(self) -> bool:
-        """Return whether both could use the same number of cores: only then nothing but memory differs."""
-        return self.one.cores == self.two.cores
+        """Return whether both are known to have had the same number of cores: only then nothing but memory differs."""
+        return 0 < self.one.cores == self.two.cores
 
 
 @dataclass(frozen=True, slots=True)
 class NumaAnswer:
-    """All programs of the tables, in their order, or the one that was recorded. `locality_test`: of two recordings of it."""
+    """All programs of the tables, in their order, or the one that was recorded. `locality_test`: of two recordings of it.
 
-    cores_per_node: int
+    `cores_per_node`: None where it is not known.
+    """
+
+    cores_per_node: int | None
     programs: tuple[ProgramClass, ...]
     comparison: ClassComparison | None
     notices: tuple[Notice, ...]

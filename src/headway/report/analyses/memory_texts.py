@@ -74,7 +74,9 @@ def _value(each: MemoryFigure) -> Cell:
 
 
 def _interval(each: MemoryFigure) -> str | None:
-    """Return the ends of a figure's interval; None where it is exact, or nothing is known of them."""
+    """Return the ends of a figure's interval; None where it is exact, a question mark where nothing is known of them."""
+    if each.low is None and each.high is None:
+        return "?"
     if each.low == each.high:
         return None
     low, high = ("?" if end is None else significant(end) for end in (each.low, each.high))

@@ -38,6 +38,7 @@ def render_numa(result: NumaAnswer, console: Console) -> None:
 
 def _print_all(result: NumaAnswer, console: Console) -> None:
     """Print a line for each program."""
+    assert result.cores_per_node is not None  # of tables it is given, or that of the published machine
     console.print(f"{counted(len(result.programs), 'program')} on nodes of {counted(result.cores_per_node, 'core')}")
     for guideline, text in TEXTS.items():
         there = sum(1 for each in result.programs if each.guideline == guideline)
