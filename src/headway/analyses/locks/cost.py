@@ -6,7 +6,8 @@ Lost cores  While W threads of the program waited in contention and I of its cor
             number of recorded cores, less the program's threads on CPUs, less what other processes and the recorder took
             (as `headway why` has it: spread evenly over each gap of a CPU; over the recording, where no gaps are known),
             less the application's threads that are ready: a core that is idle beside these is idle for want of a switch, not
-            of a lock. It is 0 in pauses, start and end of a JVM: nobody could have run in them. A thread on a CPU that the
+            of a lock. In a pause, start or end of one of n JVMs that live, 1/n of it belongs to that, and what lost records
+            speak for belongs to nothing that is known: all as `headway why` divides the idle cores. A thread on a CPU that the
             host has taken away counts as running, so stolen time is not idle.
 Bound       that of `headway why`, by the same function (lost_cores.bounds): R, with at least one thread waiting, is its time D.
 Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
@@ -25,9 +26,9 @@ from headway.analyses.lost_cores import bound_inputs, slow_side
 from headway.analyses.lost_cores.kernel_times import KernelTimes
 from headway.analyses.scheduling import other_processes
 from headway.analyses.scheduling.activity import has_scheduling
+from headway.analyses.scheduling.available_cores import known_cpus
 from headway.analyses.scheduling.slice_chunks import slice_chunks
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.thread_states import pauses
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE, other_side
 from headway.model import Kind
 from headway.model.kinds import PROGRAM
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-STOPS = ("gc_pause", "safepoint", "startup", "shutdown")
+_STOPS = (other_processes.GC_PAUSE, other_processes.SAFEPOINT, other_processes.STARTUP, other_processes.SHUTDOWN)
 """Phases of a JVM in which the program's own threads could not have run."""
 
 
@@ -99,8 +100,7 @@ def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats
     origin = recording.window_ns[0]
     is_ours, is_app = _is_of(recording, set(Kind) - {Kind.HEADWAY}), _is_of(recording, PROGRAM)
     edges = (_Edges.of(np.clip(start, low, high)), _Edges.of(np.clip(end, low, high)))
-    others = _Others.of(recording, (origin + low, origin + high))
-    stops = pauses(recording, STOPS).values()
+    claims = _Claims.of(recording, (origin + low, origin + high))
     found, later = np.zeros(len(start)), 0.0
     for chunk in slice_chunks(recording, (low, high)):
         since, until = chunk.since, chunk.until
@@ -109,13 +109,10 @@ def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats
             continue
         mine = chunk.where(is_ours[np.clip(chunk.thread, -1, len(is_ours) - 1)])
         ready = mine.where(is_app[np.clip(mine.thread, -1, len(is_app) - 1)] & (mine.woken < mine.start))
-        stopped = [part for each in stops for part in (each.start, each.end)]
-        times = [mine.start, mine.end, ready.woken, ready.start, others.time, *inside, *stopped]
+        times = [mine.start, mine.end, ready.woken, ready.start, *claims.changes(since, until), *inside]
         time = distinct(np.clip(np.concatenate([*times, np.array([since, until])]), since, until))
-        active = _level(time, mine.start, mine.end) + _level(time, ready.woken, ready.start)
-        idle = np.maximum(cores - active - others.at(time), 0.0)
-        for each in stops:
-            idle[_level(time, each.start, each.end) > 0] = 0.0
+        room = cores - _level(time, mine.start, mine.end)
+        idle = claims.idle(time, room, _level(time, ready.woken, ready.start))
         waiting = _waiting(edges, time)
         rate = np.where(waiting > 0, np.minimum(1.0, idle / np.maximum(waiting, 1)), 0.0)
         after = np.concatenate([[later], later + np.cumsum((rate[:-1] * np.diff(time))[::-1])])[::-1]
@@ -174,25 +171,65 @@ def _level(time: Ints, start: Ints, end: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class _Others:
-    """The cores that other processes and the recorder had: steps at `time`, each until the next one."""
+class _Steps:
+    """A value that changes at each `time`, and stays until the next one; 0 before the first."""
 
     time: Ints
-    cores: Floats
+    value: Floats
 
     @classmethod
-    def of(cls, recording: Recording, window: tuple[int, int]) -> _Others:
-        """Build the steps from spans."""
-        origin = recording.window_ns[0]
-        since, until, took = _others(recording, window)
-        since, until = (np.clip(each, *window) - origin for each in (since, until))
-        time = distinct(np.concatenate([since, until]))
-        return cls(time, _sum_of(time, since, until, took))
+    def of(cls, start: Ints, end: Ints, value: Floats) -> _Steps:
+        """Add up the values of the spans that are open at a time."""
+        time = distinct(np.concatenate([start, end]))
+        change = np.zeros(len(time))
+        np.add.at(change, np.searchsorted(time, start), value)
+        np.subtract.at(change, np.searchsorted(time, end), value)
+        return cls(time, np.cumsum(change))
+
+    def between(self, since: int, until: int) -> Ints:
+        """Return the changes from `since` on, before `until`."""
+        return self.time[slice(*np.searchsorted(self.time, [since, until]).tolist())]
 
     def at(self, time: Ints) -> Floats:
-        """Return how many they had at (and right after) each time."""
+        """Return the value at (and right after) each time."""
         step = np.searchsorted(self.time, time, side="right") - 1
-        return np.where(step >= 0, self.cores[np.maximum(step, 0)], 0.0)
+        return np.append(self.value, 0.0)[step]  # before the first change the step is -1: the last value, 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Claims:
+    """What has a claim on cores before those who wait for locks, in the order of docs/decisions/0007-lost-cores.md."""
+
+    others: _Steps
+    """The cores that other processes and the recorder had."""
+    lost: _Steps
+    """The part of the idle cores that lost records speak for."""
+    stops: _Steps
+    """The part of the idle cores that JVMs speak for which pause, start or end: of one of n that live 1/n."""
+
+    @classmethod
+    def of(cls, recording: Recording, window: tuple[int, int]) -> _Claims:
+        """Build the steps for a window (CLOCK_MONOTONIC), in one pass over the phases of all JVMs."""
+        origin = recording.window_ns[0]
+
+        def steps(start: Ints, end: Ints, value: Floats) -> _Steps:
+            return _Steps.of(np.clip(start, *window) - origin, np.clip(end, *window) - origin, value)
+
+        spans = other_processes.spans(recording, known_cpus(recording) or 1)
+        found = [steps(*_others(recording, window))]
+        for codes in ((other_processes.LOST,), _STOPS):
+            mine = np.isin(spans["code"], codes)
+            found.append(steps(*(spans[name][mine] for name in ("start_ns", "end_ns", "weight"))))
+        return cls(*found)
+
+    def changes(self, since: int, until: int) -> tuple[Ints, ...]:
+        """Return when any of it changes, from `since` on, before `until`."""
+        return tuple(each.between(since, until) for each in (self.others, self.lost, self.stops))
+
+    def idle(self, time: Ints, room: Ints, ready: Ints) -> Floats:
+        """Return the cores that are left at each time, of `room` that the program does not run on, beside its ready threads."""
+        free = np.maximum(room - self.others.at(time), 0.0) * (1.0 - np.minimum(self.lost.at(time), 1.0))
+        return np.maximum(free - ready, 0.0) * (1.0 - np.minimum(self.stops.at(time), 1.0))
 
 
 def _others(recording: Recording, window: tuple[int, int]) -> tuple[Ints, Ints, Floats]:
@@ -203,11 +240,3 @@ def _others(recording: Recording, window: tuple[int, int]) -> tuple[Ints, Ints, 
         return np.array(window[:1]), np.array(window[1:]), np.array([average])
     start, end = of.columns["start_ns"], of.columns["end_ns"]
     return start, end, of.columns["other_ns"] / np.maximum(end - start, 1)
-
-
-def _sum_of(time: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
-    """Return the sum of the values of the spans that are open at (and right after) each time; spans begin and end at such."""
-    change = np.zeros(len(time) + 1)
-    np.add.at(change, np.searchsorted(time, start), value)
-    np.subtract.at(change, np.searchsorted(time, end), value)
-    return np.cumsum(change[:-1])

@@ -202,12 +202,11 @@ class Pauses:
         return np.where(known, self.before[at] + inside, 0)
 
 
-def pauses(recording: Recording, kinds: tuple[str, ...] = ("gc_pause",)) -> dict[int, Pauses]:
-    """Return each JVM's GC pauses, or its phases of some kinds."""
+def pauses(recording: Recording) -> dict[int, Pauses]:
+    """Return each JVM's GC pauses."""
     origin = recording.window_ns[0]
     rows = recording.query(
-        "SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE list_contains($1, kind) ORDER BY pid, start_ns",
-        (list(kinds),),
+        "SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = 'gc_pause' ORDER BY pid, start_ns"
     ).fetchall()
     spans: dict[int, list[list[int]]] = {}
     for pid, start, dur in rows:
