@@ -156,6 +156,10 @@ class Evidence:
             figures["ring_ns"] = ring
         return text, figures
 
+    def holder_asleep(self, key: int, window: Window) -> float:
+        """Return in which part of the waits for a lock its holder was asleep or in I/O; 0 where that is not known."""
+        return self._holding(self._rows(causes.LOCK, key, window)).get("sleeping", 0.0)
+
     def _either(self, rows: Ints) -> list[str]:
         """Tell of a queue whose elements may be a pool's things or tasks: who puts back does not say which."""
         sites = self.waits.sites

@@ -171,7 +171,9 @@ class Losses:
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, inputs, lost_ns, slow)
             core = row.core_ns * (as_if_alone if NAMES[row.cause] not in OF_THE_MACHINE else 1)
-            core = replayed[number].of_the_end(core, inputs.cores) if number in replayed else core
+            if number in replayed:
+                core = replayed[number].of_the_end(core, inputs.cores)
+                core *= self._part_of_awake_holders(row, window) if core / inputs.cores > replayed[number].ns else 1
             saved = saved_ns(NAMES[row.cause], round(core), limit, inputs, ahead.get(number, 0))
             likely = None
             if limit is not None and (NAMES[row.cause] not in VANISHING or number in ahead):
@@ -188,6 +190,10 @@ class Losses:
             else loss
             for rank, (saved, row, loss) in enumerate(ordered)
         )
+
+    def _part_of_awake_holders(self, row: LossRow, window: tuple[int, int]) -> float:
+        """Return the part of waits for a lock in which its holder was awake: it would sleep as long without the lock."""
+        return 1 - self.evidence.holder_asleep(row.key, window) if NAMES[row.cause] == causes.LOCK else 1.0
 
     def _is_by_holder(self, lock: LossRow, asleep: LossRow, window: tuple[int, int]) -> bool:
         """Return whether the thread that slept most had the lock while others waited for it."""

@@ -12,8 +12,8 @@ Method     waits vanish: the recording is replayed without them (native/replay/r
            among the cores; so do start and end of the JVM, whose work nobody can remove. Of the JVM's pauses what the program
            would have done with the cores that it had in them (lost_cores.stops), and of the collector what it computed
            while threads of the program waited for a core, too. Of a quota the bound. Never less than the lost core time,
-           shared among the cores, of
-           threads that the program's end may hang on, and never more than the bound. Of other threads it counts for as long as
+           shared among the cores, of threads that the program's end may hang on (of a lock while its holder was awake: a holder
+           sleeps as long without the lock), and never more than the bound. Of other threads it counts for as long as
            it is not known who ended the waits that the end hangs on.
            A core for each thread is more than there may be: lost_cores.room tells what of it is possible.
 Assumes    what was waited for in the recording stays. So does the order in which locks were got, as long as nobody waits for one

@@ -38,6 +38,7 @@ from headway.record.finalise.stack_tables import write_stacks
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.store.directory import pinned, remove_within, without_descriptors
 from headway.store.manifest import CAUSAL, Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
+from headway.store.manifest_types import LONGEST_NS
 from headway.store.possible import NO_JVM, ImpossibleValueFilter
 from headway.store.shared_texts import notices_of_cut_texts, shortened
 from headway.store.tables import TABLES
@@ -131,7 +132,8 @@ def _build_causal(directory: Path, progress: Progress, missing: Missing) -> Mani
 def _window(draft: Mapping[str, Any], lives: Mapping[str, Any], last_ns: int | None) -> tuple[int, int]:
     """Return the recorded span: from the command's exec (or the attach) to the root's exit (or the stop).
 
-    The draft knows only when the recorder let go and when it noticed the end; the kernel's records know better.
+    The draft knows only when the recorder let go and when it noticed the end; the kernel's records know better. Where there are
+    none an agent's do, whatever it says: at most as much of it as a recording may have.
     """
     window = draft.get("window") or {}
     start, end = int(window.get("start_ns", 0)), int(window.get("end_ns", 0))
@@ -144,7 +146,7 @@ def _window(draft: Mapping[str, Any], lives: Mapping[str, Any], last_ns: int | N
             start = exec_at
         if end_at >= 0 and (start < end_at < end or end <= start):
             end = end_at
-    return start, max(start, end)
+    return start, min(max(start, end), start + LONGEST_NS)
 
 
 # --- the scheduling tables -------------------------------------------------------------------------------------------
