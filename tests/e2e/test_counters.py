@@ -239,6 +239,41 @@ def test_a_watched_address_counts_exactly_as_often_as_it_is_written(run: Run) ->
         compare_count(rows[thread.tid], WATCHED, thread.writes, missing=thread.writes if lacks else 0)
 
 
+def test_the_recording_says_how_long_before_and_after_it_slices_were_counted(run: Run) -> None:
+    recording = open_recording(run.recording)
+    counted, (begin, end) = recording.manifest.extra["counters"], recording.window_ns
+    assert 0 < counted["from_ns"] < begin < end <= counted["until_ns"]
+
+
+ONE_WRITE = """
+#include <sys/mman.h>
+#include <time.h>
+int main(void) {
+  volatile long *at = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  *at = 1;
+  while (clock() < CLOCKS_PER_SEC / 20) {}
+}
+"""
+
+
+def test_a_write_in_the_first_slice_of_a_program_is_never_an_exact_zero(tmp_path: Path) -> None:
+    """Only it is written, and the slice that reaches over the border of the recorded span may well have that write."""
+    program, path = tmp_path / "one", tmp_path / "a.headway"
+    program.with_suffix(".c").write_text(ONE_WRITE)
+    subprocess.run(["gcc", "-O1", "-static", "-o", program, program.with_suffix(".c")], check=True, timeout=120)
+    done = headway("record", "--no-agent", "--mode", "ebpf", "--counters", WATCHED, "-o", path, "--", program)
+    assert done.returncode == 0, done.stderr
+    recording = open_recording(path)
+    (row,) = counters(recording).rows
+    (first_ns,) = recording.query("SELECT min(start_ns) FROM slice WHERE running_ns > 0").fetchone() or (None,)
+    assert first_ns is not None
+    if (
+        first_ns <= recording.window_ns[0]
+    ):  # else nothing ran just then, and what was counted before is not the recording's
+        figure = row.counts[WATCHED]
+        assert figure.value is None or figure.high is None or (figure.low or 0) <= 1 <= figure.high, figure
+
+
 def test_page_faults_are_those_that_perf_counts_of_the_same_run(run: Run) -> None:
     """Where slices lack their counts, those of the pages that the thread touched outside of them are there all the same."""
     rows = run.since_go()
@@ -380,8 +415,9 @@ def test_each_of_10000_threads_that_are_there_at_once_has_its_own_count(tmp_path
     threads = [row for row in counters(open_recording(path)).rows if row.key["tid"] != row.key["pid"]]
     assert len(threads) == 10_000
     counts = [row.counts[WATCHED].value for row in threads if is_whole(row)]
-    assert len(counts) >= 9_000  # this kernel hides some switches (decision 0004)
-    assert {*counts} == {1}
+    hidden = open_recording(path).manifest.extra["decoder"]["unreported"]  # switches (decision 0004)
+    assert len(threads) - len(counts) <= 2 * hidden
+    assert {*counts} <= {1}
 
 
 def test_run_counts_as_record_does_and_shows_the_command_that_tells(tmp_path: Path) -> None:
@@ -412,6 +448,8 @@ def test_in_modes_without_ebpf_each_thread_is_counted_as_a_whole(program: Path, 
     assert rows[main]["counts"][WATCHED] == {"value": 1, "low": 1, "high": 1}
     assert len(said) == 3
     for tid, (writes, pages) in said.items():
+        if mode == "perf-switch" and (tid not in rows or rows[tid]["counts"][WATCHED]["value"] is None):
+            continue  # it ended before the recorder had a CPU: the events that it had open were those of switches
         counted = rows[tid]["counts"]
         is_whole = rows[tid]["counted_ns"] == rows[tid]["cpu_ns"]
         assert counted[WATCHED]["high"] == (writes if is_whole else None)

@@ -312,26 +312,48 @@ def test_an_event_that_this_processor_lacks_is_not_said_to_be_hidden(
     assert usable.why_refused(event("page-faults"), errno.ENOENT) == "this processor or kernel has no such event"
 
 
-def test_on_a_processor_with_cores_of_two_kinds_its_events_are_absent_and_the_kernels_are_counted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def units_of_cores(monkeypatch: pytest.MonkeyPatch, devices: Path, units: dict[str, str]) -> None:
+    """Let a machine with CPUs 0 to 3 have these counting units of cores, each with its CPUs, and one of an interconnect."""
+    for number, (unit, cpus) in enumerate({**units, "imc": ""}.items()):
+        (devices / unit / "events").mkdir(parents=True)
+        (devices / unit / "format").mkdir()
+        (devices / unit / "type").write_text(str(10 + number))
+        (devices / unit / "events" / "cycles").write_text("event=0x3c")
+        (devices / unit / "format" / "event").write_text("config:0-7")
+        if cpus:
+            (devices / unit / "cpus").write_text(f"{cpus}\n")
+    for module in (usable, events):
+        monkeypatch.setattr(module, "DEVICES", devices)
+    monkeypatch.setattr(usable, "online_cpus", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(usable, "_tried", lambda groups: [[seen(90, 100)] * len(group) for group in groups])
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        {"cpu_core": "0-1", "cpu_atom": "2-3"},
+        {"armv8_cortex_a53": "0-1", "armv8_cortex_a72": "2-3"},
+        {"armv8_cortex_a55": "0-1", "armv8_cortex_a78": "2", "armv8_cortex_x1": "3"},
+        {"armv8_cortex_a53": "0,2"},
+    ],
+)
+def test_on_a_processor_with_cores_of_several_kinds_its_events_are_absent_and_the_kernels_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, units: dict[str, str]
 ) -> None:
     """Each counts on one kind alone: what a thread runs on the other would be scaled, as if others had had a turn."""
-    for kind, number in (("cpu_core", 4), ("cpu_atom", 10)):
-        (tmp_path / kind / "events").mkdir(parents=True)
-        (tmp_path / kind / "format").mkdir()
-        (tmp_path / kind / "type").write_text(str(number))
-        (tmp_path / kind / "events" / "cycles").write_text("event=0x3c")
-        (tmp_path / kind / "format" / "event").write_text("config:0-7")
-    for module in (usable, events):
-        monkeypatch.setattr(module, "DEVICES", tmp_path)
-    asked = groups.parse("cycles,task-clock;cpu_core/cycles/").groups
-    monkeypatch.setattr(usable, "_tried", lambda groups: [[seen(90, 100)] * len(group) for group in groups])
-    found = usable.usable(asked, is_default=False)
-    assert [[each.name for each in group] for group in found.groups] == [["task-clock"]]
-    assert {each.event: "cores of two kinds" in each.reason for each in found.absent} == {
-        "cycles": True,
-        "cpu_core/cycles/": True,
-    }
+    units_of_cores(monkeypatch, tmp_path, units)
+    one = f"{next(iter(units))}/cycles/"
+    found = usable.usable(groups.parse(f"cycles,task-clock;{one};imc/cycles/").groups, is_default=False)
+    assert [[each.name for each in group] for group in found.groups] == [["task-clock"], ["imc/cycles/"]]
+    assert {each.event: "cores of several kinds" in each.reason for each in found.absent} == {"cycles": True, one: True}
+
+
+@pytest.mark.parametrize("cpus", ["0-3", "0-7", "nonsense"])
+def test_a_unit_of_all_cores_counts_for_all_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpus: str) -> None:
+    """Of a file of sysfs that names no CPUs nothing is known."""
+    units_of_cores(monkeypatch, tmp_path, {"armv8_pmuv3_0": cpus})
+    found = usable.usable(groups.parse("cycles,armv8_pmuv3_0/cycles/").groups, is_default=False)
+    assert [len(group) for group in found.groups] == [2]
 
 
 def test_groups_that_are_not_counted_for_one_reason_are_all_absent_with_it() -> None:

@@ -127,6 +127,43 @@ def test_running_time_without_counts_is_told(tmp_path: Path) -> None:
     assert "the least that there was" in shown
 
 
+def test_slices_that_the_borders_of_the_recording_cut_have_room_for_what_they_counted_outside(tmp_path: Path) -> None:
+    """Of 2 ms in the recording and 1 ms before it, of 1 ms in it and 1 ms behind: their counts are shares, rounded down."""
+    first, whole, last = (
+        CountedSlice(0, 0, 0, 2 * MS, (200, 0)),
+        CountedSlice(1, 1, 3 * MS, MS, (7, 3)),
+        CountedSlice(2, 2, 8 * MS, MS, (50, 10), is_open=True),
+    )
+    span = {"from_ns": ORIGIN_NS - MS, "until_ns": ORIGIN_NS + 10 * MS}
+    path = counted_recording(tmp_path / "a.headway", [first, whole, last], 9 * MS, (EVENTS,), ("app",) * 3, **span)
+    found = {row["name"]: row["counts"] for row in asked_json("counters", path)["threads"]}
+    assert found["thread-0"]["cycles"] == pytest.approx({"value": 200, "low": 0, "high": 201 * 1.5})
+    assert found["thread-0"]["instructions"] == pytest.approx({"value": 0, "low": 0, "high": 1.5})
+    assert found["thread-1"]["cycles"] == {"value": 7, "low": 7, "high": 7}
+    assert found["thread-2"]["cycles"] == pytest.approx({"value": 50, "low": 0, "high": 51 * 2})
+    total = asked_json("counters", path)["total"]["cycles"]
+    assert total == pytest.approx({"value": 257, "low": 7, "high": 7 + 201 * 1.5 + 51 * 2})
+
+
+def test_a_thread_that_spins_from_before_the_recording_on_is_bounded_by_what_a_processor_counts(tmp_path: Path) -> None:
+    """3 cycles a ns for 10 ms; in 1 ms before it no processor has more than 6.5 million."""
+    spins = [CountedSlice(0, 0, 0, 10 * MS, (30_000_000, 1))]
+    path = counted_recording(tmp_path / "a.headway", spins, 10 * MS, (EVENTS,), from_ns=ORIGIN_NS - MS)
+    cycles = asked_json("counters", path)["threads"][0]["counts"]["cycles"]
+    assert cycles == pytest.approx({"value": 30e6, "low": 33e6 - 6.5e6, "high": 33e6}, rel=1e-6)
+
+
+@pytest.mark.parametrize("lie", [-1, 0, 1 << 62, -(1 << 62), "x", None, True, [], {}, 1e300])
+def test_times_of_counting_that_no_recording_has_make_counts_wide_at_most(lie: object, tmp_path: Path) -> None:
+    slices = [CountedSlice(0, 0, 0, 4 * MS, (7, 9), is_open=True)]
+    path = counted_recording(tmp_path / "a.headway", slices, 4 * MS, (EVENTS,), from_ns=lie, until_ns=lie)
+    cycles = counters(open_recording(path)).rows[0].counts["cycles"]
+    assert cycles.value == 7
+    assert cycles.low in (0, 7)
+    assert cycles.high is not None
+    assert 7 <= cycles.high <= 6.5 * 4 * MS
+
+
 def test_the_least_that_is_shown_of_a_count_is_its_lower_end_and_not_its_estimate(tmp_path: Path) -> None:
     """Of a slice that a window cuts in half all 100 cycles may lie outside of it; a scaled count may be less than estimated."""
     slices = [CountedSlice(0, 0, 0, 2 * MS, (100, 40)), CountedSlice(0, 0, 3 * MS, MS, None)]

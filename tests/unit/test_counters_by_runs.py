@@ -269,3 +269,14 @@ def test_a_series_has_a_run_for_each_group_and_one_of_all(
     assert [[event.name for group in each.groups for event in group] for each in found if each is not None] == runs
     without = dataclasses.replace(plan, counted=usable.without_mode("agent"))
     assert len(plans_of(without)) == repeat
+
+
+@pytest.mark.parametrize(
+    ("counters", "reason"), [("page-faults;task-clock", "needs mode ebpf"), ("cs", "fewer than two")]
+)
+def test_without_ebpf_the_one_run_is_told_with_its_reason(run: Run, tmp_path: Path, counters: str, reason: str) -> None:
+    words = ("--mode", "agent", "--no-agent", "--counters", counters, "-o", tmp_path / "a.headway", "--", "true")
+    code, _, err = run("record", "--counters-by-runs", *words)
+    assert code == 0, err
+    assert reason in " ".join(err.split())
+    assert not (tmp_path / "a.headway" / "repeats").exists()

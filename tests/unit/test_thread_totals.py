@@ -78,7 +78,10 @@ def test_threads_have_their_totals_by_the_names_that_the_recording_has_for_them(
 
 
 def test_by_kind_the_threads_of_each_kind_are_added_up(run: Run, tmp_path: Path) -> None:
-    others = [{"kind": "app", "threads": 5, "uncounted_ns": 0, "totals": all_the_time(10, 5, 2, MS)}]
+    others = [
+        {"kind": kind, "threads": 5, "uncounted_ns": 0, "totals": all_the_time(10, 5, 2, MS)}
+        for kind in ("app", "headway")
+    ]
     path = recording(tmp_path / "a.headway", others=others)
     kinds = {row["kind"]: row["counts"] for row in asked(run, path, "--by", "kind")["kinds"]}
     assert {kind: counts["page-faults"]["value"] for kind, counts in kinds.items()} == {"app": 9, "gc": 1}
@@ -102,6 +105,40 @@ def test_cpu_time_of_threads_that_nobody_saw_is_a_row_where_it_is_much(run: Run,
     assert (unseen["name"], unseen["cpu_ns"], unseen["counted_ns"]) == ("(threads between looks)", 20 * MS, 0)
     little = recording(tmp_path / "b.headway", THREADS[:2], rusage={**usage, "user_ns": 44 * MS}, ended_by="exit")
     assert len(asked(run, little)["threads"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("used_ms", "facts", "is_whole"),
+    [
+        (50, {}, True),  # 45 ms of the threads, and 5 ms of headway's own
+        (60, {}, True),
+        (61, {}, False),
+        (50, {"attached": True}, False),
+        (50, {"ended_by": "duration"}, False),
+    ],
+)
+def test_several_threads_together_have_the_least_that_there_was_where_others_may_have_run(
+    run: Run, tmp_path: Path, used_ms: int, facts: dict[str, Any], is_whole: bool
+) -> None:
+    """Of each thread its counts are its own, whoever else ran."""
+    usage = {"user_ns": used_ms * MS, "system_ns": 0}
+    path = recording(tmp_path / "a.headway", **{"rusage": usage, "ended_by": "exit", **facts})
+    found, kinds = asked(run, path), asked(run, path, "--by", "kind")["kinds"]
+    assert found["total"]["cycles"] == {"value": 1050, "low": 1050, "high": 1050 if is_whole else None}
+    ratio = found["total_metrics"]["CPI"]
+    assert [ratio["value"] == ratio[end] for end in ("low", "high")] == [is_whole] * 2
+    assert [row["counts"]["page-faults"]["high"] for row in kinds] == ([7, 1] if is_whole else [None] * 2)
+    assert found["threads"][0]["counts"]["cycles"] == {"value": 900, "low": 900, "high": 900}
+    uneven = found["imbalance"]["cycles"]
+    assert (uneven["value"], uneven["high"]) == (0.8, 0.8 if is_whole else None)
+
+
+@pytest.mark.parametrize("value", [None, -1, 1 << 62])
+def test_a_total_that_is_no_number_is_not_a_zero(run: Run, tmp_path: Path, value: object) -> None:
+    totals = [[value, 30 * MS, 30 * MS], *all_the_time(900, 300, 7, 30 * MS)[1:]]
+    found = asked(run, recording(tmp_path / "a.headway", [thread(0, totals, uncounted_ns=30 * MS), THREADS[1]]))
+    assert found["threads"][0]["counts"]["cycles"]["value"] is None
+    assert found["total"]["cycles"] == {"value": 100, "low": 100, "high": None}
 
 
 @pytest.mark.parametrize("words", [("--by", "phase"), ("--by", "cpu"), ("--by", "region"), ("--from", "1ms")])

@@ -38,7 +38,7 @@ void end_recording() noexcept {
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);
   if (file == nullptr) return;
   set_event(JVMTI_EVENT_CLASS_PREPARE, false);
-  set_recording_events(false);
+  set_recording_events(false, nullptr);
   file->release();  // and leaked: a thread may be about to look at it
 }
 

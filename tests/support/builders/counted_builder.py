@@ -27,6 +27,7 @@ class CountedSlice:
     running_ns: int
     counts: tuple[int, ...] | None
     uncounted_ns: tuple[int, ...] = (0,)
+    is_open: bool = False
 
     @property
     def end_ns(self) -> int:
@@ -119,7 +120,7 @@ def slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -
         "blocked_state": [0] * len(rows),
         "waker_id": [-1] * len(rows),
         "waker_irq": [False] * len(rows),
-        "is_open": [False] * len(rows),
+        "is_open": [each.is_open for each in rows],
     }
     for place in range(sum(map(len, groups))):
         values = [None if each.counts is None else each.counts[place] for each in rows]

@@ -56,9 +56,10 @@ class Sums:
         key, inside, ran, counts = key[keep], inside_ns[keep], each.running_ns[keep], each.counts[keep]
         share = inside / ran
         part = counts * share[:, None]
-        cut = inside < ran
+        beyond = np.zeros(len(ran), np.int64) if each.beyond_ns is None else each.beyond_ns[keep]
+        cut = inside < ran + beyond
         if cut.any():
-            less, more = _bounds(counts[cut], inside[cut], ran[cut], self._most_a_ns)
+            less, more = _bounds(counts[cut], inside[cut], ran[cut], beyond[cut], self._most_a_ns)
             for place in range(self._counters):
                 self.low[:, place] += _by(key[cut], less[:, place], self._keys)
                 self.high[:, place] += _by(key[cut], more[:, place], self._keys)
@@ -102,12 +103,17 @@ class Sums:
         return one
 
 
-def _bounds(counts: Ints, inside: Ints, ran: Ints, most_a_ns: Floats) -> tuple[Floats, Floats]:
-    """Return how much less, and how much more, parts of slices can have counted than their share of the time, by counter."""
-    within, without = inside[:, None], (ran - inside)[:, None]
+def _bounds(counts: Ints, inside: Ints, ran: Ints, beyond: Ints, most_a_ns: Floats) -> tuple[Floats, Floats]:
+    """Return how much less, and how much more, parts of slices can have counted than their share of the time, by counter.
+
+    `beyond`: for how long slices may have been counted outside of the recording. Their counts are shares of all that they
+    counted, rounded down.
+    """
+    within, without = inside[:, None], (ran + beyond - inside)[:, None]
     part = counts * (within / ran[:, None])
-    least = np.maximum(counts - most_a_ns * without, 0.0)
-    most = np.minimum(counts, most_a_ns * within)
+    longer = ((ran + beyond) / ran)[:, None]
+    least = np.maximum(counts * longer - most_a_ns * without, 0.0)
+    most = np.minimum((counts + (beyond > 0)[:, None]) * longer, most_a_ns * within)
     return np.maximum(part - least, 0.0), np.maximum(most - part, 0.0)
 
 

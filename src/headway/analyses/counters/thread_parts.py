@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from headway.analyses.counters.layout import Layout
 from headway.analyses.counters.rows import Columns, imbalances
 from headway.analyses.counters.slices import Slices
 from headway.analyses.counters.sums import Sums
-from headway.analyses.counters.types import CountedGroup, Imbalance, Row
+from headway.analyses.counters.types import CountedGroup, Figure, Imbalance, Row
 
 if TYPE_CHECKING:
     from headway.model.thread_counts import Totals
@@ -71,8 +71,13 @@ def figures(
     step: str,
     of_set: str | None,
     by: str = "thread",
+    *,
+    is_whole: bool = True,
 ) -> ThreadFigures:
-    """Return the figures of threads that counted some groups. `by`: thread or kind."""
+    """Return the figures of threads that counted some groups. `by`: thread or kind.
+
+    `is_whole`: these are all threads that ran. Else the counts of several together are the least that there were.
+    """
     there = Layout(step, _groups(groups, threads.parts), ())
     sums = _sums(threads, there, range(len(threads.keys)), len(threads.keys))
     keys, divided = threads.keys, sums
@@ -85,11 +90,25 @@ def figures(
     rows = [columns.row(number, keys[number]) for number in ran]
     total = Columns(sums.whole(), there, of_set, np.zeros(1)).row(0, {})
     uneven = imbalances(sums, np.array(threads.is_app, np.bool_), there) if ran else {}
+    if not is_whole:
+        total = _at_least(total)
+        rows = [_at_least(row) for row in rows] if by == "kind" else rows
+        uneven = {event: replace(each, figure=_without_ends(each.figure)) for event, each in uneven.items()}
     ordered = rows if by == "kind" else sorted(rows, key=lambda row: -row.cpu_ns)
     ran_ns = float(sums.cpu_ns.sum())
     return ThreadFigures(
         there.groups, total, tuple(ordered), uneven, float(sums.unknown_ns.sum()) / ran_ns if ran_ns else 0.0
     )
+
+
+def _at_least(row: Row) -> Row:
+    """Return a row of threads beside which others may have run: no upper end, and ratios of the rest."""
+    counts = {event: replace(each, high=None) for event, each in row.counts.items()}
+    return replace(row, counts=counts, metrics={name: _without_ends(each) for name, each in row.metrics.items()})
+
+
+def _without_ends(figure: Figure) -> Figure:
+    return replace(figure, low=None, high=None)
 
 
 def _sums(threads: ThreadParts, there: Layout, row_of: Sequence[int], rows: int) -> Sums:

@@ -6,14 +6,16 @@ Method     totals of each thread's own counters, which the recorder opened from 
 Assumes    a group's events are read at one moment, groups some microseconds apart.
 Wrong when threads begin and end between two looks: what a thread ran before it was seen has no counts, and a thread that was
            never seen has no row. What the program used beside is a row, where the recording saw its end and it is more than
-           a fifth. When something was counted is not known: not in which phase, region, iteration or part of the time, nor
-           on which CPU or under which lock.
+           a fifth. Totals and kinds are exact only where the CPU time of the whole program is that of its threads, but for a
+           hundredth or 10 ms; else they are the least that there was. When something was counted is not known: not in which
+           phase, region, iteration or part of the time, nor on which CPU or under which lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.counters.layout import BY_THREADS_WHOLE, layout_of
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 _MOST_UNKNOWN = 0.001
+_ALIKE, _ALIKE_NS = 0.01, 10_000_000
+"""By so much of it, or ns, the program's CPU time may be more than that of its threads when all of them were seen."""
 _MOST_THREADS = 10_000
 _MOST = 1 << 62
 """Counts and times above are none."""
@@ -51,12 +55,13 @@ def thread_totals(
     if window is not None:
         raise HeadwayError("HW123", path=recording.path, why="not of a part of the recording")
     groups = [group.events for group in there.groups]
-    threads = _threads(recording, found, len(there.events))
-    used_ns = _used_ns(recording)
-    if used_ns and (beside_ns := unseen_ns(used_ns, threads.ran_ns)):
+    threads, own_ns = _threads(recording, found, len(there.events))
+    used_ns, seen_ns = _used_ns(recording), threads.ran_ns
+    is_whole = used_ns > 0 < seen_ns and used_ns - own_ns - seen_ns <= max(_ALIKE * used_ns, _ALIKE_NS)
+    if used_ns and (beside_ns := unseen_ns(used_ns - own_ns, seen_ns)):
         key: Key = {"pid": recording.manifest.pid or -1, "tid": -1, "name": UNSEEN, "kind": "app"}
         threads.add(key, None, beside_ns, is_app=False)
-    made = figures(threads, groups, there.step, of_set, by)
+    made = figures(threads, groups, there.step, of_set, by, is_whole=is_whole)
     notices = recorded_notices(recording)
     if made.unknown > _MOST_UNKNOWN:
         notices = (*notices, Notice.of("HW110", share=made.unknown))
@@ -64,25 +69,29 @@ def thread_totals(
     return Counters(there.step, by, whole, made.groups, made.total, made.rows, made.imbalance, there.absent, notices)
 
 
-def _threads(recording: Recording, found: Mapping[str, Any], counters: int) -> ThreadParts:
-    """Return the threads that the manifest has, without headway's own, and what the others of each kind counted together."""
+def _threads(recording: Recording, found: Mapping[str, Any], counters: int) -> tuple[ThreadParts, int]:
+    """Return the threads that the manifest has, and what the others of each kind counted together; and for how long ours ran.
+
+    Headway's own threads are in neither of both.
+    """
     named: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for pid, tid, name, kind in recording.query("SELECT pid, tid, name, kind FROM thread").fetchall():
         named.setdefault((pid, tid), []).append((name, kind))
-    threads = ThreadParts()
+    threads, own = ThreadParts(), ThreadParts()
     for row in _rows(found, "threads"):
         pid, tid = _number(row.get("pid")), _number(row.get("tid"))
         of_number = named.get((pid, tid), [])
         # The number of an ended thread may be given out again: then it is not known which of them was counted.
         name, kind = of_number[0] if len(of_number) == 1 else (_text(row.get("name")), _kind(row.get("kind")))
-        if kind != "headway":
-            key: Key = {"pid": pid, "tid": tid, "name": name, "kind": kind}
-            threads.add(key, _totals(row, counters), _number(row.get("uncounted_ns")), is_app=kind == "app")
+        key: Key = {"pid": pid, "tid": tid, "name": name, "kind": kind}
+        of = own if kind == "headway" else threads
+        of.add(key, _totals(row, counters), _number(row.get("uncounted_ns")), is_app=kind == "app")
     for row in _rows(found, "others"):
         kind = _kind(row.get("kind"))
         key = {"pid": -1, "tid": -1, "name": f"({_number(row.get('threads'))} more, {kind})", "kind": kind}
-        threads.add(key, _totals(row, counters), _number(row.get("uncounted_ns")), is_app=False)
-    return threads
+        of = own if kind == "headway" else threads
+        of.add(key, _totals(row, counters), _number(row.get("uncounted_ns")), is_app=False)
+    return threads, own.ran_ns
 
 
 def _used_ns(recording: Recording) -> int:
@@ -99,8 +108,9 @@ def _totals(row: Mapping[str, Any], counters: int) -> Totals | None:
         return None
     if not all(isinstance(each, list) and len(each) == 3 for each in totals):
         return None
-    known = [(_number(value), _number(enabled), _number(running)) for value, enabled, running in totals]
-    return tuple((value, enabled, min(enabled, running)) for value, enabled, running in known)
+    if not all(map(_is_number, chain.from_iterable(totals))):
+        return None
+    return tuple((value, enabled, min(enabled, running)) for value, enabled, running in totals)
 
 
 def _rows(found: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -117,4 +127,8 @@ def _text(of: object) -> str:
 
 
 def _number(of: object) -> int:
-    return of if isinstance(of, int) and 0 <= of < _MOST else 0
+    return of if _is_number(of) else 0
+
+
+def _is_number(of: object) -> TypeGuard[int]:
+    return isinstance(of, int) and 0 <= of < _MOST

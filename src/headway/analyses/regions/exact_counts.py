@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,9 +147,8 @@ class ExactCounts:
 
 
 def _joined(batches: Sequence[Slices]) -> Slices:
-    columns = ["thread_id", "cpu", "start_ns", "running_ns", "counts", "uncounted", "is_known"]
-    columns += ["stolen"] if batches[0].stolen is not None else []
-    return Slices(*(np.concatenate([getattr(each, name) for each in batches]) for name in columns))
+    names = [each.name for each in fields(Slices) if getattr(batches[0], each.name) is not None]
+    return Slices(**{name: np.concatenate([getattr(each, name) for each in batches]) for name in names})
 
 
 def _counted(every: Row, busiest: Row) -> RegionCounts:

@@ -172,11 +172,11 @@ class ThreadTotals:
             self.left_out += len(os.listdir(f"/proc/{process.pid}/task"))
 
     def _reserved(self, process: Process) -> Callable[[], int]:
-        """Return a function that says how many descriptors all but one process's counters take."""
+        """Return a function that says how many descriptors all but one process's counters take; each process has one beside."""
 
         def reserved() -> int:
             others = sum(watch.descriptors for each, watch in self._watches.items() if each != process)
-            return self._descriptors + others
+            return self._descriptors + others + len(self._watches)
 
         return reserved
 

@@ -6,6 +6,7 @@ may have taken the counter. What does not count is absent, with its reason, and 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from headway.errors import HeadwayError, Notice
 from headway.model.counter_ladder import by_reason, plain_name, step_of
 from headway.record.counters.events import ARITHMETIC, DEVICES, Event, event, known_names, why_shared
 from headway.record.counters.socket_units import socket_units
+from headway.record.machine.host import online_cpus, parse_cpu_list
 
 Group = tuple[Event, ...]
 _UNSTEADY = 4
@@ -93,7 +95,7 @@ def usable(groups: Sequence[Group], *, is_default: bool) -> Usable:
 
 def _counting(group: Group, absent: dict[str, Absent], is_default: bool) -> Group:
     """Return the events of a group that count together; notes those that don't in `absent`."""
-    absent |= {each.name: Absent(each.name, _TWO_KINDS) for each in group if _counts_on_some_cores(each)}
+    absent |= {each.name: Absent(each.name, _SEVERAL_KINDS) for each in group if _counts_on_some_cores(each)}
     left = tuple(each for each in group if not _counts_on_some_cores(each))
     while left:
         tried = _tried([left])[0]
@@ -130,8 +132,7 @@ def _is_steady(group: Group) -> bool:
     )
 
 
-_KINDS_OF_CORES = ("cpu_core", "cpu_atom")
-_TWO_KINDS = "the processor has cores of two kinds (hybrid), and each event counts on those of one kind alone"
+_SEVERAL_KINDS = "the processor has cores of several kinds (hybrid), and each event counts on those of one kind alone"
 _DIFFERENT = "two readings of the same loop differ"
 
 
@@ -186,8 +187,19 @@ def _has_pmu() -> bool:
 
 def _counts_on_some_cores(event: Event) -> bool:
     """Return whether an event counts on one kind of a processor's cores alone: what ran on others would be taken for a turn."""
-    is_of_cores = event.needs_pmu or event.name.startswith(tuple(f"{kind}/" for kind in _KINDS_OF_CORES))
-    return is_of_cores and all((DEVICES / kind).exists() for kind in _KINDS_OF_CORES)
+    kinds = _kinds_of_cores()
+    return bool(kinds) and (event.needs_pmu or event.name.partition("/")[0] in kinds)
+
+
+def _kinds_of_cores() -> set[str]:
+    """Return the counting units of cores that some of the machine's CPUs are not of: cpu_core, armv8_cortex_a53 ..."""
+    online = set(online_cpus())
+    kinds = set()
+    for file in DEVICES.glob("*/cpus"):
+        with contextlib.suppress(ValueError):
+            if not online <= {*parse_cpu_list(_read(str(file)) or "")}:
+                kinds.add(file.parent.name)
+    return kinds
 
 
 def native_events(groups: Sequence[Group]) -> list[list[Any]]:

@@ -47,6 +47,7 @@ def record_process(plan: Plan, pid: int, mode: Mode, notices: list[Notice], list
             held.enter_context(keeping_off(cpus))
             capture = capture_of(plan, place, mode, pid, listener)
             write_manifest(place.directory, {**first_draft(plan, mode, pid, command, cpus), **place.inherited})
+            facts.counted_from_ns = time.monotonic_ns()
             start(plan, capture, place, facts)
             if not process.is_alive:
                 capture.stop()

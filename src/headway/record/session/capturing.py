@@ -45,6 +45,9 @@ class RecordingFacts:
     """How long the machine had slept when the recording began."""
     start_ns: int = 0
     end_ns: int = 0
+    counted_from_ns: int = 0
+    counted_until_ns: int = 0
+    """When counters can first and last have been read for slices that the recorded span cuts off."""
     sampling: dict[str, Any] | None = None
     """What the agents were told to sample, which may be less than what was asked for; None: no agent was told."""
     iterations: dict[str, Any] | None = None
@@ -152,6 +155,7 @@ def _stop(
     if isinstance(capture, CausalCapture):
         capture.end(facts.ended_by, has_ended=watch.has_ended)
     stats = capture.stop()
+    facts.counted_until_ns = time.monotonic_ns()
     facts.notices += suspend_notices(facts.slept_ns, directory)
     if agents is not None:
         agents.leave(watch.wants_end_again())
@@ -201,7 +205,8 @@ def _counted(plan: Plan, capture: Capture, facts: RecordingFacts, stats: dict[st
         _note_lost(plan.counted, capture.counted, facts)
     keys = ("cpu", "group", "enabled_ns", "running_ns")
     rows = [dict(zip(keys, row, strict=True)) for row in totals]
-    return {"counters": {**capture.counted.as_json(), "cpus": rows, "flushed": bool(flushed)}, **whole}
+    span = {"from_ns": facts.counted_from_ns, "until_ns": facts.counted_until_ns}
+    return {"counters": {**capture.counted.as_json(), "cpus": rows, "flushed": bool(flushed), **span}, **whole}
 
 
 def _note_left_out(capture: Capture, facts: RecordingFacts) -> None:

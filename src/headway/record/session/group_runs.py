@@ -19,7 +19,8 @@ KEY = "counters_by_runs"
 def plans_of(plan: Plan) -> list[Plan]:
     """Return what each run of a series records: the same again and again, or one group of counters each, and then all.
 
-    Where fewer than two groups count here there is nothing to take apart, and one run.
+    Where fewer than two groups count here there is nothing to take apart, and one run; so it is in modes that count threads as a
+    whole, whose groups are not those of slices.
     """
     if not plan.counters_by_runs:
         return [plan] * plan.repeat

@@ -39,9 +39,12 @@ from headway.record.session.finish import explained_failures, finish
 from headway.record.session.manifest_draft import amend, first_draft
 from headway.record.session.marked_lines import MarkedLines
 from headway.record.session.plan import Plan
-from headway.record.target_process.processes import Process
+from headway.record.target_process.processes import Process, read_stat
 from headway.store.directory import pinned
 from headway.store.manifest import write_manifest
+
+_SLEEPS = "S"
+"""The state in /proc/PID/stat of a child that waits to be released: it has no CPU then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,12 @@ def _start(
             held.enter_context(single_recorder.recording_of(_identity(child.pid)))
             draft = first_draft(plan, mode, child.pid, plan.command, cpus)
             write_manifest(place.directory, {**draft, "cwd": os.getcwd(), **place.inherited})
+            facts.counted_from_ns = time.monotonic_ns()
             start(plan, capture, place, facts)
         except BaseException:
             child.abandon()
             raise
-        _release(child, program, capture, watch)
+        facts.counted_from_ns = _release(child, program, capture, watch) or facts.counted_from_ns
         facts.start_ns = time.monotonic_ns()
         place.keep()
     return _StartedCommand(place.directory, child, lines, watch, capture)
@@ -187,10 +191,11 @@ def _fork(program: str, planned: LaunchPlan, plan: Plan, gate: SignalGate, lines
         raise HeadwayError("HW059", reason=error.strerror or str(error)) from None
 
 
-def _release(child: Child, program: str, capture: Capture, watch: Watch) -> None:
+def _release(child: Child, program: str, capture: Capture, watch: Watch) -> int | None:
     """Let the program begin, or take everything back: the system refuses to start it, or somebody interrupted.
 
-    Raises HeadwayError HW003, or KeyboardInterrupt.
+    Return from when on it can have run, CLOCK_MONOTONIC ns; None: not known, as it had not come to its wait yet. Raises
+    HeadwayError HW003, or KeyboardInterrupt.
     """
     watch.wait(0)
     if watch.interrupts or watch.has_ended:
@@ -198,11 +203,14 @@ def _release(child: Child, program: str, capture: Capture, watch: Watch) -> None
         child.abandon()
         raise KeyboardInterrupt
     capture.begin()
+    stat = read_stat(child.pid)
+    released_ns = time.monotonic_ns() if stat is not None and stat[0] == _SLEEPS else None
     failure = child.release()
     if failure:
         capture.stop()
         child.reap()
         raise launch.exec_failure(program, failure)
+    return released_ns
 
 
 def _planned_launch(plan: Plan, place: RecordingDir, facts: RecordingFacts) -> LaunchPlan:

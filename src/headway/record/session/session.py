@@ -50,12 +50,18 @@ def _record(plan: Plan, listener: Listener, gate: SignalGate | None) -> int:
     if len(plans := plans_of(plan)) > 1:
         return _record_repeats(plans, mode, notices, listener)
     if plan.counters_by_runs:
-        listener.tell("--counters-by-runs: fewer than two groups count here, so that one run is enough")
+        listener.tell(f"--counters-by-runs: {_why_one_run(plan, mode)}")
     with SignalGate() if gate is None else contextlib.nullcontext(gate) as held:
         ran = record_command(plan, plan.output, mode, notices, listener, held)
     if ran.is_unreported:
         _tell_complete(listener, plan.output)
     return ran.exit_code
+
+
+def _why_one_run(plan: Plan, mode: Mode) -> str:
+    if plan.thread_counted is not None and len(plan.thread_counted.groups) > 1:
+        return f"it needs mode ebpf, so that this is one run with all groups, in mode {mode}"
+    return "fewer than two groups count here, so that one run is enough"
 
 
 def _mode(plan: Plan) -> tuple[Mode, list[Notice]]:
