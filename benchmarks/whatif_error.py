@@ -1,10 +1,11 @@
 """How far replayed wall times are from measured ones: unchanged, on 1 core from 2 and on 2 from 1, and two programs together.
 
-Each program is recorded on one CPU and on two (`record --cpus`, the JVM believes to have two), cold and whole. Three figures:
+Each program is recorded on one CPU and on two (`record --cpus`, the JVM believes to have two), cold and whole. Figures:
 
 - unchanged: the replay of the run as the machine was, against what was measured. At most 5 %, or `headway whatif` refuses.
 - other cores: predicted from the recording on k1 CPUs, against the recording on k2 without what host and others took
   (`quiet_ns` there). Where they took little (FREE) also against what was measured there, as `headway walltime` is.
+- interval: how often the quiet run there lies between `low_ns` and `high_ns` of that prediction.
 - same work: the same, had the program used as much CPU time there: what is left is the replay's own error.
 - together: the two programs started at once on two CPUs, against `--together` of their recordings on two.
 
@@ -29,6 +30,7 @@ FREE = 0.04
 TARGET_UNCHANGED = 0.02
 TARGET_CORES = 0.0411
 TARGET_TOGETHER = 0.05
+TARGET_COVERED = 0.85
 PROGRAMS = ("lusearch", "pmd", "xalan")
 
 
@@ -53,6 +55,8 @@ def asked(path: Path, k: int) -> dict[str, Any]:
         "quiet": (said["recordings"][0]["quiet_ns"] or 0) / 1e9,
         "refused": said["refused"] and said["refused"]["id"],
         "whatif": predicted and predicted["wall_ns"] / 1e9,
+        "low": predicted and predicted["low_ns"] / 1e9,
+        "high": predicted and predicted["high_ns"] / 1e9,
         "walltime": (other["predictions"][0]["corrected_ns"] or 0) / 1e9,
     }
 
@@ -125,6 +129,17 @@ def together_errors(rounds: list[dict[str, Any]]) -> list[float]:
     return [max(each["predicted"]) / max(each["measured"]) - 1 for each in pairs]
 
 
+def covered(rounds: list[dict[str, Any]]) -> tuple[str, bool]:
+    """Return a line on how many quiet runs lie in the interval predicted for them, and whether enough do."""
+    pairs = [
+        (each[k], each[3 - k]["quiet"]) for round_ in rounds for each in round_["programs"].values() for k in (1, 2)
+    ]
+    lies = [one["low"] <= quiet <= one["high"] for one, quiet in pairs if one["low"] and quiet]
+    share = mean(lies) if lies else 0.0
+    text = f"whatif, interval covers the quiet run: {100 * share:.0f} % of {len(lies)}, target {100 * TARGET_COVERED:.0f} %"
+    return text, share >= TARGET_COVERED
+
+
 def verdict(text: str, found: list[float], target: float) -> tuple[str, bool]:
     """Return a line of the summary, and whether the target is reached."""
     if not found:
@@ -163,6 +178,7 @@ def main() -> int:
             found = measured_errors(rounds, k1, which)
             if found:
                 verdicts.append(verdict(f"{which} {k1} to {k2}, as measured on free CPUs", found, TARGET_CORES))
+    verdicts.append(covered(rounds))
     verdicts.append(verdict("together, until both are done", together_errors(rounds), TARGET_TOGETHER))
     return harness.finish(options, "whatif_error", {"rounds": rounds}, verdicts)
 

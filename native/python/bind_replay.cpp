@@ -114,9 +114,9 @@ void bind_replay(nb::module_& m) {
            "Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.")
       .def("resolve", &resolve, nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("vm_thread"), nb::arg("lock_thread"),
            nb::arg("lock_start_ns"), nb::arg("lock_end_ns"),
-           "There are no more slices. Collections that stopped all threads, in order of start_ns; waits for locks, in "
-           "order of (thread, start).")
-      .def("figures", &figures, "What it comes to.");
+           "There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of "
+           "(thread, start).")
+      .def("figures", &figures, "Numbers of slices and signals, and how long threads waited, by what ended it.");
   m.def("replay_on_cores", &replay, nb::kw_only(), nb::arg("runs"), nb::arg("last"), nb::arg("cores"),
         nb::arg("has_stolen"), nb::arg("work_factor"), nb::arg("io_factor"), nb::arg("waking_factor"),
         nb::arg("has_collections"), nb::arg("has_lock_waits"),

@@ -159,7 +159,7 @@ class CoreReplay {
     return static_cast<double>(ns) * changes_.work_factor;
   }
 
-  double kept(const Step& step) const {
+  double wait_ns(const Step& step) const {
     if (step.is_collecting && !changes_.has_collections) return 0;
     return static_cast<double>(step.waited_ns()) * (step.wait == StepWait::kIo ? changes_.io_factor : 1.0);
   }
@@ -175,7 +175,7 @@ class CoreReplay {
     const Step& step = at(run, thread);
     const auto before_ns = static_cast<double>(step.begin_ns - run.steps->from_ns());
     if (step.wait == StepWait::kThread || before_ns <= 0) return wait(run, thread);
-    timer(run, thread, before_ns + kept(step) + delay(run, step));
+    timer(run, thread, before_ns + wait_ns(step) + delay(run, step));
   }
 
   void wait(Progress& run, uint32_t thread) {
@@ -195,7 +195,7 @@ class CoreReplay {
         const uint32_t next = run.steps->next_wait()[cursor.step];
         cursor.is_idle = run.steps->is_idle(cursor.step);
         const bool has_work = cursor.is_idle && next < cursor.end && run.is_ended[next] != 0;
-        timer(run, thread, has_work ? 0 : kept(step) + delay(run, step));
+        timer(run, thread, has_work ? 0 : wait_ns(step) + delay(run, step));
       }
     }
   }

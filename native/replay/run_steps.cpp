@@ -1,8 +1,11 @@
 #include "replay/run_steps.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
+
+#include "wire/records.h"
 
 namespace headway {
 namespace {
@@ -13,9 +16,8 @@ constexpr int64_t kNearNs =
 constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
 constexpr int kMostLooks = 256;
 constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
-// Of native/decode/slices.h and native/wire/records.h.
+// Of native/decode/slices.h.
 constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
-constexpr uint8_t kFutex = 1, kTimedFutex = 2, kNanosleep = 3, kPoll = 4, kSocket = 6, kPageFault = 9;
 constexpr int32_t kOutsideTree = -2;
 
 int64_t sound(int64_t ticks, int64_t tick_ns) {
@@ -24,12 +26,28 @@ int64_t sound(int64_t ticks, int64_t tick_ns) {
 }
 
 StepWait wait_without_thread(const Step& step) {
-  if ((step.flags & kBlockedState) == kUninterruptible || step.blocked_in == kPageFault) return StepWait::kIo;
-  if (step.blocked_in >= kPoll && step.blocked_in <= kSocket) return StepWait::kIo;
-  if (step.blocked_in == kNanosleep) return StepWait::kSleep;
-  if ((step.flags & kIrq) != 0) return step.blocked_in == kFutex ? StepWait::kUnknown : StepWait::kSleep;
+  if ((step.flags & kBlockedState) == kUninterruptible || step.blocked_in == HW_IN_NO_CALL) return StepWait::kIo;
+  if (step.blocked_in >= HW_IN_POLL && step.blocked_in <= HW_IN_SOCKET) return StepWait::kIo;
+  if (step.blocked_in == HW_IN_SLEEP) return StepWait::kSleep;
+  if ((step.flags & kIrq) != 0) return step.blocked_in == HW_IN_FUTEX ? StepWait::kUnknown : StepWait::kSleep;
   if (step.waker == kOutsideTree) return StepWait::kOutside;
-  return step.blocked_in == kTimedFutex ? StepWait::kSleep : StepWait::kUnknown;
+  return step.blocked_in == HW_IN_TIMED_FUTEX ? StepWait::kSleep : StepWait::kUnknown;
+}
+
+// In order of (vm_thread, start): several JVMs collect at once.
+RunStops by_thread(const RunStops& stops) {
+  std::vector<size_t> order(stops.start_ns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(stops.vm_thread[a], stops.start_ns[a]) < std::pair(stops.vm_thread[b], stops.start_ns[b]);
+  });
+  RunStops sorted;
+  for (const size_t row : order) {
+    sorted.start_ns.push_back(stops.start_ns[row]);
+    sorted.end_ns.push_back(stops.end_ns[row]);
+    sorted.vm_thread.push_back(stops.vm_thread[row]);
+  }
+  return sorted;
 }
 
 // For how long, up to any time, a core was free of the run's threads, and how much of one each of those had lost that
@@ -131,12 +149,13 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
   return true;
 }
 
-void RunSteps::resolve(const RunStops& stops, const LockWaits& locks) {
-  const size_t rows = stops.start_ns.size(), waits = locks.thread.size();
-  if (stops.end_ns.size() != rows || stops.vm_thread.size() != rows || locks.start_ns.size() != waits ||
+void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
+  const size_t rows = collections.start_ns.size(), waits = locks.thread.size();
+  if (collections.end_ns.size() != rows || collections.vm_thread.size() != rows || locks.start_ns.size() != waits ||
       locks.end_ns.size() != waits) {
     throw std::invalid_argument("columns of different length");
   }
+  const RunStops stops = by_thread(collections);
   order();
   measure_delays();
   classify(stops);
@@ -150,7 +169,8 @@ void RunSteps::resolve(const RunStops& stops, const LockWaits& locks) {
     if (!signal(thread, stops.start_ns[i], process, StepSignal::kStops)) continue;
     if (!signal(thread, stops.end_ns[i], process, StepSignal::kLetsGo)) signals_.pop_back();
   }
-  std::sort(signals_.begin(), signals_.end(), [](const StepSignal& a, const StepSignal& b) {
+  // Of one point: first whose wait is over, then stops in their order.
+  std::stable_sort(signals_.begin(), signals_.end(), [](const StepSignal& a, const StepSignal& b) {
     return std::pair(a.step, a.after_ns) < std::pair(b.step, b.after_ns);
   });
 }
@@ -210,11 +230,11 @@ bool RunSteps::is_program(size_t step) const {
 
 bool RunSteps::is_idle(size_t at) const {
   const Step& step = steps_[at];
-  if (step.wait != StepWait::kSleep || step.blocked_in != kTimedFutex) return false;
+  if (step.wait != StepWait::kSleep || step.blocked_in != HW_IN_TIMED_FUTEX) return false;
   if (!is_program(at)) return true;
   if (at + 1 == steps_.size() || steps_[at + 1].thread != step.thread) return false;
   const Step& next = steps_[at + 1];
-  const bool is_futex = next.blocked_in == kFutex || next.blocked_in == kTimedFutex;
+  const bool is_futex = next.blocked_in == HW_IN_FUTEX || next.blocked_in == HW_IN_TIMED_FUTEX;
   return step.running_ns() - step.stolen_ns <= kLookNs && next.waited_ns() > 0 && is_futex;
 }
 
@@ -278,10 +298,17 @@ bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::Wh
 
 // Whether the JVM's thread carried out a collection in a step.
 bool RunSteps::is_collecting(const Step& step, const RunStops& stops) const {
-  const auto after = std::lower_bound(stops.start_ns.begin(), stops.start_ns.end(), step.end_ns);
-  if (after == stops.start_ns.begin()) return false;
-  const auto at = static_cast<size_t>(after - stops.start_ns.begin()) - 1;
-  return step.thread == stops.vm_thread[at] && step.start_ns < stops.end_ns[at];
+  size_t from = 0, to = stops.start_ns.size();
+  while (from < to) {
+    const size_t at = from + (to - from) / 2;
+    const bool is_before = std::pair(stops.vm_thread[at], stops.start_ns[at]) < std::pair(step.thread, step.end_ns);
+    if (is_before) {
+      from = at + 1;
+    } else {
+      to = at;
+    }
+  }
+  return from > 0 && stops.vm_thread[from - 1] == step.thread && step.start_ns < stops.end_ns[from - 1];
 }
 
 // Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.

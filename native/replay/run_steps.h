@@ -1,4 +1,4 @@
-// The program of a recorded run, as replays on other cores go through it: for each thread its steps, and what each wakes.
+// Turns a recording into steps that can be replayed: for each thread what it computes and waits for, and whom it wakes.
 //
 // A step is a slice: a wait, then CPU time. A wait that another thread ended is over, in a replay, when that thread has
 // computed as much as it had when it ended it; so who waits for whom, and for what part of whose work, is kept, and when
@@ -11,7 +11,8 @@
 // run, or took a while to wake them. How long each was late is its delay_ns, and the core time that was lost so, shared
 // among those that were ready, its lost_ns.
 //
-// 76 bytes a slice, and 24 for each wait that another thread ended: kMostSlices bound it.
+// Some 80 bytes a slice, 24 for each wait that another thread ended, and up to 120 more while delays are measured:
+// kMostSlices bound it to about 2 GB.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,7 @@ struct RunThreads {
   size_t size() const { return role.size(); }
 };
 
-// Collections that stop all threads of a process; vm_thread is between start and end when it does so.
+// Collections that stop all threads of a process, in any order; vm_thread carries them out between start and end.
 struct RunStops {
   std::vector<int64_t> start_ns;
   std::vector<int64_t> end_ns;
@@ -89,14 +90,14 @@ struct StepSignal {
 // Collects slices, then resolves who ended which wait.
 class RunSteps {
  public:
-  static constexpr size_t kMostSlices = 12'000'000;
+  static constexpr size_t kMostSlices = 6'000'000;
 
   // Throws std::invalid_argument where columns do not fit each other.
   RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t cores);
 
   // In any order; what lies outside of the span, or is of threads that are left out, is not taken. False: too many.
   bool batch(const StoredSlices& slices, const int16_t* tick_ns);
-  void resolve(const RunStops& stops, const LockWaits& locks);
+  void resolve(const RunStops& collections, const LockWaits& locks);
 
   const RunThreads& threads() const { return threads_; }
   const std::vector<Step>& steps() const { return steps_; }

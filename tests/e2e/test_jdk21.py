@@ -144,6 +144,19 @@ def test_each_command_answers(words: list[str], recorded: Run) -> None:
     assert json.loads(done.stdout)
 
 
+def test_the_unchanged_run_is_replayed_within_the_limit_or_nothing_is_predicted(recorded: Run) -> None:
+    """Whether it is near enough hangs on what else the machine does; a circle of waits (HW824) no run has."""
+    done = headway("whatif", recorded.path, "--cores", "1,2,4", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    if found["refused"] is None:
+        assert abs(found["replay_error_pct"]) <= 5
+        assert [each["change"]["cores"] for each in found["changes"]] == [1, 2, 4]
+    else:
+        assert found["refused"]["id"] in ("HW822", "HW823")
+        assert found["changes"] == []
+
+
 def test_each_writer_writes(recorded: Run, tmp_path: Path) -> None:
     def written(name: str, *words: str) -> str:
         done = headway(words[0], recorded.path, *words[1:], "-o", tmp_path / name)

@@ -1,6 +1,8 @@
-"""Replays of random programs on other cores take as long as an exact simulation of the same programs takes."""
+"""Replays of random programs on other cores take as long as an exact simulation of what is on record of them takes."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -33,11 +35,25 @@ def recorded(threads: Programs, cores: int) -> tuple[Programs, list[Slice], int]
 
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.integers(1, 6), st.integers(1, 6))
-def test_a_replay_takes_what_an_exact_simulation_of_the_program_takes(threads: Programs, k1: int, k2: int) -> None:
+def test_a_replay_takes_what_an_exact_simulation_takes_without_waits_for_what_was_there_already(
+    threads: Programs, k1: int, k2: int
+) -> None:
     kept, slices, wall = recorded(threads, k1)
     expected = simulate(kept, k2).end
     assert expected is not None
     assert replayed([steps(slices, wall, k1)], k2) == pytest.approx([float(expected)], rel=1e-9, abs=1e-3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(programs(), st.integers(1, 6))
+def test_with_a_core_for_each_thread_no_replay_takes_longer_than_the_program_with_all_its_waits(
+    threads: Programs, k1: int
+) -> None:
+    """What was there already when a thread came for it is on no record: the replay may only be earlier by that."""
+    _, slices, wall = recorded(threads, k1)
+    most = simulate(threads, len(threads)).end
+    assert most is not None
+    assert replayed([steps(slices, wall, k1)], len(threads))[0] <= float(most) + 1e-3
 
 
 @settings(max_examples=50, deadline=None)
@@ -97,6 +113,6 @@ def test_slices_that_no_run_has_are_replayed_to_some_end(
     sound.append(Slice(4, 0, 0, 0, wall))
     births = [BEFORE if each % 2 else 0 for each in parents]
     run = steps(sound, wall, 2, roles, parents, births, sorted(stops))
-    for has_collections in (True, False):
-        (end,) = replayed([run], 2, has_collections=has_collections)
+    for stolen, collections, locks in itertools.product((True, False), repeat=3):
+        (end,) = replayed([run], 2, has_stolen=stolen, has_collections=collections, has_lock_waits=locks)
         assert end == -1 or 0 <= end < 1e20

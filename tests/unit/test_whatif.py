@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from headway.analyses.whatif.types import Change
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
-from support.builders.replay_builder import GC, NANOSLEEP, POLL, TIMED_FUTEX, VM, Slice, replayed, steps
+from support.builders.replay_builder import GC, NANOSLEEP, OTHER, POLL, TIMED_FUTEX, VM, Slice, replayed, steps
 from support.builders.synthetic import ORIGIN, FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
@@ -29,8 +29,16 @@ STRAGGLER = [
 """50 alone, then three threads of 200 and one of 600, which the first one waits for, then 50 alone again."""
 
 
-def write(path: Path, slices: Sequence[Slice], wall: int, cores: int, **facts: Any) -> Path:
-    """Write a recording of slices in microseconds; one thread each, of one process."""
+def write(
+    path: Path,
+    slices: Sequence[Slice],
+    wall: int,
+    cores: int,
+    vm_threads: Mapping[int, str] | None = None,
+    **facts: Any,
+) -> Path:
+    """Write a recording of slices in microseconds; one thread each, of one process; names of those that are of kind vm."""
+    vm = vm_threads or {}
     count = max(each.thread for each in slices) + 1
     rows = [
         {
@@ -49,7 +57,7 @@ def write(path: Path, slices: Sequence[Slice], wall: int, cores: int, **facts: A
         }
         for each in sorted(slices, key=lambda each: each.end)
     ]
-    threads = [FakeThread("app", 0, [("R", 1)], f"t{i}") for i in range(count)]
+    threads = [FakeThread("vm" if i in vm else "app", 0, [("R", 1)], vm.get(i, f"t{i}")) for i in range(count)]
     return synthetic.write(
         path, threads, wall * US, activity=[], tables={"slice": rows}, **{"recorded_cores": cores, **facts}
     )
@@ -113,6 +121,29 @@ def test_threads_of_a_collected_program_stand_still_wherever_they_are() -> None:
     assert replayed([run], 2, has_collections=False) == pytest.approx([100])
 
 
+def test_whoever_waits_for_another_of_the_jvms_threads_than_the_one_that_stops_all_waits_for_it(tmp_path: Path) -> None:
+    """A poller of sockets is of kind vm, too: it hands on what has come from outside."""
+    poller = Slice(2, 0, 79, 79, 81, blocked_in=POLL, irq=True)
+    slices = [Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 0, 10), Slice(1, 10, 80, 80, 130, waker=2), poller]
+    path = write(tmp_path / "a.headway", slices, 130, 3, {2: "Read-Poller"}, ended_by="duration")
+    assert times(path, [3, 64]) == pytest.approx([130, 130])
+
+
+def test_collections_of_two_jvms_at_once_are_both_gone_without_collections() -> None:
+    slices = [Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 0, 100), Slice(2, 0, 20, 20, 30, blocked_in=NANOSLEEP, irq=True)]
+    for stops in ([(0, 100, 1), (20, 30, 2)], [(20, 30, 2), (0, 100, 1)]):
+        run = steps(slices, 100, 3, [OTHER, VM, VM], stops=stops)
+        assert replayed([run], 3, last=[1]) == pytest.approx([100])
+        assert replayed([run], 3, last=[1], has_collections=False) == pytest.approx([0])
+
+
+def test_a_collection_that_begins_where_another_one_ends_stops_the_threads_again() -> None:
+    """From 40 to 60, and from 60 to 100; the thread would compute from 60 on were it let go after it was stopped again."""
+    slices = [Slice(0, 0, 0, 0, 40), Slice(0, 40, 100, 100, 160, waker=1), Slice(1, 0, 40, 40, 100, waker=0)]
+    run = steps(slices, 160, 2, [0, VM], stops=[(40, 60, 1), (60, 100, 1)])
+    assert replayed([run], 2, last=[0]) == pytest.approx([160])
+
+
 def test_what_collectors_compute_is_gone_without_collections() -> None:
     run = steps([Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 100, 160)], 160, 1, [0, GC], births=[])
     assert replayed([run], 1, last=[0]) == pytest.approx([160])
@@ -164,6 +195,45 @@ def test_a_thread_that_still_waits_at_the_end_delays_nobody(tmp_path: Path) -> N
     slices = [Slice(0, 0, 0, 0, 200), Slice(1, 0, 0, 200, 400), waiting]
     path = write(tmp_path / "a.headway", slices, 400, 1, ended_by="duration")
     assert times(path, [1, 2]) == pytest.approx([400, 200])
+
+
+# --- what a prediction says of itself ------------------------------------------------------------------------------
+
+
+def test_another_change_than_cores_may_gain_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    faster, slower = (whatif(open_recording(path), [4], Change(1, clock=clock)).predicted[0] for clock in (2.0, 0.5))
+    assert (faster.wall_ns, faster.high_ns) == (350 * US, 700 * US)
+    assert (slower.wall_ns, slower.low_ns) == (1400 * US, 700 * US)
+
+
+def test_a_part_of_a_run_is_said_to_be_one(tmp_path: Path) -> None:
+    def found(name: str, ended_by: str) -> list[str]:
+        path = write(tmp_path / name, EQUAL, 1200, 1, ended_by=ended_by)
+        return [each.id for each in whatif(open_recording(path), [1]).notices]
+
+    assert "HW826" in found("part.headway", "duration")
+    assert "HW826" not in found("whole.headway", "exit")
+
+
+def test_cores_far_from_those_recorded_are_not_predicted(tmp_path: Path) -> None:
+    recording = open_recording(write(tmp_path / "a.headway", EQUAL, 1200, 1))
+    found = whatif(recording, [64, 65, 1000])
+    assert [each.change.cores for each in found.predicted] == [64]
+    assert [each.message for each in found.notices if each.id == "HW827" and "65, 1000 cores" in each.message]
+    with pytest.raises(HeadwayError, match="HW827"):
+        whatif(recording, [65])
+
+
+def test_a_quota_and_pools_that_follow_the_processors_are_said_to_be_left_out(tmp_path: Path) -> None:
+    jvm = {"pid": 1, "available_processors": 1}
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4, quota_cores=2.5, jvms=[jvm])
+    found = {each.id: each for each in whatif(open_recording(path), [1, 2]).notices}
+    assert "a CPU quota of 2.5 cores" in found["HW829"].message
+    assert found["HW829"].remedy.endswith("--cores 2")
+    assert "saw 1 processor and" in found["HW828"].message
+    calm = write(tmp_path / "b.headway", STRAGGLER, 700, 4, quota_cores=4.0)
+    assert not {each.id for each in whatif(open_recording(calm), [1, 2]).notices} & {"HW828", "HW829"}
 
 
 # --- what can't be replayed --------------------------------------------------------------------------------------------

@@ -49,10 +49,11 @@ RunThreads threads_of(size_t count, uint8_t role = 0) {
           std::vector<int32_t>(count, 0)};
 }
 
-double on_cores(const RunSteps& run, double cores, int32_t last = -1) {
+double on_cores(const RunSteps& run, double cores, int32_t last = -1, bool has_stolen = false, bool has_locks = true) {
   ReplayChanges changes;
   changes.cores = cores;
-  changes.has_stolen = false;
+  changes.has_stolen = has_stolen;
+  changes.has_lock_waits = has_locks;
   return replay_on_cores({{&run, last}}, changes).front().end_ns;
 }
 
@@ -126,8 +127,9 @@ void columns_that_no_recording_has_come_to_an_end() {
     RunStops stops{{-5, 10, 10, INT64_MAX}, {number(), number(), number(), INT64_MAX}, {0, 1, -7, 99}};
     LockWaits locks{{0, 1, 1}, {0, number(), 3}, {number(), number(), number()}};
     run.resolve(stops, locks);
-    for (const double cores : {1.0, 3.0}) {
-      const double end_ns = on_cores(run, cores, static_cast<int32_t>(random() % 8) - 2);
+    for (unsigned i = 0; i < 8; ++i) {
+      const auto last = static_cast<int32_t>(random() % 8) - 2;
+      const double end_ns = on_cores(run, i % 2 == 0 ? 1 : 3, last, (i & 2) != 0, (i & 4) != 0);
       CHECK(end_ns == -1 || end_ns >= 0);
     }
   }

@@ -16,14 +16,14 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW821",
         "too many switches for a replay",
-        "{path} has more than 12 million scheduling slices",
+        "{path} has more than 6 million scheduling slices",
         "A replay has all of a run's slices in memory, and needs about 2 GiB for so many.",
         "record a shorter run of the same program, or: headway walltime {path} --cores 1,2,4",
     ),
     Message(
         "HW822",
         "a replay that differs from the run",
-        "{path}: replayed without any change it takes {error} more or less than it took, more than {limit}",
+        "{path}: the unchanged run is replayed in {replayed}, and took {measured}: {error} off, more than {limit}",
         "A replay that is wrong for the run as it was is wrong for others, too. Reasons are threads that poll, or wait for a "
         "time instead of each other; records that are missing; an end that hangs on something that is not recorded.",
         "headway notes {path}, then headway why {path}",
@@ -31,7 +31,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW823",
         "waits that nobody is known to have ended",
-        "{path}: of {share} of the time that threads waited for each other it is not known who ended it",
+        "{path}: nobody knows who ended {share} of the waiting for other threads",
         "In a replay such a wait lasts as long as it lasted, which is wrong on other cores.",
         "headway notes {path}   (were records lost?), then record again",
     ),
@@ -45,10 +45,42 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW825",
         "waits for locks that are in the order of the recording",
-        "{path}: {threads} threads waited for locks on average; in the replay they get them in the order in which they got them",
+        "{path}: threads waited for locks for {time} in all; in the replay they get them in the order in which they got them",
         "On other cores threads come to locks in another order, and a recording does not have acquisitions that nobody waited "
         "for. The lower end of the interval is without any waiting for locks; on more cores it may also become more.",
         "headway locks {path}",
         NOTE,
+    ),
+    Message(
+        "HW826",
+        "a part of a run that is replayed",
+        "{path} is a part of a run (the program went on, or was ended from outside), which is over in the replay when every "
+        "thread has done what it did in it",
+        "No thread of the program is known to have ended it. One that sleeps or ticks keeps the replay as long as the recording "
+        "was, whatever more cores or a faster clock would bring.",
+        "headway walltime {path}   (from how many threads were active), or record until the program ends by itself",
+    ),
+    Message(
+        "HW827",
+        "too far from the recorded number of cores for a replay",
+        "{cores} cores are more than {limit} times away from the {recorded} recorded in {path}",
+        "Nothing is known of contention for memory and locks there, so nothing is predicted.",
+        "record on more cores, closer to those asked for",
+    ),
+    Message(
+        "HW828",
+        "a replay with the threads of the recording",
+        "{path}: the JVM saw {seen} processor{s} and {pools}; the replay has the same threads on any number of cores",
+        "The JVM sizes its GC and fork/join pools by availableProcessors(), and programs do the same. What other threads would "
+        "do is not in the interval.",
+        "headway record --jvm-processors {advice} ...   (every run then sees that number of processors)",
+        NOTE,
+    ),
+    Message(
+        "HW829",
+        "a CPU quota that is left out of a replay",
+        "{path} ran under a CPU quota of {quota} cores; predictions are for whole cores without one, as if it had all {cores}",
+        "What a quota takes is left out, as what the host and other processes take. Under the same quota it takes longer.",
+        "headway whatif {path} --cores {advice}",
     ),
 )

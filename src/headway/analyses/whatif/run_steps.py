@@ -1,10 +1,10 @@
-"""Makes the program of a recorded run that replays go through (native/replay/run_steps.h), and says how its end is known.
+"""Turns a recording into steps that can be replayed: who computes how much, and who waits for whom (native/replay/run_steps.h).
 
 Question   what did each thread compute, and for whom did it wait, in terms that hold on other cores as well?
-Method     one native pass over the slices. Threads of the program, of its collector and the thread of a JVM that carries out
-           collections have roles; headway's own are left out. The run ends with the thread that ended the program; where
+Method     one native pass over the slices. Threads of the program, of its collector and the VM Thread of a JVM, which stops the
+           others, have roles; headway's own are left out. The run ends with the thread that ended the program; where
            somebody outside ended it, or the recording, when all of the program's threads have done what they did.
-Bounded    64 bytes a slice; more than RunSteps has room for are refused (HW821).
+Bounded    some 200 bytes a slice; more than RunSteps has room for are refused (HW821).
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ _ROLES = {
     Kind.APP.value: _PROGRAM,
     Kind.CARRIER.value: _PROGRAM,
     Kind.GC.value: _COLLECTOR,
-    Kind.VM.value: _VM,
     Kind.HEADWAY.value: _LEFT_OUT,
 }
 WAITS = ("none", "thread", "sleep", "io", "outside", "unknown")
 """StepWait of native/replay/run_steps.h."""
+_STOPS_THREADS = "VM Thread"
+"""The one thread of a JVM that stops the others; of its other threads of kind vm (pollers, the reference handler) none does."""
 _MOST_PROCESSES = 64
 """Processes whose collections stop their threads in a replay; more JVMs do not, but wait as they waited."""
 
@@ -61,7 +62,7 @@ class RecordedRun:
 
 
 def load_run(recording: Recording) -> RecordedRun:
-    """Make the program of a recording. Raises HeadwayError HW424 (cores unknown), HW821 (too long), HW303 (damaged)."""
+    """Turn a recording into steps. Raises HeadwayError HW424 (cores unknown), HW821 (too long), HW303 (damaged)."""
     from headway import _native
 
     cores = recording.manifest.recorded_cores
@@ -75,7 +76,7 @@ def load_run(recording: Recording) -> RecordedRun:
     steps = _native.RunSteps(
         birth_ns=threads.birth_ns,
         parent=threads.parent.astype(np.int32),
-        role=np.array([_ROLES.get(kind, _OTHER) for kind in threads.kinds], np.uint8),
+        role=np.array([_role(kind, name) for kind, name in zip(threads.kinds, threads.names, strict=True)], np.uint8),
         process=np.array([number.get(pid, -1) for pid in threads.pid.tolist()], np.int32),
         from_ns=begin,
         to_ns=end,
@@ -97,13 +98,17 @@ def load_run(recording: Recording) -> RecordedRun:
     return RecordedRun(steps, cores, end - begin, ended_by.thread if ended_by else -1, threads, waited)
 
 
+def _role(kind: str, name: str) -> int:
+    return _VM if _stops_threads(kind, name) else _ROLES.get(kind, _OTHER)
+
+
+def _stops_threads(kind: str, name: str) -> bool:
+    return kind == Kind.VM and name == _STOPS_THREADS
+
+
 def _collections(recording: Recording, threads: PathThreadTable) -> list[tuple[int, int, int]]:
     """Return start, end and the thread that carried it out of each collection that stopped the threads of a JVM, in order."""
-    vm = {
-        int(threads.pid[i]): i
-        for i, kind in enumerate(threads.kinds)
-        if kind == Kind.VM and threads.names[i] == "VM Thread"
-    }
+    vm = {int(threads.pid[i]): i for i, kind in enumerate(threads.kinds) if _stops_threads(kind, threads.names[i])}
     rows = recording.query(
         "SELECT start_ns, start_ns + dur_ns, pid FROM jvm_phase WHERE kind = 'gc_pause' AND dur_ns > 0 ORDER BY start_ns"
     ).fetchall()
