@@ -5,11 +5,23 @@ and files that need not survive a power cut.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.drivers import hypothesis_profile as hypothesis_profile
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what runs programs of this checkout as other users where these cannot reach it, as below a root's home."""
+    closed = [place for place in (CHECKOUT, *CHECKOUT.parents) if not place.stat().st_mode & stat.S_IXOTH]
+    for item in items if closed else ():
+        if item.get_closest_marker("other_users"):
+            item.add_marker(pytest.mark.skip(reason=f"other users cannot reach this checkout: chmod o+x {closed[-1]}"))
 
 
 @pytest.fixture(scope="session", autouse=True)

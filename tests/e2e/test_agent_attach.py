@@ -317,6 +317,7 @@ def test_the_records_of_a_container_outlive_it(java: Path, tmp_path: Path) -> No
         result.close()
 
 
+@pytest.mark.other_users
 @pytest.mark.root
 def test_root_records_another_users_jvm(java: Path, tmp_path: Path) -> None:
     with ordinary_user() as user:
@@ -339,6 +340,7 @@ def test_root_records_another_users_jvm(java: Path, tmp_path: Path) -> None:
         assert brief_numbers(collected)
 
 
+@pytest.mark.other_users
 @pytest.mark.root
 @pytest.mark.parametrize("trick", ["symlink", "hardlink", "fifo"])
 def test_a_jvms_user_cannot_turn_roots_recorder_upon_files_of_root(tmp_path: Path, trick: str) -> None:

@@ -107,6 +107,7 @@ def test_a_command_that_is_no_java_at_all_is_left_as_it_is(spool_dir: Path) -> N
     assert (done.stdout, spools) == (b"hello\n", {})
 
 
+@pytest.mark.other_users
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_a_command_that_becomes_another_user_starts_its_jvm_although_the_agent_is_roots_own(

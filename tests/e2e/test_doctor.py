@@ -158,6 +158,7 @@ def test_without_any_capability_but_as_root_the_message_names_both() -> None:
     assert check(found, "capabilities")["message"] == "root lacks CAP_BPF and CAP_PERFMON"
 
 
+@pytest.mark.other_users
 def test_where_a_filter_refuses_perf_events_an_ordinary_user_is_left_with_the_agent(user: OrdinaryUser) -> None:
     found = of_user(user, *refusing("perf_event_open,bpf", user.python))
     assert found["mode"] == "agent"
@@ -247,6 +248,7 @@ def test_a_directory_that_cannot_be_written_is_said(user: OrdinaryUser) -> None:
     assert check(json.loads(result.stdout), "disk")["message"] == "/ can't be written"
 
 
+@pytest.mark.other_users
 def test_for_people_the_verdict_comes_first_and_no_line_exceeds_80_columns(user: OrdinaryUser, user_reads: str) -> None:
     as_agent = user.run([*refusing("perf_event_open,bpf", user.python), user.python, "-m", "headway", "doctor"])
     as_root = subprocess.run(DOCTOR[:-1], capture_output=True, text=True)
@@ -256,6 +258,7 @@ def test_for_people_the_verdict_comes_first_and_no_line_exceeds_80_columns(user:
         assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.other_users
 def test_the_printed_command_can_be_pasted_into_a_shell(user_finds: dict[str, Any], user_reads: str) -> None:
     """It is broken into lines by backslashes: a shell must read the same words as --json tells."""
     lines = user_reads.split("To lift it:\n")[1].split("\n\n")[0]

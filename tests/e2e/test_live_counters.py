@@ -270,6 +270,7 @@ def test_an_ordinary_user_counts_user_space_of_their_own_process_or_is_told_what
         assert f"kernel.perf_event_paranoid is {level}" in asked.stderr
 
 
+@pytest.mark.other_users
 def test_an_ordinary_users_recording_counts_user_space_of_each_thread_without_memory_for_rings(
     user: OrdinaryUser,
 ) -> None:

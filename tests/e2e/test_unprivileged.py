@@ -19,7 +19,7 @@ from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
 from support.drivers.recording_cli import wait_for
 from support.drivers.workloads import JAVAS, java_command
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="creates a user")]
+pytestmark = [pytest.mark.root, pytest.mark.other_users, pytest.mark.skipif(os.geteuid() != 0, reason="creates a user")]
 DENY = Path(__file__).resolve().parent.parent / "support" / "drivers" / "deny_syscalls.py"
 MILLISECONDS = 150
 SWITCH_NS = 20_000  # an interval begins when the switch is done: it lacks so much at most (test_unprivileged_collector)

@@ -32,6 +32,7 @@ from support.oracles.spool_reader import (
 
 pytestmark = [
     pytest.mark.root,
+    pytest.mark.other_users,
     pytest.mark.skipif(os.geteuid() != 0, reason="creates a user"),
 ]
 DRIVER = Path(__file__).resolve().parent.parent / "support" / "drivers" / "perf_driver.py"

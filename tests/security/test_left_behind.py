@@ -16,7 +16,7 @@ from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
 from support.drivers.recording_cli import wait_for
 from support.drivers.workloads import JAVAS, java_command
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.other_users]
 
 
 @contextmanager

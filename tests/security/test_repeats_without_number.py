@@ -26,6 +26,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return first
 
 
+@pytest.mark.other_users
 @pytest.mark.parametrize("owner", [0, 65534])
 @pytest.mark.root
 def test_repeats_are_closed_once_their_figures_are_known(repeated: Path, owner: int) -> None:
