@@ -324,7 +324,7 @@ class StatusLine:
             self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def __call__(self, text: str) -> None:
-        """Show a text instead of the one before; '' wipes the line."""
+        """Replace the progress line on the terminal by a text; an empty text wipes it."""
         if not self._is_terminal or not (text or self._is_shown):
             return
         with contextlib.suppress(OSError, ValueError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 _AGENT = "libheadway_agent.so"
 _COMPILED = (".c", ".cpp", ".java", ".map")
-"""What a library is made of directly, as far as it is no header; by the name's end."""
+"""File name endings of the sources that a native library is compiled from, headers left out."""
 _OF_TESTS = ("tests", "testing", "bind_tests.cpp")
 _OF_OTHERS = re.compile(r"SOURCE_DIR\}/native/(\S+\.cpp)")
 """Names, in the agent's CMakeLists.txt, a source of another folder that is compiled into the agent as well."""

@@ -83,7 +83,7 @@ class ColumnWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file; remove it when the block failed, or closing does."""
+        """Close the table's file, and remove it if writing or closing failed."""
         try:
             if kind is None:
                 self.close()

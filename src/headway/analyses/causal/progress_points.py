@@ -51,7 +51,7 @@ class Suggestion:
 
     @property
     def option(self) -> str:
-        """Return the command-line option to paste."""
+        """Return the option that makes `headway causal` count this progress point."""
         return f"--progress '{self.where}'"
 
     def as_json(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def figures(
 
 
 def _at_least(row: Row) -> Row:
-    """Return a row of threads beside which others may have run: no upper end, and ratios of the rest."""
+    """Return the counts of a group of threads as least values: threads that were not seen may add to them."""
     counts = {event: replace(each, high=None) for event, each in row.counts.items()}
     return replace(row, counts=counts, metrics={name: _without_ends(each) for name, each in row.metrics.items()})
 

@@ -244,7 +244,7 @@ class _WaitsByThread:
 
 
 def lock_evidence(times: ThreadTimes, inside: Spans) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the time blocked in contention inside some intervals, by lock and by the waiting line."""
+    """Return how long threads waited for locks within some intervals, by lock and by the line of code that waited."""
     by_lock: dict[str, int] = {}
     by_site: dict[str, int] = {}
     if times.locks is None:

@@ -1,4 +1,4 @@
-"""What a what-if answers: the changes asked for, the replay of the unchanged run, and the wall time after each change."""
+"""Types of the result of `headway whatif`: the replay of the unchanged run, and the wall time after each change."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _MOST_LATE = 5
 
 @dataclass(slots=True)
 class Tail:
-    """Reader of one notes file that may still grow.
+    """Reads a file of a causal run's notes while the agent in the JVM may still append to it.
 
     `read` reads, at an offset so many bytes, the notes of a JVM of another user or container; None: they are our own.
     """

@@ -98,7 +98,7 @@ class RecordedThreads:
 def identify(
     lives: Mapping[str, Any], agents: Sequence[Mapping[str, Any]], *, is_of_kernel: bool = False
 ) -> RecordedThreads:
-    """Join lives (`Decoder.lifecycle()`) and agents (`Decoder.agents()`) into threads with names and kinds.
+    """Return the recorded threads with names and kinds, from the kernel's births and ends and the agents' announcements.
 
     `is_of_kernel`: the scheduler's records are there, so that an agent's threads make no rows of their own.
     """
