@@ -33,7 +33,7 @@ def limit(played: Played, cause: str, cores: int) -> float | None:
         cores=cores,
         work_ns=played.work,
         room_ns=round(played.room),
-        nobody_ns=played.nobody,
+        idle_ns=played.nobody,
         ready_ns=played.ready,
     )
     of_room = ground.share_of_room(round(there.core), round(played.lost))

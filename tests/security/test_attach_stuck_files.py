@@ -231,7 +231,7 @@ def test_an_agent_whose_file_keeps_writers_waiting_is_left_at_the_deadline(
         time.sleep(60)
 
     monkeypatch.setattr(orphans, "mapped_spools", lambda *_: [MappedFile(1, "0-1", spool.stat().st_ino, str(spool))])
-    monkeypatch.setattr(orphans, "_directory_is_held", lambda *_: False)
+    monkeypatch.setattr(orphans, "_is_directory_locked", lambda *_: False)
     monkeypatch.setattr(mapped_files, "_link_to", lambda *_: os.open(spool, os.O_PATH))
     monkeypatch.setattr(agent_file, "put_word", waits)
     stranger = Rights(uid=65534, gid=65534, groups=(), is_ours=False)

@@ -23,7 +23,7 @@ from headway.errors import HeadwayError
 from headway.record.agent import agents as agents_module
 from headway.record.agent.agents import AttachedAgents
 from headway.record.agent.attach import AttachResult
-from headway.record.agent.orphans import hold
+from headway.record.agent.orphans import lock_directory
 from headway.record.directory import single_recorder
 from headway.record.live import table_file
 from headway.record.target_process import processes
@@ -182,7 +182,7 @@ def locker(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_recording_that_somebody_keeps_locked_is_not_waited_for(locker: Path) -> None:
     begun = time.monotonic()
-    assert hold(locker) is None
+    assert lock_directory(locker) is None
     assert time.monotonic() - begun < 60
 
 

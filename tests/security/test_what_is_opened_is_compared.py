@@ -26,7 +26,7 @@ from headway.record.target_process.beneath import open_beneath, open_in_root, re
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.directory import TargetDirectory, _require_empty, open_left_behind
 from headway.record.target_process.jvm_facts import JvmFacts
-from headway.record.target_process.mapped_files import HeldFile, mapped_tables
+from headway.record.target_process.mapped_files import PinnedFile, mapped_tables
 from headway.record.target_process.rights import Rights, act_as, rights_of
 from headway.store.directory import safe_to_load
 
@@ -340,7 +340,7 @@ def test_a_mapped_table_that_others_may_write_is_not_shown_as_its_jvms(tmp_path:
         path.chmod(mode)
         (found,) = [each for each in mapped_tables(os.getpid(), soon) if each.path == str(path)]
         rights = rights_of(os.getpid())
-        with HeldFile(found, rights, soon) as held:
+        with PinnedFile(found, rights, soon) as held:
             if mode & 0o022:
                 with pytest.raises(PermissionError):
                     held.content(10, soon)
@@ -358,11 +358,11 @@ def test_a_name_that_leads_to_another_file_than_the_one_that_is_mapped_is_not_sh
         (found,) = [each for each in mapped_tables(os.getpid(), soon) if each.path == str(path)]
         rights = Rights(os.geteuid(), os.getegid(), (), True)
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        with HeldFile(found, rights, soon) as held:
+        with PinnedFile(found, rights, soon) as held:
             assert held.content(10, soon) == bytes(10)
         (tmp_path / "another").write_bytes(b"another")
         (tmp_path / "another").rename(path)
-        with HeldFile(found, rights, soon) as held, pytest.raises(FileNotFoundError):
+        with PinnedFile(found, rights, soon) as held, pytest.raises(FileNotFoundError):
             held.content(10, soon)
 
 

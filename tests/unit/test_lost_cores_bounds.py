@@ -32,8 +32,8 @@ CASES = {
     ),
     "a serial half, then a sleep of all as long as both halves": (
         causes.SERIAL,
-        WaitTotals(core_ns=50, wall_ns=50, of_room=BoundInputs(150, 2, 100, nobody_ns=150).share_of_room(50, 200)),
-        BoundInputs(150, 2, work_ns=100, room_ns=25, nobody_ns=150),
+        WaitTotals(core_ns=50, wall_ns=50, of_room=BoundInputs(150, 2, 100, idle_ns=150).share_of_room(50, 200)),
+        BoundInputs(150, 2, work_ns=100, room_ns=25, idle_ns=150),
         150 / 125,
     ),
     "two tasks on four cores": (

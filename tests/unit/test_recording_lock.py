@@ -11,25 +11,25 @@ import pytest
 from headway.record.agent import orphans
 
 
-def is_held(directory: Path) -> bool:
+def is_locked(directory: Path) -> bool:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return orphans.is_held(fd)
+        return orphans.is_locked(fd)
     finally:
         os.close(fd)
 
 
 def test_a_directory_is_held_until_who_holds_it_lets_go(tmp_path: Path) -> None:
-    assert not is_held(tmp_path)
-    holder = orphans.hold(tmp_path)
-    assert is_held(tmp_path)
-    orphans.release(holder)
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
+    holder = orphans.lock_directory(tmp_path)
+    assert is_locked(tmp_path)
+    orphans.unlock_directory(holder)
+    assert not is_locked(tmp_path)
 
 
 def test_a_lock_that_an_agent_has_for_a_moment_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(agent, fcntl.LOCK_EX)
     monkeypatch.setattr("headway.record.agent.orphans.time.sleep", lambda _: fcntl.flock(agent, fcntl.LOCK_UN))
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
     os.close(agent)

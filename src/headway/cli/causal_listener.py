@@ -29,7 +29,7 @@ class CausalListener:
     def __init__(self, as_json: bool) -> None:
         """Take `as_json`: whether results go to standard output as JSON."""
         self._as_json = as_json
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
         self.code = 0
         """What the exit code is if the program's is 0: 1 when there are no results."""
@@ -51,8 +51,8 @@ class CausalListener:
     def _say(self, notice: Notice) -> None:
         from headway.record.causal.messages import key
 
-        if key(notice) not in self._said:
-            self._said.add(key(notice))
+        if key(notice) not in self._reported:
+            self._reported.add(key(notice))
             say(notice)
 
     def _status(self, text: str) -> None:

@@ -336,8 +336,8 @@ class StatusLine:
     def before(self, speak: Callable[[Notice], None]) -> Callable[[Notice], None]:
         """Return what wipes the line before it tells a message."""
 
-        def told(notice: Notice) -> None:
+        def wiped_first(notice: Notice) -> None:
             self("")
             speak(notice)
 
-        return told
+        return wiped_first

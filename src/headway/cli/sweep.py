@@ -115,7 +115,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     """
     from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
 
-    told = _Told()
+    told = _ProgressOutput()
     teller = SweepListener(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
     if resume is not None:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
@@ -214,13 +214,13 @@ def _sample(text: str | None, repeat: int, *, are_counted: bool) -> str:
     return text
 
 
-class _Told:
+class _ProgressOutput:
     """The sweep's progress on standard error: a line per run, and on a terminal what is under way."""
 
     def __init__(self) -> None:
         self.say = self._say
         self._began = time.monotonic()
-        self._made = 0
+        self._runs_done = 0
         self._first: int | None = None
         self.progress = Progress()
         self._is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
@@ -235,11 +235,11 @@ class _Told:
     def end(self, run: SweepRun, place: int, count: int) -> None:
         """Tell how a run ended, and about how long the rest takes."""
         self._wipe()
-        self._made += 1
+        self._runs_done += 1
         took = f"{run.wall_ns / 1e9:.3f} s" if run.wall_ns is not None else "no time"
         ended = took if run.state == "complete" else f"failed after {took}"
         spent = time.monotonic() - self._began
-        left = f", about {_duration(spent / self._made * (count - place))} left" if place < count else ""
+        left = f", about {_duration(spent / self._runs_done * (count - place))} left" if place < count else ""
         tell(f"headway: [{place}/{count}] {_label(run)}: {ended}{left}")
 
     def _say(self, notice: Notice) -> None:

@@ -117,8 +117,10 @@ def check(
     all of them would take more memory than there is `room`, OSError, pa.ArrowException, duckdb.Error for a damaged file.
     """
 
-    def checkers(file: pq.ParquetFile, columns: list[Column], room: Room, said: list[Comparison]) -> list[_Checker]:
-        found = [_Checker(each, facts, table, room, one) for each, one in zip(columns, said, strict=True)]
+    def checkers(
+        file: pq.ParquetFile, columns: list[Column], room: Room, comparisons: list[Comparison]
+    ) -> list[_Checker]:
+        found = [_Checker(each, facts, table, room, one) for each, one in zip(columns, comparisons, strict=True)]
         if table.unpack is not None:
             _set_ticks(file, table, facts, found)
         return found
@@ -138,9 +140,9 @@ def check_events(
     def columns_of(file: pq.ParquetFile) -> list[Column]:
         return [event_column(field) for field in file.schema_arrow]
 
-    def checkers(_: pq.ParquetFile, columns: list[Column], room: Room, said: list[Comparison]) -> list[_Checker]:
+    def checkers(_: pq.ParquetFile, columns: list[Column], room: Room, comparisons: list[Comparison]) -> list[_Checker]:
         table, found = TableSchema(name, "", tuple(columns)), []
-        for column, one in zip(columns, said, strict=True):
+        for column, one in zip(columns, comparisons, strict=True):
             checker = _Checker(column, RangeFacts(None, {}), table, room, one)
             checker.range = Range(longest_bytes=LONGEST_TEXT_BYTES)
             checker.is_any_number = True
@@ -178,8 +180,8 @@ def _check(
         texts = [column.name for column in columns if column.type == "VARCHAR"]
         with contextlib.closing(again), _limited_memory(), pq.ParquetFile(to_open, read_dictionary=texts) as file:
             groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
-            said = [footer.comparison(column, groups) for column in columns]
-            _check_batches(file, columns, checkers_of(file, columns, room, said), again)
+            comparisons = [footer.comparison(column, groups) for column in columns]
+            _check_batches(file, columns, checkers_of(file, columns, room, comparisons), again)
     except Impossible as found:
         raise _impossible(path, name, found) from None
     except _TooLarge as found:

@@ -45,7 +45,7 @@ class Mounts:
         """Read them. A recording without the table has none."""
         self.keys: list[Mapping[str, str | int]] = []
         self._path = recording.path
-        self._thread = self._start = self._end = self._who = np.zeros(0, np.int64)
+        self._thread = self._start = self._end = self._virtual_thread = np.zeros(0, np.int64)
         if not recording.has("mount"):
             return
         rows = recording.query(_MOUNTS.format(begin=begin_ns, end=end_ns)).fetchnumpy()
@@ -56,7 +56,7 @@ class Mounts:
         # A carrier has one at a time: in a recording that says otherwise, the next one ends the one before.
         is_last = np.diff(self._thread, append=-1) != 0
         self._end = np.minimum(end, np.where(is_last, end_ns, np.minimum(end_ns, np.roll(self._start, -1))))
-        self._who = self._numbered(pid, java_id)
+        self._virtual_thread = self._numbered(pid, java_id)
 
     def __len__(self) -> int:
         """Return how many mounts there are."""
@@ -93,7 +93,7 @@ class Mounts:
         which, mount = parts_of(first, count, len(self), self._path)
         inside = np.minimum(end[which], self._end[mount]) - np.maximum(begin[which], self._start[mount])
         keys = max(1, len(self.keys))
-        pair, number = numbered(places[which] * keys + self._who[mount])
+        pair, number = numbered(places[which] * keys + self._virtual_thread[mount])
         total = np.bincount(number, inside, len(pair)).astype(np.int64)
         np.subtract.at(left_ns, pair // keys, total)
         return [(each.at(pair // keys), pair % keys, total), (each, np.full(len(left_ns), -1, np.int64), left_ns)]

@@ -78,18 +78,18 @@ def figures(
 
     `is_whole`: these are all threads that ran. Else the counts of several together are the least that there were.
     """
-    there = Layout(step, _groups(groups, threads.parts), ())
-    sums = _sums(threads, there, range(len(threads.keys)), len(threads.keys))
+    recorded = Layout(step, _groups(groups, threads.parts), ())
+    sums = _sums(threads, recorded, range(len(threads.keys)), len(threads.keys))
     keys, divided = threads.keys, sums
     if by == "kind":
         kinds = sorted({str(key["kind"]) for key in threads.keys})
         keys = [{"kind": kind} for kind in kinds]
-        divided = _sums(threads, there, [kinds.index(str(key["kind"])) for key in threads.keys], len(kinds))
-    columns = Columns(divided, there, of_set, np.zeros(len(keys)))
+        divided = _sums(threads, recorded, [kinds.index(str(key["kind"])) for key in threads.keys], len(kinds))
+    columns = Columns(divided, recorded, of_set, np.zeros(len(keys)))
     ran = np.flatnonzero(divided.cpu_ns > 0).tolist()
     rows = [columns.row(number, keys[number]) for number in ran]
-    total = Columns(sums.whole(), there, of_set, np.zeros(1)).row(0, {})
-    uneven = imbalances(sums, np.array(threads.is_app, np.bool_), there) if ran else {}
+    total = Columns(sums.whole(), recorded, of_set, np.zeros(1)).row(0, {})
+    uneven = imbalances(sums, np.array(threads.is_app, np.bool_), recorded) if ran else {}
     if not is_whole:
         total = _at_least(total)
         rows = [_at_least(row) for row in rows] if by == "kind" else rows
@@ -97,7 +97,7 @@ def figures(
     ordered = rows if by == "kind" else sorted(rows, key=lambda row: -row.cpu_ns)
     ran_ns = float(sums.cpu_ns.sum())
     return ThreadFigures(
-        there.groups, total, tuple(ordered), uneven, float(sums.unknown_ns.sum()) / ran_ns if ran_ns else 0.0
+        recorded.groups, total, tuple(ordered), uneven, float(sums.unknown_ns.sum()) / ran_ns if ran_ns else 0.0
     )
 
 
@@ -111,10 +111,10 @@ def _without_ends(figure: Figure) -> Figure:
     return replace(figure, low=None, high=None)
 
 
-def _sums(threads: ThreadParts, there: Layout, row_of: Sequence[int], rows: int) -> Sums:
-    sums = Sums(rows, 1, there)
+def _sums(threads: ThreadParts, recorded: Layout, row_of: Sequence[int], rows: int) -> Sums:
+    sums = Sums(rows, 1, recorded)
     if threads.parts:
-        slices = _slices(threads.parts, there)
+        slices = _slices(threads.parts, recorded)
         row = np.array(row_of, np.int64)[slices.thread_id]
         sums.add(slices, row, slices.running_ns, np.zeros(len(threads.parts), np.int64))
     return sums
@@ -132,11 +132,11 @@ def _groups(
     return tuple(found)
 
 
-def _slices(parts: Sequence[tuple[int, int, Totals | None]], there: Layout) -> Slices:
+def _slices(parts: Sequence[tuple[int, int, Totals | None]], recorded: Layout) -> Slices:
     """Return stretches of running as slices: those that are not known have counts below zero."""
-    nothing = ((-1, 0, 0),) * len(there.events)
+    nothing = ((-1, 0, 0),) * len(recorded.events)
     totals = np.array([known or nothing for _, _, known in parts], np.int64).reshape(len(parts), -1, 3)
-    firsts = [there.group_of.index(number) for number in range(len(there.groups))]
+    firsts = [recorded.group_of.index(number) for number in range(len(recorded.groups))]
     key, ran = (np.array([each[place] for each in parts], np.int64) for place in (0, 1))
     zeros = np.zeros(len(parts), np.int64)
     # A group that never counted did not for all of the time, whatever its clock read a moment later than the first one's.

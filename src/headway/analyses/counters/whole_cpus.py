@@ -42,33 +42,35 @@ def whole_cpus(recording: Recording, of_set: str | None = None) -> WholeCpus | N
     if not isinstance(found, Mapping):
         return None
     try:
-        there = layout(recording, BY_CPU)
+        recorded = layout(recording, BY_CPU)
     except HeadwayError:
         if not {BY_THREAD, BY_SOCKET} & {*recording.manifest.extra}:
             raise
         return None  # HW107 told why when the recording was made, and its threads, or units of sockets, have an answer
-    return read_totals(recording, found, there, of_set)
+    return read_totals(recording, found, recorded, of_set)
 
 
-def read_totals(recording: Recording, found: Mapping[str, Any], there: Layout, of_set: str | None = None) -> WholeCpus:
-    """Return what a part of the manifest (`found`) tells of the counts of each CPU, whose counters are `there`.
+def read_totals(
+    recording: Recording, found: Mapping[str, Any], recorded: Layout, of_set: str | None = None
+) -> WholeCpus:
+    """Return what a part of the manifest (`found`) tells of the counts of each CPU, whose counters are `recorded`.
 
     Raises HeadwayError HW109 where none could be read.
     """
     begin, end = (_number(found.get(key)) for key in ("from_ns", "to_ns"))
-    cpus = _by_cpu(found, len(there.events))
+    cpus = _by_cpu(found, len(recorded.events))
     length = max(0, end - begin)
     if not cpus or not length:
         raise HeadwayError("HW109", path=recording.path, why=": no CPU's counters could be read")
-    there = replace(there, groups=tuple(_timed(there, group, cpus) for group in range(len(there.groups))))
-    sums = Sums(len(cpus), 1, there)
+    recorded = replace(recorded, groups=tuple(_timed(recorded, group, cpus) for group in range(len(recorded.groups))))
+    sums = Sums(len(cpus), 1, recorded)
     for place, totals in enumerate(cpus.values()):
-        _add(sums, there, place, totals, length)
-    columns = Columns(sums, there, of_set, np.zeros(len(cpus)))
+        _add(sums, recorded, place, totals, length)
+    columns = Columns(sums, recorded, of_set, np.zeros(len(cpus)))
     rows = tuple(columns.row(place, {"cpu": cpu}) for place, cpu in enumerate(cpus))
-    total = Columns(sums.whole(), there, of_set, np.zeros(1)).row(0, {})
+    total = Columns(sums.whole(), recorded, of_set, np.zeros(1)).row(0, {})
     origin = recording.window_ns[0]
-    return WholeCpus(there.step, (begin - origin, end - origin), there.groups, total, rows, there.absent)
+    return WholeCpus(recorded.step, (begin - origin, end - origin), recorded.groups, total, rows, recorded.absent)
 
 
 def only_whole_cpus(
@@ -111,15 +113,15 @@ def _by_cpu(found: Mapping[str, Any], counters: int) -> dict[int, list[_Totals |
     return dict(sorted(cpus.items()))
 
 
-def _timed(there: Layout, group: int, cpus: Mapping[int, list[_Totals | None]]) -> Any:
+def _timed(recorded: Layout, group: int, cpus: Mapping[int, list[_Totals | None]]) -> Any:
     """Return a group with the time of all CPUs in which it could count, and did."""
-    first = there.group_of.index(group)
+    first = recorded.group_of.index(group)
     known = [totals[first] for totals in cpus.values()]
     enabled, running = (sum(each[place] for each in known if each is not None) for place in (1, 2))
-    return replace(there.groups[group], enabled_ns=enabled, running_ns=running)
+    return replace(recorded.groups[group], enabled_ns=enabled, running_ns=running)
 
 
-def _add(sums: Sums, there: Layout, place: int, totals: list[_Totals | None], length: int) -> None:
+def _add(sums: Sums, recorded: Layout, place: int, totals: list[_Totals | None], length: int) -> None:
     """Add what a CPU counted, as long as its counters were enabled, and that nothing is known of the rest of the time."""
     known = [each for each in totals if each is not None]
     is_known = len(known) == len(totals)
@@ -127,7 +129,7 @@ def _add(sums: Sums, there: Layout, place: int, totals: list[_Totals | None], le
     if length - enabled <= _LEAST_MISSING * length:
         enabled = length
     counts = [each[0] if each is not None else -1 for each in totals]
-    missed = [_missed(totals[there.group_of.index(group)]) for group in range(len(there.groups))]
+    missed = [_missed(totals[recorded.group_of.index(group)]) for group in range(len(recorded.groups))]
     for spent, is_counted in ((enabled, True), (length - enabled, False)):
         one = np.array([place], np.int64)
         each = Slices(

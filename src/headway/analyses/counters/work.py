@@ -49,26 +49,26 @@ def growth_between(recording: Recording, other: Recording) -> WorkGrowth | Notic
 def _work(recording: Recording) -> CountedWork | None:
     """Return what was counted of all threads but headway's own; None without instructions."""
     try:
-        there = layout(recording)
+        recorded = layout(recording)
     except HeadwayError:  # HW109: nothing was counted
         return None
-    counts = _counts(recording, there)
+    counts = _counts(recording, recorded)
     instructions, cycles = (_amount(counts, event) for event in ("instructions", "cycles"))
     if instructions is None:
         return None
     return CountedWork(recording.path, recording.manifest.recorded_cores or 0, instructions, cycles)
 
 
-def _counts(recording: Recording, there: Layout) -> Mapping[str, Figure]:
+def _counts(recording: Recording, recorded: Layout) -> Mapping[str, Figure]:
     """Return the counts of a whole recording, with a ceiling of what ran before the first switch and after the last one."""
     begin, end = recording.window_ns
     division = Division(recording, "kind", begin, end)
-    blocks = BLOCKS if there.is_multiplexed else 1
-    sums = Sums(1, blocks, there)
-    for each in slices(recording, there, begin, end):
+    blocks = BLOCKS if recorded.is_multiplexed else 1
+    sums = Sums(1, blocks, recorded)
+    for each in slices(recording, recorded, begin, end):
         key = np.where(division.counted(each.thread_id) >= 0, 0, -1)
         sums.add(each, key, division.inside(each), blocks_of(each, begin, end, blocks))
-    return Columns(sums.with_ceiling(), there, None, np.zeros(1)).row(0, {}).counts
+    return Columns(sums.with_ceiling(), recorded, None, np.zeros(1)).row(0, {}).counts
 
 
 def _amount(counts: Mapping[str, Figure], event: str) -> CountedAmount | None:

@@ -76,11 +76,11 @@ class Doubts:
             return np.zeros(len(waits), bool)
         joins = np.isin(waits.cause, [_NAMES.index(cause) for cause in _JOINS]) & ~waits.is_directed
         codes = np.isin(background(self.recording, waits), (1, 2))
-        watching = joins & (waits.target >= 0) & codes[waits.thread] & self._was_there(waits.thread)
-        found: Bools = waits.data.blocks.is_attached[waits.block] | (watching & self._was_there(waits.target))
+        watching = joins & (waits.target >= 0) & codes[waits.thread] & self._ran_before(waits.thread)
+        found: Bools = waits.data.blocks.is_attached[waits.block] | (watching & self._ran_before(waits.target))
         return found
 
-    def _was_there(self, thread: NDArray[np.int32]) -> Bools:
+    def _ran_before(self, thread: NDArray[np.int32]) -> Bools:
         """Return which threads ran before the recording; of virtual threads nothing tells."""
         rows = self.recording.query("SELECT thread_id, from_snapshot FROM thread").fetchall()
         size = max((one for one, _ in rows), default=-1) + 2

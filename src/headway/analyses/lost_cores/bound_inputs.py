@@ -42,7 +42,7 @@ def of_account(recording: Recording, account: Account, active: Activity) -> Boun
         work_ns=sum(ns for kind, ns in used.items() if kind != "headway"),
         collected_ns=used["gc"] + used["vm"],
         room_ns=round(float((room * length).sum())),
-        nobody_ns=round(float(length[app == 0].sum()) * account.cores),
+        idle_ns=round(float(length[app == 0].sum()) * account.cores),
         others_ns=round(went.kept_since(0)),
         ready_ns=int(length[_is_late(active)].sum()),
         taken_ns=_taken(active, length),

@@ -54,7 +54,7 @@ class BoundInputs:
 
     `collected_ns` is the part that the collector's threads took, and the JVM's own, which collect where there are none.
     `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
-    cores: what spreading the work evenly could save. `nobody_ns` is the core time while no application thread was active,
+    cores: what spreading the work evenly could save. `idle_ns` is the core time while no application thread was active,
     `placing_ns` what was lost while threads were ready and cores free. `others_ns` is the core time that other processes kept
     from the program, `left_ns` what they had while it wanted none; `course` how the work and the others went over time, from
     `start_ns` on (None: not known). `ready_ns` is the time with at least one thread that was ready and did not run, `started_ns`
@@ -67,7 +67,7 @@ class BoundInputs:
     work_ns: int
     collected_ns: int = 0
     room_ns: int = 0
-    nobody_ns: int = 0
+    idle_ns: int = 0
     placing_ns: int = 0
     others_ns: int = 0
     ready_ns: int = 0
@@ -89,7 +89,7 @@ class BoundInputs:
 
     def share_of_room(self, core_ns: int, lost_ns: int) -> float:
         """Return which part of what was lost beside active threads is `core_ns`, of `lost_ns` lost in all, at most."""
-        return core_ns / max(core_ns, lost_ns - self.nobody_ns, 1)
+        return core_ns / max(core_ns, lost_ns - self.idle_ns, 1)
 
 
 TURN_NS = 10_000_000
@@ -116,48 +116,48 @@ class WaitTotals:
     first_ns: int = 0
 
 
-def bound(cause: str, there: WaitTotals, inputs: BoundInputs) -> float | None:
+def bound(cause: str, totals: WaitTotals, inputs: BoundInputs) -> float | None:
     """Return the bound of the speedup, at least 1; None where it is unknown."""
     if cause in NOT_SAID or inputs.wall_ns <= 0 or inputs.cores <= 0:
         return None
-    before, work, kept = inputs.since(there.first_ns if cause in VANISHING else 0)
+    before, work, kept = inputs.since(totals.first_ns if cause in VANISHING else 0)
     wall_ns = inputs.wall_ns - before
     to_be_had = max(inputs.cores * wall_ns - (0 if cause in SERVED | VANISHING else kept), work, 1)
     if cause in (causes.STARVED, causes.FULL):
-        work -= there.maker_ns
+        work -= totals.maker_ns
     if cause == causes.GC:
         work -= inputs.collected_ns
     if cause == causes.START:
         work -= inputs.started_ns
     spread = max(work, 0) / to_be_had * wall_ns
-    least = before + max(wall_ns - min(_saved(cause, there, inputs), wall_ns), spread)
+    least = before + max(wall_ns - min(_saved(cause, totals, inputs), wall_ns), spread)
     if least * UNBOUNDED < inputs.wall_ns:
         return None
     return max(1.0, inputs.wall_ns / least)
 
 
-def _saved(cause: str, there: WaitTotals, inputs: BoundInputs) -> float:
+def _saved(cause: str, totals: WaitTotals, inputs: BoundInputs) -> float:
     """Return the wall time that would vanish at most."""
-    spread = there.core_ns / inputs.cores
-    present = max(there.wall_ns, spread)
-    if cause == causes.IMBALANCE and there.threads:
-        return max(spread, there.core_ns / min(there.threads, inputs.cores), there.thread_ns / there.threads)
+    spread = totals.core_ns / inputs.cores
+    present = max(totals.wall_ns, spread)
+    if cause == causes.IMBALANCE and totals.threads:
+        return max(spread, totals.core_ns / min(totals.threads, inputs.cores), totals.thread_ns / totals.threads)
     if cause in (causes.SERIAL, causes.FEW, causes.IMBALANCE):
         # Compilers and other processes use cores that were idle otherwise: the program's own idleness is in room_ns.
-        return max(spread, inputs.room_ns * there.of_room) + inputs.placing_ns / inputs.cores
+        return max(spread, inputs.room_ns * totals.of_room) + inputs.placing_ns / inputs.cores
     if cause in (causes.GC, causes.SAFEPOINT):
-        in_pauses = max(0.0, inputs.cores * there.wall_ns - there.core_ns)
+        in_pauses = max(0.0, inputs.cores * totals.wall_ns - totals.core_ns)
         beside = min(max(0.0, inputs.collected_ns - in_pauses), inputs.taken_ns) if cause == causes.GC else 0.0
-        placing = min(inputs.placing_ns, there.times * inputs.cores * TURN_NS) if there.times else inputs.placing_ns
+        placing = min(inputs.placing_ns, totals.times * inputs.cores * TURN_NS) if totals.times else inputs.placing_ns
         return present + beside + placing / inputs.cores
     if cause in causes.OF_THE_JVM:
         return present  # who begins after a start, or is over before an end, was not held up by it
-    return present + _late(there, inputs, present)
+    return present + _late(totals, inputs, present)
 
 
-def _late(there: WaitTotals, inputs: BoundInputs, present: float) -> float:
+def _late(totals: WaitTotals, inputs: BoundInputs, present: float) -> float:
     """Return what threads that were held up together, and come back together, wait for cores because of that, at most."""
-    would_work = max(there.core_ns, min(there.thread_ns, inputs.cores * there.wall_ns))
+    would_work = max(totals.core_ns, min(totals.thread_ns, inputs.cores * totals.wall_ns))
     return min(inputs.ready_ns, max(0.0, inputs.wall_ns - present), max(0.0, would_work - present))
 
 
@@ -193,5 +193,5 @@ def bound_of_waits(
         cause, first_ns = causes.CONDITION, 0
     threads = waited.peak + 1 if waited.peak else 0
     maker = maker_ns if cause in (causes.STARVED, causes.FULL) else 0
-    there = WaitTotals(core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room, first_ns=first_ns)
-    return bound(cause, there, inputs)
+    totals = WaitTotals(core_ns, waited.wall_ns, waited.thread_ns, threads, maker, of_room, first_ns=first_ns)
+    return bound(cause, totals, inputs)

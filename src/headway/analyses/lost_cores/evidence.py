@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Window = tuple[int, int]
     Figures = dict[str, float | int | str | None]
-    Told = tuple[list[str], Figures]
+    Explanation = tuple[list[str], Figures]
 
 _CODES = {cause: code for code, cause in enumerate(CAUSES)}
 _DOES = {
@@ -64,7 +64,7 @@ class Evidence:
         self.places = places
         self.waits = places.waits
         self.kernel = KernelFigures(places.recording)
-        self._by_cause: Mapping[str, Callable[[str, int, int, Window], Told]] = {
+        self._by_cause: Mapping[str, Callable[[str, int, int, Window], Explanation]] = {
             causes.LOCK: self._lock,
             causes.IMBALANCE: self._imbalance_of,
             causes.STARVED: self._queue,
@@ -103,7 +103,7 @@ class Evidence:
         waits = self.waits
         return np.asarray(np.minimum(waits.end[rows], window[1]) - np.maximum(waits.start[rows], window[0]))
 
-    def _waited(self, rows: Ints, window: Window) -> Told:
+    def _waited(self, rows: Ints, window: Window) -> Explanation:
         """Tell how many waits there were."""
         if not len(rows):
             return [], {}
@@ -134,7 +134,7 @@ class Evidence:
         rest = len(sums) - len(shown)
         return ", ".join(shown) + (f" and {_many(rest, 'other')}" if rest > 0 else "")
 
-    def _lock(self, cause: str, key: int, _: int, window: Window) -> Told:
+    def _lock(self, cause: str, key: int, _: int, window: Window) -> Explanation:
         rows = self._rows(cause, key, window)
         text, figures = self._waited(rows, window)
         text += self._either(rows)
@@ -185,7 +185,7 @@ class Evidence:
         order = np.argsort(-sums, kind="stable").tolist()
         return {DOING[i]: float(sums[i]) / total for i in order if sums[i] > 0} if total else {}
 
-    def _imbalance(self, cause: str, key: int, thread: int, window: Window) -> Told:
+    def _imbalance(self, cause: str, key: int, thread: int, window: Window) -> Explanation:
         rows = self._rows(cause, key, window)
         text, figures = self._waited(rows, window)
         met = meetings(self.waits, self.kernel, rows, window) if len(rows) else None
@@ -208,13 +208,13 @@ class Evidence:
             figures |= {"last_mean_run_ns": round(met.last_ns), "others_mean_run_ns": round(met.others_mean_ns)}
         return text, figures
 
-    def _imbalance_of(self, cause: str, key: int, thread: int, window: Window) -> Told:
+    def _imbalance_of(self, cause: str, key: int, thread: int, window: Window) -> Explanation:
         """Tell of a straggler first, then of the meetings."""
         text, figures = stragglers.straggler_evidence(self.places, thread, window)
         more, others = self._imbalance(cause, key, thread, window)
         return [*text, *more], {**figures, **others}
 
-    def _queue(self, cause: str, key: int, _: int, window: Window) -> Told:
+    def _queue(self, cause: str, key: int, _: int, window: Window) -> Explanation:
         rows = self._rows(cause, key, window)
         text, figures = self._waited(rows, window)
         slow = self._targets(rows, window)
@@ -235,7 +235,7 @@ class Evidence:
         figures |= {"slow_stage": stage, "slow_threads": len(slow), "slow_busy_share": share}
         return text, figures
 
-    def _condition(self, cause: str, key: int, _: int, window: Window) -> Told:
+    def _condition(self, cause: str, key: int, _: int, window: Window) -> Explanation:
         rows = self._rows(cause, key, window)
         text, figures = self._waited(rows, window)
         wakers = self._targets(rows, window)
@@ -244,7 +244,7 @@ class Evidence:
             figures |= {"wakers": len(wakers), "main_waker_share": wakers[0][1]}
         return text, figures
 
-    def _still(self, cause: str, key: int, thread: int, window: Window) -> Told:
+    def _still(self, cause: str, key: int, thread: int, window: Window) -> Explanation:
         text, figures = self._waited(self._rows(cause, key, window), window)
         if text:
             return text, figures
@@ -260,7 +260,7 @@ class Evidence:
         said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average."
         return [said], {"times": count, "blocked_ns": total, "mean_ns": round(total / count)}
 
-    def _carriers(self, cause: str, _: int, __: int, window: Window) -> Told:
+    def _carriers(self, cause: str, _: int, __: int, window: Window) -> Explanation:
         waits = self.waits
         rows = np.flatnonzero((waits.cause == _CODES[cause]) & (waits.end > window[0]) & (waits.start < window[1]))
         text, figures = self._waited(rows, window)
@@ -271,7 +271,7 @@ class Evidence:
 
     # --- no waits ------------------------------------------------------------------------------------------------------
 
-    def _serial(self, thread: int, threads: Sequence[int], window: Window) -> Told:
+    def _serial(self, thread: int, threads: Sequence[int], window: Window) -> Explanation:
         text, figures = stragglers.straggler_evidence(self.places, thread, window)
         name = self.places.thread(thread)[0]
         longest = self.kernel.longest_alone(thread, window) if thread >= 0 else None
@@ -291,7 +291,7 @@ class Evidence:
             figures["one_active_ns"] = active[1]
         return text, figures
 
-    def _few(self, cause: str, key: int, _: int, window: Window) -> Told:
+    def _few(self, cause: str, key: int, _: int, window: Window) -> Explanation:
         joins = self._rows(cause, key, window)
         text, figures = self._waited(joins, window)
         alone = self._targets(joins, window)
@@ -318,7 +318,7 @@ class Evidence:
             text.append("No thread of a pool waited for work: there were not more threads.")
         return text, figures
 
-    def _ready(self, _: str, __: int, ___: int, window: Window) -> Told:
+    def _ready(self, _: str, __: int, ___: int, window: Window) -> Explanation:
         if not self.places.recording.has("slice"):
             return [], {}
         found = self.kernel.ready(window)
@@ -334,7 +334,7 @@ class Evidence:
             text.append(f"Threads changed their CPU {_many(found['migrations'], 'time')}.")
         return text, dict(found)
 
-    def _phases(self, cause: str, window: Window) -> Told:
+    def _phases(self, cause: str, window: Window) -> Explanation:
         kind = {causes.GC: "gc_pause", causes.SAFEPOINT: "safepoint", causes.START: "startup", causes.END: "shutdown"}[
             cause
         ]

@@ -172,9 +172,9 @@ def _running_per_executed(recording: Recording, span: tuple[int, int], threads: 
     return ratio
 
 
-def _pools(cause: Ints, who: Ints) -> Ints:
+def _pools(cause: Ints, thread: Ints) -> Ints:
     """Return the pool of each row of the account: a thread_id, _ALL, _COLLECTORS or _NO_CODE."""
-    pool = np.where((who >= 0) & ~np.isin(cause, _OWN), who, _NO_CODE)
+    pool = np.where((thread >= 0) & ~np.isin(cause, _OWN), thread, _NO_CODE)
     pool[np.isin(cause, _UNDIRECTED)] = _ALL
     pool[cause == _CODE[GC]] = _COLLECTORS
     return pool

@@ -113,8 +113,8 @@ class ExactCounts:
     """The slices of a program's threads with their counts, to be added up inside the instances of regions."""
 
     def __init__(self, there: Layout, batches: Sequence[Slices], begin_ns: int, end_ns: int) -> None:
-        """Keep slices of a window, CLOCK_MONOTONIC ns, whose counts are those of `there`."""
-        self._there = there
+        """Keep slices of a window, CLOCK_MONOTONIC ns, whose counts are those of `layout`."""
+        self._layout = there
         self._begin_ns, self._length = begin_ns, max(1, end_ns - begin_ns)
         every = _joined(batches)
         order = np.argsort(every.thread_id, kind="stable")
@@ -127,21 +127,21 @@ class ExactCounts:
 
     def rows(self, spans: Spans, threads: Sequence[int], busiest: Ints) -> tuple[Row, Row]:
         """Return the same as figures with their bounds: of all threads, and of the busiest ones."""
-        sums = Sums(2, BLOCKS if self._there.is_multiplexed else 1, self._there)
+        sums = Sums(2, BLOCKS if self._layout.is_multiplexed else 1, self._layout)
         every = self._slices.thread_id
         self._add(sums, np.flatnonzero(np.isin(every, np.array([*threads], np.int64))), spans, _ALL)
         for thread in np.unique(busiest[busiest >= 0]).tolist():
             at = busiest == thread
             rows = np.arange(*np.searchsorted(every, [thread, thread + 1]).tolist())
             self._add(sums, rows, Spans(spans.start[at], spans.end[at]), _BUSIEST)
-        columns = Columns(sums.with_ceiling(), self._there, None, np.zeros(2))
+        columns = Columns(sums.with_ceiling(), self._layout, None, np.zeros(2))
         return columns.row(_ALL, {}), columns.row(_BUSIEST, {})
 
     def _add(self, sums: Sums, rows: Ints, spans: Spans, key: int) -> None:
         """Add the parts of some slices inside of some spans."""
         each, measure, start = self._slices.at(rows), Measure.length(spans), self._start[rows]
         inside = measure.until(start + each.running_ns) - measure.until(start)
-        blocks = BLOCKS if self._there.is_multiplexed else 1
+        blocks = BLOCKS if self._layout.is_multiplexed else 1
         block = blocks_of(each, self._begin_ns, self._begin_ns + self._length, blocks)
         sums.add(each, np.full(len(rows), key, np.int64), inside, block)
 

@@ -64,12 +64,12 @@ def with_regions(sweep: Sweep) -> Sweep:
         return sweep
     runs = sweep.select("parallel", recorded=True)
     most = max((run.threads for run in runs), default=0)
-    seen = _seen(sweep.open(run) for run in [run for run in runs if run.threads == most][:_RECORDINGS])
+    seen = _sampled_stacks(sweep.open(run) for run in [run for run in runs if run.threads == most][:_RECORDINGS])
     found = _roots(seen)
     if not found:
         return sweep
     regions = tuple(SweepRegion(name, pattern) for name, pattern, _ in found)
-    alone = _seen(sweep.open(run) for run in sweep.select("sequential", recorded=True)[:_RECORDINGS])
+    alone = _sampled_stacks(sweep.open(run) for run in sweep.select("sequential", recorded=True)[:_RECORDINGS])
     elsewhere = tuple(each for each in (_in_sequential(region, seen, alone) for region in regions) if each is not None)
     told = "; ".join(
         f"{region.name}={region.pattern} ({how})" for region, (_, _, how) in zip(regions, found, strict=True)
@@ -170,7 +170,7 @@ def _pattern(methods: list[str]) -> str:
     return f"^{escaped[0]}$" if len(escaped) == 1 else f"^({'|'.join(escaped)})$"
 
 
-def _seen(recordings: Iterable[Recording]) -> _SampledStacks:
+def _sampled_stacks(recordings: Iterable[Recording]) -> _SampledStacks:
     """Add up the CPU samples of some recordings by stack: of those with the best event, as ns and counts don't add up."""
     found: dict[str, _SampledStacks] = {}
     for recording in recordings:

@@ -29,7 +29,7 @@ _REPORTED_ONCE = ("HW490", "HW491")
 _OF_NO_SAMPLES = "HW492"
 """Notice of one run about what stands for its regions: nothing does where the run is left out (HW458)."""
 
-_Said = dict[tuple[str, str | None], Notice]
+_RunNotices = dict[tuple[str, str | None], Notice]
 """What is to be said of recordings, by the message's id and the recording."""
 
 
@@ -100,12 +100,14 @@ def read_runs(sweep: Sweep, window: Window | None = None, reader: Reader | None 
     for program, runs in (("sequential", first), ("parallel", [run for group in done.values() for run in group])):
         if not runs:
             raise HeadwayError("HW469", path=sweep.path, program=program)
-    said: _Said = {}
-    read = {n: tuple(_run(sweep, run, window, reader, said) for run in group) for n, group in done.items() if group}
-    alone = read[1] if at else tuple(_run(sweep, run, window, reader, said) for run in first)
+    run_notices: _RunNotices = {}
+    read = {
+        n: tuple(_run(sweep, run, window, reader, run_notices) for run in group) for n, group in done.items() if group
+    }
+    alone = read[1] if at else tuple(_run(sweep, run, window, reader, run_notices) for run in first)
     alone, read, of_counters = _with_counters(sweep, alone, read, is_part=window is not None)
     first, done = _runs_read(first, alone), {n: _runs_read(group, read.get(n, ())) for n, group in done.items()}
-    of_runs = _distinct_notices(said, [*alone, *(run for group in read.values() for run in group)])
+    of_runs = _distinct_notices(run_notices, [*alone, *(run for group in read.values() for run in group)])
     without = [n for n, group in done.items() if not group]
     plain = sweep.select(baseline, at, recorded=False)
     plain_at = {n: sweep.select("parallel", n, recorded=False) for n in threads}
@@ -176,11 +178,11 @@ def _runs_read(runs: Sequence[SweepRun], read: Sequence[RunPrimitives]) -> tuple
     return tuple(run for run in runs if run.number in numbers)
 
 
-def _distinct_notices(said: _Said, runs: Sequence[RunPrimitives]) -> list[Notice]:
+def _distinct_notices(run_notices: _RunNotices, runs: Sequence[RunPrimitives]) -> list[Notice]:
     """Return what is to be said of recordings, each message once; of runs that are left out not what stands for their regions."""
     kept = {run.recording for run in runs}
     found: dict[str, Notice] = {}
-    for (key, recording), notice in said.items():
+    for (key, recording), notice in run_notices.items():
         if key != _OF_NO_SAMPLES or recording in kept:
             found.setdefault(key, notice)
     return list(found.values())
@@ -196,7 +198,7 @@ def _blocks(*groups: Sequence[SweepRun]) -> tuple[Block, ...]:
     )
 
 
-def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, said: _Said) -> RunPrimitives:
+def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, run_notices: _RunNotices) -> RunPrimitives:
     """Read one run; what is to be said of its recording goes into `said`."""
     recording = sweep.open(run)
     length, warmup = recording.wall_ns, run.warmup_excluded_ns or 0
@@ -205,7 +207,7 @@ def _run(sweep: Sweep, run: SweepRun, window: Window | None, reader: Reader, sai
     parts = reader(recording, sweep.regions_of(run.program), None if part == (0, length) else part)
     for notice in (*recording.notices, *parts.notices):
         if notice.id not in _REPORTED_ONCE:
-            said.setdefault((notice.id, str(recording.path)), notice)
+            run_notices.setdefault((notice.id, str(recording.path)), notice)
     return RunPrimitives(
         threads=run.threads,
         number=run.number,

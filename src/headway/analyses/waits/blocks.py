@@ -198,7 +198,7 @@ class _Threads:
         self._with_virtual = {jvm.get("pid") for jvm in jvms if may_have_virtual_threads(str(jvm.get("version") or ""))}
 
     @cached_property
-    def _seen_virtual(self) -> set[tuple[int, int]]:
+    def _blocked_virtual(self) -> set[tuple[int, int]]:
         """Return (pid, java_id) of the virtual threads that blocked: they are such whatever is known of their JVM."""
         return set(self._recording.query("SELECT DISTINCT pid, java_id FROM block WHERE is_virtual").fetchall())
 
@@ -220,7 +220,7 @@ class _Threads:
     def _number(self, pid: int, java_id: int) -> int:
         number = self._others.setdefault((pid, java_id), len(self.names))
         if number == len(self.names):
-            is_virtual = pid in self._with_virtual or (pid, java_id) in self._seen_virtual
+            is_virtual = pid in self._with_virtual or (pid, java_id) in self._blocked_virtual
             self.names.append(virtual_name(java_id) if is_virtual else name_by_id(java_id))
             self.tids.append(None)
             self.java_ids.append(java_id)

@@ -79,14 +79,14 @@ def _handed_to(unit: Ints, holder: Ints) -> Ints:
     return np.maximum(np.where((holder == HANDED_OVER) & there, holder[following], holder), -1)
 
 
-def _bounded(held: Timeline, group: Ints, start: Ints, end: Ints) -> tuple[Timeline, int]:
+def _bounded(holders: Timeline, group: Ints, start: Ints, end: Ints) -> tuple[Timeline, int]:
     """Thin a timeline until the spans are cut into few enough pieces; a span is one piece at least."""
     most = max(LEAST_BOUND, PIECES_PER_SPAN * len(group))
     least_ns = 0
-    found = held
+    found = holders
     while found.pieces(group, start, end) > most:
         least_ns = max(_SHORTEST_STRETCH_NS, 2 * least_ns)
-        found = held.thinned(least_ns)
+        found = holders.thinned(least_ns)
     return found, least_ns
 
 
@@ -112,8 +112,8 @@ def _led_on(data: LockData, first: LockPieces) -> LockPieces:
         ):
             break
         now, settled, in_ring = _step(data, now, first, waiting, there[follow])
-        done += [settled, _as_begun(data, in_ring, first)]
-    done.append(_as_begun(data, now, first))
+        done += [settled, _with_own_lock(data, in_ring, first)]
+    done.append(_with_own_lock(data, now, first))
     return _joined(done)
 
 
@@ -142,14 +142,14 @@ def _step(
     return _where(cut, on), _where(cut, ~on & ~back), _where(cut, back)
 
 
-def _as_begun(data: LockData, endless: LockPieces, first: LockPieces) -> LockPieces:
+def _with_own_lock(data: LockData, endless: LockPieces, first: LockPieces) -> LockPieces:
     """Return pieces whose chain did not end as they were at first: with the lock that their own block is about."""
     if not len(endless.block):
         return endless
     blocks = distinct(first.block)
     group = np.searchsorted(blocks, first.block)
-    begun = intervals(len(blocks), group, first.start, first.end, first.holder)
-    span, begin, until, holder = begun.over(np.searchsorted(blocks, endless.block), endless.start, endless.end)
+    unchanged = intervals(len(blocks), group, first.start, first.end, first.holder)
+    span, begin, until, holder = unchanged.over(np.searchsorted(blocks, endless.block), endless.start, endless.end)
     own = endless.block[span]
     return LockPieces(own, begin, until, own, holder, np.ones(len(own), bool), endless.least_ns)
 

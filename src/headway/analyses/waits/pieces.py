@@ -97,7 +97,7 @@ def load(recording: Recording, window: tuple[int, int] | None = None) -> Waits:
 def _load(recording: Recording, window: tuple[int, int] | None) -> Waits:
     if not lock_data.has_locks(recording):
         none = np.zeros(0, dtype=np.int64)
-        return _made(_Pieces(*[none] * 8), (), 0, 0, None, None)
+        return _as_waits(_Pieces(*[none] * 8), (), 0, 0, None, None)
     data = lock_data.load(recording, window)
     sites = sites_of(data)
     cause = causes_of(data, sites)
@@ -114,7 +114,7 @@ def _load(recording: Recording, window: tuple[int, int] | None) -> Waits:
     )
     unmounted = _carriers(data, tail)
     others = _after_carriers(data, others, unmounted)
-    return _made(_joined([of_locks, others, unmounted]), places, data.platform_threads, locks.least_ns, data, sites)
+    return _as_waits(_joined([of_locks, others, unmounted]), places, data.platform_threads, locks.least_ns, data, sites)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _joined(parts: list[_Pieces]) -> _Pieces:
     return _Pieces(*columns)
 
 
-def _made(
+def _as_waits(
     found: _Pieces, places: Sequence[Waited], threads: int, least_ns: int, data: LockData | None, sites: Sites | None
 ) -> Waits:
     thread = data.blocks.thread[found.block] if data is not None else found.block

@@ -257,11 +257,11 @@ def wait_until_ended(spool: Path, limit_s: float = 2.0) -> None:
     longer than `limit_s`. Then holds and sums of the last second may be missing.
     """
     end = time.monotonic() + limit_s
-    while time.monotonic() < end and any(_may_yet_write(path) for path in spool.glob("agent-*.spool")):
+    while time.monotonic() < end and any(_may_still_write(path) for path in spool.glob("agent-*.spool")):
         time.sleep(0.02)
 
 
-def _may_yet_write(path: Path) -> bool:
+def _may_still_write(path: Path) -> bool:
     try:
         owner = path.lstat().st_uid
         end, pid, host_pid = (

@@ -21,7 +21,7 @@ from headway.errors import HeadwayError
 from headway.record.agent import attach_protocol
 from headway.record.agent.fetching import fetch
 from headway.record.agent.left_behind import note_of
-from headway.record.agent.orphans import hold, release, silence_left_behind
+from headway.record.agent.orphans import lock_directory, silence_left_behind, unlock_directory
 from headway.record.causal.notes import notes_of
 from headway.record.request.jvm_options import LockOptions, agent_options, directory_for_jvm
 from headway.record.request.objects import ObjectOptions
@@ -60,7 +60,7 @@ class AttachResult:
     _agent_in_target: str = ""
     _private: TargetDirectory | None = None
     _spool_fd: int | None = None
-    _hold: int | None = None
+    _lock_fd: int | None = None
 
     def stop(self, limit_s: float = _STOP_LIMIT_S) -> None:
         """Ask the agent to fall silent, by the word it looks at before each record. Needs nothing of the JVM, works at once.
@@ -138,8 +138,8 @@ class AttachResult:
         if self._spool_fd is not None:
             os.close(self._spool_fd)
             self._spool_fd = None
-        release(self._hold)
-        self._hold = None
+        unlock_directory(self._lock_fd)
+        self._lock_fd = None
         if private is not None:
             private.remove(Deadline.after(limit_s))
 
@@ -261,14 +261,14 @@ class _Placed:
     here: Path
     private: TargetDirectory | None = None
     spool_fd: int | None = None
-    hold: int | None = None
+    lock_fd: int | None = None
 
     @classmethod
     def of(cls, facts: JvmFacts, libraries: list[Path], spool_dir: Path, deadline: Deadline) -> _Placed:
         """Choose the place; make one where the JVM needs its own. Raises OSError."""
         if _is_reachable(facts, libraries, spool_dir, deadline):
             in_target = str(directory_for_jvm(spool_dir))
-            return cls(str(libraries[0].resolve()), in_target, spool_dir, hold=hold(spool_dir))
+            return cls(str(libraries[0].resolve()), in_target, spool_dir, lock_fd=lock_directory(spool_dir))
         tmp = open_tmp(facts.pid, deadline, facts.rights)
         private = TargetDirectory.create(tmp, facts.rights, deadline)
         placed = cls(f"{private.in_target}/{libraries[0].name}", private.in_target, private.path, private)
@@ -304,12 +304,12 @@ class _Placed:
             _agent_in_target=self.library,
             _private=self.private,
             _spool_fd=self.spool_fd,
-            _hold=self.hold,
+            _lock_fd=self.lock_fd,
         )
 
     def take_back(self) -> None:
         """Remove what was made, as far as the process lets us."""
-        release(self.hold)
+        unlock_directory(self.lock_fd)
         if self.spool_fd is not None:
             os.close(self.spool_fd)
         if self.private is not None:

@@ -1,7 +1,7 @@
 """Detects orphaned agents: their recorder died, and they would record for ever.
 
-Whoever has agents write into a directory holds a shared lock (flock) on it for as long as it lives; the kernel lets go of it
-however that process ends. So an agent that writes into a directory that nobody holds has been left behind.
+Whoever has agents write into a directory has a shared lock (flock) on it for as long as it lives; the kernel releases it
+however that process ends. So an agent that writes into a directory that nobody has locked has been left behind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headway.record.target_process import agent_file
 from headway.record.target_process.beneath import open_in_root
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.directory import open_root
-from headway.record.target_process.mapped_files import HeldFile, MappedFile, mapped_spools
+from headway.record.target_process.mapped_files import MappedFile, PinnedFile, mapped_spools
 from headway.record.target_process.rights import Rights, act_as
 
 # Agents look at the lock, too, once a second, and have it for microseconds then.
@@ -26,14 +26,14 @@ _TRIES = 250
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def hold(directory: Path) -> int | None:
-    """Hold a directory until the descriptor that is returned is closed; None where its file system has no such locks."""
+def lock_directory(directory: Path) -> int | None:
+    """Lock a directory until the descriptor that is returned is closed; None where its file system has no such locks."""
     fd = None
     try:
         fd = os.open(directory, _DIRECTORY)
         _lock_shared(fd)
     except OSError:
-        release(fd)
+        unlock_directory(fd)
         return None
     return fd
 
@@ -47,14 +47,14 @@ def _lock_shared(fd: int) -> None:
     return fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
-def release(fd: int | None) -> None:
-    """Let go of a directory."""
+def unlock_directory(fd: int | None) -> None:
+    """Release the lock on a directory."""
     if fd is not None:
         os.close(fd)
 
 
-def is_held(fd: int) -> bool:
-    """Return whether somebody holds the open directory `fd`."""
+def is_locked(fd: int) -> bool:
+    """Return whether a recorder has locked the open directory `fd`."""
     return not any(_is_free(fd) for _ in range(_LOOKS))
 
 
@@ -85,10 +85,10 @@ def silence_left_behind(pid: int, rights: Rights, deadline: Deadline) -> bool:
 def _silence(spool: MappedFile, rights: Rights, deadline: Deadline) -> bool:
     """Tell the agent of one spool; return whether it was left behind and could be told. Raises TimeoutError, Interrupted."""
     try:
-        if _directory_is_held(spool, rights, deadline):
+        if _is_directory_locked(spool, rights, deadline):
             return False
         put = functools.partial(agent_file.put_word, offset=agent_file.STOP, value=1, path=Path(spool.path))
-        with HeldFile(spool, rights, deadline) as file:
+        with PinnedFile(spool, rights, deadline) as file:
             file.look(deadline, put, os.O_RDWR)
     except TimeoutError:
         raise
@@ -97,10 +97,10 @@ def _silence(spool: MappedFile, rights: Rights, deadline: Deadline) -> bool:
     return True
 
 
-def _directory_is_held(spool: MappedFile, rights: Rights, deadline: Deadline) -> bool:
-    """Tell whether somebody holds the directory of a mapped file, looked up as the process sees it.
+def _is_directory_locked(spool: MappedFile, rights: Rights, deadline: Deadline) -> bool:
+    """Return whether a recorder has locked the directory of a mapped file, looked up as the process sees it.
 
-    Where that can't be told, somebody might. A directory that was removed is held by nobody.
+    Where that can't be known, one may have. Nobody locks a directory that was removed.
     """
     root = open_root(spool.pid, deadline, rights)
 
@@ -112,7 +112,7 @@ def _directory_is_held(spool: MappedFile, rights: Rights, deadline: Deadline) ->
         except OSError:
             return True
         try:
-            return is_held(fd)
+            return is_locked(fd)
         finally:
             os.close(fd)
 

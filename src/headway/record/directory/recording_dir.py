@@ -31,7 +31,7 @@ class RecordingDir:
         """What the manifest takes over from a recording that is continued."""
         self._force = force
         self._aside: Path | None = None
-        self._made = False
+        self._is_created = False
         self._kept = False
 
     def __enter__(self) -> RecordingDir:
@@ -44,7 +44,7 @@ class RecordingDir:
             self._move_aside()
         try:
             directories.make_directory(self.directory)
-            self._made = True
+            self._is_created = True
             self._make_spool()
             room = os.statvfs(directories.pinned(self.spool))
         except OSError as error:
@@ -95,7 +95,7 @@ class RecordingDir:
         self._aside = aside
 
     def _undo(self) -> None:
-        if self._made:
+        if self._is_created:
             directories.remove_whole(self.directory)
         if self._aside is not None:
             _rename(self._aside, self.directory)

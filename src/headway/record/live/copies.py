@@ -24,16 +24,16 @@ class Copies:
     """A table and the records beside it, in memory. Both descriptors are for whoever reads them to close."""
 
     def __init__(
-        self, name: str, table: Content, records: Content | None, held: contextlib.ExitStack | None = None
+        self, name: str, table: Content, records: Content | None, resources: contextlib.ExitStack | None = None
     ) -> None:
         """Take what reads the two files, and make the first copy of the table. Raises as the reading does.
 
-        `name`: what messages call the table. `held`: what the reading needs, which is let go at the end.
+        `name`: what messages call the table. `resources`: what the reading needs, which is let go at the end.
         """
         self._name = name
         self._table = table
         self._records = records
-        self._held = contextlib.ExitStack()
+        self._resources = contextlib.ExitStack()
         self.table_fd = os.memfd_create("headway-table", os.MFD_CLOEXEC)
         self.records_fd = os.memfd_create("headway-records", os.MFD_CLOEXEC)
         try:
@@ -42,12 +42,12 @@ class Copies:
             os.close(self.table_fd)
             os.close(self.records_fd)
             raise
-        if held is not None:
-            self._held = held.pop_all()
+        if resources is not None:
+            self._resources = resources.pop_all()
 
     def close(self) -> None:
         """Let go of what was copied from."""
-        self._held.close()
+        self._resources.close()
 
     def refresh(self) -> None:
         """Copy the table anew. Raises HeadwayError HW065 when it can't be read, or not in time; Interrupted."""

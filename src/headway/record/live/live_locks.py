@@ -22,7 +22,7 @@ from headway.record.request.jvm_options import LockOptions, agent_library
 from headway.record.session.plan import running_process
 from headway.record.target_process import processes
 from headway.record.target_process.deadline import Deadline, Interrupted, within
-from headway.record.target_process.mapped_files import HeldFile, MappedFile, mapped_spools, mapped_tables
+from headway.record.target_process.mapped_files import MappedFile, PinnedFile, mapped_spools, mapped_tables
 from headway.record.target_process.rights import Rights, acts_here, rights_of
 from headway.record.target_process.served_files import ServedError
 from headway.store.scratch import make_scratch
@@ -172,11 +172,11 @@ def _opened(file: MappedFile, rights: Rights, deadline: Deadline) -> TableFile:
         spool = _spool_beside(file, deadline)
         if spool is None:
             return None
-        with contextlib.suppress(OSError), HeldFile(spool, rights, deadline) as held:
+        with contextlib.suppress(OSError), PinnedFile(spool, rights, deadline) as held:
             return FirstEvents(held.opened(deadline))
         return None
 
-    with HeldFile(file, rights, deadline) as held:
+    with PinnedFile(file, rights, deadline) as held:
         fd = held.opened(deadline)
     return table_of_descriptor(fd, _name_of(file.path, file.pid), firsts)
 
@@ -187,7 +187,7 @@ def _copied(file: MappedFile, rights: Rights, deadline: Deadline) -> TableFile:
     with contextlib.ExitStack() as links:
 
         def content_of(mapped: MappedFile) -> Content:
-            held = links.enter_context(HeldFile(mapped, rights, deadline))
+            held = links.enter_context(PinnedFile(mapped, rights, deadline))
             return lambda most: held.content(most, Deadline.after(_LOOK_LIMIT_S, deadline.interrupted))
 
         table, records = content_of(file), None

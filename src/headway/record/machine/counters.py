@@ -105,11 +105,11 @@ class CounterLog:
 
     def steal_ns(self) -> dict[str, int]:
         """Return the time in ns that the host stole from each CPU between the first and the last sample."""
-        return {str(cpu): self.last[cpu].steal_ns - self.first[cpu].steal_ns for cpu in self._seen_throughout()}
+        return {str(cpu): self.last[cpu].steal_ns - self.first[cpu].steal_ns for cpu in self._always_online()}
 
     def busy_ns(self) -> dict[str, int]:
         """Return how long each CPU was busy, for any process, between the first and the last sample, in ns."""
-        return {str(cpu): self.last[cpu].busy_ns - self.first[cpu].busy_ns for cpu in self._seen_throughout()}
+        return {str(cpu): self.last[cpu].busy_ns - self.first[cpu].busy_ns for cpu in self._always_online()}
 
     def throttled_ns(self) -> int | None:
         """Return how long the quota throttled the program, in ns; None without a quota."""
@@ -117,7 +117,7 @@ class CounterLog:
             return None
         return self.throttled_last_ns - self.throttled_first_ns
 
-    def _seen_throughout(self) -> list[int]:
+    def _always_online(self) -> list[int]:
         return sorted(self.first.keys() & self.last.keys())
 
 

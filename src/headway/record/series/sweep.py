@@ -170,7 +170,7 @@ class _Runs:
     def __init__(self, sweep: Sweep, teller: SweepListener) -> None:
         self.sweep = sweep
         self._teller = teller
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._given_up: set[tuple[str, int]] = set()
 
     def counts(self) -> dict[str, object]:
@@ -228,8 +228,8 @@ class _Runs:
         for notice in outcome.notices:
             if notice.id == "HW053" and run.state == "failed":
                 continue
-            if notice.id not in self._told:
-                self._told.add(notice.id)
+            if notice.id not in self._reported:
+                self._reported.add(notice.id)
                 self._teller.say(replace(notice, message=f"{run.name}: {notice.message}"))
 
     def _tell_failure(self, run: SweepRun, retries_left: int) -> None:

@@ -36,7 +36,7 @@ class Streams:
     def __enter__(self) -> Streams:
         """Open everything. Raises OSError."""
         stdin = self._open(self._stdin or os.devnull, os.O_RDONLY)
-        out, err = (self._made(f"{self._stem.name}.{end}") for end in ("out", "err"))
+        out, err = (self._create_appended(f"{self._stem.name}.{end}") for end in ("out", "err"))
         if self._pattern is None and self._lines is None:
             self.fds = (stdin, out, err)
             return self
@@ -66,7 +66,7 @@ class Streams:
         self._opened.append(fd)
         return fd
 
-    def _made(self, name: str) -> int:
+    def _create_appended(self, name: str) -> int:
         remove_within(self._stem.parent, name)
         fd = open_appended(self._stem.parent, name)
         self._opened.append(fd)

@@ -60,7 +60,7 @@ class LiveNotes:
         self._calls = calls
         self._target = target
         self._warmup_ms = warmup_ms
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._tell = tell
         self._missed: list[Notice] = []
 
@@ -83,8 +83,8 @@ class LiveNotes:
         """Report problems, each once."""
         for notice in self._found(now_ns, suggests):
             key = messages.key(notice)
-            if key not in self._told:
-                self._told.add(key)
+            if key not in self._reported:
+                self._reported.add(key)
                 self._say(notice)
                 if notice.id in _MAY_COME:
                     self._missed.append(notice)

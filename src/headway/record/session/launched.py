@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
 from headway.model.native_part import build_command
-from headway.record.agent.orphans import hold, release
+from headway.record.agent.orphans import lock_directory, unlock_directory
 from headway.record.collect.capture import Capture, keeping_off
 from headway.record.collect.listener import Listener
 from headway.record.collect.watch import Watch
@@ -66,8 +66,8 @@ def record_command(
     """
     program = launch.find_program(plan.command[0], os.environ)
     facts = RecordingFacts([*notices])
-    with contextlib.ExitStack() as held:
-        started = _start(plan, program, output, mode, facts, listener, gate, held)
+    with contextlib.ExitStack() as cleanup:
+        started = _start(plan, program, output, mode, facts, listener, gate, cleanup)
         ending: Ending | None = None
         try:
             with explained_failures(started.directory), _until_the_program_ends(started.watch):
@@ -98,28 +98,28 @@ def _start(
     facts: RecordingFacts,
     listener: Listener,
     gate: SignalGate,
-    held: contextlib.ExitStack,
+    cleanup: contextlib.ExitStack,
 ) -> _StartedCommand:
-    """Start the command once all that records it is ready. `held` keeps what must stay until the recording is finalised.
+    """Start the command once all that records it is ready. `cleanup`: closed when the recording is finalised.
 
     Raises HeadwayError, or KeyboardInterrupt: then the command did not run.
     """
     cpus = set(plan.cpus or os.sched_getaffinity(0))
     with place_of(plan, output, plan.command) as place:
-        held.callback(release, hold(pinned(place.spool)))
+        cleanup.callback(unlock_directory, lock_directory(pinned(place.spool)))
         planned = _planned_launch(plan, place, facts)
-        for scratch in planned.cleanup:
-            held.callback(shutil.rmtree, scratch, ignore_errors=True)
+        if planned.copy is not None:
+            cleanup.callback(planned.copy.release)
         group_probe = _group_probe(gate)  # before the program: it shall hold none of the pipes to it
-        held.callback(group_probe.close)
-        lines = held.enter_context(MarkedLines(plan.iterations))
+        cleanup.callback(group_probe.close)
+        lines = cleanup.enter_context(MarkedLines(plan.iterations))
         child = _fork(program, planned, plan, gate, lines)
         watch = Watch(child.pidfd, gate, child.pid, group_probe)
         lines.is_asked_to_end = watch.is_asked_to_end
         capture = capture_of(plan, place, mode, child.pid, listener)
         try:
-            held.enter_context(keeping_off(cpus))  # the child is there already, and has not moved
-            held.enter_context(single_recorder.recording_of(_identity(child.pid)))
+            cleanup.enter_context(keeping_off(cpus))  # the child is there already, and has not moved
+            cleanup.enter_context(single_recorder.recording_of(_identity(child.pid)))
             draft = first_draft(plan, mode, child.pid, plan.command, cpus)
             write_manifest(place.directory, {**draft, "cwd": os.getcwd(), **place.inherited})
             facts.counted_from_ns = time.monotonic_ns()

@@ -66,7 +66,7 @@ def _mapped(pid: int, pattern: re.Pattern[bytes]) -> Iterator[MappedFile]:
             yield MappedFile(pid, os.fsdecode(span), int(inode), name)
 
 
-class HeldFile:
+class PinnedFile:
     """A mapped file, held by a link to it that opens nothing. Whatever its names lead to by then, it stays this very file.
 
     It is opened anew for each look, with the rights of its process and, as root, in a process of its own: opening, reading,
@@ -84,7 +84,7 @@ class HeldFile:
         """Let go of it."""
         os.close(self._link)
 
-    def __enter__(self) -> HeldFile:
+    def __enter__(self) -> PinnedFile:
         """Return self."""
         return self
 
