@@ -124,13 +124,13 @@ uint32_t LossAccount::rest_row() {
 // The threads that have waited for another one the longest know best what all wait for; that there are too few tasks is
 // said only if none of them knows more. Watchers are asked only where nobody has anything to do: that who started them
 // works is no reason that there is not more to do.
-bool LossAccount::find_joined(bool follow_background, uint32_t* row) {
+bool LossAccount::find_joined(bool includes_background, uint32_t* row) {
   int tried = 0;
   bool is_found = false;
   for (const auto& [is_watcher, start_ns, thread] : joiners_) {
     if (++tried > kJoinersTried || (is_watcher && active_ > 0)) break;
     uint32_t found = 0;
-    if (!follow(thread, follow_background, &found)) continue;
+    if (!follow(thread, includes_background, &found)) continue;
     const bool is_few = rows_[found].cause == Cause::kFew;
     if (!is_few || !is_found) *row = found;
     is_found = true;
@@ -140,7 +140,7 @@ bool LossAccount::find_joined(bool follow_background, uint32_t* row) {
 }
 
 // From a thread that waits for another one to what that one waits for, and so on.
-bool LossAccount::follow(uint32_t thread, bool follow_background, uint32_t* row) {
+bool LossAccount::follow(uint32_t thread, bool includes_background, uint32_t* row) {
   *row = threads_[thread].row;
   for (int hop = 0; hop < kHops; ++hop) {
     const Thread& target = threads_[static_cast<size_t>(rows_[*row].thread)];
@@ -148,7 +148,7 @@ bool LossAccount::follow(uint32_t thread, bool follow_background, uint32_t* row)
     if (!target.is_waiting) return target.is_virtual;  // without a wait a virtual thread is at work, or wants to be
     if (!joins(target)) {
       *row = target.row;
-      return target.waits == Waits::kDirected || follow_background;
+      return target.waits == Waits::kDirected || includes_background;
     }
     *row = target.row;
   }

@@ -74,11 +74,11 @@ LossAccount::LossAccount(AccountOptions options, AccountThreads threads, const W
     t.piece = pieces_.last(thread);
     t.is_virtual = thread >= platform_;
     t.kind = t.is_virtual ? kAppKind : threads.kind[thread];
-    const auto background =
-        thread < threads.background.size() ? static_cast<Background>(threads.background[thread]) : Background::kNo;
-    t.is_background = background == Background::kYes || background == Background::kWatcher;
-    t.hardly_runs = background != Background::kNo;
-    t.is_watcher = background == Background::kWatcher;
+    const auto role =
+        thread < threads.background.size() ? static_cast<WorkRole>(threads.background[thread]) : WorkRole::kWorker;
+    t.is_background = role == WorkRole::kBackground || role == WorkRole::kWatcher;
+    t.hardly_runs = role != WorkRole::kWorker;
+    t.is_watcher = role == WorkRole::kWatcher;
     if (thread < threads.exit_ns.size()) t.exit_ns = threads.exit_ns[thread];
     if (!t.is_virtual) continue;
     // No slices tell of it: it waits whenever its pieces say so.

@@ -35,13 +35,15 @@ struct AccountOptions {
   std::vector<int64_t> cuts;  // where segments meet, in any order
 };
 
-// Who hardly runs and whom nobody needs who does. A watcher is one that joins who started it. Who is needed and hardly
-// runs is no stage of a pipeline: a queue that it serves is empty for most of the time, however fast it is filled.
-enum class Background : uint8_t { kNo, kYes, kWatcher, kNeeded };
+// What a thread is to the program's work: a worker, which runs (kWorker); a thread that hardly runs and that no worker
+// waits for (kBackground); one of these that joins the thread which started it (kWatcher); or one that hardly runs and
+// that a worker waits for (kNeeded). The latter is no stage of a pipeline: a queue that it serves is empty for most of
+// the time, however fast it is filled.
+enum class WorkRole : uint8_t { kWorker, kBackground, kWatcher, kNeeded };
 
 struct AccountThreads {
   std::vector<uint8_t> kind;
-  std::vector<uint8_t> background;    // Background, virtual threads' as well; kNo for those that are not there
+  std::vector<uint8_t> background;    // WorkRole, of virtual threads as well; kWorker for those beyond its end
   std::vector<int64_t> exit_ns = {};  // who is woken from then on is woken to die; no value: that is not known
 };
 
@@ -151,8 +153,8 @@ class LossAccount {
   void pay_spans(double dur);
   void give_to_waiters(double idle);
   uint32_t rest_row();
-  bool find_joined(bool follow_background, uint32_t* row);
-  bool follow(uint32_t thread, bool follow_background, uint32_t* row);
+  bool find_joined(bool includes_background, uint32_t* row);
+  bool follow(uint32_t thread, bool includes_background, uint32_t* row);
   bool joins(const Thread& t) const;
   void pay(double dur);
   void probe(size_t at);

@@ -142,7 +142,7 @@ void a_jvm_that_does_not_tell_all_of_it_has_no_cache() {
   CHECK(cache.find(heap.at(5)).kind == BlobKind::kNone);
 }
 
-void the_latest_compilation_is_the_highest_of_those_that_are_there(bool is_new) {
+void the_latest_compilation_has_the_highest_number_in_the_heap(bool is_new) {
   Heap heap(is_new);
   heap.add(4, 8, "nmethod", 6, 77);
   heap.add(12, 8, "native nmethod", 6, 1203);
@@ -157,7 +157,7 @@ int main() {
     a_blob_is_found_by_any_address_in_its_code(is_new);
     an_address_outside_of_code_is_in_no_blob(is_new);
     a_map_that_is_being_changed_leads_nowhere(is_new);
-    the_latest_compilation_is_the_highest_of_those_that_are_there(is_new);
+    the_latest_compilation_has_the_highest_number_in_the_heap(is_new);
   }
   a_jvm_that_does_not_tell_all_of_it_has_no_cache();
 }

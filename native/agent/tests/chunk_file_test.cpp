@@ -329,9 +329,9 @@ void what_is_allocated_ahead_is_in_memory_before_it_is_stored_to() {
   }
   void* at = mmap(nullptr, ChunkFile::kSegmentBytes, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(first));
   CHECK(at != MAP_FAILED);
-  std::vector<unsigned char> is_there(ChunkFile::kSegmentBytes / kPage);
-  CHECK_EQUAL(mincore(at, ChunkFile::kSegmentBytes, is_there.data()), 0);
-  CHECK(std::ranges::all_of(is_there, [](unsigned char page) { return (page & 1) != 0; }));
+  std::vector<unsigned char> is_resident(ChunkFile::kSegmentBytes / kPage);
+  CHECK_EQUAL(mincore(at, ChunkFile::kSegmentBytes, is_resident.data()), 0);
+  CHECK(std::ranges::all_of(is_resident, [](unsigned char page) { return (page & 1) != 0; }));
   munmap(at, ChunkFile::kSegmentBytes);
   close(fd);
 }

@@ -62,15 +62,15 @@ void a_full_table_says_so_and_keeps_what_it_has() {
   for (const uint64_t i : kept) CHECK_EQUAL(table->find(hash_of(i)), static_cast<uint32_t>(i));
 }
 
-void threads_that_number_the_same_things_agree() {
+void threads_that_number_the_same_values_agree() {
   const auto table = std::make_unique<IdTable>();
   constexpr uint32_t kThreads = 4;
-  constexpr uint32_t kThings = 5000;
-  std::vector<std::vector<uint32_t>> got(kThreads, std::vector<uint32_t>(kThings));
+  constexpr uint32_t kValues = 5000;
+  std::vector<std::vector<uint32_t>> got(kThreads, std::vector<uint32_t>(kValues));
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      for (uint32_t i = 0; i < kThings; ++i) {
+      for (uint32_t i = 0; i < kValues; ++i) {
         uint32_t id = table->find(hash_of(i));
         if (id == 0) id = table->put(hash_of(i), 1 + i * kThreads + t);
         got[t][i] = id;
@@ -79,7 +79,7 @@ void threads_that_number_the_same_things_agree() {
   }
   for (auto& thread : threads) thread.join();
   for (uint32_t t = 1; t < kThreads; ++t) CHECK(got[t] == got[0]);
-  CHECK_EQUAL(std::set<uint32_t>(got[0].begin(), got[0].end()).size(), size_t{kThings});
+  CHECK_EQUAL(std::set<uint32_t>(got[0].begin(), got[0].end()).size(), size_t{kValues});
 }
 
 void the_cache_finds_what_was_put_last() {
@@ -117,7 +117,7 @@ void threads_may_use_the_cache_at_once() {
   for (auto& thread : threads) thread.join();
 }
 
-void things_are_numbered_from_one_on_until_there_are_too_many() {
+void values_are_numbered_from_one_until_the_ids_run_out() {
   const auto numbers = std::make_unique<IdNumbers>();
   for (int time = 0; time < 2; ++time) {
     for (uint32_t i = 1; i < kMany; ++i) {
@@ -150,10 +150,10 @@ int main() {
   the_table_keeps_65536_entries_and_finds_no_other();
   the_first_id_of_a_hash_stays();
   a_full_table_says_so_and_keeps_what_it_has();
-  threads_that_number_the_same_things_agree();
+  threads_that_number_the_same_values_agree();
   the_cache_finds_what_was_put_last();
   threads_may_use_the_cache_at_once();
-  things_are_numbered_from_one_on_until_there_are_too_many();
+  values_are_numbered_from_one_until_the_ids_run_out();
   texts_that_differ_anywhere_have_other_hashes();
   return 0;
 }

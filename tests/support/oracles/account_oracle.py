@@ -326,19 +326,19 @@ class Moment:
             waits != "directed" and row[0] in (CODE["imbalance"], CODE["too_few_tasks"]) and row[2] >= 0
         )
 
-    def joined(self, follow_background: bool) -> Row | None:
+    def joined(self, includes_background: bool) -> Row | None:
         """Return what the threads wait for that have looked after another one the longest."""
         joiners = sorted(
             (self.oracle.is_watcher(thread), self.waits[thread][2], thread)
             for thread in self.waits
             if self.joins(thread)
         )
-        follows = [self.follow(self.waits[thread][0], follow_background) for *_, thread in joiners[:4]]
+        follows = [self.follow(self.waits[thread][0], includes_background) for *_, thread in joiners[:4]]
         found = [row for row in follows if row is not None]
         more = [row for row in found if row[0] != CODE["too_few_tasks"]]
         return next(iter(more or found), None)
 
-    def follow(self, row: Row, follow_background: bool) -> Row | None:
+    def follow(self, row: Row, includes_background: bool) -> Row | None:
         """Return what a chain of joins ends in."""
         for _ in range(16):
             target = row[2]
@@ -348,7 +348,7 @@ class Moment:
                 return row if target >= len(self.oracle.case.kinds) else None
             other, waits, _ = self.waits[target]
             if not self.joins(target):
-                return other if waits == "directed" or follow_background else None
+                return other if waits == "directed" or includes_background else None
             row = other
         return (CODE["unknown"], -1, -1)
 

@@ -297,9 +297,9 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
             break
         is_background[needed] = False
     is_background[carriers] = True
-    codes = np.where(is_background, 1, np.where(hardly_ran, 3, 0)).astype(np.uint8)  # Background::kNeeded
+    codes = np.where(is_background, 1, np.where(hardly_ran, 3, 0)).astype(np.uint8)  # WorkRole::kNeeded
     watchers = _watchers(recording, waits)
-    codes[watchers[is_background[watchers]]] = 2  # Background::kWatcher of native/lost_cores/loss_account.h
+    codes[watchers[is_background[watchers]]] = 2  # WorkRole::kWatcher of native/lost_cores/loss_account.h
     return codes
 
 
