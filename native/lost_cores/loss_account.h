@@ -24,8 +24,7 @@
 
 namespace headway {
 
-constexpr uint8_t kStrangerKind = 255;  // counts as another process
-constexpr int32_t kExit = -3;           // as a waker: the thread was woken to die with its process
+constexpr int32_t kExit = -3;  // as a waker: the thread was woken to die with its process
 
 struct AccountOptions {
   int64_t from_ns = 0;

@@ -54,7 +54,7 @@ def test_exact_lanes_are_the_view_interval_by_interval(recording: Recording, fou
             continue
         at, seen = lane.exact.start_ns, []
         for code, dur in zip(lane.exact.codes, lane.exact.dur_ns, strict=True):
-            if code != StateCode.GONE:
+            if code != StateCode.NOT_RECORDED:
                 seen.append((at, dur, code))
             at += dur
         expected = [

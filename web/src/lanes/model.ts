@@ -1,11 +1,9 @@
 // The data of the thread lanes, apart from any drawing: decoding, searching, sorting, and "what was it doing then".
 import type { Lane } from "../payload/recording";
 
-/** State codes of `Lane.exact`: 0..4 as here; 8 + c is running on CPU c. */
-export const GONE = 0;
+/** State codes of `Lane.exact`: 0..4 as here (2: uninterruptible, 3: stopped); 8 + c is running on CPU c. */
+export const NOT_RECORDED = 0;
 export const SLEEPING = 1;
-export const UNINTERRUPTIBLE = 2;
-export const STOPPED = 3;
 export const RUNNABLE = 4;
 export const RUNNING = 8;
 
@@ -35,7 +33,7 @@ export function decode(lane: Lane): Track {
     let at = lane.exact_from_ns;
     for (let i = 0; i < n; i++) {
       starts[i] = at;
-      codes[i] = lane.exact[2 * i] ?? GONE;
+      codes[i] = lane.exact[2 * i] ?? NOT_RECORDED;
       at += lane.exact[2 * i + 1] ?? 0;
     }
     starts[n] = at;
@@ -57,7 +55,7 @@ export function shareIndex(code: number): number {
   if (code >= RUNNING) return 0;
   if (code === RUNNABLE) return 1;
   if (code === SLEEPING) return 2;
-  return code === GONE ? -1 : 3;
+  return code === NOT_RECORDED ? -1 : 3;
 }
 
 export function stateName(code: number): string {
@@ -130,7 +128,7 @@ function exactColumns(
     const begin = Math.max(from, starts[i] ?? 0);
     const end = Math.min(to, starts[i + 1] ?? 0);
     if (begin >= to) break;
-    const share = shareIndex(codes[i] ?? GONE);
+    const share = shareIndex(codes[i] ?? NOT_RECORDED);
     if (share >= 0 && end > begin) spread(out, share, (begin - from) / width, (end - from) / width, count);
   }
 }

@@ -13,8 +13,6 @@ const OF_CAUSE: Record<string, number> = {
   ...{ jvm_end: 3, carriers: 4, condition: 0, waiting_for_threads: 4, blocked: 1, unknown: 2 },
 };
 
-export type CostKey = `cost-${string}`;
-
 /** The name of a part's colour: `--cost-lock-contention`. */
 export const colourName = (key: string) => `cost-${key.replaceAll("_", "-")}`;
 const colour = (key: string) => `var(--${colourName(key)}, var(--cost-unknown))`;

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-NO_LINE = -1
 END_TO_END = "end-to-end"
 WHOLE_RUN = "whole run"
 _SAMPLES = 100

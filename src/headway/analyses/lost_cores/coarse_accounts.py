@@ -35,9 +35,6 @@ WORTH_SAYING = 0.01
 MILLIONTHS = 1_000_000
 TOLERANCE = 0.001
 """An account that is off by more of its core time is marked."""
-COLD = 0.7
-"""Above this part of what the program does itself the JIT computes so much that a faster program would run on less compiled
-code, and its likely gain is too high (tests/real/test_hikaricp.py says of what run that would be)."""
 CALL = "blocked_in"
 """Column of the table slice that tells sleep from I/O from waiting for another thread."""
 

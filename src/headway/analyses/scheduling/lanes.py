@@ -39,7 +39,7 @@ STATES: tuple[str, ...] = ("running", "runnable", "sleeping", "other")
 class StateCode(IntEnum):
     """Codes of thread states; RUNNING + c means running on CPU c (RUNNING alone: on CPU 0)."""
 
-    GONE = 0
+    NOT_RECORDED = 0
     SLEEPING = 1
     UNINTERRUPTIBLE = 2
     STOPPED = 3
@@ -167,7 +167,7 @@ def _exact(recording: Recording, ids: set[int]) -> dict[int, StateIntervals]:
 
 
 def _intervals(cycles: Mapping[str, NDArray[Any]], window: tuple[int, int]) -> StateIntervals:
-    """Spell out one thread's cycles, in time order, as intervals end to end, clipped to the window; gaps are GONE."""
+    """Spell out one thread's cycles, in time order, as intervals end to end, clipped to the window; gaps are NOT_RECORDED."""
     import numpy as np
 
     count = len(cycles["start_ns"])
@@ -188,7 +188,7 @@ def _intervals(cycles: Mapping[str, NDArray[Any]], window: tuple[int, int]) -> S
     if len(begins) == 0:
         return StateIntervals(0, (), ())
     gaps = np.concatenate([begins[1:] - ends[:-1], [0]])
-    all_codes = np.stack([flat, np.full(len(flat), int(StateCode.GONE))], axis=1).ravel()
+    all_codes = np.stack([flat, np.full(len(flat), int(StateCode.NOT_RECORDED))], axis=1).ravel()
     all_durations = np.stack([ends - begins, gaps], axis=1).ravel()
     some = all_durations > 0
     return StateIntervals(int(begins[0]), tuple(all_codes[some].tolist()), tuple(all_durations[some].tolist()))

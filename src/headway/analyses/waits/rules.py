@@ -24,8 +24,6 @@ CONDITION = "waiting for a condition"
 RESULT = "waiting for a result"
 WORK = "waiting for work"
 TIMER = "timer"
-WAITINGS = (CONTENTION, CONDITION, RESULT, WORK, TIMER)
-"""The classes of waiting, most telling first."""
 
 CONTENDED = frozenset({CONTENTION, CONDITION})
 """Those that hold up a thread that has something to do. Who waits for the result of work it gave away is not held up by a
@@ -146,10 +144,6 @@ class Wait:
         """Return whether the wait is in its thread's outermost frames, as in a loop that serves something."""
         depth = sum(not _LOOP.fullmatch(call) for call in self.own)
         return not self.is_cut and bool(self.frames) and depth <= _NEAR_RUN
-
-    def calls_any(self, *names: str) -> bool:
-        """Return whether one of these calls is on the stack."""
-        return any(call in names for call in self.calls)
 
     @cached_property
     def queue_method(self) -> str:
