@@ -8,7 +8,6 @@ import mmap
 import os
 import pwd
 import secrets
-import shutil
 import stat
 import struct
 import subprocess
@@ -280,9 +279,11 @@ def where_the_agent_is_copied_to(place: Path) -> Path:
     library = place / "a=b" / "agent.so"
     library.parent.mkdir()
     library.write_bytes(b"agent")
-    (copied,) = plan_launch(["mvn"], {}, library, Path("/var/spool/headway")).cleanup
-    shutil.rmtree(copied)
-    return copied
+    copy = plan_launch(["mvn"], {}, library, Path("/var/spool/headway")).copy
+    assert copy is not None
+    copy.release()
+    assert not copy.directory.exists()
+    return copy.directory
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o777, 0o770, 0o750])

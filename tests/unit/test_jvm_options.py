@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -115,12 +114,12 @@ def test_a_path_that_option_syntax_cannot_hold_is_copied_away(tmp_path: Path) ->
     library.parent.mkdir()
     library.write_bytes(b"agent")
     plan = plan_launch(["mvn"], {}, library, SPOOL)
-    (copied,) = plan.cleanup
+    assert plan.copy is not None
     used = plan.env["JAVA_TOOL_OPTIONS"].removeprefix("-agentpath:").partition("=")[0]
     assert Path(used).read_bytes() == b"agent"
-    assert Path(used).parent == copied
-    os.unlink(used)
-    copied.rmdir()
+    assert Path(used).parent == plan.copy.directory
+    plan.copy.release()
+    assert not plan.copy.directory.exists()
 
 
 def test_a_path_with_spaces_is_quoted_for_the_environment_only(tmp_path: Path) -> None:

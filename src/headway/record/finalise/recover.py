@@ -8,6 +8,7 @@ from headway.errors import HeadwayError, Notice
 from headway.record.agent.left_behind import fetch_left_behind
 from headway.record.directory.completeness import Missing
 from headway.record.finalise.finalise import Progress, build
+from headway.record.request.agent_copies import remove_unused
 from headway.store import directory as directories
 from headway.store.directory import pinned
 from headway.store.files import remove_unfinished
@@ -26,6 +27,7 @@ def recover(directory: Path | str, progress: Progress | None = None) -> Manifest
     """
     directory = Path(directory)
     read_manifest_json(directory)  # says what is wrong with what is no recording at all
+    remove_unused()
     with directories.temporary_pins():
         try:
             directories.open_own(directory, "headway recover")

@@ -11,8 +11,6 @@ import contextlib
 import os
 import re
 import shutil
-import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Literal
 import headway
 from headway.errors import Notice
 from headway.record.program.other_roots import changes_root
+from headway.record.request.agent_copies import AgentCopy, is_open_to_all, shared_copy
 from headway.record.request.objects import ObjectOptions
 from headway.record.request.sampling import Sampler
 from headway.store.directory import pinned, safe_to_load
@@ -54,8 +53,8 @@ class LaunchPlan:
     env: dict[str, str]
     how: Literal["arguments", "environment"]
     notices: list[Notice] = field(default_factory=list)
-    cleanup: list[Path] = field(default_factory=list)
-    """Directories to remove once the command and all its children have ended."""
+    copy: AgentCopy | None = None
+    """Where the agent is a copy for this command: to be released once the command has ended."""
 
 
 def agent_library() -> Path:
@@ -134,9 +133,11 @@ def plan_launch(
     processors = jvm_processors or 0
     java = find_java_launcher(argv[0], env, cwd) if argv else None
     direct = java is not None
-    library, notices, cleanup = _loadable(agent_path, java, argv, env, cwd)
-    if sampler is not None and library is not None and cleanup:
-        sampler = replace(sampler, library=_copied(sampler.library, library.parent))
+    library, notices = _loadable(agent_path, java, argv, env, cwd)
+    copy = _needed_copy(library, sampler, for_anyone=java is None) if library is not None else None
+    if copy is not None and library is not None:
+        library = copy.of(library)
+        sampler = replace(sampler, library=copy.of(sampler.library)) if sampler is not None else None
     options = agent_options(
         directory_for_jvm(spool_dir),
         virtual_threads=virtual_threads,
@@ -152,34 +153,46 @@ def plan_launch(
         added.append(f"-XX:ActiveProcessorCount={processors}")
         notices += _overridden(argv, env, direct)
     if not added:
-        return LaunchPlan(list(argv), dict(env), "arguments", notices, cleanup)
+        return LaunchPlan(list(argv), dict(env), "arguments", notices, copy)
     if direct:
-        return LaunchPlan([argv[0], *added, *argv[1:]], dict(env), "arguments", notices, cleanup)
+        return LaunchPlan([argv[0], *added, *argv[1:]], dict(env), "arguments", notices, copy)
     if shutil.which(argv[0] if argv else "", path=env.get("PATH")) is not None:
         notices.append(Notice.of("HW010", command=argv[0]))
     value = " ".join([env[TOOL_OPTIONS]] if env.get(TOOL_OPTIONS) else [])
     joined = " ".join(filter(None, [value, *map(_quoted, added)]))
-    return LaunchPlan(list(argv), {**env, TOOL_OPTIONS: joined}, "environment", notices, cleanup)
+    return LaunchPlan(list(argv), {**env, TOOL_OPTIONS: joined}, "environment", notices, copy)
 
 
 def _loadable(
     agent_path: Path | None, java: Path | None, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
-) -> tuple[Path | None, list[Notice], list[Path]]:
-    """Return the agent's path if the command's JVMs can load it, else None; why not; and what to remove afterwards.
+) -> tuple[Path | None, list[Notice]]:
+    """Return the agent's own path if the command's JVMs can load it, else None; and why not.
 
     `java`: the launcher that the command is, None for any other command.
     """
     if agent_path is None:
-        return None, [], []
-    library, cleanup = _usable_path(agent_path, for_anyone=java is None)
+        return None, []
+    library = agent_path.resolve()
     if dumping := _DUMPS_CLASSES.search(_visible_options(argv, env, cwd)):
-        return None, [Notice.of("HW013", option=dumping[0])], cleanup
+        return None, [Notice.of("HW013", option=dumping[0])]
     if java is None and (tool := changes_root(argv, env, cwd)):
-        return None, [Notice.of("HW014", tool=tool)], cleanup
+        return None, [Notice.of("HW014", tool=tool)]
     if java is not None and library.exists() and _platform(java) != _platform(library):
         # A JVM that can't load an agent it is told to load refuses to start.
-        return None, [Notice.of("HW012", java=java)], cleanup
-    return library, [], cleanup
+        return None, [Notice.of("HW012", java=java)]
+    return library, []
+
+
+def _needed_copy(library: Path, sampler: Sampler | None, for_anyone: bool) -> AgentCopy | None:
+    """Return a copy of the agent, and of the sampler, where the command's JVMs can't use the agent's own path.
+
+    The JVM cuts `-agentpath:PATH=OPTIONS` at the first `=`, and JAVA_TOOL_OPTIONS knows no escapes for quotes.
+    `for_anyone`: what root starts may become another user (su), whose JVMs refuse to start if they can't read the agent.
+    """
+    hidden = for_anyone and os.geteuid() == 0 and library.exists() and not is_open_to_all(library)
+    if not hidden and not set("=\"'\n") & set(str(library)):
+        return None
+    return shared_copy([library, *([sampler.library] if sampler is not None else [])])
 
 
 def find_java_launcher(command: str, env: Mapping[str, str], cwd: Path | None = None) -> Path | None:
@@ -239,50 +252,6 @@ def _quoted(option: str) -> str:
     if not any(c.isspace() for c in option) and not set("'\"") & set(option):
         return option
     return f'"{option}"' if '"' not in option else f"'{option}'"
-
-
-def _usable_path(library: Path, for_anyone: bool) -> tuple[Path, list[Path]]:
-    """Return a path of the agent that its JVMs can use, and what to remove afterwards.
-
-    The JVM cuts `-agentpath:PATH=OPTIONS` at the first `=`, and JAVA_TOOL_OPTIONS knows no escapes for quotes.
-    `for_anyone`: what root starts may become another user (su), whose JVMs refuse to start if they can't read the agent.
-    """
-    library = library.resolve()
-    hidden = for_anyone and os.geteuid() == 0 and library.exists() and not _is_open_to_all(library)
-    if not hidden and not set("=\"'\n") & set(str(library)):
-        return library, []
-    names = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
-    places = [
-        place for place in map(os.path.realpath, names) if _can_hold(Path(place))
-    ]  # a link may lead elsewhere later
-    if not places:
-        return library, []
-    directory = Path(tempfile.mkdtemp(prefix="headway-agent-", dir=places[0]))
-    directory.chmod(0o755)
-    return _copied(library, directory), [directory]
-
-
-def _copied(library: Path, directory: Path) -> Path:
-    """Copy a library into `directory` so that everyone can load it, and return the copy."""
-    copy = directory / library.name
-    shutil.copy2(library, copy)
-    copy.chmod(0o755)
-    return copy
-
-
-def _is_open_to_all(file: Path) -> bool:
-    """Tell whether every user may read `file`, as far as modes say so."""
-    try:
-        return bool(file.stat().st_mode & stat.S_IROTH) and all(
-            place.stat().st_mode & stat.S_IXOTH for place in file.parents
-        )
-    except OSError:
-        return False
-
-
-def _can_hold(place: Path) -> bool:
-    """Tell whether a library in `place` can be loaded by anyone and exchanged by nobody, and is not mounted noexec."""
-    return _is_open_to_all(place) and safe_to_load(place) and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
 def directory_for_jvm(directory: Path) -> Path:

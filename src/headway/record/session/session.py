@@ -21,6 +21,7 @@ from headway.record.counters.groups import CounterOptions
 from headway.record.counters.usable import Usable, absent_notice, usable
 from headway.record.doctor.capabilities import Mode, choose_mode, keep_capabilities_from_children, mode_notices, probe
 from headway.record.program.signals import SignalGate
+from headway.record.request.agent_copies import remove_unused
 from headway.record.session.attached import record_process
 from headway.record.session.group_runs import note_run, plans_of
 from headway.record.session.launched import record_command
@@ -36,6 +37,7 @@ def record(plan: Plan, listener: Listener, gate: SignalGate | None = None) -> in
     Raises HeadwayError HW001 to HW009, HW050, HW104, HW058, HW059 or those of `choose_mode` when nothing was recorded; for a
     process that runs already also HW052, HW056 or those of `finalise`.
     """
+    remove_unused()
     with directories.temporary_pins():
         return _record(plan, listener, gate)
 

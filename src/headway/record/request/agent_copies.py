@@ -1,0 +1,305 @@
+"""Copies of the agent for JVMs that can't read, or be given, the path of headway's own: one per build, shared.
+
+A JVM that is told to load a library that is not there refuses to start, and whoever has `JAVA_TOOL_OPTIONS` from a recorded
+command may start one at any time: a build tool's daemon after the recording's end, a shell after the recorder's death. So a copy
+stays for as long as any process names it, in its environment, its arguments or its memory map, and goes with the next headway
+after that. A copy's name is that of its content, so that there is one however often recorders are killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import math
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headway.record.target_process.apart import apart
+from headway.record.target_process.deadline import Deadline
+from headway.record.target_process.processes import read_stat
+from headway.store.directory import safe_to_load
+
+_NAME = re.compile(rb"headway-agent-(\d{1,20})-(\d{1,20})-([0-9a-f]{32}|[a-z0-9_]{8})(?![0-9A-Za-z_])")
+"""User, pid namespace, and what is copied; eight random letters while it is being made, or where somebody has that name."""
+_LOCK = "recorders"
+"""A file in each copy's directory that recorders have locked (flock) while they live; nobody else can open it."""
+_FIRST_NAMESPACE = 0xEFFFFFFC
+"""Number of the machine's first pid namespace (PROC_PID_INIT_INO): all processes are seen there."""
+_LOOK_LIMIT_S = 5.0
+_LOCK_LIMIT_S = 2 * _LOOK_LIMIT_S + 2.0
+_PAUSE_S = 0.02
+_UNFINISHED_S = 600.0
+_MOST_NAMES = 100_000
+_LONGEST_BYTES = 8 << 20
+"""Of a process's environment or arguments; the kernel takes 6 MiB of an exec at most."""
+_PIECE_BYTES = 1 << 20
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCopy:
+    """A directory with copies of libraries that every user can load. `lock`: keeps it, for as long as this process lives."""
+
+    directory: Path
+    lock: int
+
+    def of(self, library: Path) -> Path:
+        """Return the copy of `library`."""
+        return self.directory / library.name
+
+    def release(self) -> None:
+        """Let go of it: it is removed unless another recorder or any process has need of it."""
+        os.close(self.lock)
+        remove_unused(self.directory)
+
+
+def shared_copy(libraries: Sequence[Path]) -> AgentCopy | None:
+    """Return a copy of `libraries`, made or found and compared; None where no place can hold one."""
+    for place in _places():
+        with contextlib.suppress(OSError):
+            return _shared_in(place, libraries)
+    return None
+
+
+def remove_unused(*released: Path) -> None:
+    """Remove this user's copies that no recorder has locked and no process names. What can't be known or removed stays."""
+    with contextlib.ExitStack() as locks:
+        found = dict.fromkeys([*released, *(each for place in _places() for each in _copies_in(place))])
+        since = {each: made_s for each in found if (made_s := _locked(each, locks)) is not None}
+        named = _named_by_processes({os.fsencode(each.name): made_s for each, made_s in since.items()})
+        for directory in since:
+            if os.fsencode(directory.name) not in named:
+                _remove(directory)
+
+
+def _places() -> Iterator[Path]:
+    """Yield directories in which a library can be loaded by anyone and exchanged by nobody, without noexec.
+
+    Root's is /run unless TMPDIR is set: commands such as `su` leave it as it is where they give each user a /tmp of its own.
+    """
+    usual = [*(["/run"] if os.geteuid() == 0 else []), "/tmp", "/var/tmp", "/dev/shm"]
+    given = tempfile.gettempdir()
+    names = usual if given in usual else [given, *usual]
+    for place in dict.fromkeys(map(os.path.realpath, names)):  # a link may lead elsewhere later
+        with contextlib.suppress(OSError):
+            is_executable = not os.statvfs(place).f_flag & os.ST_NOEXEC
+            if is_executable and is_open_to_all(Path(place)) and safe_to_load(Path(place)):
+                yield Path(place)
+
+
+def is_open_to_all(file: Path) -> bool:
+    """Tell whether every user may read `file`, as far as modes say so."""
+    try:
+        return bool(file.stat().st_mode & stat.S_IROTH) and all(
+            place.stat().st_mode & stat.S_IXOTH for place in file.parents
+        )
+    except OSError:
+        return False
+
+
+# --- making and finding ----------------------------------------------------------------------------------------------
+
+
+def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
+    """Return the copy in `place` that all recorders share, or one of our own where another user has its name. Raises OSError."""
+    shared = place / f"{_prefix()}{_digest(libraries)}"
+    if found := _opened(shared, libraries):
+        return found
+    own = _made(place, libraries)
+    try:
+        os.rename(own.directory, shared)
+        return replace(own, directory=shared)
+    except OSError:  # somebody else was faster, or has taken the name
+        found = _opened(shared, libraries)
+    if found is None:
+        return own
+    _remove(own.directory)
+    os.close(own.lock)
+    return found
+
+
+def _made(place: Path, libraries: Sequence[Path]) -> AgentCopy:
+    """Make a copy under a random name. Raises OSError, and then leaves nothing."""
+    directory = Path(tempfile.mkdtemp(prefix=_prefix(), dir=place))
+    lock = -1
+    try:
+        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        os.write(lock, str(time.clock_gettime(time.CLOCK_BOOTTIME)).encode())
+        for library in libraries:
+            shutil.copy2(library, directory)
+            (directory / library.name).chmod(0o755)
+        directory.chmod(0o755)
+    except BaseException:
+        _remove(directory)
+        if lock >= 0:
+            os.close(lock)
+        raise
+    return AgentCopy(directory, lock)
+
+
+def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
+    """Return the copy that is there, locked; None unless it is ours, whole and what it should be."""
+    end_s = time.monotonic() + _LOCK_LIMIT_S
+    while time.monotonic() < end_s:
+        try:
+            at = os.open(directory, _DIRECTORY)
+        except OSError:
+            return None
+        lock = -1
+        try:
+            lock = _lock_of(at)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(at), directory.lstat()) and all(_is_copy(at, each) for each in libraries):
+                kept, lock = lock, -1
+                return AgentCopy(directory, kept)
+            return None
+        except BlockingIOError:  # somebody removes it, or looks whether to
+            time.sleep(_PAUSE_S)
+        except OSError:
+            return None
+        finally:
+            os.close(at)
+            if lock >= 0:
+                os.close(lock)
+    return None
+
+
+def _lock_of(at: int) -> int:
+    """Open the lock of the directory `at`, which only this user can have made. Raises OSError."""
+    status = os.fstat(at)
+    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) not in (0o755, 0o700):
+        raise PermissionError(errno.EPERM, "it is another user's, or others can write in it")
+    return os.open(_LOCK, os.O_RDWR | _FILE, dir_fd=at)
+
+
+def _is_copy(at: int, library: Path) -> bool:
+    """Tell whether the directory `at` has a file of ours that all can load, whose content is that of `library`."""
+    with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy, library.open("rb") as original:
+        status = os.fstat(copy.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o755:
+            return False
+        while piece := original.read(_PIECE_BYTES):
+            if copy.read(len(piece)) != piece:
+                return False
+        return not copy.read(1)
+
+
+def _prefix() -> str:
+    """Return how names of copies begin: whoever removes one has to see all processes that may name it."""
+    return f"headway-agent-{os.geteuid()}-{os.stat('/proc/self/ns/pid').st_ino}-"
+
+
+def _digest(libraries: Sequence[Path]) -> str:
+    whole = hashlib.sha256()
+    for library in libraries:
+        with library.open("rb") as file:
+            whole.update(library.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()[:32]
+
+
+# --- removing --------------------------------------------------------------------------------------------------------
+
+
+def _copies_in(place: Path) -> Iterator[Path]:
+    """Yield this user's copies in a directory whose processes are all seen from here."""
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for _, entry in zip(range(_MOST_NAMES), entries, strict=False):
+            name = _NAME.fullmatch(os.fsencode(entry.name))
+            if name is None or int(name[1]) != os.geteuid():
+                continue
+            here = os.stat("/proc/self/ns/pid").st_ino
+            if here in (int(name[2]), _FIRST_NAMESPACE) and (len(name[3]) == 32 or _is_old(entry)):
+                yield Path(entry.path)
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a copy with a random name is no longer being made."""
+    return time.time() - entry.stat(follow_symlinks=False).st_ctime > _UNFINISHED_S
+
+
+def _locked(directory: Path, locks: contextlib.ExitStack) -> float | None:
+    """Keep recorders from a copy until `locks` is closed; return when it was made, in seconds since boot.
+
+    None where a recorder has it, or where it is another user's.
+    """
+    try:
+        at = os.open(directory, _DIRECTORY)
+    except OSError:
+        return None
+    try:
+        lock = _lock_of(at)
+        locks.callback(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _time_in(lock)
+    except FileNotFoundError:  # its maker was killed at once, or its remover at the end: nobody has its name
+        return math.inf if _is_abandoned(at) else None
+    except OSError:
+        return None
+    finally:
+        os.close(at)
+
+
+def _time_in(lock: int) -> float:
+    try:
+        return float(os.read(lock, 64))
+    except ValueError:  # torn by a crash
+        return 0.0
+
+
+def _is_abandoned(at: int) -> bool:
+    status = os.fstat(at)
+    return status.st_uid == os.geteuid() and time.time() - status.st_ctime > _UNFINISHED_S
+
+
+def _remove(directory: Path) -> None:
+    """Remove a copy, its lock last: what is half removed is still somebody's to remove."""
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(directory), key=_LOCK.__eq__):
+            os.unlink(directory / name)
+        directory.rmdir()
+
+
+def _named_by_processes(since: Mapping[bytes, float]) -> Set[bytes]:
+    """Return those names of copies, made at the times given, that a process may have; all where that can't be known."""
+    try:
+        # Twice: the child of a process that ends meanwhile may have been passed by.
+        return apart(Deadline.after(_LOOK_LIMIT_S), lambda: _look(since) | _look(since)) if since else since.keys()
+    except OSError:
+        return since.keys()
+
+
+def _look(since: Mapping[bytes, float]) -> Set[bytes]:
+    """Return the names that are in environments, arguments and memory maps.
+
+    A process that root can't look at has those that were there when it was started. An ordinary user can't look at others' at
+    all, to whom it gives no copy (root's command may become another user; a user's command loses its environment by that).
+    """
+    found: set[bytes] = set()
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        for file in ("environ", "cmdline", "maps"):
+            try:
+                found.update(each for each in _names_in(Path("/proc", str(pid), file)) if each in since)
+            except PermissionError:
+                if os.geteuid() == 0 and (fields := read_stat(pid)):
+                    started_s = (int(fields[19]) + 1) / os.sysconf("SC_CLK_TCK")
+                    found.update(name for name, made_s in since.items() if made_s <= started_s)
+            except OSError:  # it has ended
+                break
+    return found
+
+
+def _names_in(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as text:
+        for part in text if file.name == "maps" else [text.read(_LONGEST_BYTES)]:
+            yield from (each[0] for each in _NAME.finditer(part))
