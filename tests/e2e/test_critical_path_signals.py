@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from support.drivers.real_servers import OwnClocks
 from support.drivers.recording_cli import HEADWAY, JAVA_17, headway, manifest, wait_for
 
 pytestmark = [pytest.mark.alone, pytest.mark.root]
 PROGRAM = Path(__file__).parents[1] / "programs" / "OneConnection.java"
-MS, SLEEP_NS = 1500, 5_000_000
+MS, WORKERS, SLEEP_NS = 1500, 6, 5_000_000
 MOST = 0.8
 
 
@@ -76,19 +77,23 @@ def of_program(recording: Path) -> tuple[float, float]:
     return workers / (measured.last_ns - measured.begin_ns), asleep / (measured.sleeps * SLEEP_NS)
 
 
-def likely_of_pool(recording: Path) -> float:
-    done = headway("why", recording, *since_begin(recording), "--json")
-    losses: list[dict[str, Any]] = json.loads(done.stdout)["lost"]
-    return max(float(row["likely_speedup"] or 1) for row in losses if row["cause"] == "lock_contention")
+def check(recording: Path) -> None:
+    """Check the path and the likely gain without the wait for the connection, by what the program measured in this run."""
+    assert min(of_program(recording)) > MOST
+    found: dict[str, Any] = json.loads(headway("why", recording, *since_begin(recording), "--json").stdout)
+    likely = max(float(row["likely_speedup"] or 1) for row in found["lost"] if row["cause"] == "lock_contention")
+    measured = noted(recording)
+    part_ns = measured.last_ns - measured.begin_ns
+    # All workers are alike. One of them has the connection at a time: of the others each waits, but for moments.
+    own = OwnClocks(part_ns, part_ns * (WORKERS - 1) / WORKERS, measured.sleeps * SLEEP_NS / WORKERS)
+    own.check_gain(likely, found)
 
 
-@pytest.fixture(scope="module")
-def by_itself(folder: Path) -> tuple[float, float, float]:
-    """Return what `of_program` and `likely_of_pool` say of a program that nobody ended."""
+def test_the_path_of_a_program_that_ends_by_itself_goes_through_its_workers(folder: Path) -> None:
     recording = folder / "itself"
     done = headway("record", "--locks", "-o", recording, "--", *command(recording, MS))
     assert done.returncode == 0, done.stderr
-    return *of_program(recording), likely_of_pool(recording)
+    check(recording)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +106,7 @@ def by_itself(folder: Path) -> tuple[float, float, float]:
     ],
     ids=["INT", "INT to the group", "TERM to the program", "KILL"],
 )
-def test_a_path_that_a_signal_cut_off_goes_through_the_workers_as_when_they_end_by_themselves(
-    folder: Path, by_itself: tuple[float, float, float], to: str, number: int
-) -> None:
+def test_a_path_that_a_signal_cut_off_goes_through_the_workers_all_the_same(folder: Path, to: str, number: int) -> None:
     recording = folder / f"{to}-{number}"
     words = [*HEADWAY, "record", "--locks", "-o", str(recording), "--", *command(recording, 600_000)]
     recorder = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -114,6 +117,4 @@ def test_a_path_that_a_signal_cut_off_goes_through_the_workers_as_when_they_end_
     finally:
         if recorder.poll() is None:
             os.killpg(recorder.pid, signal.SIGKILL)
-    *shares, usual_gain = by_itself
-    assert min(*of_program(recording), *shares) > MOST
-    assert likely_of_pool(recording) > 0.5 * usual_gain
+    check(recording)
