@@ -1,13 +1,14 @@
 #include "counters/known_loop.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
+#include <span>
 
 #include "counters/arithmetic.h"
+#include "cpus/cpus.h"
 
 namespace headway {
 namespace {
@@ -60,17 +61,9 @@ void sleep_often() {
 }
 
 void migrate() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int moved = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE && moved < 2; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0) ++moved;
-  }
-  sched_setaffinity(0, sizeof allowed, &allowed);
+  const std::vector<int> allowed = allowed_cpus();
+  for (size_t i = 0; i < allowed.size() && i < 2; ++i) bind_to_cpus(std::span(allowed).subspan(i, 1));
+  bind_to_cpus(allowed);
 }
 
 void run_loop(uint32_t exercise, const Pages& buffer) {

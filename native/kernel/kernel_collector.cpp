@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "counters/cpu_counters.h"
+#include "cpus/cpus.h"
 #include "kernel/kernel_traits.h"
 #include "kernel/libbpf_log.h"
 #include "kernel/owned.h"
@@ -56,11 +57,6 @@ std::vector<int> recorded_cpus() {
   clear_libbpf_log();
   if (!in_initial_pid_namespace()) throw CollectorError("pid-namespace", ENOTSUP, "/proc/self/ns/pid");
   return online_cpus();
-}
-
-uint32_t possible_cpus() {
-  const int possible = libbpf_num_possible_cpus();
-  return possible > 0 ? static_cast<uint32_t>(possible) : static_cast<uint32_t>(online_cpus().back()) + 1;
 }
 
 }  // namespace
@@ -125,8 +121,8 @@ KernelCollector::Impl::Impl(std::string spool_dir, size_t ring_bytes, bool force
       traits_(read_kernel_traits()),
       files_(cpus_, ring_bytes),
       counters_(counters.empty() ? nullptr : std::make_unique<CpuCounters>(std::move(counters), cpus_)),
-      programs_({possible_cpus(), files_.ring_bytes(), kLifecycleRingBytes}, traits_, files_.any_ring_fd(), force_raw,
-                counters_.get()),
+      programs_({static_cast<uint32_t>(cpu_places()), files_.ring_bytes(), kLifecycleRingBytes}, traits_,
+                files_.any_ring_fd(), force_raw, counters_.get()),
       tgids_(programs_.tgids_fd(), sizeof(hw_tgid_block) * HW_TGID_BLOCKS) {
   files_.map(programs_.rings_fd(), programs_.lifecycle_fd(), programs_.losses_fd());
 }

@@ -70,14 +70,14 @@ SchedPrograms::Skeleton SchedPrograms::load(bool typed, bool reads_registers) co
   if (counters_ != nullptr) {
     skeleton->rodata->counters = counters_->counters();
     skeleton->rodata->counter_groups = counters_->groups();
-    skeleton->rodata->counter_cpus = sizes_.possible_cpus;
+    skeleton->rodata->counter_cpus = sizes_.cpu_places;
     for (uint32_t i = 0; i < counters_->counters(); ++i) {
       skeleton->rodata->counter_begins_group[i] = counters_->begins_group(i);
     }
-    bpf_map__set_max_entries(skeleton->maps.counter_events, counters_->counters() * sizes_.possible_cpus);
-    bpf_map__set_max_entries(skeleton->maps.flushed, sizes_.possible_cpus);
+    bpf_map__set_max_entries(skeleton->maps.counter_events, counters_->counters() * sizes_.cpu_places);
+    bpf_map__set_max_entries(skeleton->maps.flushed, sizes_.cpu_places);
   }
-  bpf_map__set_max_entries(skeleton->maps.rings, sizes_.possible_cpus);
+  bpf_map__set_max_entries(skeleton->maps.rings, sizes_.cpu_places);
   bpf_map__set_inner_map_fd(skeleton->maps.rings, ring_fd_);  // what the inner maps look like
   bpf_map__set_max_entries(skeleton->maps.lifecycle, static_cast<uint32_t>(sizes_.lifecycle_bytes));
   const int error = sched_bpf::load(skeleton.get());
@@ -92,7 +92,7 @@ void SchedPrograms::hand_over_counters() const {
   const int map = bpf_map__fd(skeleton_->maps.counter_events);
   for (uint32_t i = 0; i < counters_->counters(); ++i) {
     for (size_t at = 0; at < counters_->cpus().size(); ++at) {
-      const hw_u32 place = i * sizes_.possible_cpus + static_cast<hw_u32>(counters_->cpus()[at]);
+      const hw_u32 place = i * sizes_.cpu_places + static_cast<hw_u32>(counters_->cpus()[at]);
       const int fd = counters_->fd(i, at);
       if (bpf_map_update_elem(map, &place, &fd, BPF_ANY) != 0) {
         throw CollectorError("counter", errno, "handing a counter over to the kernel program");

@@ -17,7 +17,7 @@ struct sched_bpf;
 namespace headway {
 
 struct ProgramSizes {
-  uint32_t possible_cpus;
+  uint32_t cpu_places;
   size_t ring_bytes;
   size_t lifecycle_bytes;
 };

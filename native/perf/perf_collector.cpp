@@ -13,6 +13,7 @@
 #include <ctime>
 #include <system_error>
 
+#include "cpus/cpus.h"
 #include "spool/collector_error.h"
 #include "spool/proc_tasks.h"
 

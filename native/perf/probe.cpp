@@ -11,9 +11,9 @@
 #include <system_error>
 #include <vector>
 
+#include "cpus/cpus.h"
 #include "perf/perf_ring.h"
 #include "spool/collector_error.h"
-#include "spool/proc_tasks.h"
 
 namespace headway {
 namespace {

@@ -135,22 +135,4 @@ std::optional<hw_schedstat> read_schedstat(pid_t pid, pid_t tid) {
   return totals;
 }
 
-std::vector<int> online_cpus() {
-  std::vector<int> cpus;
-  const std::string text = slurp("/sys/devices/system/cpu/online");  // such as 0-3,8
-  const char* at = text.c_str();
-  while (*at >= '0' && *at <= '9') {
-    char* end = nullptr;
-    const long first = strtol(at, &end, 10);
-    const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-    for (long cpu = first; cpu <= last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-    at = *end == ',' ? end + 1 : end;
-  }
-  if (cpus.empty()) {  // a container may hide /sys
-    const long count = sysconf(_SC_NPROCESSORS_ONLN);
-    for (int cpu = 0; cpu < count; ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 }  // namespace headway

@@ -27,7 +27,4 @@ std::optional<hw_snapshot> read_snapshot(pid_t pid, pid_t tid);
 // The kernel's totals of a thread until now; empty when it is gone.
 std::optional<hw_schedstat> read_schedstat(pid_t pid, pid_t tid);
 
-// The processor numbers that are online, from /sys/devices/system/cpu/online.
-std::vector<int> online_cpus();
-
 }  // namespace headway

@@ -9,11 +9,13 @@
 #include <cerrno>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "agent/core/clock.h"
 #include "counters/arithmetic.h"
 #include "counters/event_names.h"
 #include "counters/known_loop.h"
+#include "cpus/cpus.h"
 
 namespace headway::agent {
 namespace {
@@ -93,11 +95,10 @@ int OwnGroup::open_at(const CounterGroup& events, pid_t pid, int cpu, size_t* fa
 std::unique_ptr<OwnGroup> OwnGroup::open(const CounterGroup& events, bool is_of_thread, int cpu, std::string* reason) {
   std::unique_ptr<OwnGroup> group(new OwnGroup(events.size()));
   const bool is_of_all = !is_of_thread && cpu == kAnyCpu;
-  const int cpus = is_of_all ? static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)) : 1;
-  for (int i = 0; i < cpus; ++i) {
+  for (const int each : is_of_all ? online_cpus() : std::vector<int>{cpu}) {
     size_t failed = 0;
-    const int error = group->open_at(events, is_of_thread ? 0 : -1, is_of_all ? i : cpu, &failed);
-    if (error == ENODEV && is_of_all && failed == 0) {  // offline
+    const int error = group->open_at(events, is_of_thread ? 0 : -1, each, &failed);
+    if (error == ENODEV && is_of_all && failed == 0) {  // offline by now
       close_place(group->places_.back());
       group->places_.pop_back();
     } else if (error != 0) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "agent/causal/ledger/ledger.h"
 #include "agent/causal/ledger/settle.h"
 #include "agent/core/clock.h"
+#include "cpus/cpus.h"
 #include "testing/check.h"
 
 namespace {
@@ -342,13 +344,9 @@ void a_signal_in_the_middle_of_paying_does_not_pay_again() {
 
 // The excuse depends on the kernel's count of time spent waiting for a CPU.
 void the_kernel_counts_how_long_a_thread_waits_for_a_core() {
-  cpu_set_t before, one;
-  CHECK_EQUAL(sched_getaffinity(0, sizeof(before), &before), 0);
-  CPU_ZERO(&one);
-  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
-    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
-  }
-  CHECK_EQUAL(sched_setaffinity(0, sizeof(one), &one), 0);
+  const std::vector<int> before = headway::allowed_cpus();
+  CHECK(!before.empty());
+  CHECK(headway::bind_to_cpus(std::span(before).first(1)));
   const auto burn = [] {
     const int64_t from_ns = thread_cpu_ns();
     while (thread_cpu_ns() - from_ns < 100 * kMs) {
@@ -359,7 +357,7 @@ void the_kernel_counts_how_long_a_thread_waits_for_a_core() {
   burn();
   other.join();
   const Clocks to = read_clocks();
-  sched_setaffinity(0, sizeof(before), &before);
+  CHECK(headway::bind_to_cpus(before));
   if (from.run_delay_ns < 0) return;  // a kernel that does not tell: nobody is excused, and it is counted
   const int64_t waited_ns = to.run_delay_ns - from.run_delay_ns;
   CHECK(waited_ns > 20 * kMs);  // two burn 100 ms each on one core, side by side

@@ -24,6 +24,7 @@ _SOURCES = (
     "native/counters/event.cpp",
     "native/counters/known_loop.cpp",
     "native/counters/cpu_counters.cpp",
+    "native/cpus/cpus.cpp",
     "native/spool/collector_error.cpp",
 )
 _LIMIT_S = 240.0

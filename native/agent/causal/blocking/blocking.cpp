@@ -1,9 +1,5 @@
 #include "agent/causal/blocking/blocking.h"
 
-#include <sched.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -17,6 +13,7 @@
 #include "agent/hooks/monitors.h"
 #include "agent/jvm/thread_ids.h"
 #include "agent/state/state.h"
+#include "cpus/cpus.h"
 
 namespace headway::agent::causal {
 namespace {
@@ -27,13 +24,6 @@ constexpr int64_t kTimedWaitNs = 1'000'000;  // shorter ones are no blocked samp
 // Virtual threads that wait without leaving their carriers: id in the upper half, the carrier's account + 1 below. One
 // that another one overwrites counts as woken by time.
 std::array<std::atomic<uint64_t>, 256> pinned;
-
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
-}
 
 // --- waits ----------------------------------------------------------------------------------------------------------
 
@@ -80,7 +70,7 @@ int64_t time_if_delayed() noexcept { return ledger().has_delays() ? monotonic_ns
 
 bool start_blocking(JNIEnv* jni) noexcept {
   if (!ledger().reserve()) return false;
-  ledger().set_cores(cores());
+  ledger().set_cores(allowed_cpu_count());
   ledger().begin_experiment();
   begin_accounts(jni);
   set_safepoint_poll(poll_for_safepoint);

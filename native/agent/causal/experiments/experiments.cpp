@@ -3,7 +3,6 @@
 // would bring (docs/decisions/0008-causal.md).
 #include "agent/causal/experiments/experiments.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +38,7 @@
 #include "agent/jvm/agent_thread.h"
 #include "agent/jvm/raw_monitor.h"
 #include "agent/state/state.h"
+#include "cpus/cpus.h"
 
 namespace headway::agent::causal {
 namespace {
@@ -73,13 +73,7 @@ struct Experiments {
 };
 constinit Experiments self;
 
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-bool is_crowded(double runnable, bool was) { return runnable > (was ? kRoomy : kCrowded) * cores(); }
+bool is_crowded(double runnable, bool was) { return runnable > (was ? kRoomy : kCrowded) * allowed_cpu_count(); }
 
 // --- one experiment --------------------------------------------------------------------------------------------------
 
@@ -307,10 +301,10 @@ Mode mode_of(const Spec& spec) {
 
 void note_begin(const Spec& spec) {
   constexpr const char* kModes[] = {"experiments", "end-to-end", "suggest"};
-  begin_notes("\"pid\":" + std::to_string(getpid()) + ",\"jdk\":" + std::to_string(agent().jdk_major) +
-              ",\"timer\":\"" + (timers_are_perf() ? "perf" : "posix") +
-              "\",\"period_ns\":" + std::to_string(spec.period_ns) + ",\"cores\":" + std::to_string(cores()) +
-              ",\"mode\":\"" + kModes[static_cast<int>(self.mode)] + '"');
+  begin_notes(
+      "\"pid\":" + std::to_string(getpid()) + ",\"jdk\":" + std::to_string(agent().jdk_major) + ",\"timer\":\"" +
+      (timers_are_perf() ? "perf" : "posix") + "\",\"period_ns\":" + std::to_string(spec.period_ns) +
+      ",\"cores\":" + std::to_string(allowed_cpu_count()) + ",\"mode\":\"" + kModes[static_cast<int>(self.mode)] + '"');
 }
 
 // On the thread of the experiments, or when it can't be had on whoever ends the recording.
