@@ -14,7 +14,7 @@ from headway.analyses.counters.types import BY
 from headway.analyses.locks.live import live_rows
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
-from headway.report.json.live_locks import live_json
+from headway.report.json.live_locks import live_locks_text
 from support.builders import causal_builder, sweep_builder, synthetic
 from support.builders.allocation_spool_builder import allocation_recording
 from support.builders.counted_builder import CountedSlice, counted_recording
@@ -181,7 +181,7 @@ def test_the_live_table_has_the_documented_keys() -> None:
     sums = LockSums(1, 1, 0, 1, 1, 1, 1, 2, 3)
     lock = LiveLock(1, "park", "a.B", 1, 1, "t", (), False, 0, sums, 0, 0, False)
     table = LiveTable(1, 0, 3, (lock,), 0, 0, 0, 0)
-    said = live_json(table, live_rows(table))
+    said = json.loads(live_locks_text(table, live_rows(table)))
     assert set(said) == documented("dump")
     assert set(said["locks"][0]) == documented("dump", 1)
 

@@ -20,12 +20,11 @@ IMPORTS = """
 from pathlib import Path
 from headway.analyses.locks.live import live_rows
 from headway.record.live.table_file import open_file
-from headway.report.json.live_locks import live_json
-from headway.report.json.text import json_text
+from headway.report.json.live_locks import live_locks_text
 """
 PRINTS = """
 table = open_file(Path(sys.argv[1])).read()
-print(len(json_text(live_json(table, live_rows(table)))))
+print(len(live_locks_text(table, live_rows(table))))
 """
 
 

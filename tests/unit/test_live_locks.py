@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import re
 import struct
@@ -22,7 +23,7 @@ from headway.errors import HeadwayError
 from headway.model.live_lock import LiveTable
 from headway.record.live import live_locks
 from headway.record.live.table_file import TableFile, open_file
-from headway.report.json.live_locks import live_json
+from headway.report.json.live_locks import live_locks_text
 from headway.report.terminal import make_console
 from headway.report.terminal.live_locks import live_tables
 from headway.report.terminal.lock_text import live_text
@@ -158,7 +159,7 @@ def test_names_and_stacks_of_first_waits_come_from_the_agents_records_beside_the
     text = live_text(found, list(rows.values()))
     assert "first thread                  first-of-1 (Java id 7)\n" in text
     assert "org.example.Store.put:42\n" in text
-    told = live_json(found, list(rows.values()))["locks"][0]
+    told = json.loads(live_locks_text(found, list(rows.values())))["locks"][0]
     assert (told["first_thread"], told["first_stack"]) == ("first-of-1", list(rows[1].first_stack))
 
 

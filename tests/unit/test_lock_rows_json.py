@@ -12,8 +12,9 @@ from headway.analyses.locks.analysis import locks
 from headway.analyses.locks.live import LiveRow, live_rows
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
-from headway.report.json.live_locks import live_json, live_locks_text
+from headway.report.json.live_locks import live_locks_text
 from headway.report.json.locks import locks_json
+from headway.report.json.text import one_line
 from headway.store import open_recording
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread
@@ -77,12 +78,12 @@ def test_the_text_of_a_running_jvms_locks_is_what_python_writes_of_their_values(
     head = {"pid": 42, "recorded_ns": 20_000, "dropped": 3, "below_threshold": 5, "capped": True}
     plain = {**head, "locks": [expected(table, row) for row in found]}
     assert live_locks_text(table, found) == json.dumps(plain, indent=1)
-    assert json.dumps(live_json(table, found)) == json.dumps(plain)
+    assert one_line(live_locks_text(table, found)) == json.dumps(plain)
 
 
 def test_rows_of_a_recording_and_of_a_running_jvm_have_their_common_keys_in_one_order(tmp_path: Path) -> None:
     table = LiveTable(42, SINCE, 20_500, (lock(1),), 0, 0, 0, 0)
-    live = live_json(table, live_rows(table))["locks"][0]
+    live = json.loads(live_locks_text(table, live_rows(table)))["locks"][0]
     waited = LockRecording([FakeThread(), FakeThread()], [Wait(0, 0, 10, 20)], [], wall=1000, stacks=[])
     recording = open_recording(waited.write(tmp_path / "x.headway"))
     (recorded,) = locks_json(locks(recording))

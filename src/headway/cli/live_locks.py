@@ -70,11 +70,11 @@ def _print(
 
     rows = live_rows(now, before, sort, min_parks)
     if as_json:
-        import json
+        from headway.report.json.live_locks import live_locks_text
+        from headway.report.json.text import one_line
 
-        from headway.report.json.live_locks import live_json, live_locks_text
-
-        out.echo(json.dumps(live_json(now, rows)) if watch else live_locks_text(now, rows))  # watched: a line a look
+        text = live_locks_text(now, rows)
+        out.echo(one_line(text) if watch else text)  # watched: a line a look
     else:
         from headway.analyses.locks.live import by_place
         from headway.report.terminal import make_console, print_line

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headway.report.json.lock_row import LockRowEncoder, list_text
 from headway.report.json.text import around, json_text
@@ -31,12 +30,6 @@ def live_locks_text(table: LiveTable, rows: list[LiveRow]) -> str:
         "locks": list_text([_row(row, table.since_ns) for row in rows], 1),
     }
     return around(tuple(values), "\n") % tuple(values.values())
-
-
-def live_json(table: LiveTable, rows: list[LiveRow]) -> dict[str, Any]:
-    """Return a snapshot of a running JVM as JSON values."""
-    found: dict[str, Any] = json.loads(live_locks_text(table, rows))
-    return found
 
 
 def _row(row: LiveRow, since_ns: int) -> str:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 _KEPT = 1024
+_NEXT_ITEM = re.compile(r",\n *")
+_LINE_BREAK = re.compile(r"\n *")
 
 
 def json_text(value: Any, depth: int = 0) -> str:
@@ -24,6 +27,11 @@ def json_text(value: Any, depth: int = 0) -> str:
     Raises ValueError for infinities and NaN, TypeError for what JSON has no word for.
     """
     return _text(value, "\n" + " " * depth)
+
+
+def one_line(text: str) -> str:
+    """Return what `json_text` wrote in one line, as `json.dumps` writes it: no string in it has a line break as it is."""
+    return _LINE_BREAK.sub("", _NEXT_ITEM.sub(", ", text))
 
 
 def _number(value: float) -> str:
