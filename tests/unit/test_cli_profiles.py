@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.profile.analysis import profile
+from headway.analyses.stacks.types import FlatRow, Frame
+from headway.report.terminal.profile import flat_table
+from headway.store import open_recording
 from headway.store.sweep import Sweep, SweepRegion, write_sweep
 from support.builders import sample_builder, synthetic
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
@@ -88,6 +92,19 @@ def test_top_fits_80_columns_and_holds_nothing_that_a_terminal_obeys(run: Run, r
         assert code == 0
         assert max(map(len, out.splitlines())) <= 80
         assert all(char.isprintable() or char == "\n" for char in out)
+
+
+def test_a_name_that_is_cut_says_the_same_and_a_wide_terminal_cuts_less(recording: Path) -> None:
+    """A cut at the front made "(not sampled: thread ...)" read as "sampled: thread ..."."""
+    method, thread = "org.example." + "a" * 60 + ".Store.put", f"(not sampled: thread {'pool-' * 20}#)"
+    rows = [FlatRow(Frame("", name), "java", 1, 2) for name in (method, thread)]
+    found = profile(open_recording(recording), "cpu")
+    for width, longest in ((60, 50), (80, 50), (200, 170)):
+        cells = [str(cell) for cell in flat_table(rows, found, width).columns[-1].cells]
+        assert max(map(len, cells)) <= longest
+        assert any(cell.endswith(".Store.put") for cell in cells)
+        assert any(cell.startswith("(not sampled: thread pool-") and cell.endswith(")") for cell in cells)
+        assert (method in cells) == (width == 200)
 
 
 def test_the_tree_is_indented_where_calls_part(run: Run, recording: Path) -> None:

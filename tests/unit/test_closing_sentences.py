@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +137,21 @@ def test_what_recording_cost_is_one_line_made_of_the_agents_clock_and_of_counts(
 
 def test_hooks_of_which_no_call_was_timed_are_not_said_to_have_cost_nothing() -> None:
     assert cost_line(RecordingCost(hooks_ns=0, timed=0, samples=48, program_ns=400, own_ns=56_000_000)) == (
-        "recording cost the program 48 CPU samples (not timed); what the lock hooks took is not known: they were called too "
-        "seldom for one to be timed; headway's own threads took 56.0 ms beside it"
+        "recording cost the program 48 CPU samples (not timed); what the lock hooks took is not known: none of their calls "
+        "was timed, as they were called seldom; headway's own threads took 56.0 ms beside it"
     )
     alone = cost_line(RecordingCost(hooks_ns=0, timed=0, samples=None, program_ns=400, own_ns=None))
     assert alone.startswith("what the lock hooks took is not known")
     assert "0 ns" not in alone
+
+
+def test_a_few_timed_calls_of_hooks_do_not_stand_for_all() -> None:
+    """One call in 64 is timed, and the first ones are the dearest: a single one was said to be a hundredth of the program."""
+    for timed, said in ((1, "only 1 of their calls was timed"), (19, "only 19 of their calls were timed")):
+        line = cost_line(RecordingCost(hooks_ns=1_500_000, timed=timed, samples=9, program_ns=180_000_000, own_ns=None))
+        assert said in line
+        assert "1.50 ms" not in line
+    assert "1.50 ms" in cost_line(RecordingCost(1_500_000, 20, 9, 180_000_000, None))
 
 
 def test_what_recording_cost_is_read_from_what_the_agents_said(tmp_path: Path) -> None:
@@ -174,6 +184,19 @@ def test_the_place_is_told_by_method_and_line_first_at_any_width_with_more_where
     alone = io.StringIO()
     print_table(make_console(alone), causes_table(losses[:1]))
     assert "4711" not in alone.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 70])
+def test_on_a_narrow_terminal_a_place_goes_on_in_the_next_line(width: int) -> None:
+    place = dataclasses.replace(POOL, method="org.example.store.TransactionalStore.put", line=421)
+    out = io.StringIO()
+    console = make_console(out)
+    console.width = width
+    print_table(console, causes_table([lost_to(causes.LOCK, place)], width))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    begin, end = next((each, after) for each, after in itertools.pairwise(lines) if each.startswith("lock contention"))
+    assert begin[16:].split()[0] + end.split()[0] == "TransactionalStore.put:421"
 
 
 def test_what_says_least_of_a_place_goes_first() -> None:

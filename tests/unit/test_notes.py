@@ -28,7 +28,7 @@ def printed(notices: Sequence[Notice], also: Sequence[str] = ()) -> str:
 def test_warnings_are_printed_and_the_rest_is_one_line_of_ids() -> None:
     text = printed([FEW, LOST, ASKED, FEW])
     assert text.startswith("Warnings (headway explain ID says more) HW200 3 scheduling records were lost")
-    assert text.endswith("2 notes: HW418, HW217 (headway notes NAME tells them, headway explain ID what they mean)")
+    assert text.endswith("2 notes: HW418, HW217 (in full: headway notes NAME.headway)")
     assert FEW.message not in text
     assert "Warnings" not in printed([FEW])
     assert printed([]) == ""

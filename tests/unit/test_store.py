@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 from pathlib import Path
@@ -225,6 +226,23 @@ def test_a_recording_in_progress_is_told_apart_from_a_finished_one(recording: Pa
 def test_paths_that_look_like_patterns_or_sql_are_only_paths(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "a*[b]?'\".headway", MANIFEST, {"thread": THREADS})
     assert len(open_recording(path).columns("thread", "tid")["tid"]) == 2
+
+
+def test_a_path_that_is_no_utf8_is_read_like_any_other(tmp_path: Path) -> None:
+    """DuckDB and Arrow take UTF-8 alone: tables that were whole were said to have columns whose names are no text."""
+    path = write_recording(
+        Path(os.fsdecode(os.fsencode(tmp_path / "b") + b"\xff.headway")), MANIFEST, {"thread": THREADS}
+    )
+    recording = open_recording(path)
+    assert len(recording.columns("thread", "tid")["tid"]) == 2
+    recording.close()
+    assert open_recording(path).query("SELECT count(*) FROM thread_state").fetchone() == (0,)
+
+
+def test_a_recording_whose_ending_was_left_out_or_mistaken_is_named(recording: Path) -> None:
+    for written in (recording.with_suffix(""), recording.with_suffix(".html")):
+        assert str(recording) in error_of(written).notice.message
+    assert "recording of that name" not in error_of(recording.with_name("b")).notice.message
 
 
 def test_an_existing_output_is_never_overwritten_unasked(recording: Path) -> None:

@@ -39,9 +39,10 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     """Record a command, print the findings, write a report.
 
     Writes APP-TIME.headway and APP-TIME.html. The findings go to standard error, because standard output is the
-    command's own; the exit code is the command's, too, and of a command that failed it is all that is told. Locks and CPU
-    samples are recorded unless --no-locks and --sample none say otherwise. Ctrl-C while the findings are looked for leaves the
-    recording complete, and the exit code the command's. For everything else see `headway record --help`.
+    command's own; the exit code is the command's, too. When the command failed, its exit code is printed instead of the
+    findings. Locks and CPU samples are recorded unless --no-locks and --sample none say otherwise. Ctrl-C while the findings
+    are looked for leaves the recording complete, and the exit code the command's. For everything else see
+    `headway record --help`.
     """
     from headway.record.session.plan import default_output
 

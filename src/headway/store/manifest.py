@@ -263,6 +263,8 @@ def read_manifest_json(directory: Path | str) -> dict[str, Any]:
             reason = f"it has no {FILE}" if directory.is_dir() else "it is no directory"
         if (directory / "sweep.json").is_file():
             reason = "it is a sweep, whose recordings are in its directory runs"
+        elif (meant := directory.with_suffix(".headway")) != directory and (meant / FILE).is_file():
+            reason += f" (the recording of that name is {meant})"
         raise HeadwayError("HW301", path=directory, reason=reason) from None
     except OSError as error:
         if error.errno in _REFUSALS:

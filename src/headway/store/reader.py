@@ -7,9 +7,8 @@ import errno
 import os
 import re
 import stat
-import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +49,6 @@ class Recording:
         self.path = path
         self.manifest = manifest
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._views: set[str] = set()
-        self._views_lock = threading.RLock()
         self._verified: set[str] = set()
         self._room = values.Room(sum(info.bytes for name, info in manifest.tables.items() if _is_table(name)))
         self._footers: duckdb.DuckDBPyConnection | None = None
@@ -64,11 +61,11 @@ class Recording:
         """Return the path through which a table's file is opened, which is an ordinary file.
 
         Where root reads what a stranger may exchange meanwhile, it goes through a descriptor: what was checked is what is read.
-        Raises HeadwayError HW303.
+        So it does where the path is not UTF-8, the only encoding that DuckDB and Arrow take. Raises HeadwayError HW303.
         """
         path = self.path / f"{table}.parquet"
         if table not in self._open_files:
-            if not _is_exchangeable(self.path):
+            if _is_utf8(path) and not _is_exchangeable(self.path):
                 return path
             try:
                 self._open_files[table] = open_ordinary(path)
@@ -137,15 +134,17 @@ class Recording:
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the DuckDB connection (one per recording) with every table and view of `tables.TABLES`."""
-        self._define(self.table_names())
-        return self._connect()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
 
     def query(self, text: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> duckdb.DuckDBPyConnection:
         """Run SQL and return its result, to be fetched from. Raises HeadwayError HW306 with DuckDB's reason when it refuses."""
         import duckdb
 
         try:
-            return self._connected_for(text).execute(text, parameters or None)
+            self._verify_used(text)
+            return self.connection().execute(text, parameters or None)
         except duckdb.OutOfMemoryException as error:
             raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
         except duckdb.Error as error:
@@ -156,7 +155,8 @@ class Recording:
         import duckdb
 
         try:
-            cursor = self._connected_for(text).cursor()  # one of its own: the caller may query while it takes batches
+            self._verify_used(text)
+            cursor = self.connection().cursor()  # one of its own: the caller may query while it takes batches
             yield from batches(cursor, text, rows)
         except duckdb.OutOfMemoryException as error:
             raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
@@ -256,13 +256,10 @@ class Recording:
             self._footers = duckdb.connect(":memory:", config={**sql.CONFIG, "threads": 1, "temp_directory": ""})
         return self._footers
 
-    def _connected_for(self, text: str) -> duckdb.DuckDBPyConnection:
-        """Return the connection with the tables and views that a query reads, verified: of what it reads, it has the name."""
+    def _verify_used(self, text: str) -> None:
+        """Verify what a query reads: of what it reads, it has the name."""
         words = set(re.findall(r"\w+", text.lower()))
-        names = [name for name in self.table_names() if name.lower() in words]
-        self.verify(*names)
-        self._define(names)
-        return self._connect()
+        self.verify(*(name for name in self.table_names() if name.lower() in words))
 
     def columns(self, table: str, *names: str, where: str = "") -> Mapping[str, np.ndarray[Any, Any]]:
         """Return columns of a table as arrays of equal length, in the table's row order; all columns if none is named.
@@ -282,7 +279,6 @@ class Recording:
             if each is not None:
                 each.close()
         self._connection = self._footers = None
-        self._views.clear()
         for closer in self._closers:
             closer()
         self._closers.clear()
@@ -291,28 +287,15 @@ class Recording:
     def _connect(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
-        with self._views_lock:
-            if self._connection is None:
-                config = {**sql.CONFIG, "temp_directory": self._spill_directory()}
-                self._connection = duckdb.connect(":memory:", config=config)
-                self._connection.execute(_NO_PROGRESS)
-                _divide_as_sql(self._connection)
-            return self._connection
-
-    def _define(self, names: Iterable[str]) -> None:
-        """Define tables and views that are not yet defined, by a cursor: what a query of the connection yields is not over."""
-        with self._views_lock:
-            for name in names:
-                if name in self._views:
-                    continue
-                if name in TABLES:
-                    self._define(TABLES[name].needs)
-                    view = self._view(TABLES[name])
-                else:
-                    _column_names(self.file(name), self.path / f"{name}.parquet")
-                    view = sql.plain_view(name, os.fspath(self.file(name)))
-                self._connect().cursor().execute(view)
-                self._views.add(name)
+        connection = duckdb.connect(":memory:", config={**sql.CONFIG, "temp_directory": self._spill_directory()})
+        connection.execute(_NO_PROGRESS)
+        _divide_as_sql(connection)
+        for table in TABLES.values():
+            connection.execute(self._view(table))
+        for name in filter(is_event_table, self.manifest.tables):
+            _column_names(self.file(name), self.path / f"{name}.parquet")
+            connection.execute(sql.plain_view(name, os.fspath(self.file(name))))
+        return connection
 
     def _spill_directory(self) -> str:
         """Return a new directory of our own for what does not fit in memory, gone with this object; "" where there is none.
@@ -395,6 +378,14 @@ def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
 def _open_plainly(path: str, flags: int) -> int:
     """Open a file of a recording: no link to one elsewhere, and without waiting for the other end of a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _is_utf8(path: Path) -> bool:
+    """Return whether a path's bytes are its text in UTF-8: not so where the name, or the locale, has another encoding."""
+    try:
+        return os.fspath(path).encode() == os.fsencode(path)
+    except UnicodeEncodeError:  # bytes that are no text: lone surrogates stand for them
+        return False
 
 
 def _is_exchangeable(directory: Path) -> bool:

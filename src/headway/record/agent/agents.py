@@ -231,7 +231,9 @@ def _no_agent(pid: int, reason: str) -> Notice:
 
 def _no_jvm(pid: int) -> Notice:
     """Return HW054 for a tree of processes without a JVM, which no way of starting it gives an agent."""
-    remedy = "nothing is missing where no JVM was meant; else list the JVMs with jcmd -l, and give that pid: headway record --pid"
+    remedy = (
+        "nothing is missing where no JVM was meant; else jcmd -l lists the JVMs: headway record --pid with one of those"
+    )
     return Notice.of("HW054", pid=pid, reason="it is no JVM, nor is one below it", next=remedy)
 
 

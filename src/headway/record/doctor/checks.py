@@ -154,7 +154,7 @@ def lockdown() -> Check:
     """Check for the kernel's lockdown mode `confidentiality`, which forbids programs to read kernel memory."""
     text = _read("/sys/kernel/security/lockdown")
     if text is None:
-        return Check("lockdown", True, "kernel lockdown: not told here (bpf-load is the proof)")
+        return Check("lockdown", True, "kernel lockdown: not known (bpf-load is the proof)")
     level = re.search(r"\[(\w+)\]", text)
     name = level[1] if level else text
     if name == "confidentiality":

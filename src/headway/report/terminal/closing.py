@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LEAST_LOSS = 0.01
 """A loss is worth a sentence when it is this part of the core time, or when `why` lists it for its likely gain."""
+LEAST_TIMED = 20
+"""One call of a lock hook in 64 is timed: the number of those varies by its root, so fewer give no estimate of all."""
 BUSY = 0.7
 """A program that used this part of the cores is a matter of its code, not of its waiting."""
 _NEXT = {
@@ -37,7 +39,8 @@ _NEXT = {
         "headway top {name} --event off-cpu   (the code that slept or was in I/O)",
     ),
     **dict.fromkeys(
-        (causes.GC, causes.SAFEPOINT), "headway top {name} --event alloc   (what allocates; record with --sample alloc)"
+        (causes.GC, causes.SAFEPOINT),
+        "headway run --sample cpu,alloc -- CMD   (of its recording headway top --event alloc says what allocates)",
     ),
     **dict.fromkeys(
         (causes.SCHEDULER, causes.QUOTA), "headway threads {name}   (which threads waited for a core, and how long)"
@@ -64,8 +67,10 @@ def cost_line(cost: RecordingCost) -> str:
     """Return what recording took of the program itself, by the agent's own clock; '' where nothing was recorded in it."""
     parts = []
     unknown = ""
-    if cost.hooks_ns is not None and not cost.timed:  # one call in 64 is timed: there were few, or none
-        unknown = "what the lock hooks took is not known: they were called too seldom for one to be timed"
+    if cost.hooks_ns is not None and cost.timed < LEAST_TIMED:
+        few = f"only {cost.timed} of their calls {'was' if cost.timed == 1 else 'were'} timed"
+        few = few if cost.timed else "none of their calls was timed"
+        unknown = f"what the lock hooks took is not known: {few}, as they were called seldom"
     elif cost.hooks_ns is not None:
         share = f", {percent(cost.hooks_ns / cost.program_ns)} of what it used" if cost.program_ns else ""
         timed = f"{counted(cost.timed, 'call')} timed"
@@ -119,7 +124,7 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     at = f" at {place}" if first.place.method else f": {place}" if place else ""
     is_largest = first.share >= LEAST_LOSS and first.core_ns == max(map(_core_ns, account.lost))
     is_first = (first.likely_speedup or 1.0) >= max(each.likely_speedup or 1.0 for each in account.lost)
-    gained = "Most would be gained without" if is_first else "Among the most would be gained without"
+    gained = "Most would be gained without" if is_first else "Much would be gained without"
     most = "Most was lost to" if is_largest else gained
     text = f"{most} {TITLES[first.cause]}{at}: {core_time(first.core_ns)} of core time ({percent(first.share)})"
     if first.likely_speedup is not None and first.likely_speedup >= 1 + LEAST_LOSS:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from headway.analyses.critical_path.types import CriticalPath, PathSegment
 
 ROWS = 8
-NAME, LONG_NAME = 28, 46
+_FIGURES_WIDTH = 18
+"""What time and share take beside a method, and their gaps."""
+_LEAST_METHOD = 56
 SMALL = 0.0005
 """What is less of the path than this is not worth a line."""
 
@@ -29,12 +31,12 @@ def render(result: CriticalPath, console: Console) -> None:
     for text in sentences(result):
         print_line(console, text, bullet="*")
     print_table(console, states_table(result))
-    print_table(console, threads_table(result))
+    print_table(console, threads_table(result, console.width))
     if result.by_lock:
-        print_table(console, locks_table(result))
+        print_table(console, locks_table(result, console.width))
     if result.has_samples or any(row.waiting_ns for row in result.by_method[:ROWS] if row.method[0] != "("):
-        print_table(console, methods_table(result))
-    print_table(console, segments_table(result))
+        print_table(console, methods_table(result, console.width))
+    print_table(console, segments_table(result, console.width))
     if not result.has_samples:
         console.print("\nMethods of running threads need samples: headway record --sample cpu ...")
     print_notices(console, result.notices)
@@ -67,11 +69,12 @@ def states_table(result: CriticalPath) -> Table:
         ("state", "left"), ("time", "right"), ("share", "right"), ("", "left"), title="What was done on the path"
     )
     for state, ns in result.by_state:
-        table.add_row(state, duration(ns), percent(ns / result.wall_ns), _cut(STATES[state], LONG_NAME))
+        table.add_row(state, duration(ns), percent(ns / result.wall_ns), STATES[state])
+    table.columns[-1].no_wrap = False
     return table
 
 
-def threads_table(result: CriticalPath) -> Table:
+def threads_table(result: CriticalPath, width: int = 80) -> Table:
     """The threads that the path is on."""
     rows = result.by_thread[:ROWS]
     table = make_table(
@@ -86,7 +89,7 @@ def threads_table(result: CriticalPath) -> Table:
     for row in rows:
         running = row.by_state.get("running", 0)
         table.add_row(
-            _cut(row.name, NAME),
+            _cut(row.name, width),
             row.kind,
             duration(row.ns),
             percent(row.ns / result.wall_ns),
@@ -96,7 +99,7 @@ def threads_table(result: CriticalPath) -> Table:
     return table
 
 
-def locks_table(result: CriticalPath) -> Table:
+def locks_table(result: CriticalPath, width: int = 80) -> Table:
     """What was waited for on the path."""
     rows = result.by_lock[:ROWS]
     table = make_table(
@@ -107,19 +110,23 @@ def locks_table(result: CriticalPath) -> Table:
         title=f"Locks and queues that the path is there for ({len(rows)} of {len(result.by_lock)})",
     )
     for row in rows:
-        table.add_row(_cut(row.name, NAME), row.waiting, duration(row.ns), percent(row.ns / result.wall_ns))
+        table.add_row(_cut(row.name, width), row.waiting, duration(row.ns), percent(row.ns / result.wall_ns))
     return table
 
 
-def methods_table(result: CriticalPath) -> Table:
+def methods_table(result: CriticalPath, width: int = 80) -> Table:
     """The methods that the path is in."""
     table = make_table(("method", "left"), ("time", "right"), ("share", "right"), title="Methods on the path")
     for row in result.by_method[:ROWS]:
-        table.add_row(_end(row.method, LONG_NAME + 10), duration(row.ns), percent(row.ns / result.wall_ns))
+        table.add_row(
+            _end(row.method, max(width - _FIGURES_WIDTH, _LEAST_METHOD)),
+            duration(row.ns),
+            percent(row.ns / result.wall_ns),
+        )
     return table
 
 
-def segments_table(result: CriticalPath) -> Table:
+def segments_table(result: CriticalPath, width: int = 80) -> Table:
     """The longest stretches in order of time: where the path is, and who waits for that."""
     longest = sorted(result.segments, key=lambda each: each.start_ns - each.end_ns)[:ROWS]
     table = make_table(
@@ -134,9 +141,9 @@ def segments_table(result: CriticalPath) -> Table:
         table.add_row(
             duration(each.start_ns),
             duration(each.end_ns - each.start_ns),
-            _cut(each.thread, 20),
+            _cut(each.thread, width),
             each.state,
-            _cut(_reason(each), 24),
+            _cut(_reason(each), width),
         )
     return table
 

@@ -1,4 +1,4 @@
-"""Tables on a terminal that is narrower than they are: names are shortened, figures never."""
+"""Tables on a terminal that is narrower than they are: names are shortened, places go on in the next line, figures stay whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ SHORTEST_NAME = 10
 
 
 def fit(table: Table, console: Console) -> None:
-    """Shorten a table's columns of text until it fits; where that is not enough, it stays wider than the terminal.
+    """Make a table's columns of text narrower until it fits; where that is not enough, it stays wider than the terminal.
+
+    A column whose overflow is "fold" loses nothing by it: its text goes on in the next line.
 
     A figure that is cut off, as in `23...`, has lost its unit: it would be another figure.
     """
@@ -32,6 +34,7 @@ def fit(table: Table, console: Console) -> None:
         widths[widest] -= 1
         excess -= 1
     for column, width in zip(table.columns, widths, strict=True):
+        column.no_wrap = column.overflow != "fold"
         column.width = width
     table.width = console.width + excess
 

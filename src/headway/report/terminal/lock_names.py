@@ -81,6 +81,7 @@ def add_names(table: Table, rows: Iterable[tuple[str, str]], figures: Sequence[S
     objects = max((cell_len(name) for _, name in named), default=0)
     beside = longest + 1 + objects <= room
     table.columns[0].max_width = room
+    table.columns[0].overflow = "fold"
     for place, (_, name), cells in zip(places, named, figures, strict=True):
         if not name:
             text = place

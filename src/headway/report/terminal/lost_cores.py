@@ -134,6 +134,8 @@ def causes_table(losses: Sequence[Loss], width: int = 80) -> Table:
         title="Where the lost cores went",
     )
     table.padding = (0, 1, 0, 0)
+    for column in table.columns[:2]:
+        column.overflow = "fold"
     for title, loss in zip(titles, losses, strict=True):
         likely, bound = (
             UNKNOWN if each is None else f"{significant(each)}x" for each in (loss.likely_speedup, loss.bound_speedup)

@@ -36,7 +36,7 @@ def print_notices(console: Console, notices: Sequence[Notice], *, also: Collecti
     _print_in_full(console, "Notes", [notice for notice in notices if notice.level in ALL and notice.level in also])
     folded = [notice for notice in notices if notice.level in ALL and notice.level not in also]
     if folded:
-        print_line(console, folded_line(folded), bullet="")
+        console.print(folded_line(folded))
 
 
 def _print_in_full(console: Console, title: str, notices: Sequence[Notice]) -> None:
@@ -49,9 +49,9 @@ def _print_in_full(console: Console, title: str, notices: Sequence[Notice]) -> N
 
 
 def folded_line(notices: Sequence[Notice]) -> str:
-    """Return the one line that stands for notices: how many, which, and where they are told."""
+    """Return the one line that stands for notices: how many, which, and the command that prints them in full."""
     ids = list(dict.fromkeys(notice.id for notice in notices))
-    return f"{counted(len(ids), 'note')}: {', '.join(ids)} (headway notes NAME tells them, headway explain ID what they mean)"
+    return f"{counted(len(ids), 'note')}: {', '.join(ids)}   (in full: headway notes NAME.headway)"
 
 
 def render_notes(found: Sequence[Notice], console: Console) -> None:

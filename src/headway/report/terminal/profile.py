@@ -26,6 +26,11 @@ SMALLEST = 0.01
 """Share of the total below which a node of the tree is left out, unless all are asked for."""
 TREE_ROWS = 60
 _DEEPEST = 24
+_LEAST_WIDTH = 80
+_FIGURES_WIDTH = 30
+"""What the figures of a method take, and their gaps."""
+_SHARES_WIDTH = 14
+"""What the shares of a call take, and their gaps."""
 
 
 def render_top(found: Profile, console: Console, show_tree: bool = False, show_all: bool = False) -> None:
@@ -33,11 +38,11 @@ def render_top(found: Profile, console: Console, show_tree: bool = False, show_a
     print_line(console, summary(found), bullet="*")
     rows = flat_rows(found.tree, found.frames)
     shown = rows if show_all else rows[:TOP]
-    print_table(console, flat_table(shown, found))
+    print_table(console, flat_table(shown, found, console.width))
     if len(shown) < len(rows):
         console.print(f"{len(rows) - len(shown)} more methods: --all")
     if show_tree:
-        nodes, left = tree_rows(found, show_all)
+        nodes, left = tree_rows(found, show_all, console.width)
         print_table(console, tree_table(nodes))
         if left:
             console.print(f"{left} more calls: --all")
@@ -79,8 +84,9 @@ def weight(value: int, unit: str) -> str:
     raise AssertionError("the last unit fits all")
 
 
-def flat_table(rows: list[FlatRow], found: Profile) -> Table:
-    """Methods with their own weight and that of all they call."""
+def flat_table(rows: list[FlatRow], found: Profile, width: int = 80) -> Table:
+    """Methods with their own weight and that of all they call; their names take what of `width` the figures leave."""
+    room = max(width, _LEAST_WIDTH) - _FIGURES_WIDTH
     table = make_table(
         *(("self", "right"), ("", "right"), ("total", "right"), ("", "right"), ("method", "left")),
         title="Methods",
@@ -92,17 +98,19 @@ def flat_table(rows: list[FlatRow], found: Profile) -> Table:
             _share(row.self_weight, found),
             weight(row.total_weight, found.unit),
             _share(row.total_weight, found),
-            Text(short(printable(row.frame.text), 48)),
+            Text(short(printable(row.frame.text), room)),
         )
     return table
 
 
 def short(name: str, width: int) -> str:
-    """Keep the end of a long name, where class and method stand."""
-    return name if len(name) <= width else "~" + name[1 - width :]
+    """Keep the end of a long name, where class and method stand; of words in brackets, which name no method, the begin."""
+    if len(name) <= width:
+        return name
+    return f"{name[: width - 2]}~)" if name.startswith("(") else "~" + name[1 - width :]
 
 
-def tree_rows(found: Profile, show_all: bool) -> tuple[list[tuple[str, str, str]], int]:
+def tree_rows(found: Profile, show_all: bool, width: int = 80) -> tuple[list[tuple[str, str, str]], int]:
     """Return (total, self, indented frame) per call, and how many calls are left out.
 
     Calls are indented only where their caller has another call in the list: stacks of Java are too deep for each level
@@ -115,7 +123,8 @@ def tree_rows(found: Profile, show_all: bool) -> tuple[list[tuple[str, str, str]
     rows = []
     for n, indent in _indents(found, shown):
         total, own = int(tree.total_weight[n]), int(tree.self_weight[n])
-        name = short(printable(found.frames[int(tree.frame[n])].text), 66 - min(indent, _DEEPEST))
+        room = max(width, _LEAST_WIDTH) - _SHARES_WIDTH - min(indent, _DEEPEST)
+        name = short(printable(found.frames[int(tree.frame[n])].text), room)
         rows.append((_share(total, found), _share(own, found), " " * min(indent, _DEEPEST) + name))
     return rows, len(tree) - len(shown)
 
