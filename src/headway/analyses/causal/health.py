@@ -84,7 +84,7 @@ def is_blind(data: Data) -> bool:
 
 
 def _unread_text(data: Data) -> str:
-    """Return what ran where stacks could not be read, the most first, as shares of all CPU time: "; most of it: ..."."""
+    """Name the code whose stacks could not be read, with its share of the CPU time, largest first: " (most of it: libz 4.2%)"."""
     prefix = "unread."
     found = sorted(
         ((ns, key.removeprefix(prefix)) for key, ns in data.health.items() if key.startswith(prefix) and ns > 0),

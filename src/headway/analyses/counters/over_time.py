@@ -82,7 +82,7 @@ def rates(recording: Recording) -> Iterator[ThreadRates]:
 
 
 def all_known(each: Slices) -> Slices:
-    """Return slices in which those without counts are ones that no group counted in: running time whose rate is not known."""
+    """Return slices with those whose counts are unknown as ones that no group counted in: their running time has no rate."""
     known = each.is_known[:, None]
     uncounted = np.where(known, each.uncounted, each.running_ns[:, None])
     return dataclasses.replace(

@@ -82,7 +82,7 @@ class Sums:
         return Cells(self._keys, cells // self._blocks, cells % self._blocks, values, self._counters)
 
     def with_ceiling(self) -> Sums:
-        """Return the same where what ran without counts has as many as any processor has in that time, or fewer.
+        """Return these sums with an upper end for time that ran uncounted: what any processor counts in it at most.
 
         So short a time as lies before the first switch takes no upper end away then.
         """

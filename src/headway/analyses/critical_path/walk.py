@@ -180,7 +180,7 @@ class Walk:
         yield self._path.take()
 
     def _let_jvms_run(self, columns: Columns, call: NDArray[np.uint8]) -> None:
-        """Let who waited for a time, to end a JVM then, have waited for what that did meanwhile."""
+        """Treat a timer that ends a JVM as if it had waited for the JVM's work until then, so that the path goes on there."""
         for each, born_ns in self._timers if len(call) else ():
             rows = np.flatnonzero((columns["thread_id"] == each.timer) & ((columns["flags"] & WAKER_IRQ) > 0))
             woken_ns = _woken_ns(columns)[rows]

@@ -91,10 +91,10 @@ def slow_sides(data: LockData, sites: Sites, group: Ints) -> Mapping[tuple[int, 
 
 
 def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats:
-    """Return the integral of min(1, idle cores / waiting threads) over each of the blocks that are contention.
+    """Return how much core time stood idle for each contended block: waiting threads share idle cores, one each at most.
 
-    From the window's end backwards, with the slices of one stretch of time in memory: `later` is the integral from a time to
-    the window's end, and a block is what it has more of at its start than at its end.
+    From the window's end backwards, with the slices of one stretch of time in memory: `later` adds up min(1, idle cores / waiting
+    threads) from a time to the window's end, and a block has what that is more at its start than at its end.
     """
     recording, (low, high) = data.recording, data.window
     origin = recording.window_ns[0]

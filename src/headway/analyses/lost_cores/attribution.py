@@ -267,12 +267,14 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
 
 
 def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
-    """Return 1 for each thread that hardly ran in its life and that no thread waits for which did, or whom one waits for; 2 if it
-    is a watcher, too; 3 if it hardly ran, and is needed. What it waited for a core is no part of that life: on a busy machine
-    a thread that is always at work runs seldom.
+    """Return each thread's part in the program's work, as WorkRole of native/lost_cores/loss_account.h numbers it.
 
-    So are carriers: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of virtual
-    threads (numbers from the recorded threads' on) nothing tells how much they ran: only who is needed is not one.
+    0 is a worker. 1, background: it hardly ran in its life, and neither a worker nor a thread that workers wait for waits for it.
+    2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly ran, and is needed. What a thread
+    waited for a core is no part of its life: on a busy machine one that is always at work runs seldom.
+
+    Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
+    virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: those are not that are needed.
     """
     begin, end = recording.window_ns
     rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns, runnable_ns FROM thread").fetchall()

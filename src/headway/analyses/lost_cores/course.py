@@ -70,7 +70,7 @@ class Course:
 
 
 def integral(at: Ints, start: Ints, end: Ints, rate: Floats | None = None) -> Floats:
-    """Return at some points in time the integral of how many spans are open; each counts `rate` times."""
+    """Return how long spans have been open, all together, up to each of some points in time; each counts `rate` times."""
     if not len(start):
         return np.zeros(len(at))
     origin = int(at[0]) if len(at) else 0

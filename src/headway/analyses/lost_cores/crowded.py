@@ -1,4 +1,4 @@
-"""Finds gains that rest on little: those of a program that other processes kept from the cores nearly all the time.
+"""Marks likely gains as uncertain where other processes kept the program from the cores nearly all the time.
 
 Question   would the same program, recorded again, likely gain as much?
 Method     a program that gets less than LEAST_GOT of the core time that it wants waits for cores more than for anything else: how

@@ -1,4 +1,4 @@
-"""Measures the work of the threads that a queue's other side waits for, which bounds let vanish with the waits.
+"""Measures the work on the slow side of a queue, for which the other side waits: bounds let it vanish with the waits.
 
 Method     whom each wait for a queue waited for is known (waits.wait_causes); the running time of all of these threads, for `why`
            and `locks` alike. Where one of them is not known, or is a virtual thread (nothing tells how much those ran), all
