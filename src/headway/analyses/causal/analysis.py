@@ -281,11 +281,11 @@ def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[in
     """
     blind = health.is_blind(data)
     every = [(line, curve) for line, mine in curves.items() for curve, _ in mine]
-    there = causal_curves.significant([curve.p_value for _, curve in every])
+    are_significant = causal_curves.significant([curve.p_value for _, curve in every])
     judged: dict[int, list[Curve]] = {line: [] for line in curves}
-    for (line, curve), is_there in zip(every, there, strict=True):
+    for (line, curve), is_significant in zip(every, are_significant, strict=True):
         low, high = curve.slope_low, curve.slope_high
-        is_finding = is_there and low is not None and high is not None and (low > 0 or high < 0)
+        is_finding = is_significant and low is not None and high is not None and (low > 0 or high < 0)
         is_finding = is_finding and sum(point.experiments for point in curve.points) >= FINDING_EXPERIMENTS
         is_finding = is_finding and not blind
         shape: Shape = "unknown" if blind else _shape(curve, is_finding)

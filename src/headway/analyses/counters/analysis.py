@@ -76,8 +76,8 @@ def counters(
             threads.add(each, division.counted(each.thread_id), division.inside(each), block)
     unassigned_ns = division.unassigned_ns
     columns = Columns(sums, there, of_set, unassigned_ns)
-    is_there = np.full(len(division.keys), True) if windows is not None else (sums.cpu_ns > 0) | (unassigned_ns > 0)
-    numbers = np.flatnonzero(is_there).tolist()
+    has_row = np.full(len(division.keys), True) if windows is not None else (sums.cpu_ns > 0) | (unassigned_ns > 0)
+    numbers = np.flatnonzero(has_row).tolist()
     rows = [columns.row(number, division.keys[number]) for number in numbers]
     total = Columns(in_all.whole(), there, of_set, np.zeros(1)).row(0, {})
     ran, unknown = float(in_all.cpu_ns.sum()), float(in_all.unknown_ns.sum())

@@ -274,7 +274,7 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     waited for a core is no part of its life: on a busy machine one that is always at work runs seldom.
 
     Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
-    virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: those are not that are needed.
+    virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: each is, unless it is needed.
     """
     begin, end = recording.window_ns
     rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns, runnable_ns FROM thread").fetchall()

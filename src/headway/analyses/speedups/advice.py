@@ -77,7 +77,7 @@ def advise(
         text = f"No limit that headway knows costs more than {percent(max(gain, NO_LIMIT))} {at}."
         return Verdict(row.threads, None, None, None, (_speedup_evidence(row),), commands.report, None, text)
     if gain < spread:
-        return _withheld_verdict(row, choice, spread, min(len(sequential), len(parallel)), commands)
+        return _uncertain_verdict(row, choice, spread, min(len(sequential), len(parallel)), commands)
     if choice.rivals:
         return _undecided(row, choice, model, sequential, parallel, commands)
     region = _region(model, best)
@@ -100,7 +100,7 @@ def _spread(row: AtThreads, limit: str) -> float:
     return min((half_width((low, high)) for low, high in bounds if low is not None and high is not None), default=0.0)
 
 
-def _withheld_verdict(row: AtThreads, choice: Choice, spread: float, runs: int, commands: Commands) -> Verdict:
+def _uncertain_verdict(row: AtThreads, choice: Choice, spread: float, runs: int, commands: Commands) -> Verdict:
     best, gain = choice.order[0]
     repeats = repeats_for(spread, gain, runs)
     enough = f"{repeats} repeats would do" if repeats else TOO_MANY

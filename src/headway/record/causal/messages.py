@@ -65,8 +65,8 @@ def near_notices(notes: Notes, *, is_late: bool, yet: str = "") -> Iterator[Noti
         facts = {"name": each["name"], "where": each["where"], "near": near}
         is_placed = (each["name"], each["where"]) in placed
         if reason == "no_class" and is_late and not is_placed:
-            is_there = _class_of(each["where"]) in each["near"]
-            yield Notice.of("HW617", **facts) if is_there else Notice.of("HW602", yet=yet, **facts)
+            is_loaded = _class_of(each["where"]) in each["near"]
+            yield Notice.of("HW617", **facts) if is_loaded else Notice.of("HW602", yet=yet, **facts)
         elif reason in _AT_ONCE and (not is_placed or reason == "ambiguous"):
             facts["where"] = f"{_MEMBER[reason]} {_member(each['where'])}" if reason in _MEMBER else each["where"]
             yield Notice.of(_AT_ONCE[reason], **facts)

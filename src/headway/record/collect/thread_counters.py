@@ -128,17 +128,17 @@ class ThreadWatch:
     def read(self) -> ProcessCounts:
         """Return what all have counted up to now. Those that ended are in it once, and then no more."""
         now_ns, first_ns = time.monotonic_ns(), self._proc.cpu_ns()
-        there = {tid: named for tid in self._uninterrupted(self._proc.tids()) if (named := self._proc.named(tid))}
-        in_jvm = any(is_jvm_thread(name) for name, _ in there.values())
+        running = {tid: named for tid in self._uninterrupted(self._proc.tids()) if (named := self._proc.named(tid))}
+        in_jvm = any(is_jvm_thread(name) for name, _ in running.values())
         found: dict[tuple[int, int], ThreadCounts] = {}
         for tid in self._uninterrupted([*self._threads]):
             thread = self._threads[tid]
-            name, start = there.get(tid, ("", -1))
-            is_there = start == thread.key[1]
-            thread.name = name if is_there else thread.name
-            ran_ns = self._proc.ran_ns(tid) if is_there and not thread.is_counted else thread.first_ns
+            name, start = running.get(tid, ("", -1))
+            still_runs = start == thread.key[1]
+            thread.name = name if still_runs else thread.name
+            ran_ns = self._proc.ran_ns(tid) if still_runs and not thread.is_counted else thread.first_ns
             found[thread.key] = thread.now(self._totals(thread), ran_ns, in_jvm)
-            if not is_there:
+            if not still_runs:
                 self._counters.remove(tid)
                 del self._threads[tid]
         self.look()
