@@ -7,8 +7,9 @@ import errno
 import os
 import re
 import stat
+import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ class Recording:
         self.path = path
         self.manifest = manifest
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._views: set[str] = set()
+        self._views_lock = threading.RLock()
         self._verified: set[str] = set()
         self._room = values.Room(sum(info.bytes for name, info in manifest.tables.items() if _is_table(name)))
         self._footers: duckdb.DuckDBPyConnection | None = None
@@ -134,17 +137,15 @@ class Recording:
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the DuckDB connection (one per recording) with every table and view of `tables.TABLES`."""
-        if self._connection is None:
-            self._connection = self._connect()
-        return self._connection
+        self._define(self.table_names())
+        return self._connect()
 
     def query(self, text: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> duckdb.DuckDBPyConnection:
         """Run SQL and return its result, to be fetched from. Raises HeadwayError HW306 with DuckDB's reason when it refuses."""
         import duckdb
 
         try:
-            self._verify_used(text)
-            return self.connection().execute(text, parameters or None)
+            return self._connected_for(text).execute(text, parameters or None)
         except duckdb.OutOfMemoryException as error:
             raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
         except duckdb.Error as error:
@@ -155,8 +156,7 @@ class Recording:
         import duckdb
 
         try:
-            self._verify_used(text)
-            cursor = self.connection().cursor()  # one of its own: the caller may query while it takes batches
+            cursor = self._connected_for(text).cursor()  # one of its own: the caller may query while it takes batches
             yield from batches(cursor, text, rows)
         except duckdb.OutOfMemoryException as error:
             raise HeadwayError("HW316", reason=str(error).strip().split("\n")[0], path=self.path) from error
@@ -256,10 +256,13 @@ class Recording:
             self._footers = duckdb.connect(":memory:", config={**sql.CONFIG, "threads": 1, "temp_directory": ""})
         return self._footers
 
-    def _verify_used(self, text: str) -> None:
-        """Verify what a query reads: of what it reads, it has the name."""
+    def _connected_for(self, text: str) -> duckdb.DuckDBPyConnection:
+        """Return the connection with the tables and views that a query reads, verified: of what it reads, it has the name."""
         words = set(re.findall(r"\w+", text.lower()))
-        self.verify(*(name for name in self.table_names() if name.lower() in words))
+        names = [name for name in self.table_names() if name.lower() in words]
+        self.verify(*names)
+        self._define(names)
+        return self._connect()
 
     def columns(self, table: str, *names: str, where: str = "") -> Mapping[str, np.ndarray[Any, Any]]:
         """Return columns of a table as arrays of equal length, in the table's row order; all columns if none is named.
@@ -279,6 +282,7 @@ class Recording:
             if each is not None:
                 each.close()
         self._connection = self._footers = None
+        self._views.clear()
         for closer in self._closers:
             closer()
         self._closers.clear()
@@ -287,15 +291,28 @@ class Recording:
     def _connect(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
-        connection = duckdb.connect(":memory:", config={**sql.CONFIG, "temp_directory": self._spill_directory()})
-        connection.execute(_NO_PROGRESS)
-        _divide_as_sql(connection)
-        for table in TABLES.values():
-            connection.execute(self._view(table))
-        for name in filter(is_event_table, self.manifest.tables):
-            _column_names(self.file(name), self.path / f"{name}.parquet")
-            connection.execute(sql.plain_view(name, os.fspath(self.file(name))))
-        return connection
+        with self._views_lock:
+            if self._connection is None:
+                config = {**sql.CONFIG, "temp_directory": self._spill_directory()}
+                self._connection = duckdb.connect(":memory:", config=config)
+                self._connection.execute(_NO_PROGRESS)
+                _divide_as_sql(self._connection)
+            return self._connection
+
+    def _define(self, names: Iterable[str]) -> None:
+        """Define tables and views that are not yet defined, by a cursor: what a query of the connection yields is not over."""
+        with self._views_lock:
+            for name in names:
+                if name in self._views:
+                    continue
+                if name in TABLES:
+                    self._define(TABLES[name].needs)
+                    view = self._view(TABLES[name])
+                else:
+                    _column_names(self.file(name), self.path / f"{name}.parquet")
+                    view = sql.plain_view(name, os.fspath(self.file(name)))
+                self._connect().cursor().execute(view)
+                self._views.add(name)
 
     def _spill_directory(self) -> str:
         """Return a new directory of our own for what does not fit in memory, gone with this object; "" where there is none.
