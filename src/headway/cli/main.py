@@ -26,6 +26,7 @@ import click
 from headway.cli import out
 from headway.cli.missing_values import refuse_missing_values
 from headway.errors import MESSAGES, HeadwayError
+from headway.model.interruptible import end_process
 from headway.report import commands
 from headway.report.registry import Plugin, added_analyses, analysis, own_analyses
 from headway.report.terminal.text import printable
@@ -263,4 +264,5 @@ def main() -> None:
     # A Ctrl-C that came while Python ran a text as code (as dataclasses do when they are imported) and that we caught
     # would still end a `python -m` by the signal: CPython forgets it with the next such text.
     exec("")
+    end_process(code)
     sys.exit(code)

@@ -31,6 +31,7 @@ from headway.analyses.scheduling.activity import checked_window, has_scheduling,
 from headway.analyses.scheduling.available_cores import known_cpus
 from headway.analyses.waits.process_exit import exit_ns
 from headway.model import Kind
+from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,7 +199,7 @@ def _account(recording: Recording, span: tuple[int, int], inputs: dict[str, Any]
     def account(from_ns: int, to_ns: int) -> dict[str, Any]:
         part = _native.LossAccount(from_ns=from_ns, to_ns=to_ns, **inputs)
         flags = _feed(recording, part)
-        return {**part.finish(), "flags": flags}
+        return {**interruptible(part.finish), "flags": flags}
 
     begin, end = span
     slices = recording.manifest.tables["slice"].rows if recording.has("slice") else 0

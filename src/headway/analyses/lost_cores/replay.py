@@ -39,6 +39,7 @@ from headway.analyses.lost_cores.program_end import ProgramEnd, reaching
 from headway.analyses.waits.mounted import carriers_of
 from headway.analyses.waits.thread_states import Scale
 from headway.analyses.waits.wait_causes import CODE
+from headway.model.interruptible import interruptible
 from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
@@ -334,7 +335,8 @@ def _replayed(columns: tuple[Ints, ...], threads: int, groups: int, last: list[i
     from headway import _native
 
     _, what, thread, other, length, group = columns
-    found: Ints = _native.replayed(
+    found: Ints = interruptible(
+        _native.replayed,
         what=np.ascontiguousarray(what, np.uint8),
         thread=np.ascontiguousarray(thread, np.int32),
         other=np.ascontiguousarray(other, np.int32),

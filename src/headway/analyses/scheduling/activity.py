@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.scheduling import gc_times
 from headway.errors import HeadwayError
 from headway.model import Kind
+from headway.model.interruptible import interruptible
 from headway.model.kinds import COUNTED
 
 if TYPE_CHECKING:
@@ -199,7 +200,8 @@ def _from_slices(recording: Recording, window: tuple[int, int], bins: int = BINS
     ).fetchnumpy()
     stolen = slices.pop("stolen_ns")
     known = not np.ma.getmaskarray(stolen).any()
-    swept = _native.integrate_parallelism(
+    swept = interruptible(
+        _native.integrate_parallelism,
         thread_id=np.ascontiguousarray(slices.pop("thread_id"), dtype=np.int32),
         **{name: np.ascontiguousarray(values, dtype=np.int64) for name, values in slices.items()},
         stolen_ns=np.ascontiguousarray(stolen if known else np.zeros(len(stolen)), dtype=np.int64),
