@@ -18,9 +18,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from lib import harness
-from report_open import CHROMIUM, FLAGS, open_once
+from report_open import open_once
 from support.builders.flame_pages import wide_profile
 from support.builders.recording_builder import Shape, make
+from support.drivers.opened_report import CHROMIUM, FLAGS
 
 TARGET_OPEN_MS = 2000.0
 TARGET_FRAMES = 2

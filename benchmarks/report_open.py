@@ -20,17 +20,9 @@ from playwright.sync_api import Browser, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from lib import harness
 from support.builders.recording_builder import Shape, make
+from support.drivers.opened_report import CHROMIUM, FLAGS
 
 TARGET_MS = 1000.0
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 
 def open_once(browser: Browser, path: Path) -> float:

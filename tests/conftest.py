@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from headway.cli.main import invoke
 from support.drivers import hypothesis_profile as hypothesis_profile
 
+Run = Callable[..., tuple[int, str, str]]
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -34,3 +36,15 @@ def unflushed_files() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _file: None)
         yield
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """A command's exit code, and what it wrote to standard output and to standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = invoke([str(each) for each in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call

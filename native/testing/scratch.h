@@ -11,7 +11,7 @@
 class Scratch {
  public:
   Scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "headway-locks-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "headway-test-XXXXXX";
     CHECK(mkdtemp(name.data()) != nullptr);
     path_ = name;
   }

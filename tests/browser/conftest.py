@@ -11,18 +11,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from headway.report.html import render_html
 from headway.store import open_recording
 from support.builders.recording_builder import Shape, make
-from support.drivers.opened_report import Opened
-
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
+from support.drivers.opened_report import CHROMIUM, FLAGS, Opened
 
 expect.set_options(timeout=100_000)  # it waits no longer than it must
 

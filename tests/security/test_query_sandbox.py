@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headway.cli.main import invoke
 from headway.errors import HeadwayError
 from headway.store import TABLES, Recording, open_recording, sandbox
 from headway.store.manifest import write_manifest
@@ -24,15 +23,6 @@ from support.builders import recording_builder
 
 Run = Callable[..., tuple[int, str, str]]
 SECRET = "the-secret-of-another-file"
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = invoke([str(each) for each in arguments])
-        return code, *capfd.readouterr()
-
-    return call
 
 
 @pytest.fixture(scope="module")

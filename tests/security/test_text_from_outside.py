@@ -19,7 +19,7 @@ import pytest
 
 import headway
 from headway.cli import out
-from headway.cli.main import cli, invoke
+from headway.cli.main import cli
 from headway.errors import MESSAGES, HeadwayError, Notice
 from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
@@ -38,15 +38,6 @@ from support.drivers.recording_cli import HEADWAY, Terminal
 
 Run = Callable[..., tuple[int, str, str]]
 SOURCE = Path(headway.__file__).parent
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = invoke([str(each) for each in arguments])
-        return code, *capfd.readouterr()
-
-    return call
 
 
 @pytest.fixture(scope="module")

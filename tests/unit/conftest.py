@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from headway.cli.main import invoke
 from support.builders import synthetic
 from support.builders.synthetic import FakeThread
 
 os.environ.setdefault("HEADWAY_TRACEBACK", "1")  # what headway does not expect is a failure, not a message
 
-Run = Callable[..., tuple[int, str, str]]
 WALL = 1000
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = invoke([str(each) for each in arguments])
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "agent/core/backed_file.h"
+#include "numbered_records.h"
 #include "testing/check.h"
+#include "testing/scratch.h"
 
 using headway::agent::ChunkFile;
 using headway::agent::ThreadSlot;
@@ -24,35 +26,6 @@ using headway::agent::ThreadSlot;
 namespace {
 
 constexpr pid_t kPid = 4711;
-
-// A directory of its own for each test.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "headway-chunk-XXXXXX";
-    CHECK(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// The record the tests write: who and how many before it.
-struct Counted {
-  hw_record head;
-  uint64_t number;
-};
-
-bool write(ChunkFile& file, ThreadSlot& slot, uint64_t number) {
-  auto* record = static_cast<Counted*>(file.begin(slot, sizeof(Counted)));
-  if (record == nullptr) return false;
-  *record = {{0, HW_THREAD_END, sizeof(Counted), slot.tid}, number};
-  file.commit(slot, sizeof(Counted));
-  return true;
-}
 
 // Per writer, the numbers found in the file, in the order of the file. Reads as the decoder must: by `used`, skipping
 // holes.
@@ -70,10 +43,10 @@ std::map<uint32_t, std::vector<uint64_t>> read(const std::string& path) {
     std::memcpy(&chunk, data.data() + at, sizeof(chunk));
     CHECK(chunk.used <= header.chunk_bytes);
     for (size_t r = sizeof(chunk); r < chunk.used;) {
-      Counted record{};
+      NumberedRecord record{};
       CHECK(at + r + sizeof(record) <= data.size());
       std::memcpy(&record, data.data() + at + r, sizeof(record));
-      CHECK_EQUAL(record.head.size, sizeof(Counted));
+      CHECK_EQUAL(record.head.size, sizeof(NumberedRecord));
       found[record.head.tid].push_back(record.number);
       r += record.head.size;
     }
@@ -222,11 +195,11 @@ void an_interrupted_record_is_not_torn_by_a_nested_one() {
   CHECK(file.create(scratch.path(), kPid));
   ThreadSlot slot;
   slot.tid = 3;
-  auto* record = static_cast<Counted*>(file.begin(slot, sizeof(Counted)));
+  auto* record = static_cast<NumberedRecord*>(file.begin(slot, sizeof(NumberedRecord)));
   CHECK(record != nullptr);
   CHECK(!write(file, slot, 99));  // as from a signal handler
-  *record = {{0, HW_THREAD_END, sizeof(Counted), 3}, 1};
-  file.commit(slot, sizeof(Counted));
+  *record = {{0, HW_THREAD_END, sizeof(NumberedRecord), 3}, 1};
+  file.commit(slot, sizeof(NumberedRecord));
   CHECK(write(file, slot, 2));
   CHECK_EQUAL(file.lost(), 1u);
   CHECK((read(file.path())[3] == std::vector<uint64_t>{1, 2}));
@@ -277,7 +250,7 @@ void memory_does_not_grow_with_what_is_written_without_a_mapping() {
   const uint64_t before = own_memory();
   CHECK(before > 0);
   for (uint64_t i = 0; i < kRecords; ++i) {
-    auto* record = static_cast<Counted*>(file.begin(slot, kBytes));
+    auto* record = static_cast<NumberedRecord*>(file.begin(slot, kBytes));
     CHECK(record != nullptr);
     *record = {{0, HW_THREAD_END, static_cast<hw_u16>(kBytes), slot.tid}, i};
     file.commit(slot, kBytes);

@@ -17,6 +17,7 @@
 
 #include "agent/core/chunk_file.h"
 #include "agent/locks/lock_table.h"
+#include "numbered_records.h"
 #include "testing/check.h"
 #include "testing/scratch.h"
 
@@ -29,19 +30,6 @@ namespace {
 
 constexpr pid_t kPid = 4711;
 constexpr uint64_t kPage = 4096;
-
-struct Counted {
-  hw_record head;
-  uint64_t number;
-};
-
-bool write(ChunkFile& file, ThreadSlot& slot, uint64_t number) {
-  auto* record = static_cast<Counted*>(file.begin(slot, sizeof(Counted)));
-  if (record == nullptr) return false;
-  *record = {{0, HW_THREAD_END, sizeof(Counted), slot.tid}, number};
-  file.commit(slot, sizeof(Counted));
-  return true;
-}
 
 // Threads that write as the agent's do, until they see that no records are wanted.
 void write_from_threads(ChunkFile& file, bool to_nothing) {

@@ -9,6 +9,15 @@ from typing import Literal
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
 
 
