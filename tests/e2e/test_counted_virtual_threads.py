@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.drivers.breakpoint_traps import C_WRITE
 from support.drivers.recording_cli import headway, javas
 from support.drivers.workloads import compile_java
 
@@ -19,28 +20,29 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mode ebpf needs root"
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 WATCHED = "mem:0x10000000/8:w"
-LIBRARY = """
+LIBRARY = f"""
 #define _GNU_SOURCE
+{C_WRITE}
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 
 static volatile long *watched;
 
-__attribute__((constructor)) static void map(void) {
+__attribute__((constructor)) static void map(void) {{
   void *at = (void *)0x10000000;
   watched = mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if ((void *)watched != at) abort();
-}
+}}
 
-void Java_VirtualWrites_write(void *jni, void *type, int times, unsigned char apart) {
-  struct timespec shortly = {0, 50000};
-  for (int i = 0; i < times; ++i) {
+void Java_VirtualWrites_write(void *jni, void *type, int times, unsigned char apart) {{
+  struct timespec shortly = {{0, 50000}};
+  for (int i = 0; i < times; ++i) {{
     if (apart) nanosleep(&shortly, 0);
-    *watched = i;
-  }
+    write_watched(watched, i);
+  }}
   if (apart) nanosleep(&shortly, 0);
-}
+}}
 """
 
 
@@ -58,7 +60,9 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_each_virtual_thread_counts_what_it_wrote_itself(command: list[str], tmp_path: Path) -> None:
     """Slices that lie within a mount are exact; of those that are shared the bounds hold what it says."""
     path = tmp_path / "a.headway"
-    done = headway("record", "--counters", WATCHED, "--virtual-threads", "-o", path, "--", *command)
+    done = headway(
+        "record", "--allow-breakpoints", "--counters", WATCHED, "--virtual-threads", "-o", path, "--", *command
+    )
     assert done.returncode == 0, done.stderr
     said = [line.split() for line in done.stdout.splitlines() if re.fullmatch(r"(apart|together) \d+ \d+", line)]
     assert len(said) == 6
@@ -89,7 +93,7 @@ def test_each_virtual_thread_counts_what_it_wrote_itself(command: list[str], tmp
 
 def test_without_mounts_carriers_have_all_of_it(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "a.headway"
-    done = headway("record", "--counters", WATCHED, "-o", path, "--", *command)
+    done = headway("record", "--allow-breakpoints", "--counters", WATCHED, "-o", path, "--", *command)
     assert done.returncode == 0, done.stderr
     kinds = {row["kind"] for row in counters_of(path)["threads"] if row["counts"][WATCHED]["value"]}
     assert kinds == {"carrier"}

@@ -19,6 +19,7 @@ from headway.analyses.counters.analysis import counters
 from headway.analyses.counters.types import Row
 from headway.record.counters.events import known_names
 from headway.store import open_recording
+from support.drivers.breakpoint_traps import C_WRITE
 from support.drivers.recording_cli import HEADWAY, headway, start_headway, wait_for
 
 pytestmark = [
@@ -27,7 +28,8 @@ pytestmark = [
 ]
 
 # Threads that compute, touch pages, sleep and write a watched address, each as often as it says on standard output.
-PROGRAM = """
+PROGRAM = (
+    """
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +39,9 @@ PROGRAM = """
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
+"""
+    + C_WRITE
+    + """
 volatile long *watched;
 static pthread_barrier_t ready, go;
 
@@ -58,7 +62,7 @@ static void *work(void *given) {
   pthread_barrier_wait(&ready);
   pthread_barrier_wait(&go);
   long writes_ns = ns_of(CLOCK_MONOTONIC);
-  for (int i = 0; i < job->writes; ++i) *watched = i;
+  for (int i = 0; i < job->writes; ++i) write_watched(watched, i);
   long wrote_ns = ns_of(CLOCK_MONOTONIC);
   char *pages = mmap(0, 4096L * (job->pages + 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   madvise(pages, 4096L * (job->pages + 1), MADV_NOHUGEPAGE);
@@ -77,7 +81,7 @@ int main(int argc, char **argv) {
   enum { THREADS = 3 };
   void *at = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   watched = at;
-  *watched = 0;  // one write of the main thread
+  write_watched(watched, 0);  // one write of the main thread
   struct job jobs[THREADS];
   pthread_t id[THREADS];
   pthread_barrier_init(&ready, 0, THREADS + 1);
@@ -101,7 +105,9 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+)
 WATCHED = "mem:0x10000000/8:w"
+COUNT = ("--allow-breakpoints", "--counters")
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,7 @@ def run(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def one_run(program: Path, folder: Path) -> Run:
     path, table, go = folder / "a.headway", folder / "perf.csv", folder / "go"
     events = f"msr/tsc/,page-faults,context-switches;{WATCHED}"
-    with start_headway("record", "--no-agent", "--counters", events, "-o", path, "--", program, go) as recorder:
+    with start_headway("record", "--no-agent", *COUNT, events, "-o", path, "--", program, go) as recorder:
         assert recorder.stdout is not None
         lines = iter(recorder.stdout.readline, "")
         pid = next(line for line in lines if line.startswith("pid ")).split()[1]
@@ -245,15 +251,18 @@ def test_the_recording_says_how_long_before_and_after_it_slices_were_counted(run
     assert 0 < counted["from_ns"] < begin < end <= counted["until_ns"]
 
 
-ONE_WRITE = """
+ONE_WRITE = (
+    C_WRITE
+    + """
 #include <sys/mman.h>
 #include <time.h>
 int main(void) {
   volatile long *at = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  *at = 1;
+  write_watched(at, 1);
   while (clock() < CLOCKS_PER_SEC / 20) {}
 }
 """
+)
 
 
 def test_a_write_in_the_first_slice_of_a_program_is_never_an_exact_zero(tmp_path: Path) -> None:
@@ -261,7 +270,7 @@ def test_a_write_in_the_first_slice_of_a_program_is_never_an_exact_zero(tmp_path
     program, path = tmp_path / "one", tmp_path / "a.headway"
     program.with_suffix(".c").write_text(ONE_WRITE)
     subprocess.run(["gcc", "-O1", "-static", "-o", program, program.with_suffix(".c")], check=True, timeout=120)
-    done = headway("record", "--no-agent", "--mode", "ebpf", "--counters", WATCHED, "-o", path, "--", program)
+    done = headway("record", "--no-agent", "--mode", "ebpf", *COUNT, WATCHED, "-o", path, "--", program)
     assert done.returncode == 0, done.stderr
     recording = open_recording(path)
     (row,) = counters(recording).rows
@@ -366,6 +375,7 @@ def test_a_process_that_never_leaves_its_cpu_has_its_counts_all_the_same(tmp_pat
     ("groups", "message"),
     [
         ("cyles", "HW103"),
+        ("page-faults;mem:0x10000000/8:w", "HW124"),
         ("", "HW105"),
         ("page-faults;;cycles", "HW105"),
         (",".join(["r1"] * 1000), "HW105"),
@@ -378,7 +388,9 @@ def test_bad_groups_are_a_message_before_anything_starts(tmp_path: Path, groups:
     assert not (tmp_path / "started").exists()
 
 
-MANY = """
+MANY = (
+    C_WRITE
+    + """
 #include <pthread.h>
 #include <sys/mman.h>
 enum { THREADS = 10000 };
@@ -386,7 +398,7 @@ static volatile long *watched;
 static pthread_barrier_t all;
 static void *work(void *given) {
   pthread_barrier_wait(&all);
-  *watched = (long)given;
+  write_watched(watched, (long)given);
   return 0;
 }
 int main(void) {
@@ -401,6 +413,7 @@ int main(void) {
   for (long i = 0; i < THREADS; ++i) pthread_join(id[i], 0);
 }
 """
+)
 
 
 def test_each_of_10000_threads_that_are_there_at_once_has_its_own_count(tmp_path: Path) -> None:
@@ -408,7 +421,7 @@ def test_each_of_10000_threads_that_are_there_at_once_has_its_own_count(tmp_path
     path, program = tmp_path / "a.headway", tmp_path / "many"
     program.with_suffix(".c").write_text(MANY)
     subprocess.run(["gcc", "-O1", "-pthread", "-o", program, program.with_suffix(".c")], check=True, timeout=120)
-    words = [*HEADWAY, "record", "--no-agent", "--mode", "ebpf", "--counters", WATCHED, "-o", path, "--", program]
+    words = [*HEADWAY, "record", "--no-agent", "--mode", "ebpf", *COUNT, WATCHED, "-o", path, "--", program]
     script = f"ulimit -n {200 + 8 * (os.cpu_count() or 1)}; exec {shlex.join(map(str, words))}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -433,7 +446,7 @@ def test_run_counts_as_record_does_and_shows_the_command_that_tells(tmp_path: Pa
 def test_in_modes_without_ebpf_each_thread_is_counted_as_a_whole(program: Path, tmp_path: Path, mode: str) -> None:
     """The threads wait until they are counted: in mode agent every event that the recorder has open is a counter."""
     path, go = tmp_path / "a.headway", tmp_path / "go"
-    words = ("--no-agent", "--mode", mode, "--counters", f"{WATCHED},page-faults", "-o", path, "--", program, go)
+    words = ("--no-agent", "--mode", mode, *COUNT, f"{WATCHED},page-faults", "-o", path, "--", program, go)
     with start_headway("record", *words) as recorder:
         assert recorder.stdout is not None
         assert recorder.stderr is not None

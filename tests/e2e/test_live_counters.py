@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from support.drivers.breakpoint_traps import C_WRITE
 from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
 from support.drivers.recording_cli import HEADWAY, Terminal, headway, start_headway
 
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="counts the kernel's e
 
 # Threads that wait for a line on standard input, then each write a watched address, touch pages, and say what the kernel
 # accounted to them. One more is started by the line. They are there until the next line.
-PROGRAM = """
+PROGRAM = (
+    """
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +36,9 @@ PROGRAM = """
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
+"""
+    + C_WRITE
+    + """
 static volatile long *watched;
 static pthread_barrier_t go, end;
 static int late_pages = 4000;
@@ -55,7 +59,7 @@ static void *work(void *given) {
   printf("ready\\n");  // what the C library does when a thread prints first comes before
   long number = (long)given, before = faults();
   pthread_barrier_wait(&go);
-  for (int i = 0; i < 1000 * number; ++i) *watched = i;
+  for (int i = 0; i < 1000 * number; ++i) write_watched(watched, i);
   touch(500 * number);
   printf("did %ld %ld %ld\\n", (long)syscall(SYS_gettid), 1000 * number, faults() - before);
   pthread_barrier_wait(&end);
@@ -64,7 +68,7 @@ static void *work(void *given) {
 
 static void *late(void *given) {
   usleep(400000);  // seen by now
-  for (int i = 0; i < 77; ++i) *watched = i;
+  for (int i = 0; i < 77; ++i) write_watched(watched, i);
   printf("did %ld 77 -1\\n", (long)syscall(SYS_gettid));
   pthread_barrier_wait(&end);
   return 0;
@@ -89,6 +93,7 @@ int main(void) {
   return 0;
 }
 """
+)
 GO_WITH_A_RECORDING = "--by, --region, --iterations, --last, --from and --to go with a recording"
 WATCHED = "mem:0x10000000/8:w"
 
@@ -151,7 +156,7 @@ class Seen:
 def seen(program: Path) -> Seen:
     """Look at the program from before it begins until it ends."""
     found = Seen()
-    asked = ("--counters", f"page-faults,task-clock;{WATCHED}", "--interval", "300ms", "--json")
+    asked = ("--counters", f"page-faults,task-clock;{WATCHED}", "--interval", "300ms", "--allow-breakpoints", "--json")
     with (
         running([program]) as process,
         start_headway("counters", "--pid", process.pid, *asked) as looking,
@@ -305,7 +310,7 @@ def test_a_process_of_another_user_is_refused_with_a_message(program: Path, user
         (["--pid", "1", "--last", "3"], GO_WITH_A_RECORDING),
         (["--pid", "1", "--interval", "0s"], "--interval 0s: give a time above zero"),
         (["--pid", "1", "--duration", "0s"], "--duration 0s: give a time above zero"),
-        (["a.headway", "--interval", "1s"], "--interval, --duration and --counters go with --pid"),
+        (["a.headway", "--interval", "1s"], "--interval, --duration, --counters and --allow-breakpoints go with --pid"),
         ([], "give either a recording, or --pid PID"),
     ],
 )
@@ -322,6 +327,11 @@ def test_a_process_that_there_is_not_and_an_event_that_there_is_not_are_told() -
     assert (done.returncode, done.stderr[:5]) == (1, "HW004")
     done = headway("counters", "--pid", os.getpid(), "--counters", "cycels")
     assert (done.returncode, done.stderr[:5]) == (1, "HW103")
+
+
+def test_an_address_is_watched_in_no_process_unless_its_breakpoint_may_end_it() -> None:
+    done = headway("counters", "--pid", os.getpid(), "--counters", f"page-faults;{WATCHED}", "--duration", "100ms")
+    assert (done.returncode, done.stderr[:5]) == (1, "HW124")
 
 
 def test_a_stop_by_sigterm_ends_it_well(program: Path) -> None:

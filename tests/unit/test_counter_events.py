@@ -391,3 +391,15 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_counters_need_it_or_told(
     assert bool(missing_descriptors(16, cpus)) == bool(said)
     assert all(1600 < soft < 2400 and hard == limits[1] for soft, hard in allowed)
     assert bool(allowed) == is_raised
+
+
+def test_a_watched_address_is_refused_unless_its_breakpoint_may_end_the_program() -> None:
+    """Hits of breakpoints end programs by SIGTRAP on virtual machines, whoever opens them."""
+    error = refused("page-faults;mem:0x10/8:w,task-clock,mem:0x20")
+    assert error.notice.id == "HW124"
+    assert "SIGTRAP" in error.notice.message
+    assert "mem:0x10/8:w, mem:0x20" in error.notice.message
+    assert "--allow-breakpoints" in error.notice.remedy
+    allowed = groups.parse("mem:0x10/8:w", allow_breakpoints=True)
+    assert [each.is_breakpoint for group in allowed.groups for each in group] == [True]
+    assert not any(event(name).is_breakpoint for name in ("page-faults", "r01b1", "cycles"))

@@ -28,6 +28,12 @@ def test_a_cpu_list_follows_the_kernels_notation() -> None:
     assert host.format_cpu_list({0, 1, 2, 5}) == "0-2,5"
 
 
+def test_cpus_are_those_of_proc_where_sys_is_hidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shown = host.online_cpus()
+    monkeypatch.setattr(host, "_SYS_CPU", tmp_path)
+    assert host.online_cpus() == shown
+
+
 @pytest.mark.parametrize("text", ["", ",", "a", "1-", "-1", "2-1", "1-2:0", "1.5", "٣", "0x1", "1--2", "99999999"])
 def test_what_is_no_cpu_list_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not|names no|empty|machine"):

@@ -75,13 +75,21 @@ def test_an_event_that_there_is_not_is_refused(name: str, monkeypatch: pytest.Mo
     assert error.value.notice.id == "HW068"
 
 
-@pytest.mark.parametrize("name", ["ref-cycles", "r1a8", "kprobe:do_sys_openat2", "sched:sched_switch", "mem:malloc"])
+@pytest.mark.parametrize("name", ["ref-cycles", "r1a8", "kprobe:do_sys_openat2", "sched:sched_switch"])
 def test_an_event_that_there_may_be_is_left_to_the_sampler(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "sched" / "sched_switch").mkdir(parents=True)
     monkeypatch.setattr(sampling, "_TRACING", (tmp_path,))
     assert parse(name).events[0].name == name
+
+
+def test_an_event_that_a_breakpoint_takes_is_refused_unless_it_may_end_the_program() -> None:
+    with pytest.raises(HeadwayError) as error:
+        parse("mem:malloc,wall")
+    assert error.value.notice.id == "HW124"
+    assert "mem:malloc" in error.value.notice.message
+    assert parse("mem:malloc,wall", allow_breakpoints=True).events[0].name == "mem:malloc"
 
 
 @pytest.mark.parametrize("name", [name for name in sampling.KNOWN if name not in ("alloc", "wall")])

@@ -26,11 +26,12 @@ def thread(totals: Totals | None, uncounted_ns: int = 0, name: str = "worker", k
 def process(
     threads: dict[int, ThreadCounts], at_s: float = 0, cpu_ns: int | None = None, left_out: int = 0
 ) -> ProcessCounts:
-    """Return a reading; threads began at tick 5."""
+    """Return a reading; threads began at tick 5. By default the process used what they ran."""
     keyed = {(tid, 5): each for tid, each in threads.items()}
     why = "each takes 3 descriptors, and ulimit -n allows 100" if left_out else ""
-    cpu = None if cpu_ns is None else (cpu_ns, cpu_ns)
-    return ProcessCounts(4000, START + round(at_s * SECOND), cpu, keyed, left_out, why)
+    ran = sum((each.totals[0][1] if each.totals else 0) + each.uncounted_ns for each in threads.values())
+    used = ran if cpu_ns is None else cpu_ns
+    return ProcessCounts(4000, START + round(at_s * SECOND), (used, used), keyed, left_out, why)
 
 
 def all_the_time(cycles: int, instructions: int, faults: int, ran_ns: int) -> Totals:
@@ -114,6 +115,27 @@ def test_time_of_threads_that_nobody_saw_is_a_row_without_counts_where_it_is_muc
     little = asked(before, process(seen, 1, cpu_ns=11_100))
     assert [row.key["name"] for row in little.rows] == ["worker"]
     assert little.total.counts["cycles"] == Figure(100, 100, 100)
+
+
+def test_the_total_is_the_least_that_there_was_where_threads_may_have_come_and_gone_between_two_looks() -> None:
+    """A fiftieth of what the process used is no row of its own, and is more than two clocks differ by."""
+    before = process({1: thread(all_the_time(0, 0, 0, 0))})
+    ran = {1: thread(all_the_time(100, 200, 1, 2 * SECOND))}
+    found = asked(before, process(ran, 1, cpu_ns=2 * SECOND + 40_000_000))
+    assert [row.key["name"] for row in found.rows] == ["worker"]
+    assert found.rows[0].counts["cycles"] == Figure(100, 100, 100)
+    assert found.total.counts["cycles"] == Figure(100, 100, None)
+    assert found.total.metrics["CPI"] == Figure(0.5, None, None)
+    clocks_differ = asked(before, process(ran, 1, cpu_ns=2 * SECOND + 9_000_000))
+    assert clocks_differ.total.counts["cycles"] == Figure(100, 100, 100)
+
+
+def test_the_total_of_a_process_that_has_ended_is_the_least_that_there_was() -> None:
+    before = process({1: thread(all_the_time(0, 0, 0, 0))})
+    ended = ProcessCounts(4000, START + SECOND, None, {(1, 5): thread(all_the_time(100, 200, 1, SECOND))})
+    found = asked(before, ended)
+    assert found.rows[0].counts["cycles"] == Figure(100, 100, 100)
+    assert found.total.counts["cycles"] == Figure(100, 100, None)
 
 
 def test_the_answer_is_that_of_a_recording_as_json_and_on_the_terminal() -> None:

@@ -14,7 +14,7 @@ import click
 
 from headway.cli import out
 from headway.cli.live import ended_at_once, ended_by_signals, is_over, over, process_descriptor, seconds
-from headway.cli.options import TimeType
+from headway.cli.options import ALLOW_BREAKPOINTS, TimeType
 
 if TYPE_CHECKING:
     from headway.analyses.counters.types import Counters
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.1
 """How often threads that are new are looked for."""
 _INTERVAL_S = 1.0
+_OF_PROCESSES = ("interval", "duration", "asked", "allow_breakpoints")
 _OF_RECORDINGS = ("regions", "iterations", "last", "start", "end")
 
 
@@ -45,6 +46,11 @@ class LiveCounters:
                 metavar="GROUPS",
                 help="With --pid: the groups of events, as in 'headway record --counters'.",
             ),
+            click.Option(
+                ["--allow-breakpoints"],
+                is_flag=True,
+                help=f"With --pid. {ALLOW_BREAKPOINTS}",
+            ),
         )
 
     def is_asked(self, path: Path | None, mine: dict[str, Any], **options: Any) -> bool:
@@ -52,8 +58,8 @@ class LiveCounters:
         pid: int | None = mine["pid"]
         if (path is None) == (pid is None):
             raise click.UsageError("give either a recording, or --pid PID")
-        if pid is None and any(mine[name] is not None for name in ("interval", "duration", "asked")):
-            raise click.UsageError("--interval, --duration and --counters go with --pid")
+        if pid is None and any(mine[name] not in (None, False) for name in _OF_PROCESSES):
+            raise click.UsageError("--interval, --duration, --counters and --allow-breakpoints go with --pid")
         if pid is not None and (options["by"] != "thread" or any(options[name] for name in _OF_RECORDINGS)):
             raise click.UsageError("--by, --region, --iterations, --last, --from and --to go with a recording")
         return pid is not None
@@ -69,7 +75,7 @@ class LiveCounters:
         pid, interval_s = mine["pid"], seconds(mine["interval"], _INTERVAL_S)
         duration_s = None if mine["duration"] is None else seconds(mine["duration"], 0, "--duration")
         running_process(pid, "counters")
-        found = countable(parse(mine["asked"] or DEFAULT))
+        found = countable(parse(mine["asked"] or DEFAULT, allow_breakpoints=mine["allow_breakpoints"]))
         names = [[event.name for event in group] for group in found.groups]
         absent = [(each.event, each.reason) for each in found.absent]
         of_set = None if options["of_set"] == "all" else options["of_set"]

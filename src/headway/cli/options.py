@@ -156,6 +156,11 @@ def json_parameter() -> click.Option:
 recording_argument = click.argument("recording_path", metavar="NAME.headway", type=PATH, callback=recorded_otherwise)
 any_recording_argument = click.argument("recording_path", metavar="NAME.headway", type=PATH)
 """Of a command that causal recordings are for as well."""
+ALLOW_BREAKPOINTS = (
+    "Let mem:ADDRESS be counted or sampled, although a hit of its breakpoint may end the program by SIGTRAP "
+    "(headway explain HW124)."
+)
+"""Help of --allow-breakpoints."""
 keep_arguments_option = click.option(
     "--keep-arguments",
     is_flag=True,

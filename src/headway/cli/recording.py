@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from headway.cli import out
-from headway.cli.options import TimePoint, TimeType, keep_arguments_option
+from headway.cli.options import ALLOW_BREAKPOINTS, TimePoint, TimeType, keep_arguments_option
 from headway.errors import Notice
 from headway.model.iterations import GC, MARKER, METHOD, IterationMarks
 from headway.record.counters.groups import DEFAULT, SCOPES, CounterOptions
@@ -95,6 +95,7 @@ _OPTIONS = (
         show_default=True,
         help="With --counters: at each switch for the program's threads, on each CPU as a whole whatever runs there, or both.",
     ),
+    click.option("--allow-breakpoints", is_flag=True, help=ALLOW_BREAKPOINTS),
     click.option(
         "--counters-by-runs",
         is_flag=True,
@@ -134,7 +135,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan that the options describe. `by_default`: locks and CPU samples, too, unless they say otherwise.
 
-    Raises HeadwayError HW007, HW103, HW105, HW106, or click.UsageError for a combination that makes no sense.
+    Raises HeadwayError HW007, HW103, HW105, HW106, HW124, or click.UsageError for a combination that makes no sense.
     """
     duration: TimePoint | None = options["duration"]
     if duration is not None and not duration.ns:
@@ -172,7 +173,7 @@ def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
     if options["no_agent"]:
         raise click.UsageError("--sample needs the agent: leave out --no-agent")
     try:
-        return parse(text)
+        return parse(text, allow_breakpoints=options["allow_breakpoints"])
     except ValueError as error:
         raise click.UsageError(f"--sample {error}") from None
 
@@ -190,11 +191,11 @@ def _objects(options: dict[str, Any]) -> ObjectOptions | None:
 
 
 def _counters(options: dict[str, Any]) -> CounterOptions | None:
-    """Return what is to be counted, None for nothing. Raises HeadwayError HW103, HW105, HW106, or click.UsageError."""
+    """Return what is to be counted, None for nothing. Raises HeadwayError HW103, HW105, HW106, HW124, or click.UsageError."""
     text, scope = options["counters"], options["counter_scope"]
     if text is None and scope != "thread":
         raise click.UsageError("--counter-scope is about counters: add --counters")
-    return None if text is None else parse_counters(text, scope)
+    return None if text is None else parse_counters(text, scope, allow_breakpoints=options["allow_breakpoints"])
 
 
 def _by_runs(options: dict[str, Any], pid: int | None) -> bool:

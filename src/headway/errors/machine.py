@@ -205,4 +205,14 @@ ROWS: tuple[Message, ...] = (
         "counted in a part of the time is not known.",
         "headway counters {path}   (or --by kind; or record as root, in mode ebpf)",
     ),
+    Message(
+        "HW124",
+        "a watched address, whose breakpoint can end the program",
+        "{option}: a breakpoint may end the program by SIGTRAP: {events}",
+        "A watched address is a breakpoint of the processor. On virtual machines a hit has been seen to come without its reason, "
+        "once in a million, in bursts: Linux then sends SIGTRAP, as for an INT1 instruction, and a program that does not "
+        "handle that ends. Whoever opens the breakpoint can't prevent it; it happens with perf stat as well. In scope cpu the "
+        "address is watched in every program of the machine.",
+        "headway doctor   (what else counts here), or --allow-breakpoints (record, run, counters --pid) where it may end",
+    ),
 )

@@ -5,8 +5,9 @@ Method     differences of two readings of each thread's own counters; each is as
            intervals and what is withheld are made in the same way.
 Assumes    groups are read one after the other while the thread runs on, within some microseconds; a group's events at one moment.
 Wrong when threads begin and end between two looks: a tenth of a second, or more with very many threads. What such threads
-           used is told where it is more than a fifth of the time of the process; what a thread ran before it was first
-           seen has no counts.
+           used is told where it is more than a fifth of the time of the process. The total is exact only where the CPU time of
+           the process is that of its threads, but for a hundredth or 10 ms; else, and when it has ended, it is the least that
+           there was. What a thread ran before it was first seen has no counts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, figures, unseen_ns
+from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
 from headway.analyses.counters.types import Counters
 from headway.errors import Notice
 
@@ -41,9 +42,10 @@ def live_counters(
         known, unknown_ns = _between(before.threads.get((tid, start)), thread, groups)
         key: Key = {"pid": now.pid, "tid": tid, "name": thread.name, "kind": thread.kind}
         threads.add(key, known, unknown_ns, is_app=thread.kind == "app")
+    is_whole = _are_all(before, now, threads.ran_ns)
     if beside_ns := _unseen_ns(before, now, threads.ran_ns):
         threads.add({"pid": now.pid, "tid": -1, "name": UNSEEN, "kind": "app"}, None, beside_ns, is_app=False)
-    found = figures(threads, groups, step, of_set)
+    found = figures(threads, groups, step, of_set, is_whole=is_whole)
     notices = []
     if now.left_out:
         notices.append(Notice.of("HW115", pid=now.pid, count=now.left_out, reason=now.why))
@@ -65,6 +67,17 @@ def _between(
     pairs = zip(now.totals, earlier, strict=True)
     known = tuple((value - v, enabled - e, ran - r) for (value, enabled, ran), (v, e, r) in pairs)
     return (known, unknown_ns) if known[0][1] > 0 else (None, unknown_ns)
+
+
+def _are_all(before: ProcessCounts, now: ProcessCounts, seen_ns: int) -> bool:
+    """Return whether the process used as much as its threads ran: then none of them came and went between two looks.
+
+    A process that did not run at all has none either. What one used that has ended is not known.
+    """
+    if before.cpu_ns is None or now.cpu_ns is None:
+        return False
+    used = now.cpu_ns[1] - before.cpu_ns[0]  # so much at most
+    return used <= 0 or are_all(used, seen_ns)
 
 
 def _unseen_ns(before: ProcessCounts, now: ProcessCounts, seen_ns: int) -> int:

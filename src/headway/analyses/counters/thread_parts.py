@@ -23,10 +23,18 @@ UNSEEN = "(threads between looks)"
 _UNSEEN_SHARE = 0.2
 """Of the program's time. Clocks that are read at each switch and at each wake-up differ by half as much in the worst case."""
 
+_ALIKE, _ALIKE_NS = 0.01, 10_000_000
+"""By so much of it, or ns, the program's CPU time may be more than that of its threads when all of them were seen."""
+
 
 def unseen_ns(used_ns: int, seen_ns: int) -> int:
     """Return what a program used beside what its threads are known to have run; 0 where that may be how clocks differ."""
     return used_ns - seen_ns if used_ns - seen_ns > _UNSEEN_SHARE * used_ns else 0
+
+
+def are_all(used_ns: int, seen_ns: int) -> bool:
+    """Return whether the threads that were seen are all that ran, by what the program used and what they ran."""
+    return used_ns > 0 < seen_ns and used_ns - seen_ns <= max(_ALIKE * used_ns, _ALIKE_NS)
 
 
 @dataclass(slots=True)

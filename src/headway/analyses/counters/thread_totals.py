@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.counters.layout import BY_THREADS_WHOLE, layout_of
-from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, figures, unseen_ns
+from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
 from headway.analyses.counters.types import Counters
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 _MOST_UNKNOWN = 0.001
-_ALIKE, _ALIKE_NS = 0.01, 10_000_000
-"""By so much of it, or ns, the program's CPU time may be more than that of its threads when all of them were seen."""
 _MOST_THREADS = 10_000
 _MOST = 1 << 62
 """Counts and times above are none."""
@@ -57,7 +55,7 @@ def thread_totals(
     groups = [group.events for group in there.groups]
     threads, own_ns = _threads(recording, found, len(there.events))
     used_ns, seen_ns = _used_ns(recording), threads.ran_ns
-    is_whole = used_ns > 0 < seen_ns and used_ns - own_ns - seen_ns <= max(_ALIKE * used_ns, _ALIKE_NS)
+    is_whole = are_all(used_ns - own_ns, seen_ns)
     if used_ns and (beside_ns := unseen_ns(used_ns - own_ns, seen_ns)):
         key: Key = {"pid": recording.manifest.pid or -1, "tid": -1, "name": UNSEEN, "kind": "app"}
         threads.add(key, None, beside_ns, is_app=False)

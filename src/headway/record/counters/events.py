@@ -94,6 +94,11 @@ class Event:
     unit: str = ""
 
     @property
+    def is_breakpoint(self) -> bool:
+        """Return whether it watches an address: a hit may end the program by SIGTRAP (HW124)."""
+        return self.type == _BREAKPOINT_TYPE
+
+    @property
     def needs_pmu(self) -> bool:
         """Return whether the processor counts it, and not the kernel."""
         return self.type in (_HARDWARE_TYPE, _CACHE_TYPE, _RAW_TYPE)

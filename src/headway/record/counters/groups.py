@@ -42,11 +42,12 @@ class CounterOptions:
     of_units: tuple[tuple[Event, ...], ...] = ()
 
 
-def parse(text: str, scope: str = "thread") -> CounterOptions:
+def parse(text: str, scope: str = "thread", *, allow_breakpoints: bool = False) -> CounterOptions:
     """Return the groups that a text asks for, in one of SCOPES.
 
-    Raises HeadwayError HW103 (unknown event), HW105 (no groups of events, or too many, or a group of several counting units) or
-    HW106 (not by thread: units of whole sockets are counted in scopes with cpu).
+    Raises HeadwayError HW103 (unknown event), HW105 (no groups of events, or too many, or a group of several counting units),
+    HW106 (not by thread: units of whole sockets are counted in scopes with cpu) or HW124 (a watched address, unless
+    `allow_breakpoints`).
     """
     shown = text if len(text) <= 60 else text[:57] + "..."
     if len(text) > _LONGEST_TEXT:
@@ -69,6 +70,9 @@ def parse(text: str, scope: str = "thread") -> CounterOptions:
         if len(units := {each.unit or "each CPU" for each in group}) > 1:
             different = f"{' and '.join(sorted(units))} can't count in one group: put ; between them"
             raise HeadwayError("HW105", text=shown, reason=different)
+    watched = [each.name for group in groups for each in group if each.is_breakpoint]
+    if watched and not allow_breakpoints:
+        raise HeadwayError("HW124", option="--counters", events=", ".join(dict.fromkeys(watched)))
     of_cpus, of_units = (tuple(each for each in groups if bool(each[0].unit) is is_unit) for is_unit in (False, True))
     return CounterOptions(of_cpus, is_default, by_thread="thread" in by, by_cpu="cpu" in by, of_units=of_units)
 

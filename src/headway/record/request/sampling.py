@@ -48,6 +48,7 @@ _OF_PERF = ("ref-cycles", "cpu-clock")
 _RAW = re.compile(r"r[0-9a-fA-F]+")
 _PROBES = ("mem", "trace", "kprobe", "uprobe")
 """What async-profiler takes before a colon that is no group of tracepoints."""
+_BREAKPOINT = "mem:"
 _NOT_HERE = {
     "lock": "locks have exact records of their own: --locks",
     "nativemem": "native memory is not sampled",
@@ -135,10 +136,11 @@ def _unit(name: str) -> Unit:
     return "ns" if name == "wall" or name in BY_TIME else "events"
 
 
-def parse(text: str) -> SampleOptions:
+def parse(text: str, *, allow_breakpoints: bool = False) -> SampleOptions:
     """Parse a text such as `cpu,alloc:1m,wall:20ms`.
 
-    Raises ValueError with what is wrong, and HeadwayError HW068 for an event that there is not.
+    Raises ValueError with what is wrong, and HeadwayError HW068 for an event that there is not, or HW124 for one that a
+    breakpoint of the processor takes, unless `allow_breakpoints`.
     """
     events: dict[str, SampledEvent] = {}
     for word in text.split(","):
@@ -153,6 +155,8 @@ def parse(text: str) -> SampleOptions:
             raise ValueError(f"{name} is asked for twice")
         if not is_known(name):
             raise HeadwayError("HW068", event=name, known=", ".join(KNOWN), near=_nearest(name))
+        if name.startswith(_BREAKPOINT) and not allow_breakpoints:
+            raise HeadwayError("HW124", option="--sample", events=name)
         events[name] = SampledEvent(name, _default(name) if interval is None else _count(name, interval))
     return SampleOptions(tuple(sorted(events.values(), key=lambda event: not event.is_of_cpu)))
 

@@ -31,6 +31,7 @@ def counters_json(found: Counters) -> dict[str, Any]:
         "step": found.step,
         "from_ns": found.window_ns[0],
         "to_ns": found.window_ns[1],
+        "windows": _windows(found),
         "groups": _groups(found.groups),
         "total": _figures(found.total.counts),
         "total_metrics": _figures(found.total.metrics),
@@ -46,6 +47,13 @@ def counters_json(found: Counters) -> dict[str, Any]:
         "absent": [{"event": event, "reason": reason} for event, reason in found.absent],
         "warnings": [notice.as_json() for notice in found.notices],
     }
+
+
+def _windows(found: Counters) -> list[dict[str, Any]]:
+    """Return the stretches of time that the counts are of: each iteration, or the whole."""
+    if found.by == "iteration":
+        return [{key: row.key[key] for key in ("iteration", "from_ns", "to_ns")} for row in found.rows]
+    return [{"from_ns": found.window_ns[0], "to_ns": found.window_ns[1]}]
 
 
 def _row(row: Row, by: str) -> dict[str, Any]:
