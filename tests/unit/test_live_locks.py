@@ -234,6 +234,17 @@ def test_objects_of_one_place_are_one_row_and_idle_waiting_is_apart(tmp_path: Pa
     assert "Store" not in idle
 
 
+def test_without_contention_a_sentence_says_so(tmp_path: Path) -> None:
+    found = read(table(tmp_path / "locks-42.table", slot(hash=1, blocker_id=1)))
+    idle = [dataclasses.replace(row, contention=False) for row in live_rows(found)]
+    for rows, is_said in (([], True), (idle, True), (live_rows(found), False)):
+        out = io.StringIO()
+        for each in live_tables(found, rows):
+            make_console(out).print(each)
+        assert ("No thread waited for a lock or a condition." in out.getvalue()) is is_said
+        assert ("waits/s" in out.getvalue()) is not is_said
+
+
 def test_both_tables_say_how_many_rows_they_leave_out(tmp_path: Path) -> None:
     found = read(table(tmp_path / "locks-42.table", *(slot(hash=i, blocker_id=i) for i in range(1, 34))))
     rows = [dataclasses.replace(row, contention=i % 3 > 0) for i, row in enumerate(live_rows(found))]

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
+from headway.analyses.lost_cores.coarse_accounts import notices
 from headway.analyses.lost_cores.types import Account
+from headway.errors.message import NOTE, WARNING
 from headway.report.html.lost_cores import why_values
 from headway.report.terminal import make_console
 from headway.report.terminal.lost_cores import render_why
@@ -57,6 +59,21 @@ def test_alone_is_in_doubt_as_long_as_another_is_in_a_wait_from_before(tmp_path:
     assert later.account.lost
     assert not any(loss.doubts for loss in later.account.lost)
     assert "HW498" not in {notice.id for notice in later.notices}
+
+
+def test_doubts_of_losses_that_have_no_line_are_a_note(tmp_path: Path) -> None:
+    """An idle server that is attached to has losses of microseconds: nobody reads them, and no warning is about them."""
+    threads = [
+        LAUNCHER,
+        FakeThread("app", 0, [("B", 50), ("R", 2), ("B", 48)], "main"),
+        FakeThread("app", 0, [("R", 100)], "worker"),
+    ]
+    recording = open_recording(attached(tmp_path / "r", threads, [], {"java", "main", "worker"}))
+    found = why(recording).account
+    for share, level in ((0.1, WARNING), (0.0, NOTE)):
+        lost = tuple(dataclasses.replace(loss, share=share, likely_speedup=None) for loss in found.lost)
+        (notice,) = (each for each in notices(recording, dataclasses.replace(found, lost=lost)) if each.id == "HW498")
+        assert notice.level == level
 
 
 def test_nothing_is_in_doubt_where_nobody_waited_when_headway_came(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -116,7 +117,7 @@ def show(directory: Path, overwrite: bool = False) -> None:
         reason = "you interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         say(Notice.of("HW508", path=directory, reason=reason))
     if failed:
-        tell(f"headway: {failed} (recorded all the same: {directory})")
+        tell(f"headway: {failed} (recorded all the same: headway why {shlex.quote(str(directory))})")
         return
     tell()
     for sentence in last:

@@ -13,6 +13,7 @@ Wrong when the JVM's load was read a few times only: each reading is the mean si
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.common import causes
@@ -20,11 +21,13 @@ from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration, percent
 from headway.analyses.lost_cores.attach_doubts import ATTACHED
 from headway.analyses.lost_cores.crowded import CROWDED
+from headway.analyses.lost_cores.text import is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, Account, Loss, Place, Why
 from headway.analyses.scheduling.activity import checked_window, no_scheduling, wall_ns
 from headway.analyses.scheduling.available_cores import known_cpus
 from headway.analyses.waits.blocks import has_locks
 from headway.errors import HeadwayError, Notice
+from headway.errors.message import NOTE
 from headway.store.tables import TABLES
 
 if TYPE_CHECKING:
@@ -60,7 +63,8 @@ def notices(recording: Recording, account: Account) -> tuple[Notice, ...]:
     marked = [loss for loss in account.lost if ATTACHED in loss.doubts]
     if marked:
         share = percent(sum(loss.core_ns for loss in marked) / (account.core_ns or 1))
-        found.append(Notice.of(ATTACHED, path=recording.path, losses=len(marked), share=share))
+        notice = Notice.of(ATTACHED, path=recording.path, losses=len(marked), share=share)
+        found.append(notice if any(map(is_worth_a_line, marked)) else replace(notice, severity=NOTE))
     if any(CROWDED in loss.doubts for loss in account.lost):
         own_ns = sum(ns for kind, ns in account.used_ns.items() if kind != "headway")
         others, own = (percent(ns / (account.core_ns or 1)) for ns in (account.other_processes_ns or 0, own_ns))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from headway.model.live_lock import LiveTable
 
 
+NOBODY_WAITED = "No thread waited for a lock or a condition."
+
+
 def live_tables(table: LiveTable, rows: Sequence[LiveRow], limit: int | None = TOP, width: int = 80) -> list[Table]:
     """Return the tables of a running JVM: what may be contention, and idle waiting apart from it; below each how many rows it
     leaves out.
@@ -25,6 +28,9 @@ def live_tables(table: LiveTable, rows: Sequence[LiveRow], limit: int | None = T
     idle = [row for row in rows if row.contention is False]
     shown, shown_idle = contended[:limit], idle[: None if limit is None else limit // 2]
     found = [_with_rest(_contention(table, shown, width), len(contended) - len(shown))]
+    if not contended:
+        found[0].show_header = False
+        found[0].caption, found[0].caption_style, found[0].caption_justify = NOBODY_WAITED, "", "left"
     return [*found, _with_rest(_idle(shown_idle, width), len(idle) - len(shown_idle))] if idle else found
 
 
