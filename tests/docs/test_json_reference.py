@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +170,39 @@ def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(said) == documented("objects")
     assert set(said["allocations"]) == documented("objects", 1) | documented("objects", 2) - {"class", "thread", "site"}
     assert set(said["groups"][0]) == documented("objects", 1) | documented("objects", 3)
+
+
+def test_place_of_a_running_program_prints_the_documented_keys(tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("virtual nodes take two CPUs")
+    log = tmp_path / "log"
+    log.touch()
+    script = f"while sleep 0.05; do for i in 1 2 3 4 5 6 7 8 9 10; do echo; done >> {log}; done"
+    words = ["--nodes", f"{cpus[0]}/{cpus[1]}", "--progress-file", str(log), "--policy", "paper", "--json"]
+    with subprocess.Popen(["sh", "-c", script]) as program:
+        command = [sys.executable, "-m", "headway", "place", "--pid", str(program.pid), *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = [*iter_until(process.stdout, '"measured"')]
+            process.terminate()
+            lines += [*process.stdout]
+        program.kill()
+    assert process.returncode == 0
+    records = [json.loads(line) for line in lines]
+    assert {key for record in records for key in record} <= documented("place", 3)
+    assert {"start", "decision", "end"} <= {record["event"] for record in records}
+    assert {frozenset(record["measured"]) for record in records if "measured" in record} == {
+        frozenset(documented("place", 4))
+    }
+
+
+def iter_until(lines: Iterable[str], word: str) -> Iterator[str]:
+    """Yield lines up to the first one with a word."""
+    for line in lines:
+        yield line
+        if word in line:
+            return
 
 
 def test_place_prints_the_documented_keys(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -106,7 +107,8 @@ def command_lines(name: str, recording: Path, place: Path) -> list[list[str]]:
         "numa": [["numa", "--table", f"{place}/{FILE_NAME}{of}", *more] for of in ("", ".csv", ".collapsed")
                  for more in ([], ["--json"], ["--program", WITHOUT_NUL])]
         + [["numa", str(recording), *more] for more in ([], ["--json"], [f"{recording}{FILE_NAME}"], [str(recording)])],
-        "place": [["place", "--simulate", f"{place}/{FILE_NAME}.csv"], ["place", "--simulate", WITHOUT_NUL]],
+        "place": [["place", "--simulate", f"{place}/{FILE_NAME}.csv"], ["place", "--simulate", WITHOUT_NUL],
+                  ["place", "--pid", str(os.getppid()), "--nodes", "0/1", "--dry-run", "--progress-file", f"/{FILE_NAME}"]],
     }  # fmt: skip
     if name in others:
         return others[name]

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.place import declared, one_progress, placing_options, record_printer
 from headway.cli.recording import SETTINGS, Progress, Working, make_plan, recording_options, say, tell
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
+    from headway.analyses.numa.nodes import Nodes
     from headway.analyses.overview import Overview
     from headway.store import Manifest, Recording
 
@@ -29,14 +31,33 @@ _STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 Examples:
   headway run -- java -jar app.jar
   headway run -o first.headway --repeat 5 -- java -jar app.jar
+  headway run --place --progress-file access.log -- java -jar app.jar
 """,
 )
 @click.option(
     "-o", "--output", metavar="NAME.headway", type=click.Path(path_type=Path), help="Default: APP-TIME.headway, here."
 )
 @recording_options
+@click.option(
+    "--place",
+    "is_placed",
+    is_flag=True,
+    help="Record nothing: keep the program on one memory node or on all, as 'headway place' does.",
+)
+@placing_options
 @click.argument("words", metavar="[--] CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    output: Path | None,
+    words: tuple[str, ...],
+    is_placed: bool,
+    nodes: Nodes | None,
+    file: Path | None,
+    event: str | None,
+    **options: Any,
+) -> int:
     """Record a command, print the findings, write a report.
 
     Writes APP-TIME.headway and APP-TIME.html. The findings go to standard error, because standard output is the
@@ -44,7 +65,13 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     findings. Locks and CPU samples are recorded unless --no-locks and --sample none say otherwise. Ctrl-C while the findings
     are looked for leaves the recording complete, and the exit code the command's. For everything else see
     `headway record --help`.
+
+    With --place nothing is recorded or written: the program is placed, and decisions are lines on standard error.
     """
+    if is_placed:
+        return _placed(context, words, nodes, file, event)
+    if nodes is not None or file is not None or event is not None:
+        raise click.UsageError("--nodes, --progress-file and --progress-event go with --place")
     from headway.record.session.plan import default_output
 
     plan = make_plan(output or default_output(words, Path.cwd()), words, None, options, by_default=True)
@@ -83,6 +110,34 @@ def command(output: Path | None, words: tuple[str, ...], **options: Any) -> int:
     if plan.is_series:
         show(plan.output, plan.force)
     return code
+
+
+def _placed(
+    context: click.Context, words: tuple[str, ...], nodes: Nodes | None, file: Path | None, event: str | None
+) -> int:
+    """Run a command, and place it while it runs."""
+    from headway.placement.launched import run_placed
+    from headway.placement.place import Request
+    from headway.placement.progress import progress_of
+
+    mine = {"is_placed", "nodes", "file", "event", "words"}
+    given = [
+        each.opts[0]
+        for each in context.command.params
+        if each.name is not None
+        and each.name not in mine
+        and context.get_parameter_source(each.name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: with --place nothing is recorded")
+    one_progress(file, event)
+    return run_placed(
+        words,
+        Request(nodes=declared(nodes)),
+        lambda: progress_of(file, event, may_appear=True),
+        record_printer(as_json=False, err=True),
+        say,
+    )
 
 
 def _page(directory: Path) -> Path:

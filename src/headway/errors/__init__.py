@@ -27,6 +27,7 @@ from headway.errors import (
     numa_recorded,
     objects,
     outputs,
+    placement,
     preconditions,
     profiles,
     speedups,
@@ -59,6 +60,7 @@ _ROWS = tuple(
         objects,
         memory,
         whatif,
+        placement,
     )
     for row in block.ROWS
 )

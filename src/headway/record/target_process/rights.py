@@ -94,7 +94,7 @@ def act_as(rights: Rights, deadline: Deadline, action: Callable[[], T], *uses: i
         return within(deadline, action)
 
     def changed() -> T:
-        _take(rights)
+        take(rights)
         return action()
 
     return apart(deadline, changed, uses)
@@ -106,7 +106,7 @@ def opened_as(rights: Rights, deadline: Deadline, action: Callable[[], int], *us
         return within(deadline, action)
 
     def changed() -> int:
-        _take(rights)
+        take(rights)
         return action()
 
     return opened_apart(deadline, changed, uses)
@@ -117,7 +117,7 @@ def acts_here(rights: Rights) -> bool:
     return os.geteuid() != 0 or rights.is_ours
 
 
-def _take(rights: Rights) -> None:
+def take(rights: Rights) -> None:
     """Give the calling thread these rights for good, and no capability. Raises OSError."""
     import ctypes
 

@@ -1,0 +1,77 @@
+"""HW720 to HW729: where a running program is placed (`headway place --pid`)."""
+
+from __future__ import annotations
+
+from headway.errors.message import Message
+
+ROWS: tuple[Message, ...] = (
+    Message(
+        "HW720",
+        "a program with one memory node",
+        "process {pid} may use CPUs {cpus}, which are of one memory node: there is nothing to place",
+        "With one node there is no choice. Other nodes may be there that its affinity or its cpuset (taskset, numactl, a "
+        "container) keeps it from.",
+        "headway place --pid {pid} --nodes 0/1   (sets of CPUs as nodes, to try it out)",
+    ),
+    Message(
+        "HW721",
+        "a program that is not one's own",
+        "process {pid} is not yours to place: its threads are left alone",
+        "Placing moves threads, which changes how fast a program is. headway does that with programs of the user's own that the "
+        "kernel lets them look into; root may with any.",
+        "sudo headway place --pid {pid}",
+    ),
+    Message(
+        "HW722",
+        "a program that is placed already",
+        "{other} places process {pid} already",
+        "Two that place one program would move its threads to and fro, each by what the other causes. The first one has not "
+        "ended, or its threads are just being put back.",
+        "end the other one, which puts all threads back",
+    ),
+    Message(
+        "HW723",
+        "nothing that tells how fast a program is",
+        "nothing tells how much the program does: cycles and instructions can't be counted here ({reason})",
+        "CPU time alone is no progress: a program that waits for memory uses as much of it. Placing by it would be a guess, so "
+        "nothing is placed.",
+        "headway place --pid PID --progress-file LOG   (its lines are the units of work), or --progress-event EVENT",
+    ),
+    Message(
+        "HW724",
+        "a file that does not tell progress",
+        "{path}: {reason}",
+        "The lines that a program appends to this file are taken for its units of work. It has to be an ordinary file that can "
+        "be read.",
+        "headway place --help",
+    ),
+    Message(
+        "HW725",
+        "an event that does not tell progress",
+        "the event can't tell how much the program does: {reason}",
+        "The event has to count for threads of the program on this machine.",
+        "headway doctor   (which counters count here)",
+    ),
+    Message(
+        "HW726",
+        "the process that moves threads was ended",
+        "the process that moves threads was ended by somebody: another one put them back, and placing has ended",
+        "A process of its own moves the program's threads, so that it can put them back when headway is killed. Without it "
+        "nothing is moved.",
+        "start it again",
+    ),
+    Message(
+        "HW727",
+        "CPUs that are not online",
+        "--nodes: CPUs {cpus} are not online; {online} are",
+        "A set of CPUs that is declared as a node has to be one that a program can run on.",
+        "headway doctor",
+    ),
+    Message(
+        "HW728",
+        "a program that no node holds",
+        "process {pid} has more memory than any of its nodes: it is left on all of them",
+        "Its threads on one node would read most of their memory from others.",
+        "headway numa NAME.headway   (what kind of program it is)",
+    ),
+)

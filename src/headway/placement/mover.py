@@ -1,0 +1,154 @@
+"""A process of its own that moves the program's threads, and puts them back when headway ends, however that ends.
+
+headway asks it over a socket. When the other end closes, by an end of headway's that nobody could catch (kill -9), it undoes what
+it did and ends. It has left headway's session, and ignores what ends others, so that a signal for headway or its whole group does
+not end it. As root it acts with the ids of the program's user: whatever thread has a number by now, it can't be another user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from headway.placement.affinities import Affinities, Moved
+from headway.record.target_process.processes import Process
+from headway.record.target_process.rights import Rights, acts_here, take
+
+HOME, BASE, LOOK, UNDO = b"h", b"b", b"l", b"u"
+_ANSWER_S = 30.0
+_ENDING_S = 10.0
+_IGNORED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+
+
+class MoverEnded(Exception):  # noqa: N818  (it is no error of headway's: somebody ended the process)
+    """The process that moves threads does not answer any more."""
+
+
+class Mover:
+    """The process that moves the threads of one program."""
+
+    def __init__(self, affinities: Affinities, rights: Rights, keep: Iterable[int] = ()) -> None:
+        """Start it. `keep`: descriptors that stay open in it. Raises OSError when there can't be another process."""
+        self._affinities, self._rights, self._keep = affinities, rights, tuple(keep)
+        self.used_s = 0.0
+        """CPU time of the last thing that it was asked."""
+        self._own: list[list[int]] = []
+        self._processes: list[list[int]] = []
+        self._start()
+
+    def ask(self, what: bytes) -> Moved:
+        """Let it move threads, and return what came of it. Raises MoverEnded."""
+        try:
+            self._socket.settimeout(_ANSWER_S)
+            self._socket.sendall(what)
+            answer = json.loads(self._line())
+        except (OSError, ValueError) as error:
+            raise MoverEnded(self.pid) from error
+        self._own, self._processes, self.used_s = answer["own"], answer["processes"], answer["used_s"]
+        return Moved(*answer["moved"])
+
+    def undo(self) -> Moved:
+        """Put all threads back and end the process. If it has ended, another one does that. Raises MoverEnded."""
+        try:
+            moved = self.ask(UNDO)
+        except MoverEnded:
+            self._end()
+            mine = self._affinities
+            mine.own = {(tid, start) for tid, start in self._own}
+            mine.processes = {Process(pid, start) for pid, start in self._processes}
+            mine.seen, mine.is_home = {}, True
+            self._start()
+            moved = self.ask(UNDO)
+        self._end()
+        return moved
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._affinities.excluded = frozenset({os.getpid(), os.getppid()})
+            _serve(theirs, self._affinities, self._rights, self._keep)
+        theirs.close()
+        self._socket = ours
+        self._rest = b""
+
+    def _line(self) -> bytes:
+        while b"\n" not in self._rest:
+            part = self._socket.recv(1 << 16)
+            if not part:
+                raise OSError("no answer")
+            self._rest += part
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def _end(self) -> None:
+        """Close the socket, on which it undoes and ends, and wait for that; one that does not end is killed."""
+        self._socket.close()
+        end_s = time.monotonic() + _ENDING_S
+        while time.monotonic() < end_s:
+            if os.waitpid(self.pid, os.WNOHANG)[0]:
+                return
+            time.sleep(0.01)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: tuple[int, ...]) -> NoReturn:
+    """In the child: leave everything that is headway's alone but the socket, then answer until nobody asks any more."""
+    try:
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_IGN)
+        os.setsid()
+        _close_all_but(theirs.fileno(), *keep)
+        if not acts_here(rights):
+            take(rights)
+        if not affinities.is_home:
+            affinities.begin()
+        with contextlib.suppress(OSError):
+            while what := theirs.recv(1):
+                theirs.sendall(_answer(affinities, what))
+                if what == UNDO:
+                    os._exit(0)
+        affinities.undo()
+    finally:
+        os._exit(0)
+
+
+def _answer(affinities: Affinities, what: bytes) -> bytes:
+    moves = {HOME: affinities.to_home, BASE: affinities.to_base, LOOK: affinities.look, UNDO: affinities.undo}
+    began_s = time.thread_time()
+    moved = moves[what]()
+    answer: dict[str, Any] = {
+        "used_s": time.thread_time() - began_s,
+        "moved": [moved.moved, moved.left_alone, moved.refused, moved.is_complete],
+        "own": sorted(affinities.own),
+        "processes": [[each.pid, each.start_ticks] for each in affinities.processes],
+    }
+    return json.dumps(answer).encode() + b"\n"
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close all descriptors but these; the standard streams become /dev/null, as their readers wait for headway alone."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    first = 3
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))

@@ -1,0 +1,172 @@
+"""How much a running program has done: lines of a file that it writes, or an event that its threads count."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from headway.errors import HeadwayError
+from headway.model.thread_counts import ThreadCounts
+from headway.record.collect.thread_counters import ThreadWatch, countable_if_any
+from headway.record.counters.groups import CounterOptions, parse
+from headway.record.counters.usable import Group
+from headway.record.target_process.processes import Process
+
+BY_CYCLES = "cycles,instructions"
+"""What tells how fast a program is that has no other progress point, where the processor counts."""
+_PART_BYTES = 1 << 20
+_MOST_BYTES = 64 << 20
+"""Of a file, between two readings: one that grows faster costs more to read than it tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a program did in all up to a moment: units of work, and the cycles that they took, None where they are not counted."""
+
+    units: float
+    cycles: float | None = None
+
+
+class ProgramProgress(Protocol):
+    """Tells how much the program has done."""
+
+    name: str
+
+    def done(self, processes: Iterable[Process]) -> Done | None:
+        """Return what was done up to now, None where it can't be compared with what was before. Raises HeadwayError."""
+
+    def close(self) -> None:
+        """Let go of what it takes."""
+
+
+class Lines:
+    """Lines of a file that the program appends to, such as a log of requests. What was there before counts as done."""
+
+    def __init__(self, path: Path, *, may_appear: bool = False) -> None:
+        """Begin at the end of the file. `may_appear`: it need not be there yet. Raises HeadwayError HW724."""
+        self.name = f"lines of {path}"
+        self._path = path
+        self._fd, self._lines, self._place = -1, 0, 0
+        if not may_appear or path.exists():
+            self._open()
+            self._place = os.fstat(self._fd).st_size
+
+    def done(self, processes: Iterable[Process]) -> Done | None:
+        """Count the new lines. A file that was replaced or cut is begun anew, and None is returned. Raises HeadwayError HW724."""
+        if self._fd < 0:
+            if not self._path.exists():
+                return None
+            self._open()
+        if self._is_another():
+            self.close()
+            self._open()
+            self._place = os.fstat(self._fd).st_size
+            return None
+        first = self._place
+        while part := os.pread(self._fd, _PART_BYTES, self._place):
+            self._lines += part.count(b"\n")
+            self._place += len(part)
+            if self._place - first > _MOST_BYTES:
+                raise self._error(f"it grew by more than {_MOST_BYTES >> 20} MiB between two readings")
+        return Done(self._lines)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def _open(self) -> None:
+        try:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise self._error(error.strerror or str(error)) from error
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            self.close()
+            raise self._error("it is no ordinary file")
+
+    def _is_another(self) -> bool:
+        mine = os.fstat(self._fd)
+        with contextlib.suppress(OSError):
+            named = os.stat(self._path)
+            return (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino) or mine.st_size < self._place
+        return mine.st_size < self._place
+
+    def _error(self, reason: str) -> HeadwayError:
+        return HeadwayError("HW724", path=self._path, reason=reason)
+
+
+class Events:
+    """Events that the threads of all processes of the program count: the last one of a group is the unit of work."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        """Count the events of the first group."""
+        (self._group,) = groups
+        self.name = f"the event {self._group[-1].name}"
+        self._watches: dict[Process, ThreadWatch] = {}
+        self._refused: set[Process] = set()
+        self._last: dict[tuple[int, int, int], list[float]] = {}
+        self._sums = [0.0] * len(self._group)
+
+    def done(self, processes: Iterable[Process]) -> Done | None:
+        """Count up to now; new processes and threads are counted from when they are first seen. Raises HeadwayError HW725."""
+        for process in processes:
+            if process not in self._watches and process not in self._refused:
+                self._add(process)
+        if not self._watches:
+            raise HeadwayError("HW725", reason="the kernel refuses its counters for every process of the program")
+        for process, watch in [*self._watches.items()]:
+            for (tid, start), thread in watch.read().threads.items():
+                self._count((process.pid, tid, start), thread)
+            if not watch.descriptors:
+                watch.close()
+                del self._watches[process]
+        return Done(self._sums[-1], self._sums[0] if len(self._group) > 1 else None)
+
+    def close(self) -> None:
+        """Give the counters back."""
+        for watch in self._watches.values():
+            watch.close()
+        self._watches.clear()
+
+    def _add(self, process: Process) -> None:
+        try:
+            self._watches[process] = ThreadWatch(process.pid, (self._group,))
+        except HeadwayError:  # it has ended, or is not ours to count
+            self._refused.add(process)
+
+    def _count(self, key: tuple[int, int, int], thread: ThreadCounts) -> None:
+        if thread.totals is None:
+            return
+        now = [value * enabled / running if running else 0.0 for value, enabled, running in thread.totals]
+        before = self._last.get(key, [0.0] * len(now))
+        self._sums = [total + max(0.0, new - old) for total, new, old in zip(self._sums, now, before, strict=True)]
+        self._last[key] = now
+
+
+def progress_of(file: Path | None, event: str | None, *, may_appear: bool = False) -> ProgramProgress:
+    """Return what tells how much the program does: a file's lines, an event, or its instructions. `may_appear`: so may the file.
+
+    Raises HeadwayError HW103 to HW106 (the event), HW723 (nothing tells), HW724 (the file) or HW725 (the event does not count).
+    """
+    if file is not None:
+        return Lines(file, may_appear=may_appear)
+    if event is not None:
+        options = parse(event)
+        if len(options.groups) != 1 or len(options.groups[0]) != 1:
+            raise HeadwayError("HW105", text=event, reason="one event tells how much the program does")
+        return _events(options, "HW725")
+    return _events(parse(BY_CYCLES), "HW723")
+
+
+def _events(options: CounterOptions, refusal: str) -> Events:
+    asked = options.groups[0]
+    found = countable_if_any(options)
+    if not found.groups or found.groups[0][-1].name != asked[-1].name:
+        raise HeadwayError(refusal, reason=next((each.reason for each in found.absent), "it does not count"))
+    return Events(found.groups)

@@ -1,0 +1,41 @@
+"""What placing a program needs to know, and the records of what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headway.analyses.placement.types import Placement
+from headway.placement.affinities import Cpus
+from headway.placement.nodes import MemoryNode
+
+Event = Literal["start", "decision", "spell", "note", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something that was decided or found. `at_ns`: CLOCK_MONOTONIC. `text`: the same for people; `facts`: for programs."""
+
+    event: Event
+    at_ns: int
+    text: str
+    facts: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it by name."""
+        return {"event": self.event, "at_ns": self.at_ns, "text": self.text, **self.facts}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """Where a program may run: `base` as it was started, `home` the node to keep it on. `undo_to`: what gives `base` back."""
+
+    base: Cpus
+    home: MemoryNode
+    nodes: int
+    undo_to: Cpus
+    is_declared: bool
+
+    def text(self, placement: Placement) -> str:
+        """Return a placement in words."""
+        return f"node {self.home.number}" if placement == "one" else "all nodes"

@@ -1,0 +1,355 @@
+"""The parts of `headway place --pid`: nodes and which to keep a program on, what tells progress, whose affinity is whose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from headway.analyses.placement.types import ALL, ONE, Decision, Observation, Placement
+from headway.errors import HeadwayError, Notice
+from headway.placement.affinities import Affinities, start_of, usual_affinity
+from headway.placement.daemon import Daemon
+from headway.placement.nodes import MemoryNode, declared_nodes, home_node, machine_nodes, usable
+from headway.placement.place import places_of
+from headway.placement.progress import BY_CYCLES, Done, Lines, progress_of
+from headway.placement.readings import FEWEST_UNITS, MeasuredInterval, Readings
+from headway.placement.types import NodeChoice, Record
+from headway.record.collect.thread_counters import countable_if_any
+from headway.record.counters.groups import parse
+from headway.record.machine.host import online_cpus
+from headway.record.target_process.processes import Process
+
+CPUS = frozenset(os.sched_getaffinity(0))
+GIB = 1 << 30
+
+
+def test_nodes_of_the_machine_are_those_that_have_cpus(tmp_path: Path) -> None:
+    for number, cpus, total in ((0, "0-1,4", 8), (1, "", 4), (2, "2-3", 16)):
+        node = tmp_path / f"node{number}"
+        node.mkdir()
+        (node / "cpulist").write_text(f"{cpus}\n")
+        (node / "meminfo").write_text(
+            f"Node {number} MemTotal:       {total} kB\nNode {number} MemFree:        {total - 1} kB\n"
+        )
+    assert machine_nodes(tmp_path) == [
+        MemoryNode(0, frozenset({0, 1, 4}), 8 << 10, 7 << 10),
+        MemoryNode(2, frozenset({2, 3}), 16 << 10, 15 << 10),
+    ]
+    found = usable(machine_nodes(tmp_path), {1, 4, 9})
+    assert [(each.number, each.cpus) for each in found] == [(0, frozenset({1, 4}))]
+    assert sum(len(each.cpus) for each in machine_nodes()) == len(online_cpus())
+
+
+def test_a_program_is_kept_on_a_node_that_holds_it_with_the_most_cpus_then_the_most_free_memory() -> None:
+    small = MemoryNode(0, frozenset(range(8)), 4 * GIB, 4 * GIB)
+    full = MemoryNode(1, frozenset(range(8, 12)), 64 * GIB, 1 * GIB)
+    free = MemoryNode(2, frozenset(range(12, 16)), 64 * GIB, 9 * GIB)
+    assert home_node([small, full, free], 1 * GIB, ()) == small
+    assert home_node([small, full, free], 5 * GIB, ()) == free
+    assert home_node([small, full, free], 65 * GIB, ()) is None
+    assert home_node([small, full, free], 1 * GIB, [small.cpus]) == free
+    first, second = declared_nodes([frozenset({0}), frozenset({1})])
+    assert home_node([first, second], 1 << 50, ()) == first
+
+
+def test_cpus_that_are_not_online_make_no_node() -> None:
+    myself = Process.of(os.getpid())
+    assert myself is not None
+    with pytest.raises(HeadwayError) as caught:
+        places_of(myself, [frozenset({min(CPUS)}), frozenset({4000})])
+    assert caught.value.notice.id == "HW727"
+    assert "CPUs 4000 are not online" in caught.value.notice.message
+    found = places_of(myself, [CPUS, frozenset()])
+    assert isinstance(found, Notice)
+    assert found.id == "HW720"
+
+
+# --- progress -----------------------------------------------------------------------------------------------------------
+
+
+def test_lines_that_are_appended_are_counted_and_a_file_that_is_replaced_or_cut_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("old\nold\n")
+    lines = Lines(path)
+    assert lines.done(()) == Done(0)
+    with path.open("a") as log:
+        log.write("one\ntwo\nthr")
+    assert lines.done(()) == Done(2)
+    with path.open("a") as log:
+        log.write("ee\n" + "x\n" * 100_000)
+    assert lines.done(()) == Done(100_003)
+    path.write_text("")
+    assert lines.done(()) is None
+    (tmp_path / "new").write_text("rotated\n")
+    (tmp_path / "new").rename(path)
+    assert lines.done(()) is None
+    with path.open("a") as log:
+        log.write("again\n")
+    assert lines.done(()) == Done(100_004)
+    lines.close()
+
+
+def test_a_file_may_appear_later_where_the_program_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with pytest.raises(HeadwayError) as caught:
+        Lines(path)
+    assert (caught.value.notice.id, str(path) in caught.value.notice.message) == ("HW724", True)
+    lines = Lines(path, may_appear=True)
+    assert lines.done(()) is None
+    path.write_text("one\n")
+    assert lines.done(()) == Done(1)
+    lines.close()
+
+
+def test_a_pipe_and_a_directory_tell_no_progress_and_nothing_waits_for_them(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(HeadwayError) as caught:
+            Lines(path)
+        assert caught.value.notice.id == "HW724"
+
+
+def test_without_a_progress_point_instructions_tell_and_where_they_do_not_count_it_is_refused_by_name() -> None:
+    groups = countable_if_any(parse(BY_CYCLES)).groups
+    if groups and groups[0][-1].name == "instructions":
+        assert progress_of(None, None).name == "the event instructions"
+        return
+    with pytest.raises(HeadwayError) as caught:
+        progress_of(None, None)
+    assert caught.value.notice.id == "HW723"
+
+
+def test_several_events_or_unknown_ones_tell_no_progress() -> None:
+    for text, message in (("page-faults,context-switches", "HW105"), ("no-such-event", "HW103")):
+        with pytest.raises(HeadwayError) as caught:
+            progress_of(None, text)
+        assert caught.value.notice.id == message
+
+
+FAULTS = """
+import mmap, sys
+for line in sys.stdin:
+    for _ in range(int(line)):
+        part = mmap.mmap(-1, 4096)
+        part[0] = 1
+        part.close()
+    print("done", flush=True)
+"""
+
+
+def test_an_event_of_the_programs_threads_is_counted() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", FAULTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        found = Process.of(process.pid)
+        assert found is not None
+        print(1, file=process.stdin, flush=True)
+        process.stdout.readline()
+        progress = progress_of(None, "page-faults")
+        before = progress.done([found])
+        print(2000, file=process.stdin, flush=True)
+        process.stdout.readline()
+        after = progress.done([found])
+        progress.close()
+        assert before is not None
+        assert after is not None
+        assert 2000 <= after.units - before.units < 2200
+        process.kill()
+
+
+# --- readings -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counted:
+    """Units of work, as a test says."""
+
+    name: str = "units"
+    units: float = 0.0
+    closed: int = 0
+
+    def done(self, processes: object) -> Done:
+        return Done(self.units)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+SPINNING = """
+import os, sys
+for _ in range(3):
+    if os.fork() == 0:
+        while os.getppid() != 1:
+            pass
+        os._exit(0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_reading_has_the_cpu_time_of_every_process_and_goes_on_until_enough_was_done() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SPINNING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        root = Process.of(process.pid)
+        assert root is not None
+        units = Counted()
+        readings = Readings(root, units)
+        readings.begin()
+        units.units = FEWEST_UNITS - 1
+        assert readings.read() is None
+        units.units += 1
+        time.sleep(0.3)
+        found = readings.read()
+        assert found is not None
+        assert (found.units, found.cycles) == (FEWEST_UNITS, None)
+        assert found.seconds >= 0.3
+        assert found.workers == 3
+        assert 2 <= found.active <= 3.01  # they share the CPUs as the kernel likes it
+        assert found.main_pct < 5
+        assert 0 < found.cpu_ns <= 1.05e9 * found.seconds * os.cpu_count()  # type: ignore[operator]
+        assert found.by_time(ONE).cpi == pytest.approx(found.seconds / FEWEST_UNITS)
+        assert found.by_cycles(ALL).cpi == pytest.approx(found.cpu_ns / FEWEST_UNITS)
+        process.kill()
+
+
+# --- affinities ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Process]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        found = Process.of(process.pid)
+        assert found is not None
+        yield found
+        process.kill()
+
+
+needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="takes two CPUs")
+
+
+@needs_two
+def test_what_the_system_takes_away_is_not_taken_for_a_choice_of_the_program(sleeper: Process) -> None:
+    first, *_ = sorted(CPUS)
+    home = frozenset({first})
+    allowed = [CPUS]
+    mine = Affinities(sleeper, CPUS, home, CPUS, lambda: allowed[0])
+    mine.begin()
+    assert mine.to_home().moved == 1
+    os.sched_setaffinity(sleeper.pid, CPUS - home)  # as a cpuset does that no longer has the CPU
+    allowed[0] = CPUS - home
+    moved = mine.undo()
+    assert (moved.left_alone, moved.is_complete) == (0, True)
+
+
+@needs_two
+def test_a_choice_of_the_program_is_left_alone_even_if_it_is_all_cpus_or_those_of_the_node(sleeper: Process) -> None:
+    first, *_ = sorted(CPUS)
+    home = frozenset({first})
+    mine = Affinities(sleeper, CPUS, home, CPUS, lambda: CPUS)
+    mine.begin()
+    mine.to_home()
+    os.sched_setaffinity(sleeper.pid, CPUS)
+    assert (mine.look().moved, mine.look().left_alone) == (0, 1)
+    assert os.sched_getaffinity(sleeper.pid) == CPUS
+    other = Affinities(sleeper, CPUS, home, CPUS, lambda: CPUS)
+    other.begin()
+    os.sched_setaffinity(sleeper.pid, home)
+    assert (other.look().moved, other.look().left_alone) == (0, 1)
+    assert other.undo().moved == 0
+    assert os.sched_getaffinity(sleeper.pid) == home
+
+
+def test_the_usual_affinity_is_that_of_most_threads() -> None:
+    assert usual_affinity(os.getpid()) == CPUS
+    narrowed, over = threading.Event(), threading.Event()
+
+    def narrow() -> None:
+        os.sched_setaffinity(0, {min(CPUS)})
+        narrowed.set()
+        over.wait()
+
+    thread = threading.Thread(target=narrow)
+    others = [threading.Thread(target=over.wait) for _ in range(3)]
+    for each in (thread, *others):
+        each.start()
+    narrowed.wait()
+    assert usual_affinity(os.getpid()) == CPUS
+    over.set()
+    for each in (thread, *others):
+        each.join()
+    assert usual_affinity(1 << 22) is None
+    assert start_of(os.getpid(), 1 << 22) is None
+
+
+# --- the daemon ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Scripted:
+    """A policy that decides as a test says."""
+
+    script: list[tuple[Placement, str]]
+    seen: list[Observation] = field(default_factory=list)
+
+    def first(self) -> Decision:
+        return Decision(ALL, 0.01, "as it was started")
+
+    def decide(self, seen: Observation) -> Decision:
+        self.seen.append(seen)
+        placement, why = self.script.pop(0)
+        return Decision(placement, 0.01, why)
+
+
+def test_a_decision_is_a_record_when_it_is_another_one_and_a_dry_run_ends_where_it_would_move(
+    sleeper: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headway.placement.daemon.COLD_S", 0.0)
+    units, records = Counted(), list[Record]()
+    script: list[tuple[Placement, str]] = [(ALL, "settles"), (ALL, "settles"), (ALL, "compares"), (ONE, "to compare")]
+    policy = Scripted(script)
+    places = NodeChoice(CPUS, MemoryNode(0, frozenset({min(CPUS)})), 2, CPUS, is_declared=True)
+
+    def wait(seconds: float) -> str:
+        units.units += 100
+        time.sleep(seconds)
+        return ""
+
+    daemon = Daemon(
+        places,
+        policy,
+        Readings(sleeper, units),
+        None,
+        MeasuredInterval.by_time,
+        records.append,
+        wait,  # type: ignore[arg-type]
+    )
+    daemon.run()
+    assert [(each.event, each.text) for each in records if each.event in ("decision", "end")] == [
+        ("decision", "would stay on all nodes: as it was started"),
+        ("decision", "would stay on all nodes: settles"),
+        ("decision", "would stay on all nodes: compares"),
+        ("decision", "would move to node 0: to compare"),
+        ("end", "end: a dry run moves nothing, so that there is nothing more to tell"),
+    ]
+    assert len(policy.seen) == 4
+    (spell,) = [each.facts for each in records if each.event == "spell"]
+    costs = [each.cpi for each in policy.seen]
+    assert (spell["placement"], spell["readings"]) == (ALL, 4)
+    assert spell["seconds_per_unit"] == pytest.approx(sum(costs) / 4)
+    measured = [each.facts["measured"]["seconds_per_unit"] for each in records if "measured" in each.facts]
+    assert measured == pytest.approx([costs[0], costs[2], costs[3]])
+    assert units.closed == 1
+    assert [each.at_ns for each in records] == sorted(each.at_ns for each in records)
