@@ -11,6 +11,8 @@
 #include "bindings.h"
 #include "columns.h"
 #include "replay/core_replay.h"
+#include "replay/lock_acquisitions.h"
+#include "replay/lock_plan.h"
 #include "replay/run_steps.h"
 
 namespace nb = nanobind;
@@ -75,16 +77,97 @@ nb::dict figures(const RunSteps& self) {
   return out;
 }
 
+struct LockAcquisitions {
+  std::vector<Acquisition> rows;
+};
+
+void make_acquisitions(LockAcquisitions* self, const Input<int32_t>& lock, const Input<int32_t>& thread,
+                       const Input<int32_t>& waker, const Input<int32_t>& owner, const Input<int64_t>& start_ns,
+                       const Input<int64_t>& end_ns, const Input<int64_t>& waking_ns, const Input<uint8_t>& is_repark,
+                       const Input<uint8_t>& is_monitor_wait, const Input<int32_t>& hold_lock,
+                       const Input<int32_t>& hold_thread, const Input<int64_t>& hold_start_ns,
+                       const Input<int64_t>& hold_end_ns) {
+  const LockBlocks blocks{vector_of(lock),      vector_of(thread),    vector_of(waker),
+                          vector_of(owner),     vector_of(start_ns),  vector_of(end_ns),
+                          vector_of(waking_ns), vector_of(is_repark), vector_of(is_monitor_wait)};
+  const LockHolds holds{vector_of(hold_lock), vector_of(hold_thread), vector_of(hold_start_ns), vector_of(hold_end_ns)};
+  if (!blocks.is_sound() || !holds.is_sound()) throw nb::value_error("columns of different length");
+  for (const auto* column : {&blocks.start_ns, &blocks.end_ns, &holds.start_ns, &holds.end_ns}) {
+    for (const int64_t ns : *column) {
+      if (ns < -kMostNs || ns > kMostNs) throw nb::value_error("a time beyond all times");
+    }
+  }
+  new (self) LockAcquisitions();
+  nb::gil_scoped_release unlocked;
+  self->rows = acquisitions(blocks, holds);
+}
+
+nb::dict columns_of(const LockAcquisitions& self) {
+  std::vector<int32_t> lock, thread;
+  std::vector<int64_t> asked, got, released;
+  std::vector<uint8_t> is_whole;
+  for (const Acquisition& each : self.rows) {
+    lock.push_back(each.lock);
+    thread.push_back(each.thread);
+    asked.push_back(each.asked_ns);
+    got.push_back(each.got_ns);
+    released.push_back(each.released_ns);
+    is_whole.push_back(each.is_whole ? 1 : 0);
+  }
+  nb::dict out;
+  out["lock"] = array(std::move(lock));
+  out["thread"] = array(std::move(thread));
+  out["asked_ns"] = array(std::move(asked));
+  out["got_ns"] = array(std::move(got));
+  out["released_ns"] = array(std::move(released));
+  out["is_whole"] = array(std::move(is_whole));
+  return out;
+}
+
+constexpr int32_t kMostParts = 1'000;
+
+void make_plan(LockPlan* self, const RunSteps& steps, const LockAcquisitions& acquired, const Input<uint8_t>& is_gone,
+               const Input<double>& held_part, const Input<int32_t>& parts, const Input<uint8_t>& is_fair,
+               uint64_t seed) {
+  const size_t locks = is_gone.shape(0);
+  std::vector<LockChange> changes(locks);
+  for (size_t i = 0; i < locks; ++i) {
+    changes[i] = {is_gone.data()[i] != 0, same(held_part, locks)[i], same(parts, locks)[i],
+                  same(is_fair, locks)[i] != 0};
+    const double part = changes[i].held_part;
+    if (!(part >= 0 && part <= 1)) throw nb::value_error("a part that is none");
+    if (changes[i].parts < 1 || changes[i].parts > kMostParts) throw nb::value_error("too many parts");
+  }
+  new (self) LockPlan();
+  nb::gil_scoped_release unlocked;
+  *self = plan_locks(steps, acquired.rows, changes, seed);
+}
+
+std::vector<double> by_recorded_lock(const LockPlan& plan, const std::vector<double>& values) {
+  std::vector<double> found;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto lock = static_cast<size_t>(plan.origin[i]);
+    if (found.size() <= lock) found.resize(lock + 1);
+    found[lock] += values[i];
+  }
+  return found;
+}
+
 nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int32_t>& last, double cores,
                 bool has_stolen, double work_factor, double io_factor, double waking_factor, bool has_collections,
-                bool has_lock_waits) {
-  if (runs.size() != last.size()) throw nb::value_error("columns of different length");
+                bool has_lock_waits, const std::vector<const LockPlan*>& plans) {
+  if (runs.size() != last.size() || runs.size() != plans.size()) throw nb::value_error("columns of different length");
   for (const double each : {cores, work_factor, io_factor, waking_factor}) {
     if (!std::isfinite(each) || each < 0) throw nb::value_error("a factor that is none");
   }
   if (cores < 1) throw nb::value_error("less than one core");
   std::vector<ReplayRun> asked;
-  for (size_t i = 0; i < runs.size(); ++i) asked.push_back({runs[i], last[i]});
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (plans[i] != nullptr && plans[i]->is_decided.size() != runs[i]->steps().size()) {
+      throw nb::value_error("a plan of another run");
+    }
+    asked.push_back({runs[i], plans[i], last[i]});
+  }
   const ReplayChanges changes{cores,         has_stolen,      work_factor,   io_factor,
                               waking_factor, has_collections, has_lock_waits};
   std::vector<Replayed> found;
@@ -93,10 +176,12 @@ nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int3
     found = replay_on_cores(asked, changes);
   }
   nb::list out;
-  for (const Replayed& each : found) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Replayed& each = found[i];
     const ReplayLevels& levels = each.levels;
     const std::vector<double> by_level{levels.none_ns, levels.one_ns, levels.few_ns, levels.all_ns, levels.many_ns};
-    out.append(nb::make_tuple(each.end_ns, by_level));
+    const auto waits = plans[i] == nullptr ? std::vector<double>{} : by_recorded_lock(*plans[i], each.lock_waits_ns);
+    out.append(nb::make_tuple(each.end_ns, by_level, each.free_ns, each.lock_limited_ns, waits, each.forced));
   }
   return out;
 }
@@ -117,11 +202,24 @@ void bind_replay(nb::module_& m) {
            "There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of "
            "(thread, start).")
       .def("figures", &figures, "Numbers of slices and signals, and how long threads waited, by what ended it.");
+  nb::class_<LockAcquisitions>(m, "LockAcquisitions", "Who had which lock when; see native/replay/lock_acquisitions.h.")
+      .def("__init__", &make_acquisitions, nb::kw_only(), nb::arg("lock"), nb::arg("thread"), nb::arg("waker"),
+           nb::arg("owner"), nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("waking_ns"), nb::arg("is_repark"),
+           nb::arg("is_monitor_wait"), nb::arg("hold_lock"), nb::arg("hold_thread"), nb::arg("hold_start_ns"),
+           nb::arg("hold_end_ns"), "Waits for locks numbered 0.., and holds, in any order.")
+      .def("columns", &columns_of, "The acquisitions, by lock and time.");
+  nb::class_<LockPlan>(m, "LockPlan",
+                       "Acquisitions of locks in a run, as after a change; see native/replay/lock_plan.h.")
+      .def("__init__", &make_plan, nb::kw_only(), nb::arg("steps"), nb::arg("acquired"), nb::arg("is_gone"),
+           nb::arg("held_part"), nb::arg("parts"), nb::arg("is_fair"), nb::arg("seed"),
+           "A change of each lock; `seed` decides which part of a split lock is asked for.");
   m.def("replay_on_cores", &replay, nb::kw_only(), nb::arg("runs"), nb::arg("last"), nb::arg("cores"),
         nb::arg("has_stolen"), nb::arg("work_factor"), nb::arg("io_factor"), nb::arg("waking_factor"),
-        nb::arg("has_collections"), nb::arg("has_lock_waits"),
-        "Of each run: when it ends (negative: it is stuck), and for how long no thread was ready, one, fewer than "
-        "cores, as many, more. See native/replay/core_replay.h.");
+        nb::arg("has_collections"), nb::arg("has_lock_waits"), nb::arg("plans"),
+        "Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than "
+        "cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, "
+        "and "
+        "how many waits had to be ended. See native/replay/core_replay.h.");
 }
 
 }  // namespace headway

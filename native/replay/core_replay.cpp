@@ -4,9 +4,12 @@
 #include <queue>
 
 #include "replay/core_sharing.h"
+#include "replay/replayed_locks.h"
 
 namespace headway {
 namespace {
+
+constexpr size_t kMostForced = 10'000;
 
 struct Cursor {
   uint32_t step = 0;
@@ -16,7 +19,8 @@ struct Cursor {
   uint32_t timer = 0;   // number of the timer that it waits for
   bool is_waiting = false;
   bool is_computing = false;
-  bool is_idle = false;  // and whoever has work for it ends that
+  bool is_idle = false;    // and whoever has work for it ends that
+  bool is_asking = false;  // for a lock that another thread has
 };
 
 // A run while it is replayed. Its threads are numbered from `offset` on, its groups from `group` on: first one for what
@@ -31,7 +35,17 @@ struct Progress {
   bool is_done = false;
   std::vector<uint8_t> is_ended;  // by step: its wait is over
   std::vector<Cursor> cursors;
+  const std::vector<StepSignal>* signals = nullptr;
+  const LockPlan* plan = nullptr;
+  ReplayedLocks locks;
   Replayed found;
+
+  bool is_decided(uint32_t step) const { return plan != nullptr && plan->is_decided[step] != 0; }
+  // The next signal of a thread in the step that it is in.
+  const StepSignal* next(const Cursor& cursor) const {
+    const bool is_one = cursor.signal < signals->size() && (*signals)[cursor.signal].step == cursor.step;
+    return is_one ? &(*signals)[cursor.signal] : nullptr;
+  }
 };
 
 bool is_program(const RunSteps& steps, size_t thread) {
@@ -47,6 +61,9 @@ class CoreReplay {
       Progress& run = runs_[i];
       run.steps = runs[i].steps;
       run.last = runs[i].last;
+      run.plan = runs[i].plan;
+      run.signals = run.plan != nullptr ? &run.plan->signals : &run.steps->signals();
+      if (run.plan != nullptr) run.locks = ReplayedLocks(run.plan->barging, run.plan->seed);
       run.group = group;
       run.groups = groups_of({runs[i]});
       group += run.groups;
@@ -64,7 +81,10 @@ class CoreReplay {
     while (open_ > 0 && step()) {
     }
     std::vector<Replayed> found;
-    for (const Progress& run : runs_) found.push_back(run.found);
+    for (Progress& run : runs_) {
+      run.found.lock_waits_ns = run.locks.waited_ns(now_ns_);
+      found.push_back(run.found);
+    }
     return found;
   }
 
@@ -74,6 +94,7 @@ class CoreReplay {
     uint64_t order;
     uint32_t thread;
     uint32_t number;
+    int32_t lock;  // that the thread releases then; -1: the thread goes on
     bool operator>(const Timer& other) const { return ns != other.ns ? ns > other.ns : order > other.order; }
   };
 
@@ -89,7 +110,7 @@ class CoreReplay {
 
   void set_up(Progress& run) {
     const auto& first = run.steps->first();
-    const auto& signals = run.steps->signals();
+    const auto& signals = *run.signals;
     run.is_ended.assign(run.steps->steps().size(), 0);
     run.cursors.resize(run.steps->threads().size());
     size_t signal = 0;
@@ -115,12 +136,24 @@ class CoreReplay {
     count(ns);
     sharing_.advance(ns);
     now_ns_ += ns;
-    const uint32_t thread = is_timer ? timers_.top().thread : sharing_.take();
-    Progress& run = runs_[owner_[thread]];
-    const bool is_valid = !is_timer || timers_.top().number == run.cursors[thread - run.offset].timer;
-    if (is_timer) timers_.pop();
-    if (!run.is_done && is_valid) go_on(run, thread - run.offset);
+    if (is_timer) {
+      const Timer timer = timers_.top();
+      timers_.pop();
+      take(timer);
+    } else {
+      const uint32_t thread = sharing_.take();
+      Progress& run = runs_[owner_[thread]];
+      if (!run.is_done) go_on(run, thread - run.offset);
+    }
     return true;
+  }
+
+  void take(const Timer& timer) {
+    Progress& run = runs_[owner_[timer.thread]];
+    const uint32_t thread = timer.thread - run.offset;
+    if (run.is_done) return;
+    if (timer.lock >= 0) return release(run, thread, static_cast<uint32_t>(timer.lock));
+    if (timer.number == run.cursors[thread].timer) go_on(run, thread);
   }
 
   void count(double ns) {
@@ -134,6 +167,9 @@ class CoreReplay {
                       : ready == 1              ? levels.one_ns
                                                 : levels.few_ns;
       level += ns;
+      const bool is_free = ready < changes_.cores;
+      if (is_free) run.found.free_ns += ns;
+      if (is_free && run.locks.waiting() > 0) run.found.lock_limited_ns += ns;
     }
   }
 
@@ -142,7 +178,36 @@ class CoreReplay {
     for (Progress& run : runs_) {
       for (size_t i = 1; i < run.groups && !run.is_done; ++i) sharing_.let_go(run.group + i);
     }
-    return sharing_.ready() > 0;
+    return sharing_.ready() > 0 || end_first_wait();
+  }
+
+  // Threads that come to locks in another order may wait in a circle: one that has a lock, for a thread that would need it
+  // before. In the run that one did not have to: what was recorded as the order of two threads was none that they needed.
+  // So the wait that was over first is over.
+  bool end_first_wait() {
+    Progress* found = nullptr;
+    uint32_t first = 0;
+    for (Progress& run : runs_) {
+      if (run.plan == nullptr || run.is_done || run.found.forced == kMostForced) continue;
+      for (uint32_t thread = 0; thread < run.cursors.size(); ++thread) {
+        if (!run.cursors[thread].is_waiting) continue;
+        const bool is_earlier = found == nullptr || woken_ns(run, thread) < woken_ns(*found, first);
+        if (!is_earlier) continue;
+        found = &run;
+        first = thread;
+      }
+    }
+    if (found == nullptr) return false;
+    ++found->found.forced;
+    found->is_ended[found->cursors[first].step] = 1;
+    found->cursors[first].is_waiting = false;
+    timer(*found, first, 0);
+    return true;
+  }
+
+  // Since its run began.
+  int64_t woken_ns(const Progress& run, uint32_t thread) const {
+    return at(run, thread).woken_ns - run.steps->from_ns();
   }
 
   const Step& at(const Progress& run, uint32_t thread) const { return run.steps->steps()[run.cursors[thread].step]; }
@@ -153,9 +218,12 @@ class CoreReplay {
     return static_cast<double>(std::min(step.delay_ns, run.steps->waking_ns())) * changes_.waking_factor;
   }
 
-  double work(const Step& step) const {
+  double work(const Progress& run, uint32_t thread) const {
+    const Step& step = at(run, thread);
     if (step.is_collecting && !changes_.has_collections) return 0;
-    const int64_t ns = step.running_ns() + (changes_.has_stolen ? step.lost_ns : -step.stolen_ns);
+    // How late it was after a wait for a lock is in how long its next owner takes to wake up.
+    const int64_t lost_ns = run.is_decided(run.cursors[thread].step) && step.waited_ns() > 0 ? 0 : step.lost_ns;
+    const int64_t ns = step.running_ns() + (changes_.has_stolen ? lost_ns : -step.stolen_ns);
     return static_cast<double>(ns) * changes_.work_factor;
   }
 
@@ -165,7 +233,7 @@ class CoreReplay {
   }
 
   void timer(Progress& run, uint32_t thread, double ns) {
-    timers_.push({now_ns_ + ns, order_++, run.offset + thread, ++run.cursors[thread].timer});
+    timers_.push({now_ns_ + ns, order_++, run.offset + thread, ++run.cursors[thread].timer, -1});
   }
 
   // A thread comes to the first of its steps; what it did before the recording lasts as long as it lasted.
@@ -181,7 +249,9 @@ class CoreReplay {
   void wait(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     const Step& step = at(run, thread);
-    if (step.is_lock && !changes_.has_lock_waits) return compute(run, thread);
+    release_in_wait(run, thread);
+    if (run.is_decided(cursor.step) || (step.is_lock && !changes_.has_lock_waits)) return compute(run, thread);
+    if (is_of_jvm(run, step)) return timer(run, thread, wait_ns(step) + delay(run, step));
     switch (step.wait) {
       case StepWait::kThread:
         if (run.is_ended[cursor.step] == 0) {
@@ -200,16 +270,38 @@ class CoreReplay {
     }
   }
 
+  // Locks that it releases while it waits; at once where it waits for another thread, as nobody knows for how long.
+  void release_in_wait(Progress& run, uint32_t thread) {
+    Cursor& cursor = run.cursors[thread];
+    const Step& step = at(run, thread);
+    for (const StepSignal* next = run.next(cursor); next != nullptr && next->what == StepSignal::kReleasesInWait;
+         next = run.next(cursor)) {
+      ++cursor.signal;
+      const double part =
+          static_cast<double>(next->after_ns) / static_cast<double>(std::max<int64_t>(step.waited_ns(), 1));
+      const double ns = step.wait == StepWait::kThread ? 0.0 : wait_ns(step) * part;
+      timers_.push({now_ns_ + ns, order_++, run.offset + thread, 0, static_cast<int32_t>(next->target)});
+    }
+  }
+
+  // A thread of the program waits for a compiler, or another one of the JVM's. What that does comes from threads that may get a
+  // lock later than they did, and is seldom what this one needs: where locks are decided anew, it waits as long as it did.
+  bool is_of_jvm(const Progress& run, const Step& step) const {
+    if (run.plan == nullptr || step.wait != StepWait::kThread || step.waker < 0) return false;
+    const auto& roles = run.steps->threads().role;
+    return roles[static_cast<size_t>(step.thread)] == static_cast<uint8_t>(ThreadRole::kProgram) &&
+           roles[static_cast<size_t>(step.waker)] == static_cast<uint8_t>(ThreadRole::kOther);
+  }
+
   // Computes up to the next signal, or to the end of the step.
   void compute(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     const Step& step = at(run, thread);
-    const double all_ns = work(step);
+    const double all_ns = work(run, thread);
     double until_ns = all_ns;
-    const auto& signals = run.steps->signals();
-    if (cursor.signal < signals.size() && signals[cursor.signal].step == cursor.step) {
+    if (const StepSignal* next = run.next(cursor)) {
       const auto running = static_cast<double>(std::max<int64_t>(step.running_ns(), 1));
-      until_ns = all_ns * (static_cast<double>(signals[cursor.signal].after_ns) / running);
+      until_ns = all_ns * (static_cast<double>(next->after_ns) / running);
     }
     const double ns = std::max(until_ns - cursor.done_ns, 0.0);
     cursor.done_ns = std::max(until_ns, cursor.done_ns);
@@ -226,18 +318,41 @@ class CoreReplay {
   void go_on(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     cursor.is_idle = false;
-    if (!cursor.is_computing) return compute(run, thread);
+    if (!cursor.is_computing && !cursor.is_asking) return compute(run, thread);
     cursor.is_computing = false;
-    const auto& signals = run.steps->signals();
-    if (cursor.signal < signals.size() && signals[cursor.signal].step == cursor.step) {
-      send(run, signals[cursor.signal++]);
+    if (const StepSignal* next = run.next(cursor)) {
+      if (next->what == StepSignal::kAcquires && !acquire(run, thread, next->target)) return;
+      ++cursor.signal;
+      if (next->what == StepSignal::kReleases)
+        release(run, thread, next->target);
+      else
+        send(run, *next);
       return compute(run, thread);
     }
     cursor.done_ns = 0;
     if (++cursor.step < cursor.end) return wait(run, thread);
+    run.locks.release_all(thread, [&](uint32_t next) { wake(run, next); });
     const bool is_last = run.last < 0 ? is_program(*run.steps, thread) : static_cast<size_t>(run.last) == thread;
     if (is_last) --run.left;
     end_if_over(run);
+  }
+
+  // False: another thread has it, and this one waits.
+  bool acquire(Progress& run, uint32_t thread, uint32_t lock) {
+    Cursor& cursor = run.cursors[thread];
+    cursor.is_asking = !run.locks.acquire(lock, thread, now_ns_);
+    return !cursor.is_asking;
+  }
+
+  void release(Progress& run, uint32_t thread, uint32_t lock) {
+    const int32_t next = run.locks.release(lock, thread);
+    if (next >= 0) wake(run, static_cast<uint32_t>(next));
+  }
+
+  // A thread that waits for a lock tries to get it when it is awake.
+  void wake(Progress& run, uint32_t thread) {
+    const double usual_ns = static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor;
+    timer(run, thread, changes_.has_stolen ? run.plan->waking_ns : usual_ns);
   }
 
   void send(Progress& run, const StepSignal& signal) {
@@ -252,7 +367,7 @@ class CoreReplay {
       if (!cursor.is_waiting || cursor.step != signal.target) return;
       cursor.is_waiting = false;
       timer(run, thread, delay(run, at(run, thread)));
-    } else if (changes_.has_collections) {
+    } else if (signal.what != StepSignal::kAcquires && changes_.has_collections) {
       const size_t group = run.group + signal.target + 1;
       signal.what == StepSignal::kStops ? sharing_.stop(group) : sharing_.let_go(group);
     }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/lock_plan.h"
 #include "replay/run_steps.h"
 
 namespace headway {
@@ -20,7 +21,7 @@ struct ReplayChanges {
   double io_factor = 1;         // of how long I/O lasts
   double waking_factor = 1;     // of what waking a thread takes
   bool has_collections = true;  // false: what collections compute takes no time, and nobody is stopped
-  bool has_lock_waits = true;   // false: nobody waits for a lock
+  bool has_lock_waits = true;   // false: nobody waits for a lock whose acquisitions are not planned
 };
 
 // How much time this number of threads was ready to run.
@@ -35,11 +36,16 @@ struct ReplayLevels {
 struct Replayed {
   double end_ns = -1;  // since the start of the span; negative: stuck
   ReplayLevels levels;
+  size_t forced = 0;                  // waits that were ended because nobody could go on: another order of locks
+  double free_ns = 0;                 // for how long a core was free
+  double lock_limited_ns = 0;         // of that while threads waited for planned locks
+  std::vector<double> lock_waits_ns;  // by planned lock: how long threads waited for it, added up
 };
 
 struct ReplayRun {
   const RunSteps* steps = nullptr;
-  int32_t last = -1;  // the thread whose end is the run's; -1: all of the program's
+  const LockPlan* plan = nullptr;  // null: waits for locks are over when whoever ended them comes there
+  int32_t last = -1;               // the thread whose end is the run's; -1: all of the program's
 };
 
 std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes);

@@ -216,7 +216,8 @@ void RunSteps::classify(const RunStops& stops) {
     if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
     if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
     const bool has_waker = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
-    if (role == ThreadRole::kProgram && has_waker && is_stopped(step)) continue;
+    const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
+    if (may_be_stopped && has_waker && is_stopped(step)) continue;
     const bool is_found =
         has_waker && signal(step.waker, step.woken_ns, static_cast<uint32_t>(i), StepSignal::kEndsWait);
     step.wait = is_found ? StepWait::kThread : wait_without_thread(step);
@@ -277,11 +278,17 @@ void RunSteps::signal_starts_of_threads() {
   }
 }
 
-// Finds where `waker` was in its work; false where it did not run then.
 bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what) {
-  if (waker < 0 || static_cast<size_t>(waker) >= threads_.size()) return false;
-  const auto begin = steps_.begin() + first_[static_cast<size_t>(waker)];
-  const auto end = steps_.begin() + first_[static_cast<size_t>(waker) + 1];
+  StepPoint at;
+  if (!find(waker, ns, at)) return false;
+  signals_.push_back({at.step, target, at.after_ns, what});
+  return true;
+}
+
+bool RunSteps::find(int32_t thread, int64_t ns, StepPoint& point) const {
+  if (thread < 0 || static_cast<size_t>(thread) >= threads_.size()) return false;
+  const auto begin = steps_.begin() + first_[static_cast<size_t>(thread)];
+  const auto end = steps_.begin() + first_[static_cast<size_t>(thread) + 1];
   auto found = std::upper_bound(begin, end, ns, [](int64_t a, const Step& b) { return a < b.start_ns; });
   if (found == begin) {
     if (found == end || found->start_ns - ns > kNearNs) return false;
@@ -291,8 +298,21 @@ bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::Wh
     --found;
     if (ns - found->end_ns > kNearNs) return false;
   }
-  const int64_t after_ns = std::clamp<int64_t>(ns - found->start_ns, 0, found->running_ns());
-  signals_.push_back({static_cast<uint32_t>(found - steps_.begin()), target, after_ns, what});
+  point.step = static_cast<uint32_t>(found - steps_.begin());
+  point.after_ns = std::clamp<int64_t>(ns - found->start_ns, 0, found->running_ns());
+  return true;
+}
+
+bool RunSteps::find_last(int32_t thread, int64_t ns, StepPoint& point) const {
+  if (thread < 0 || static_cast<size_t>(thread) >= threads_.size()) return false;
+  const uint32_t first = first_[static_cast<size_t>(thread)], end = first_[static_cast<size_t>(thread) + 1];
+  if (first == end) return false;
+  const auto found = std::upper_bound(steps_.begin() + first, steps_.begin() + end, ns,
+                                      [](int64_t a, const Step& b) { return a < b.start_ns; });
+  point.step = static_cast<uint32_t>(found - steps_.begin());
+  if (point.step > first) --point.step;
+  const Step& step = steps_[point.step];
+  point.after_ns = std::clamp<int64_t>(ns - step.start_ns, 0, step.running_ns());
   return true;
 }
 
@@ -309,6 +329,20 @@ bool RunSteps::is_collecting(const Step& step, const RunStops& stops) const {
     }
   }
   return from > 0 && stops.vm_thread[from - 1] == step.thread && step.start_ns < stops.end_ns[from - 1];
+}
+
+// Whether the JVM's thread was at work already when another of the JVM's threads, such as a compiler, began to wait for it: who
+// waits longer waits for work.
+bool RunSteps::begins_in_stop(const Step& step) const {
+  const auto vm = static_cast<size_t>(step.waker);
+  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
+  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
+  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
+  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
+    --at;
+    if (at->waited_ns() >= kAskedNs) return step.begin_ns >= at->woken_ns;
+  }
+  return false;
 }
 
 // Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.

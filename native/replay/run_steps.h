@@ -78,13 +78,19 @@ struct Step {
   int64_t running_ns() const { return end_ns - start_ns; }
 };
 
-// What a step brings about when its thread has run for `after_ns` of it.
+// What a step brings about when its thread has run for `after_ns` of it; kReleasesInWait: when it has waited for so long.
 struct StepSignal {
-  enum What : uint8_t { kEndsWait, kStops, kLetsGo };
+  enum What : uint8_t { kReleasesInWait, kEndsWait, kStops, kLetsGo, kReleases, kAcquires };
   uint32_t step = 0;    // of whom
-  uint32_t target = 0;  // kEndsWait: a step; else a process
+  uint32_t target = 0;  // kEndsWait: a step; kStops, kLetsGo: a process; else a lock
   int64_t after_ns = 0;
   What what = kEndsWait;
+};
+
+// A point of a thread's work: so long after it began to run in a step.
+struct StepPoint {
+  uint32_t step = 0;
+  int64_t after_ns = 0;
 };
 
 // Collects slices, then resolves who ended which wait.
@@ -109,6 +115,10 @@ class RunSteps {
   // A wait that lasted until its time was over, after which the thread only looked whether it had to wait on: whoever
   // ends the wait that follows ends that one. So JVMs wait for monitors, and their own threads for work.
   bool is_idle(size_t step) const;
+  // Where a thread was in its work at a time; false where it did not run then.
+  bool find(int32_t thread, int64_t ns, StepPoint& found) const;
+  // The same; where it had come to, where it did not run then. False where it has no steps.
+  bool find_last(int32_t thread, int64_t ns, StepPoint& found) const;
   int64_t from_ns() const { return from_ns_; }
   // Of delays after a wait the one that a quarter are below: what waking takes, where nobody else wants the core.
   int64_t waking_ns() const { return waking_ns_; }
@@ -125,6 +135,7 @@ class RunSteps {
   void mark_locks(const LockWaits& locks);
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   bool is_collecting(const Step& step, const RunStops& stops) const;
+  bool begins_in_stop(const Step& step) const;
   bool is_stopped(const Step& step) const;
 
   RunThreads threads_;

@@ -257,15 +257,36 @@ class RunSteps:
 
     def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64]) -> None:
         """
-        There are no more slices. Collections that stopped all threads, in order of start_ns; waits for locks, in order of (thread, start).
+        There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start).
         """
 
     def figures(self) -> dict[str, Any]:
-        """What it comes to."""
+        """
+        Numbers of slices and signals, and how long threads waited, by what ended it.
+        """
 
-def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool) -> list[Any]:
+class LockAcquisitions:
+    """Who had which lock when; see native/replay/lock_acquisitions.h."""
+
+    def __init__(self, *, lock: NDArray[numpy.int32], thread: NDArray[numpy.int32], waker: NDArray[numpy.int32], owner: NDArray[numpy.int32], start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], waking_ns: NDArray[numpy.int64], is_repark: NDArray[numpy.uint8], is_monitor_wait: NDArray[numpy.uint8], hold_lock: NDArray[numpy.int32], hold_thread: NDArray[numpy.int32], hold_start_ns: NDArray[numpy.int64], hold_end_ns: NDArray[numpy.int64]) -> None:
+        """Waits for locks numbered 0.., and holds, in any order."""
+
+    def columns(self) -> dict[str, Any]:
+        """The acquisitions, by lock and time."""
+
+class LockPlan:
     """
-    Of each run: when it ends (negative: it is stuck), and for how long no thread was ready, one, fewer than cores, as many, more. See native/replay/core_replay.h.
+    Acquisitions of locks in a run, as after a change; see native/replay/lock_plan.h.
+    """
+
+    def __init__(self, *, steps: RunSteps, acquired: LockAcquisitions, is_gone: NDArray[numpy.uint8], held_part: NDArray[numpy.float64], parts: NDArray[numpy.int32], is_fair: NDArray[numpy.uint8], seed: int) -> None:
+        """
+        A change of each lock; `seed` decides which part of a split lock is asked for.
+        """
+
+def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan]) -> list[Any]:
+    """
+    Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, and how many waits had to be ended. See native/replay/core_replay.h.
     """
 
 class LiveRecords:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.builders.replay_builder import BEFORE, Slice, replayed, steps
-from support.oracles.sharing_oracle import Operation, run_to_block, simulate
+from support.builders.replay_builder import BEFORE, Held, Slice, acquired, plan, replayed, steps
+from support.oracles.sharing_oracle import Operation, run_to_block, run_with_locks, simulate
 
 Programs = list[list[Operation]]
 
@@ -73,6 +73,63 @@ def test_two_programs_together_take_what_the_later_of_both_takes(one: Programs, 
     expected = simulate([*first, *shifted], cores).end
     assert expected is not None
     assert max(replayed(runs, cores)) == pytest.approx(float(expected), rel=1e-9, abs=1e-3)
+
+
+LOCKS = 3
+
+
+@st.composite
+def locking_programs(draw: st.DrawFn) -> Programs:
+    """Threads that compute with a lock and without, and wait for each other while they have none.
+
+    Times are large and differ: two threads that come at one moment may get a lock in any order.
+    """
+    length = st.integers(1, 10**9).map(lambda value: 2 * value)
+    threads: Programs = [[("run", draw(length))] for _ in range(draw(st.integers(1, 5)))]
+    for number in range(draw(st.integers(1, 12))):
+        at = draw(st.integers(0, len(threads) - 1))
+        if draw(st.booleans()) or len(threads) == 1:
+            lock = draw(st.integers(0, LOCKS - 1))
+            threads[at] += [("lock", lock), ("run", draw(length)), ("unlock", lock), ("run", draw(length))]
+        else:
+            other = draw(st.sampled_from([each for each in range(len(threads)) if each != at]))
+            threads[at] += [("post", number), ("run", draw(length))]
+            threads[other] += [("wait", number), ("run", draw(length))]
+    return threads
+
+
+def without(threads: Programs, lock: int) -> Programs:
+    """Return the programs without one lock."""
+    return [[each for each in thread if each[0] not in ("lock", "unlock") or each[1] != lock] for thread in threads]
+
+
+def half_held(threads: Programs, lock: int) -> Programs:
+    """Return the programs with a lock released after half of what was done with it."""
+    found: Programs = [list(thread) for thread in threads]
+    for thread in found:
+        for i in [i for i, each in enumerate(thread) if each == ("unlock", lock)]:
+            half = int(thread[i - 1][1]) // 2
+            thread[i - 1 : i + 2] = [("run", half), ("unlock", lock), ("run", half + int(thread[i + 1][1]))]
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(locking_programs(), st.integers(1, 6), st.integers(1, 6))
+def test_who_gets_a_lock_is_decided_anew_as_an_exact_simulation_decides_it(threads: Programs, k1: int, k2: int) -> None:
+    rows, waited, held = run_with_locks(threads, k1)
+    kept = [[each for each in thread if each[0] != "wait" or each[1] in waited] for thread in threads]
+    slices = [Slice(who, begin, woken, start, end, waker) for who, begin, woken, start, end, waker in rows]
+    run = steps(slices, max(each.end for each in slices), k1)
+    locks = acquired([Held(*each) for each in held])
+    for changed, changes in (
+        (kept, {}),
+        (without(kept, 0), {"gone": {0: 1}}),
+        (half_held(kept, 1), {"part": {1: 0.5}}),
+    ):
+        expected = simulate(changed, k2).end
+        assert expected is not None
+        replay = replayed([run], k2, plans=[plan(run, locks, LOCKS, **changes)])
+        assert replay == pytest.approx([float(expected)], rel=1e-9, abs=1)
 
 
 NUMBERS = st.integers(-(1 << 62), 1 << 62) | st.integers(0, 1000)

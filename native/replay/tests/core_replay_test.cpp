@@ -1,7 +1,9 @@
 // Replays on other cores: programs whose time is known by arithmetic, and columns that no recording would have.
 #include "replay/core_replay.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -54,7 +56,7 @@ double on_cores(const RunSteps& run, double cores, int32_t last = -1, bool has_s
   changes.cores = cores;
   changes.has_stolen = has_stolen;
   changes.has_lock_waits = has_locks;
-  return replay_on_cores({{&run, last}}, changes).front().end_ns;
+  return replay_on_cores({{&run, nullptr, last}}, changes).front().end_ns;
 }
 
 bool is_near(double left, double right) { return std::abs(left - right) < 1e-3; }
@@ -98,6 +100,36 @@ void a_circle_of_waits_is_stuck() {
   CHECK(on_cores(run, 2) < 0);
 }
 
+template <typename Number>
+LockPlan random_plan(const RunSteps& run, const Number& number) {
+  LockBlocks blocks;
+  LockHolds holds;
+  const auto small = [&](int64_t most) { return static_cast<int32_t>(std::abs(number() % most)) - 1; };
+  const auto moment = [&] { return number() % (int64_t{1} << 60); };
+  for (int i = 0; i < 30; ++i) {
+    blocks.lock.push_back(std::max(small(4), 0));
+    blocks.thread.push_back(small(8));
+    blocks.waker.push_back(small(8));
+    blocks.owner.push_back(small(8));
+    blocks.start_ns.push_back(moment());
+    blocks.end_ns.push_back(moment());
+    blocks.waking_ns.push_back(moment());
+    blocks.is_repark.push_back(number() % 2 == 0 ? 1 : 0);
+    blocks.is_monitor_wait.push_back(number() % 4 == 0 ? 1 : 0);
+    holds.lock.push_back(std::max(small(4), 0));
+    holds.thread.push_back(small(8));
+    holds.start_ns.push_back(moment());
+    holds.end_ns.push_back(moment());
+  }
+  const std::vector<Acquisition> rows = acquisitions(blocks, holds);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].got_ns <= rows[i].released_ns);
+    const bool is_next = i > 0 && rows[i - 1].lock == rows[i].lock;
+    CHECK(!is_next || rows[i - 1].released_ns <= rows[i].got_ns);
+  }
+  return plan_locks(run, rows, {{}, {true, 1, 1, false}, {false, 0.3, 1, true}, {false, 1, 3, false}}, 5);
+}
+
 void columns_that_no_recording_has_come_to_an_end() {
   std::mt19937_64 random(7);
   const auto number = [&] {
@@ -132,6 +164,11 @@ void columns_that_no_recording_has_come_to_an_end() {
       const double end_ns = on_cores(run, i % 2 == 0 ? 1 : 3, last, (i & 2) != 0, (i & 4) != 0);
       CHECK(end_ns == -1 || end_ns >= 0);
     }
+    const LockPlan plan = random_plan(run, number);
+    ReplayChanges changes;
+    changes.has_stolen = round % 2 == 0;
+    const double end_ns = replay_on_cores({{&run, &plan, -1}}, changes).front().end_ns;
+    CHECK(end_ns == -1 || end_ns >= 0);
   }
 }
 

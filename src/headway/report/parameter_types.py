@@ -74,6 +74,33 @@ class FactorType(click.ParamType[float]):
         return found
 
 
+class OfLockType(click.ParamType[tuple[str, float]]):
+    """A lock and a number: LOCK=50%, or LOCK=4. `is_part`: a part of 1; else a number of parts, 2 to 1000."""
+
+    name = "lock"
+
+    def __init__(self, *, is_part: bool) -> None:
+        """Take parts of 1, or numbers of parts."""
+        self._is_part = is_part
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Split the text at its last =; a usage error says what is expected."""
+        if isinstance(value, tuple):
+            return value
+        lock, _, text = str(value).rpartition("=")
+        try:
+            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            found = -1.0
+        if not lock.strip():
+            self.fail(f"{value!r} names no lock: write LOCK={'50%' if self._is_part else '4'}", param, ctx)
+        if self._is_part and not 0 <= found < 1:
+            self.fail(f"{value!r} has no part of what it is now: write LOCK=50%", param, ctx)
+        if not self._is_part and not (found in range(2, 1001) and not text.endswith("%")):
+            self.fail(f"{value!r} has no number of locks from 2 to 1000: write LOCK=4", param, ctx)
+        return lock.strip(), found
+
+
 class NodesType(click.ParamType["Nodes"]):
     """A number of memory nodes, or sets of CPUs that are declared as nodes: 2, or 0-7/8-15."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +79,65 @@ def steps(
     return made
 
 
-def replayed(runs: Sequence[Any], cores: float, last: Sequence[int] = (), **changes: Any) -> list[float]:
+class Held(NamedTuple):
+    """An acquisition of a lock: asked for, got and released, in ns from the recording's start; `by`: who released it before."""
+
+    lock: int
+    thread: int
+    asked: int
+    got: int
+    released: int
+    by: int = -1
+
+
+def acquired(rows: Sequence[Held]) -> Any:
+    """Return the acquisitions as a recording has them: waits for locks, and holds."""
+    waits = [each for each in rows if each.got > each.asked]
+
+    def column(values: list[int], kind: Any = np.int32) -> Any:
+        return np.array(values, kind)
+
+    none = column([0] * len(waits), np.uint8)
+    return _native.LockAcquisitions(
+        lock=column([each.lock for each in waits]),
+        thread=column([each.thread for each in waits]),
+        waker=column([each.by for each in waits]),
+        owner=column([-1] * len(waits)),
+        start_ns=column([each.asked for each in waits], np.int64),
+        end_ns=column([each.got for each in waits], np.int64),
+        waking_ns=column([each.got for each in waits], np.int64),
+        is_repark=none,
+        is_monitor_wait=none,
+        hold_lock=column([each.lock for each in rows]),
+        hold_thread=column([each.thread for each in rows]),
+        hold_start_ns=column([each.got for each in rows], np.int64),
+        hold_end_ns=column([each.released for each in rows], np.int64),
+    )
+
+
+def plan(run: Any, acquisitions: Any, locks: int, is_fair: bool = True, **changes: Mapping[int, float]) -> Any:
+    """Return the plan of a run's locks; `gone`, `part`, `parts`: by lock."""
+    each = {name: np.full(locks, value) for name, value in (("gone", 0.0), ("part", 1.0), ("parts", 1.0))}
+    for name, values in changes.items():
+        for lock, value in values.items():
+            each[name][lock] = value
+    return _native.LockPlan(
+        steps=run,
+        acquired=acquisitions,
+        is_gone=each["gone"].astype(np.uint8),
+        held_part=each["part"],
+        parts=each["parts"].astype(np.int32),
+        is_fair=np.full(locks, is_fair, np.uint8),
+        seed=1,
+    )
+
+
+def replayed(
+    runs: Sequence[Any], cores: float, last: Sequence[int] = (), plans: Sequence[Any] = (), **changes: Any
+) -> list[float]:
     """Return when each run ends on so many cores, in ns; negative where it is stuck."""
     usual = {"has_stolen": False, "work_factor": 1.0, "io_factor": 1.0, "waking_factor": 1.0}
     options = {**usual, "has_collections": True, "has_lock_waits": True, **changes}
-    found = _native.replay_on_cores(runs=list(runs), last=list(last or [-1] * len(runs)), cores=float(cores), **options)
-    return [ns for ns, _ in found]
+    planned, ended_by = list(plans or [None] * len(runs)), list(last or [-1] * len(runs))
+    found = _native.replay_on_cores(runs=list(runs), last=ended_by, plans=planned, cores=float(cores), **options)
+    return [ns for ns, *_ in found]

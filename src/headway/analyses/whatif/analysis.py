@@ -1,16 +1,19 @@
 """Predicts a program's wall time after a change, by replaying its recording on other cores.
 
 Question   how long does the run take on k cores, alone or beside another program, with another clock, faster I/O, without
-           collections?
+           collections, without a lock? Which of these is worth making?
 Method     discrete-event simulation (native/replay/core_replay.h) of the recorded run (`whatif.run_steps`). Threads compute what
            they computed, without what the host stole; a wait that another thread ended is over when that one has computed
            as much as it had when it ended it, so that who comes when is decided anew. Cores are shared evenly among the
            threads that are ready: without waits that is the model of Peternier et al. (`headway walltime`).
            The unchanged run is replayed first, with what host and others took; above MOST_ERROR it is refused.
+           Where a lock is changed, who gets which exclusive lock next is decided anew (whatif.recorded_locks,
+           native/replay/lock_plan.h), in the replay of the unchanged run, too.
 Interval   the error of that replay, both ways; waking a thread that takes no time, or three times what a quick waking took;
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
            cores WORK_PER_DOUBLING, as the work itself differs there; with another change the same cores without it, as it may
-           gain nothing. Neither how much runs differ nor that tasks may be shared out otherwise is in it.
+           gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of who comes first. Neither how
+           much runs differ nor that tasks may be shared out otherwise is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
@@ -21,21 +24,24 @@ Wrong when threads spin or poll; when tasks would be shared out otherwise (work 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
+from headway.analyses.waits.blocks import has_locks
+from headway.analyses.whatif import lock_changes
+from headway.analyses.whatif.predictions import LOCKS_UNSEEN, Runs, predict
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
-from headway.analyses.whatif.types import Change, Levels, Predicted, UnchangedRun, WhatIf
+from headway.analyses.whatif.types import Change, LockChange, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
 from headway.store.manifest import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headway.analyses.whatif.recorded_locks import RecordedLocks
     from headway.store import Recording
 
 MOST_ERROR = 0.05
@@ -44,21 +50,14 @@ MOST_UNKNOWN = 0.05
 """Part of the program's waiting on other threads of which it may be unknown who ended it."""
 LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, above which HW825 is shown."""
+MOST_LOCKS = 5
+"""Places of locks that a ranking goes through."""
 MOST_FACTOR = 64
 """So many times the recorded cores are predicted at most, as for `headway walltime`."""
-_SLOW_WAKING = 3.0
 MOST_CORES = 8192
 """The largest number of CPUs that Linux can be built for (CONFIG_NR_CPUS on x86-64)."""
 LATEST_NS = 1 << 60
 """A replay takes no later time (kMostNs of native/python/bind_replay.cpp): no machine is up for 36 years."""
-WORK_PER_DOUBLING = 0.30
-"""So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
-largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
-
-
-class _Replayed(NamedTuple):
-    ns: float
-    levels: Levels
 
 
 def whatif(
@@ -67,24 +66,84 @@ def whatif(
     """Predict the wall time on each of `cores` cores with the rest of `change`; with another recording, of both together.
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW827 (all of
-    `cores` are too far from those recorded), HW303 (damaged, or a window or number of cores that no machine has).
+    `cores` are too far from those recorded), HW303 (damaged, or a window or number of cores that no machine has); of changes of
+    locks HW430 (recorded without), HW830 to HW833.
     """
+    wanted = change or Change(1)
     asked = [recording] if beside is None else [recording, beside]
     runs = [_loaded(each) for each in asked]
+    locks: list[RecordedLocks | None] = [None] * len(asked)
+    if wanted.locks:
+        locks[0] = lock_changes.changed_locks(recording, wanted.locks)
     near, too_far = _near(runs, asked, cores)
-    replays = tuple(_replay(each, run) for each, run in zip(asked, runs, strict=True))
+    all_runs = Runs(tuple(runs), tuple(locks))
+    replays = tuple(_replay(each, all_runs.alone(i)) for i, each in enumerate(asked))
     notices = [notice for each in asked for notice in recorded_notices(each)]
     notices += too_far
-    notices += [notice for each, run in zip(asked, runs, strict=True) for notice in _notices(each, run, near)]
+    for i, each in enumerate(asked):
+        notices += _notices(each, all_runs.alone(i), near)
+    if beside is not None:
+        notices.append(Notice.of("HW838", one=recording.path, other=beside.path))
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
-    wanted = change or Change(1)
     predicted: list[Predicted] = []
     for k in near:
-        predicted += _alone(runs, replays, replace(wanted, cores=k))
+        predicted += _alone(all_runs, replays, replace(wanted, cores=k))
         if beside is not None:
-            predicted += _predicted(runs, replays, replace(wanted, cores=k))
-    return WhatIf(replays, tuple(predicted), tuple(notices))
+            predicted += predict(all_runs, replays, replace(wanted, cores=k))
+    return WhatIf(replays, tuple(predicted), (*notices, *_reordered(recording, predicted)))
+
+
+def ranking(recording: Recording) -> WhatIf:
+    """Predict the wall time after each single change that may be worth making, the best first.
+
+    Those are: without one of the locks that threads waited for longest, without collections, with I/O twice as fast, on twice as
+    many cores. Raises HeadwayError as `whatif`.
+    """
+    run = _loaded(recording)
+    plain = Runs((run,), (None,))
+    notices = [*recorded_notices(recording), *_notices(recording, plain, ())]
+    replay, decided = _replay(recording, plain), None
+    predicted: list[Predicted] = []
+    if not has_locks(recording):
+        notices.append(Notice.of("HW836", path=recording.path))
+    else:
+        decided = Runs((run,), (lock_changes.locks_of(recording),))
+        with_locks = _replay(recording, decided)
+        if with_locks.refused is not None:
+            notices.append(Notice.of("HW837", path=recording.path, reason=with_locks.refused.message))
+            decided = None
+        else:
+            replay = with_locks if replay.refused is not None else replay
+            for change in _lock_candidates(decided):
+                predicted += predict(decided, (with_locks,), change, together=False)
+    if replay.refused is None:
+        for change in _candidates(run):
+            predicted += predict(plain, (replay,), change, together=False, limits=decided)
+    best = sorted(predicted, key=lambda each: each.wall_ns)
+    return WhatIf((replay,), tuple(best), (*notices, *_reordered(recording, best)))
+
+
+def _candidates(run: RecordedRun) -> list[Change]:
+    found = [Change(2 * run.recorded_cores)]
+    if run.has_collections:
+        found.append(Change(run.recorded_cores, has_gc=False))
+    if run.waited_ns["io"] > 0:
+        found.append(Change(run.recorded_cores, io=2.0))
+    return found
+
+
+def _lock_candidates(runs: Runs) -> list[Change]:
+    """Return the losses of the places that threads waited at longest."""
+    locks = runs.locks[0]
+    if locks is None:
+        return []
+    by_place: dict[str, int] = {}
+    for i, ns in enumerate(locks.waited_ns.tolist()):
+        text = locks.place[i] or locks.name[i]
+        by_place[text] = by_place.get(text, 0) + ns
+    longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
+    return [Change(runs.runs[0].recorded_cores, locks=(LockChange(text, is_gone=True),)) for text in longest]
 
 
 def _loaded(recording: Recording) -> RecordedRun:
@@ -104,11 +163,12 @@ def _loaded(recording: Recording) -> RecordedRun:
     return load_run(recording)
 
 
-def _replay(recording: Recording, run: RecordedRun) -> UnchangedRun:
+def _replay(recording: Recording, runs: Runs) -> UnchangedRun:
     """Replay the unchanged run, with and without what others took, and decide whether that is good enough."""
+    run = runs.runs[0]
     path, k = str(recording.path), run.recorded_cores
-    as_it_was = _run([run], Change(k), has_stolen=True)[0]
-    quiet = _run([run], Change(k))[0]
+    as_it_was = runs.replay(Change(k), has_stolen=True)[0]
+    quiet = runs.replay(Change(k))[0]
     if as_it_was.ns < 0 or quiet.ns < 0:
         refused = Notice.of("HW824", path=path)
         return UnchangedRun(path, k, run.wall_ns, None, None, None, refused)
@@ -144,9 +204,9 @@ def _factor(k: int, run: RecordedRun) -> float:
     return max(k / run.recorded_cores, run.recorded_cores / k)
 
 
-def _notices(recording: Recording, run: RecordedRun, cores: Sequence[int]) -> list[Notice]:
+def _notices(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[Notice]:
     """Return what weakens the predictions from a recording on `cores`."""
-    path, found = recording.path, []
+    run, path, found = runs.runs[0], recording.path, []
     if run.last < 0:
         found.append(Notice.of("HW826", path=path))
     quota = recording.manifest.quota_cores
@@ -159,86 +219,21 @@ def _notices(recording: Recording, run: RecordedRun, cores: Sequence[int]) -> li
         facts = {"path": path, "seen": pools.seen, "pools": pools.text, "advice": affected[-1]}
         found.append(Notice.of("HW828", s="s" if pools.seen != 1 else "", **facts))
     lock_ns = run.steps.figures()["lock_wait_ns"]
-    if lock_ns > LOCKS_TELL * run.wall_ns:
+    if runs.locks[0] is not None:
+        found.append(Notice.of("HW835", path=path, share=percent(LOCKS_UNSEEN)))
+    elif lock_ns > LOCKS_TELL * run.wall_ns:
         found.append(Notice.of("HW825", path=path, time=duration(lock_ns)))
     return found
 
 
-def _alone(runs: Sequence[RecordedRun], replays: Sequence[UnchangedRun], change: Change) -> list[Predicted]:
-    return [
-        each
-        for run, replay in zip(runs, replays, strict=True)
-        for each in _predicted([run], [replay], change, together=False)
-    ]
+def _reordered(recording: Recording, predicted: Sequence[Predicted]) -> list[Notice]:
+    most = max((each.reordered for each in predicted), default=0)
+    return [Notice.of("HW834", path=recording.path, count=most)] if most else []
 
 
-def _predicted(
-    runs: Sequence[RecordedRun], replays: Sequence[UnchangedRun], change: Change, *, together: bool = True
-) -> list[Predicted]:
-    """Return what becomes of runs that share the cores."""
-    middle = _run(runs, change)
-    others = [
-        _run(runs, change, waking=0.0, has_lock_waits=False),
-        _run(runs, change, waking=0.0),
-        _run(runs, change, waking=_SLOW_WAKING),
-    ]
-    if change != Change(change.cores):
-        others.append(_run(runs, Change(change.cores)))
-    found = []
+def _alone(runs: Runs, replays: Sequence[UnchangedRun], change: Change) -> list[Predicted]:
+    found: list[Predicted] = []
     for i, replay in enumerate(replays):
-        ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
-        off = abs(replay.error or 0.0)
-        grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
-        ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
-        levels = middle[i].levels
-        found.append(
-            Predicted(
-                path=replay.path,
-                change=change,
-                together=together,
-                wall_ns=round(ns),
-                low_ns=round(min(ends) * (1 - off) / grown),
-                high_ns=round(max(ends) * (1 + off) * grown),
-                speedup=quiet_ns / ns if ns > 0 else 1.0,
-                next_cause=_limit(levels),
-                levels=levels,
-            )
-        )
+        its = change if i == 0 else replace(change, locks=())
+        found += predict(runs.alone(i), [replay], its, together=False)
     return found
-
-
-def _limit(levels: Levels) -> str | None:
-    """Return what most of the time is limited by."""
-    by_cause = {
-        "cores": levels.all_ns + levels.many_ns,
-        "serial": levels.one_ns,
-        "waiting": levels.none_ns,
-        "threads": levels.few_ns,
-    }
-    found = max(by_cause, key=lambda cause: by_cause[cause])
-    return found if by_cause[found] > 0 else None
-
-
-def _run(
-    runs: Sequence[RecordedRun],
-    change: Change,
-    *,
-    has_stolen: bool = False,
-    waking: float = 1.0,
-    has_lock_waits: bool = True,
-) -> list[_Replayed]:
-    """Replay runs beside each other."""
-    from headway import _native
-
-    found = _native.replay_on_cores(
-        runs=[each.steps for each in runs],
-        last=[each.last for each in runs],
-        cores=float(change.cores),
-        has_stolen=has_stolen,
-        work_factor=1 / change.clock,
-        io_factor=1 / change.io,
-        waking_factor=waking,
-        has_collections=change.has_gc,
-        has_lock_waits=has_lock_waits,
-    )
-    return [_Replayed(ns, Levels(*levels)) for ns, levels in found]

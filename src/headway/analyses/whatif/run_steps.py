@@ -17,6 +17,7 @@ import numpy as np
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.errors import HeadwayError
+from headway.model.interruptible import interruptible
 from headway.model.kinds import Kind
 from headway.store.packing import STORED
 
@@ -59,6 +60,7 @@ class RecordedRun:
     last: int
     threads: PathThreadTable
     waited_ns: dict[str, int]
+    has_collections: bool
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -92,10 +94,14 @@ def load_run(recording: Recording) -> RecordedRun:
             raise HeadwayError("HW821", path=recording.path)
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
     lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
-    steps.resolve(start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns)
+    interruptible(
+        steps.resolve, start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns
+    )
     ended_by = program_end(recording, threads)
     waited = dict(zip(WAITS, steps.figures()["waited_ns"].tolist(), strict=True))
-    return RecordedRun(steps, cores, end - begin, ended_by.thread if ended_by else -1, threads, waited)
+    return RecordedRun(
+        steps, cores, end - begin, ended_by.thread if ended_by else -1, threads, waited, bool(collections)
+    )
 
 
 def _role(kind: str, name: str) -> int:

@@ -10,17 +10,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class LockChange:
+    """A change of the locks that go by a name: gone, had for a part of the time, or so many locks instead of each."""
+
+    lock: str
+    is_gone: bool = False
+    held_part: float = 1.0
+    parts: int = 1
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        if self.is_gone:
+            return f"without {self.lock}"
+        if self.parts > 1:
+            return f"{self.lock} split in {self.parts}"
+        return f"{self.lock} held for {self.held_part:.0%}"
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
 
     `cores`: on so many cores of the same kind. `clock`: CPUs that compute so many times as fast. `io`: I/O so many times as
-    fast. `has_gc`: False as if nothing had to be collected.
+    fast. `has_gc`: False as if nothing had to be collected. `locks`: of the first recording.
     """
 
     cores: int
     clock: float = 1.0
     io: float = 1.0
     has_gc: bool = True
+    locks: tuple[LockChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +58,9 @@ class Levels:
 class Predicted:
     """The wall time after a change, of the run `path`, on a machine that runs nothing else; `together`: beside the others.
 
-    `next_cause` is what most of that time is limited by: cores, serial, waiting, threads, None where nothing is.
+    `next_cause` is what most of that time is limited by: cores, lock, serial, waiting, threads, None where nothing is.
+    `next_place`: of a lock, which one. `reordered`: waits that were ended because threads waited in a circle, in
+    another order of locks.
     """
 
     path: str
@@ -50,6 +72,8 @@ class Predicted:
     speedup: float
     next_cause: str | None
     levels: Levels
+    next_place: str | None = None
+    reordered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,28 +10,30 @@ import click
 
 from headway.report.analysis import BaseAnalysis, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import CoresType, FactorType
+from headway.report.parameter_types import CoresType, FactorType, OfLockType
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headway.analyses.whatif.types import WhatIf
+    from headway.analyses.whatif.types import LockChange, WhatIf
     from headway.store import Recording
-
-_CORES = (1, 2, 4, 8, 16)
 
 
 class WhatIfAnalysis(BaseAnalysis):
-    """Replays a recording on other cores, beside another one, or with something faster."""
+    """Replays a recording on other cores, beside another one, without a lock, or with something faster."""
 
     name = "whatif"
     summary = summary_of(name)
     help = """Replay a recording as if something were different, and predict the wall time.
 
+    Without options it ranks single changes: a lock less, no collections, faster I/O, twice the cores.
+
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
     for a machine that runs nothing else. Changes given together are made together."""
     examples = (
+        "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
+        "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
         "headway whatif app.headway --no-gc --clock 0.8",
         "headway whatif a.headway --together b.headway --cores 4 --json",
     )
@@ -55,21 +57,42 @@ class WhatIfAnalysis(BaseAnalysis):
                 ["--faster-io"], type=FactorType(), default=1.0, metavar="FACTOR", help="I/O FACTOR times as fast."
             ),
             click.Option(["--no-gc"], is_flag=True, help="As if nothing had to be collected."),
+            click.Option(
+                ["--without-lock"],
+                multiple=True,
+                metavar="LOCK",
+                help="Nobody waits for LOCK: an object or place as `headway locks` prints it. Needs --locks recorded.",
+            ),
+            click.Option(
+                ["--shorter-hold"],
+                multiple=True,
+                type=OfLockType(is_part=True),
+                metavar="LOCK=PART",
+                help="LOCK is released after PART (50%) of what threads do with it; the rest they do without.",
+            ),
+            click.Option(
+                ["--split-lock"],
+                multiple=True,
+                type=OfLockType(is_part=False),
+                metavar="LOCK=N",
+                help="N locks instead of LOCK; who needs which is left to chance.",
+            ),
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
         """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
-        from headway.analyses.whatif.analysis import whatif
+        from headway.analyses.whatif.analysis import ranking, whatif
         from headway.analyses.whatif.types import Change
         from headway.store import open_recording
 
-        change = Change(1, clock=options["clock"], io=options["faster_io"], has_gc=not options["no_gc"])
-        recorded = recording.manifest.recorded_cores or 1
-        cores = options["cores"] or (_CORES if change == Change(1) else (recorded,))
+        faster = {"clock": options["clock"], "io": options["faster_io"]}
+        change = Change(1, **faster, has_gc=not options["no_gc"], locks=_lock_changes(options))
+        cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         if options["together"] is None:
-            return whatif(recording, cores, change)
+            is_open = change == Change(1) and not options["cores"]
+            return ranking(recording) if is_open else whatif(recording, cores, change)
         with contextlib.closing(open_recording(options["together"])) as beside:
-            return whatif(recording, options["cores"] or (recorded,), change, beside)
+            return whatif(recording, cores, change, beside)
 
     def to_json(self, result: WhatIf) -> dict[str, Any]:
         """Return the stable form of a result."""
@@ -82,6 +105,16 @@ class WhatIfAnalysis(BaseAnalysis):
         from headway.report.terminal.whatif import render_whatif
 
         render_whatif(result, console)
+
+
+def _lock_changes(options: dict[str, Any]) -> tuple[LockChange, ...]:
+    from headway.analyses.whatif.types import LockChange
+
+    return (
+        *(LockChange(lock, is_gone=True) for lock in options["without_lock"]),
+        *(LockChange(lock, held_part=part) for lock, part in options["shorter_hold"]),
+        *(LockChange(lock, parts=int(parts)) for lock, parts in options["split_lock"]),
+    )
 
 
 WHATIF = WhatIfAnalysis()

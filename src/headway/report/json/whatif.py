@@ -40,6 +40,10 @@ def _predicted(each: Predicted) -> dict[str, Any]:
         "clock": each.change.clock,
         "faster_io": each.change.io,
         "no_gc": not each.change.has_gc,
+        "locks": [
+            {"lock": lock.lock, "gone": lock.is_gone, "held_part": lock.held_part, "parts": lock.parts}
+            for lock in each.change.locks
+        ],
     }
     return {
         "recording": each.path,
@@ -49,6 +53,6 @@ def _predicted(each: Predicted) -> dict[str, Any]:
         "low_ns": each.low_ns,
         "high_ns": each.high_ns,
         "speedup": each.speedup,
-        "next": None if each.next_cause is None else {"cause": each.next_cause, "place": None},
+        "next": None if each.next_cause is None else {"cause": each.next_cause, "place": each.next_place},
         "levels": {name: round(ns) for name, ns in asdict(each.levels).items()},
     }

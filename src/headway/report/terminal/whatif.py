@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent, significant
+from headway.analyses.whatif.types import Change
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.lock_names import without_package
 from headway.report.terminal.notices import ALL, print_notices
 from headway.report.terminal.tables import make_table
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
 
 _LIMITS = {
+    "lock": "threads wait for a lock while cores are free",
     "cores": "more threads are ready than there are cores, or as many",
     "serial": "one thread is ready, and there are more cores",
     "waiting": "no thread is ready: sleep, I/O, what comes from outside",
@@ -35,7 +39,7 @@ def render_whatif(result: WhatIf, console: Console) -> None:
     print_table(console, _table(result))
     for cause in dict.fromkeys(each.next_cause for each in result.predicted):
         if cause is not None:
-            print_line(console, f"{cause}: {_LIMITS[cause]}", bullet=" ")
+            print_line(console, f"{cause}: {_LIMITS[cause]}{_places(result, cause)}", bullet=" ")
     print_notices(console, result.notices, also=ALL)
 
 
@@ -60,20 +64,28 @@ def _table(result: WhatIf) -> Table:
         ("limited by", "left"),
         title="Wall time after a change, on a machine that runs nothing else",
     )
+    recorded = result.replays[0].recorded_cores
     for each in result.predicted:
         row = (duration(each.wall_ns), duration(each.low_ns), duration(each.high_ns))
         which = (Path(each.path).name,) if has_others else ()
-        table.add_row(_change(each), *which, *row, f"{significant(each.speedup)}x", each.next_cause or "")
+        table.add_row(_change(each, recorded), *which, *row, f"{significant(each.speedup)}x", each.next_cause or "")
     return table
 
 
-def _change(each: Predicted) -> str:
+def _change(each: Predicted, recorded_cores: int) -> str:
     change = each.change
+    is_only_cores = change == Change(change.cores) and not each.together
     parts = [
-        counted(change.cores, "core"),
+        *([counted(change.cores, "core")] if is_only_cores or change.cores != recorded_cores else []),
         *(["together"] if each.together else []),
         *([f"{change.clock:g}x clock"] if change.clock != 1 else []),
         *([f"{change.io:g}x I/O"] if change.io != 1 else []),
         *([] if change.has_gc else ["no collections"]),
+        *[replace(lock, lock=without_package(lock.lock)).text for lock in change.locks],
     ]
     return ", ".join(parts)
+
+
+def _places(result: WhatIf, cause: str) -> str:
+    found = dict.fromkeys(each.next_place for each in result.predicted if each.next_cause == cause and each.next_place)
+    return f": {', '.join(map(without_package, found))}" if found else ""

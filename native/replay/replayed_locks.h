@@ -1,0 +1,60 @@
+// Exclusive locks of a run while it is replayed: who has each, and who waits for it.
+//
+// A released lock is free, and the first of those that wait is woken. Until it is awake and tries, whoever comes may get the
+// lock: so HotSpot's monitors and the usual locks of java.util.concurrent do, but not the fair ones. How often that happens is a
+// matter of scheduling, and taken from the recording.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+namespace headway {
+
+class ReplayedLocks {
+ public:
+  ReplayedLocks() = default;
+  ReplayedLocks(const std::vector<double>& barging, uint64_t seed);
+
+  // Whether the thread has the lock now; else it waits until it is woken, and asks again.
+  bool acquire(uint32_t lock, uint32_t thread, double now_ns);
+  // Who is woken; -1: nobody. What the thread does not have it does not release.
+  int32_t release(uint32_t lock, uint32_t thread);
+  // All that a thread has that is at its end.
+  template <typename Wake>
+  void release_all(uint32_t thread, const Wake& wake) {
+    if (thread >= held_.size()) return;
+    for (uint32_t lock = 0; held_[thread] > 0 && lock < locks_.size(); ++lock) {
+      const int32_t next = release(lock, thread);
+      if (next >= 0) wake(static_cast<uint32_t>(next));
+    }
+  }
+
+  size_t waiting() const { return waiting_; }
+  // By lock: how long threads have waited for it, added up.
+  std::vector<double> waited_ns(double now_ns) const;
+
+ private:
+  struct Waiter {
+    uint32_t thread;
+    double since_ns;
+  };
+  struct Lock {
+    int64_t holder = -1;
+    std::deque<Waiter> queue;
+    double waited_ns = 0;
+    bool is_first_awake = false;
+    double barging = 1;
+  };
+
+  bool barges(const Lock& lock);
+
+  std::mt19937_64 random_;
+  std::vector<Lock> locks_;
+  std::vector<uint32_t> held_;  // by thread: how many
+  size_t waiting_ = 0;
+};
+
+}  // namespace headway

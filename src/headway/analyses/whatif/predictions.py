@@ -1,0 +1,161 @@
+"""Replays recorded runs after a change, and says between which wall times the result lies, and what limits it next.
+
+Question   how long does a run take after a change, how sure is that, and what would have to be changed then?
+Method     whatif.analysis says how runs are replayed, and what is in an interval. What limits a run is what most of its time is
+           limited by; a lock does, where threads wait for locks for half of the time in which a core is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from headway.analyses.whatif import lock_changes
+from headway.analyses.whatif.types import Change, Levels, Predicted
+from headway.model.interruptible import interruptible
+
+if TYPE_CHECKING:
+    from headway import _native
+    from headway.analyses.whatif.recorded_locks import RecordedLocks
+    from headway.analyses.whatif.run_steps import RecordedRun
+    from headway.analyses.whatif.types import LockChange, UnchangedRun
+
+_SLOW_WAKING = 3.0
+WORK_PER_DOUBLING = 0.30
+"""So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
+largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
+LOCKS_UNSEEN = 0.10
+"""So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
+_LOCK_LIMITED = 0.5
+"""A lock limits a run if threads wait for locks for so much of the time in which a core is free."""
+_ORDERS = (2, 3)
+"""Seeds of further replays: who comes first to a free lock, and which part of a split one is whose."""
+
+
+class Replayed(NamedTuple):
+    """What native replays return of a run: its end in ns (negative: stuck), and what became of the cores' time."""
+
+    ns: float
+    levels: Levels
+    free_ns: float
+    lock_limited_ns: float
+    lock_waits_ns: Sequence[float]
+    reordered: int
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Recorded runs on the same cores. `locks` of each: None where threads get locks in the recorded order."""
+
+    runs: tuple[RecordedRun, ...]
+    locks: tuple[RecordedLocks | None, ...]
+
+    def alone(self, i: int) -> Runs:
+        """Return one of the runs."""
+        return Runs((self.runs[i],), (self.locks[i],))
+
+    def replay(
+        self,
+        change: Change,
+        *,
+        has_stolen: bool = False,
+        waking: float = 1.0,
+        has_lock_waits: bool = True,
+        order: int = 1,
+    ) -> list[Replayed]:
+        """Replay the runs beside each other."""
+        from headway import _native
+
+        found = interruptible(
+            _native.replay_on_cores,
+            runs=[each.steps for each in self.runs],
+            last=[each.last for each in self.runs],
+            cores=float(change.cores),
+            has_stolen=has_stolen,
+            work_factor=1 / change.clock,
+            io_factor=1 / change.io,
+            waking_factor=waking,
+            has_collections=change.has_gc,
+            has_lock_waits=has_lock_waits,
+            plans=cast("list[_native.LockPlan]", self._plans(change.locks, order)),  # its stub knows no None in lists
+        )
+        return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
+
+    def _plans(self, changes: tuple[LockChange, ...], seed: int) -> list[_native.LockPlan | None]:
+        return [
+            None if locks is None else lock_changes.plan(run, locks, changes if i == 0 else (), seed)
+            for i, (run, locks) in enumerate(zip(self.runs, self.locks, strict=True))
+        ]
+
+    def limit(self, i: int, replayed: Replayed) -> tuple[str | None, str | None]:
+        """Return what most of a run's time is limited by, and of a lock which one."""
+        cause = _limit(replayed.levels)
+        locks = self.locks[i]
+        is_lost = replayed.lock_limited_ns > _LOCK_LIMITED * replayed.free_ns
+        if locks is None or cause in (None, "cores") or not is_lost or not len(replayed.lock_waits_ns):
+            return cause, None
+        lock = max(range(len(replayed.lock_waits_ns)), key=lambda each: replayed.lock_waits_ns[each])
+        return "lock", locks.place[lock] or locks.name[lock]
+
+
+def predict(
+    runs: Runs,
+    replays: Sequence[UnchangedRun],
+    change: Change,
+    *,
+    together: bool = True,
+    limits: Runs | None = None,
+) -> list[Predicted]:
+    """Return what becomes of runs that share the cores; what limits them next is that of `limits`, the same runs."""
+    middle = runs.replay(change)
+    limiting = middle if limits is None else limits.replay(change)
+    others = [
+        runs.replay(change, waking=0.0, has_lock_waits=False),
+        runs.replay(change, waking=0.0),
+        runs.replay(change, waking=_SLOW_WAKING),
+    ]
+    if any(each is not None for each in runs.locks):
+        others += [runs.replay(change, order=order) for order in _ORDERS]
+    without_locks = replace(change, locks=())
+    if without_locks != Change(change.cores):
+        others.append(runs.replay(Change(change.cores, locks=change.locks)))
+    unseen = [0.0] * len(replays)
+    if change.locks:
+        unseen[0] = LOCKS_UNSEEN * abs(runs.replay(without_locks)[0].ns - middle[0].ns)
+    found = []
+    for i, replay in enumerate(replays):
+        ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
+        off = abs(replay.error or 0.0)
+        grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
+        ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
+        cause, place = (limits or runs).limit(i, limiting[i])
+        found.append(
+            Predicted(
+                path=replay.path,
+                change=change,
+                together=together,
+                wall_ns=round(ns),
+                low_ns=round((min(ends) - unseen[i]) * (1 - off) / grown),
+                high_ns=round((max(ends) + unseen[i]) * (1 + off) * grown),
+                speedup=quiet_ns / ns if ns > 0 else 1.0,
+                next_cause=cause,
+                levels=middle[i].levels,
+                next_place=place,
+                reordered=middle[i].reordered,
+            )
+        )
+    return found
+
+
+def _limit(levels: Levels) -> str | None:
+    """Return what most of the time is limited by."""
+    by_cause = {
+        "cores": levels.all_ns + levels.many_ns,
+        "serial": levels.one_ns,
+        "waiting": levels.none_ns,
+        "threads": levels.few_ns,
+    }
+    found = max(by_cause, key=lambda cause: by_cause[cause])
+    return found if by_cause[found] > 0 else None

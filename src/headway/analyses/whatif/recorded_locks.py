@@ -1,0 +1,162 @@
+"""Loads who had which exclusive lock when, for replays in which that is decided anew (native/replay/lock_acquisitions.h).
+
+Question   which locks of a recording can be replayed, what are they called, and who acquired them when?
+Method     monitors, and the locks of java.util.concurrent that one thread has at a time, from their waits and holds
+           (waits.blocks). Named as `headway locks` names them: by object, or by the line at which threads wait for them.
+Assumes    that acquisitions which nobody waited for before or meanwhile, which are not recorded, stay so.
+Wrong when they do not: on more cores than recorded, or where threads come to the lock much more often.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.waits import blocks
+from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.object_places import object_places
+from headway.analyses.waits.rules import display
+from headway.analyses.waits.sites import sites_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway import _native
+    from headway.analyses.waits.blocks import LockData
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+_MONITOR, _WAIT, _PARK = (KINDS.index(kind) for kind in ("monitor", "wait", "park"))
+_EXCLUSIVE = re.compile(r"(.*[.$])?ReentrantLock\$(?P<policy>Fair|Nonfair)Sync")
+MOST_LOCKS = 5000
+"""Locks that are replayed, those waited for longest; waits for others are over when whoever ended them comes there."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedLocks:
+    """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
+
+    `others`: names and places of what was waited for and is no exclusive lock. `waited_ns`: by lock, thread time. `is_whole`:
+    every wait was read.
+    """
+
+    acquired: _native.LockAcquisitions
+    name: tuple[str, ...]
+    place: tuple[str, ...]
+    is_fair: Bools
+    waited_ns: Ints
+    others: frozenset[str]
+    is_whole: bool
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.name)
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the locks that go by a name, its end after @, or a place, with or without its package."""
+        wanted = text.strip()
+        return [
+            i
+            for i, (name, place) in enumerate(zip(self.name, self.place, strict=True))
+            if wanted and (wanted in (name, name.rpartition("@")[2], place) or place.endswith(f".{wanted}"))
+        ]
+
+    def names(self) -> list[str]:
+        """Return places and names, those waited for longest first."""
+        order = np.argsort(-self.waited_ns, kind="stable").tolist()
+        return list(dict.fromkeys(text for i in order for text in (self.place[i], self.name[i]) if text))
+
+
+def recorded_locks(recording: Recording) -> RecordedLocks:
+    """Load the locks of a recording. Raises HeadwayError HW430 (recorded without locks) or HW402 (no recorded span)."""
+    from headway import _native
+
+    data = blocks.load(recording, None)
+    places = object_places(data, sites_of(data))
+    rows = _exclusive(data)
+    number = np.full(len(data.blockers) + 1, -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    waits_of = _monitors_of_waits(data, rows)
+    number_with_waits = number.copy()
+    for wait, monitor in waits_of.items():
+        number_with_waits[wait] = number[monitor]
+    all_blocks = data.blocks
+    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
+    chosen = all_blocks.where(use)
+    origin = recording.window_ns[0]
+    is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
+    waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
+    holds, of_hold = data.holds, number[data.holds.blocker]
+    mine = np.flatnonzero(of_hold >= 0)
+    acquired = _native.LockAcquisitions(
+        lock=number_with_waits[chosen.blocker].astype(np.int32),
+        thread=chosen.thread.astype(np.int32),
+        waker=chosen.waker.astype(np.int32),
+        owner=chosen.owner.astype(np.int32),
+        start_ns=chosen.began + origin,
+        end_ns=chosen.full + origin,
+        waking_ns=waking,
+        is_repark=chosen.is_repark.astype(np.uint8),
+        is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
+        hold_lock=of_hold[mine].astype(np.int32),
+        hold_thread=holds.thread[mine].astype(np.int32),
+        hold_start_ns=holds.start[mine] + origin,
+        hold_end_ns=holds.end[mine] + origin,
+    )
+    table = data.blockers.table
+    names = {
+        row: display(str(table["class_name"][row]), int(table["identity_hash"][row]))
+        for row in np.flatnonzero(data.blockers.is_object).tolist()
+    }
+    is_fair = [_policy(str(table["class_name"][row])) == "Fair" for row in rows.tolist()]
+    others = {
+        text
+        for row, name in names.items()
+        if number[row] < 0 and row not in waits_of
+        for text in (name, places.text(row))
+        if text
+    }
+    return RecordedLocks(
+        acquired,
+        tuple(names[row] for row in rows.tolist()),
+        tuple(places.text(row) or "" for row in rows.tolist()),
+        np.array(is_fair, bool),
+        np.asarray(table["thread_time_ns"][rows], np.int64),
+        frozenset(others),
+        data.not_read == 0,
+    )
+
+
+def _policy(class_name: str) -> str | None:
+    found = _EXCLUSIVE.fullmatch(class_name)
+    return found["policy"] if found else None
+
+
+def _exclusive(data: LockData) -> Ints:
+    """Return the rows of objects that one thread has at a time; those that virtual threads waited for are left out."""
+    blockers = data.blockers
+    names, class_of = blockers.classes
+    is_lock = np.array([_policy(name) is not None for name in names], bool)[class_of] & (blockers.kind == _PARK)
+    is_waited_for = np.bincount(data.blocks.blocker, minlength=len(blockers)) > 0
+    virtual = data.blocks.blocker[data.blocks.thread >= data.platform_threads]
+    has_virtual = np.bincount(virtual, minlength=len(blockers)) > 0
+    found = np.flatnonzero(blockers.is_object & is_waited_for & ~has_virtual & (is_lock | (blockers.kind == _MONITOR)))
+    time = blockers.table["thread_time_ns"][found]
+    return np.sort(found[np.argsort(-time, kind="stable")[:MOST_LOCKS]])
+
+
+def _monitors_of_waits(data: LockData, rows: Ints) -> dict[int, int]:
+    """Return by row of what Object.wait waited for the row of the same object's monitor."""
+    blockers, table = data.blockers, data.blockers.table
+
+    def identity(row: int) -> tuple[int, str, int]:
+        return int(blockers.pid[row]), str(table["class_name"][row]), int(table["identity_hash"][row])
+
+    monitors = {identity(row): row for row in rows.tolist() if blockers.kind[row] == _MONITOR}
+    waits = np.flatnonzero((blockers.kind == _WAIT) & blockers.is_object).tolist() if monitors else []
+    return {row: monitors[identity(row)] for row in waits if identity(row) in monitors}

@@ -1,0 +1,181 @@
+"""`headway whatif` of changed locks: programs whose time arithmetic knows, names of locks, and what can't be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headway import _native
+from headway.analyses.whatif.analysis import ranking, whatif
+from headway.analyses.whatif.types import Change, LockChange
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from support.builders import synthetic
+from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.replay_builder import NANOSLEEP, Held, Slice, acquired, plan, replayed, steps
+from support.builders.synthetic import FakeThread
+
+Run = Callable[..., tuple[int, str, str]]
+PLACE, NAME = "com.acme.Cache.get:4", "ReentrantLock@1000"
+CONTENDED = LockRecording(
+    threads=[
+        FakeThread(states=[("R", 200), ("B", 120), ("R", 200)]),
+        FakeThread(states=[("R", 40), ("B", 120), ("R", 200), ("B", 120), ("R", 200)]),
+    ],
+    waits=[
+        Wait(1, 0, 40, 160, owner=0, waker=0, waking=160, stack=0),
+        Wait(0, 0, 200, 320, owner=1, waker=1, waking=320, stack=0),
+        Wait(1, 0, 360, 480, owner=0, waker=0, waking=480, stack=0),
+    ],
+    holds=[LockHold(0, 0, 0, 160), LockHold(0, 1, 160, 320), LockHold(0, 0, 320, 480), LockHold(0, 1, 480, 640)],
+    wall=680,
+    stacks=[(*LOCK_FRAMES, ("com.acme.Cache", "get"))],
+    wakers={0: [(1, 1)], 1: [(0, 1), (0, 1)]},
+    facts={"recorded_cores": 2, "ended_by": "duration"},
+)
+"""Two threads compute 160 with the lock and 40 without, twice. The second one computes 40 before, and is done at 680."""
+
+
+def change(lock: str = NAME, **what: Any) -> LockChange:
+    return LockChange(lock, **what)
+
+
+def wall_ns(recording: LockRecording, folder: Path, *locks: LockChange, cores: int = 2) -> int:
+    """Return the predicted wall time."""
+    found = whatif(open_recording(recording.write(folder / "a.headway")), [cores], Change(1, locks=locks))
+    assert found.refused is None
+    return found.predicted[0].wall_ns
+
+
+def test_without_the_lock_each_thread_takes_what_it_computes(tmp_path: Path) -> None:
+    assert wall_ns(CONTENDED, tmp_path, change(is_gone=True)) == 440
+    assert wall_ns(CONTENDED, tmp_path / "one", change(is_gone=True), cores=1) == 840
+
+
+def test_a_lock_released_after_half_of_the_work_lets_the_other_thread_go_on_earlier(tmp_path: Path) -> None:
+    """Held 80 each: from 0, 80, 200 and 280 on; after 80 more with it, the last one computes 120."""
+    assert wall_ns(CONTENDED, tmp_path, change(held_part=0.5)) == 480
+
+
+def test_a_lock_that_becomes_several_is_waited_for_no_longer_than_before(tmp_path: Path) -> None:
+    assert 440 <= wall_ns(CONTENDED, tmp_path, change(parts=100)) <= 680
+
+
+def test_a_lock_that_stays_as_it_is_takes_as_long_as_it_took() -> None:
+    held = [Held(0, each.thread, each.start, each.start, each.end) for each in CONTENDED.holds]
+    slices = [Slice(0, 0, 0, 0, 200), Slice(0, 200, 320, 320, 520, 1), Slice(1, 0, 0, 0, 40)]
+    slices += [Slice(1, 40, 160, 160, 360, 0), Slice(1, 360, 480, 480, 680, 0)]
+    run = steps(slices, 680, 2)
+    waits = [held[0], held[1]._replace(asked=40), held[2]._replace(asked=200), held[3]._replace(asked=360)]
+    assert replayed([run], 2, plans=[plan(run, acquired(waits), 1)]) == pytest.approx([680])
+
+
+def test_a_sleep_with_the_lock_in_hand_goes_on_without_it() -> None:
+    """One thread computes 10, gets the lock and sleeps 100; the other one comes at 20, waits until 110, and computes 50."""
+    slices = [
+        Slice(0, 0, 0, 0, 10), Slice(0, 10, 110, 110, 120, blocked_in=NANOSLEEP, irq=True),
+        Slice(1, 0, 0, 0, 20), Slice(1, 20, 110, 110, 160, waker=0),
+    ]  # fmt: skip
+    run = steps(slices, 160, 2)
+    locks = acquired([Held(0, 0, 10, 10, 110), Held(0, 1, 20, 110, 160)])
+    assert replayed([run], 2, plans=[plan(run, locks, 1)]) == pytest.approx([160])
+    sooner = [plan(run, locks, 1, part={0: 0.4})]
+    assert replayed([run], 2, plans=sooner) == pytest.approx([120])
+    assert replayed([run], 2, last=[1], plans=sooner) == pytest.approx([100])
+
+
+def test_whoever_wakes_a_thread_that_waits_for_a_lock_had_it_as_long_as_others_have_it() -> None:
+    """No hold of thread 0 is recorded: it wakes thread 1 at 10 ms. Thread 1 has the lock for 2 ms."""
+    ms = 1_000_000
+
+    def column(*values: int, kind: Any = np.int64) -> Any:
+        return np.array(values, kind)
+
+    none = column(0, kind=np.uint8)
+    found = _native.LockAcquisitions(
+        lock=column(0, kind=np.int32), thread=column(1, kind=np.int32), waker=column(0, kind=np.int32),
+        owner=column(-1, kind=np.int32), start_ns=column(9 * ms), end_ns=column(10 * ms), waking_ns=column(10 * ms),
+        is_repark=none, is_monitor_wait=none, hold_lock=column(0, kind=np.int32), hold_thread=column(1, kind=np.int32),
+        hold_start_ns=column(10 * ms), hold_end_ns=column(12 * ms),
+    ).columns()  # fmt: skip
+    rows = zip(*(found[name].tolist() for name in ("thread", "asked_ns", "got_ns", "released_ns")), strict=True)
+    assert list(rows) == [(0, 8 * ms, 8 * ms, 10 * ms), (1, 9 * ms, 10 * ms, 12 * ms)]
+
+
+# --- names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [NAME, "1000", PLACE, "Cache.get:4"])
+def test_a_lock_goes_by_its_object_its_hash_and_its_place(tmp_path: Path, name: str) -> None:
+    assert wall_ns(CONTENDED, tmp_path, change(name, is_gone=True)) == 440
+
+
+SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)
+VIRTUAL = [replace(each, thread=-7) if each.thread == 1 else each for each in CONTENDED.waits]
+
+
+@pytest.mark.parametrize(
+    ("facts", "locks", "reason"),
+    [
+        ({}, [change("Cache.gett:4", is_gone=True)], "HW830.*there are: com.acme.Cache.get:4, ReentrantLock@1000"),
+        ({"classes": SEMAPHORE}, [change("Semaphore@1000", is_gone=True)], "HW831"),
+        ({"waits": VIRTUAL}, [change(is_gone=True)], "HW831"),
+        ({}, [change(is_gone=True), change(PLACE, parts=2)], "HW832"),
+        ({"facts": {**CONTENDED.facts, "locks": {"dropped": 3}}}, [change(is_gone=True)], "HW833"),
+    ],
+)
+def test_a_change_that_cannot_be_asked_is_refused_by_name(
+    tmp_path: Path, facts: Mapping[str, Any], locks: Sequence[LockChange], reason: str
+) -> None:
+    with pytest.raises(HeadwayError, match=reason):
+        wall_ns(replace(CONTENDED, **facts), tmp_path, *locks)
+
+
+def test_recordings_without_locks_say_how_to_record_them(tmp_path: Path) -> None:
+    path = synthetic.write(tmp_path / "a.headway", CONTENDED.threads, CONTENDED.wall, **CONTENDED.facts)
+    with pytest.raises(HeadwayError, match="HW430") as caught:
+        whatif(open_recording(path), [2], Change(1, locks=(change(is_gone=True),)))
+    assert "headway record --locks" in caught.value.notice.remedy
+    assert "HW836" in {each.id for each in ranking(open_recording(path)).notices}
+
+
+# --- the best change ---------------------------------------------------------------------------------------------------
+
+
+def test_without_options_the_best_single_change_comes_first_and_says_what_limits_next(run: Run, tmp_path: Path) -> None:
+    path = CONTENDED.write(tmp_path / "a.headway")
+    code, out, _ = run("whatif", path, "--json")
+    answer = json.loads(out)
+    first, second = answer["changes"]
+    assert (code, first["wall_ns"], first["next"]["place"]) == (0, 440, None)
+    assert first["change"]["locks"] == [{"lock": PLACE, "gone": True, "held_part": 1.0, "parts": 1}]
+    assert first["low_ns"] <= 440 <= first["high_ns"]
+    assert (second["change"]["cores"], second["wall_ns"]) == (4, 680)
+    assert second["next"] == {"cause": "lock", "place": PLACE}
+    shown = run("whatif", path)[1]
+    assert "without Cache.get:4" in shown
+    assert "lock: threads wait for a lock while cores are free: Cache.get:4" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--shorter-hold", "A"),
+        ("--shorter-hold", "A=150%"),
+        ("--shorter-hold", "=50%"),
+        ("--shorter-hold", "A=nan"),
+        ("--split-lock", "A=1"),
+        ("--split-lock", "A=2.5"),
+        ("--split-lock", "A=1e9"),
+    ],
+)
+def test_a_change_of_a_lock_that_says_nothing_is_wrong_usage(
+    run: Run, tmp_path: Path, options: tuple[str, str]
+) -> None:
+    assert run("whatif", CONTENDED.write(tmp_path / "a.headway"), *options)[0] == 2
