@@ -18,7 +18,7 @@ from headway.analyses.regions.primitives import REST, RegionPrimitives, RunPrimi
 from headway.analyses.regions.search import with_checks, with_regions
 from headway.analyses.speedups.next_commands import next_command
 from headway.analyses.speedups.parts import ABSENT, without_spinning
-from headway.analyses.speedups.runs import read_runs
+from headway.analyses.speedups.runs import SweepRuns, read_runs
 from headway.analyses.speedups.sampled import that_show_regions, with_sampled, with_time
 from headway.analyses.speedups.types import Block
 from headway.analyses.stacks.sources import recorded_events
@@ -38,6 +38,17 @@ from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
 IN_TURN = Shape(work=7200, events=("cpu", "cycles", "instructions"), in_turn=True)
+
+
+@pytest.fixture(scope="module")
+def sweep_in_turn(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """Four threads, three runs of each program, which sampled an event each."""
+    return sweep_builder.make(tmp_path_factory.mktemp("turns") / "a.sweep", (4,), 3, IN_TURN)
+
+
+@pytest.fixture(scope="module")
+def runs_in_turn(sweep_in_turn: Sweep) -> SweepRuns:
+    return read_runs(sweep_in_turn)
 
 
 def answer(run: Run, *words: object) -> Any:
@@ -288,11 +299,10 @@ def test_a_loop_that_waits_and_executed_too_little_for_a_sample_takes_no_instruc
     "limit", ["instruction_overhead", "cpi_overhead", "work_inflation", "spinning", "parallel_fraction"]
 )
 def test_the_next_command_shows_runs_that_sampled_the_event(
-    limit: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_in_turn: SweepRuns
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (4,), 3, IN_TURN))
-    words = shlex.split(next_command(limit, "work", found.sequential, found.parallel[4]))
+    words = shlex.split(next_command(limit, "work", runs_in_turn.sequential, runs_in_turn.parallel[4]))
     best = {"instruction_overhead": "instructions", "cpi_overhead": "cycles"}.get(limit, "cpu")
     assert words[words.index("--event") + 1] == best
     assert ("--diff" in words) == (limit in ("instruction_overhead", "cpi_overhead", "work_inflation"))
@@ -326,8 +336,8 @@ def test_what_the_sweep_said_of_its_regions_is_not_said_again_of_each_run(tmp_pa
     assert [each.id for each in read_runs(sweep, None, reader).notices].count("HW496") == 1
 
 
-def test_the_page_has_flame_graphs_of_every_event_that_some_run_sampled(tmp_path: Path) -> None:
-    found = sweep_flames(sweep_builder.make(tmp_path / "a.sweep", (4,), 3, IN_TURN), 2_000_000)
+def test_the_page_has_flame_graphs_of_every_event_that_some_run_sampled(sweep_in_turn: Sweep) -> None:
+    found = sweep_flames(sweep_in_turn, 2_000_000)
     assert found is not None
     labels = {graph["label"] for graph in found["graphs"]}
     for event in ("CPU time", "cycles", "instructions"):
