@@ -19,7 +19,7 @@ def is_locked(directory: Path) -> bool:
         os.close(fd)
 
 
-def test_a_directory_is_held_until_who_holds_it_lets_go(tmp_path: Path) -> None:
+def test_a_directory_is_locked_until_its_recorder_unlocks_it(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
     holder = orphans.lock_directory(tmp_path)
     assert is_locked(tmp_path)

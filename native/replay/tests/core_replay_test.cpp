@@ -76,7 +76,7 @@ void equal_threads_share_the_cores() {
 }
 
 // Thread 0 computes 100, ends the wait of 1 and computes 100 more; 1 computes 50.
-void a_wait_is_over_when_the_one_that_ended_it_comes_there() {
+void a_wait_ends_when_its_waker_gets_to_the_wakeup() {
   Rows rows;
   rows.add(1, 150, 50, 0, 100, 0);
   rows.add(0, 200, 200, 0, 0);
@@ -177,7 +177,7 @@ void columns_that_no_recording_has_come_to_an_end() {
 
 int main() {
   headway::equal_threads_share_the_cores();
-  headway::a_wait_is_over_when_the_one_that_ended_it_comes_there();
+  headway::a_wait_ends_when_its_waker_gets_to_the_wakeup();
   headway::a_circle_of_waits_is_stuck();
   headway::columns_that_no_recording_has_come_to_an_end();
   return 0;
