@@ -40,6 +40,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("exit_code", True, "exit_code is a bool"),
     ("import", {"each": True}, "import.each is a bool"),
     ("quota_cores", False, "quota_cores is a bool"),
+    ("accesses", [], "accesses is a list"),
+    ("accesses", {"jvms": [{"classes_left_out": "5"}]}, "accesses.jvms[0].classes_left_out is a str"),
     ("command", ["java", 5], "command[1] is a int"),
 ]
 
