@@ -130,7 +130,7 @@ def test_threads_are_where_they_were_put_new_ones_too_and_are_back_after_a_signa
     assert (start["event"], start["nodes"], start["nodes_declared"]) == ("start", 2, True)
     assert (start["home_cpus"], start["cpus"]) == (home, CPUS)
     assert (decision["event"], decision["placement"], decision["threads_moved"]) == ("decision", "one", 4)
-    assert decision["threads_left_alone"] == 1
+    assert decision["threads_left_alone"] in (1, 2)  # the second one may be there before all have been looked through
     assert (end["event"], end["why"], end["threads_left_alone"]) == ("end", "somebody asked to end", 2)
     assert end["threads_moved"] == 6  # four, one that was started, one process
 
