@@ -66,7 +66,7 @@ def examine(jar: Path, tool: Path, classes: Path, folder: Path) -> Outcome:
     before, after = folder / jar.stem / "before", folder / jar.stem / "after"
     with zipfile.ZipFile(jar) as archive:
         archive.extractall(before)
-    words = [str(tool), str(before), str(after), "headway/test/Hook"]
+    words = [str(tool), str(before), str(after), "headway/test/Hook", "calls"]
     counted = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     total, changed, refused = map(int, counted.split())
     judged = {name: loaded(java, classes, before, after) for name, java in JAVAS.items()}

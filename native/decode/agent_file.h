@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/access_records.h"
 #include "decode/allocation_records.h"
 #include "decode/lock_records.h"
 #include "decode/record_room.h"
@@ -55,6 +56,7 @@ struct AgentFile {
   std::vector<Mount> mounts;  // by carrier, in order of time
   std::vector<JvmFact> facts;
   AllocationRecords allocations;
+  AccessRecords accesses;
 };
 
 // Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`. What there

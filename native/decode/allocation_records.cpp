@@ -61,13 +61,17 @@ void AllocationRecords::finish(const LockRecords& stacks) {
   for (const auto& [key, sums] : last_) {
     AllocationRow row{sums.java_id, 0, 0, 0, 0, sums.objects, sums.bytes, sums.array_length, {}};
     for (size_t i = 0; i < row.estimates.size(); ++i) row.estimates[i] = std::bit_cast<double>(sums.estimates[i]);
-    const auto name = class_names_.find(sums.class_id);
-    if (name != class_names_.end()) row.class_name = name->second;
+    row.class_name = name_of(sums.class_id);
     name_site(stacks, sums.stack_id, &row);
     rows.push_back(row);
   }
   last_ = {};
   class_names_ = {};
+}
+
+uint32_t AllocationRecords::name_of(uint32_t class_id) const {
+  const auto name = class_names_.find(class_id);
+  return name == class_names_.end() ? 0 : name->second;
 }
 
 void AllocationRecords::name_site(const LockRecords& stacks, uint32_t stack_id, AllocationRow* row) {

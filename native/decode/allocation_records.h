@@ -34,6 +34,9 @@ class AllocationRecords {
   // Puts names to numbers, by the stacks that lie among the records of locks, whose finish() comes before.
   void finish(const LockRecords& stacks);
 
+  // The number in `texts` of a class's name, until finish(); 0: it has none.
+  uint32_t name_of(uint32_t class_id) const;
+
   std::vector<AllocationRow> rows;  // in no order
   TextPool texts;
 

@@ -73,6 +73,20 @@ nb::dict allocations_of(const AllocationRecords& records) {
   return out;
 }
 
+// Class names as numbers of the list `texts` of allocations.
+nb::dict accesses_of(const AccessRecords& records) {
+  const auto& rows = records.rows;
+  nb::dict out;
+  out["java_id"] = column(rows, [](const AccessRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["class"] = column(rows, [](const AccessRow& r) { return r.class_name; });
+  constexpr const char* kNames[HW_ACCESS_KINDS] = {"tuple_reads",  "tuple_writes", "array_reads",
+                                                   "array_writes", "static_reads", "static_writes"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    out[kNames[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
+  }
+  return out;
+}
+
 nb::list agents(const Decoder& decoder) {
   nb::list out;
   for (const AgentFile& file : decoder.agents()) {
@@ -102,6 +116,7 @@ nb::list agents(const Decoder& decoder) {
     agent["phases"] = phases;
     agent["facts"] = facts;
     agent["allocations"] = allocations_of(file.allocations);
+    agent["accesses"] = accesses_of(file.accesses);
     out.append(agent);
   }
   return out;

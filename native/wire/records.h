@@ -99,6 +99,7 @@ enum hw_type {
   HW_VTHREAD_UNMOUNT = 49,  // hw_mount once more: it has no longer
   HW_JAVA_CLASS = 50,
   HW_ALLOCATION = 51,
+  HW_ACCESS = 52,
 };
 
 struct hw_record {
@@ -407,6 +408,22 @@ struct hw_allocation {  // tid = the thread that wrote it
   hw_u64 bytes;         // of these
   hw_u64 array_length;  // of these, the sum of their lengths
   hw_u64 estimates[6];  // bits of doubles, with an interval: objects, bytes and array_length of all, then the variances
+};
+
+// --- accesses (docs/decisions/0016-accesses.md) ----------------------------------------------------------------------
+// Reads and writes that the code of a class makes, by the thread that makes them. Sums from the beginning of the
+// recording on: of two records with the same java_id, class_id and block the one with more accesses is the later one.
+#define HW_ACCESS_KINDS 6
+
+// In place of a java_id: virtual threads, all together.
+#define HW_VIRTUAL_THREADS 0x7FFFFFFFFFFFFFFE
+
+struct hw_access {  // tid = the thread that wrote it
+  struct hw_record head;
+  hw_u64 java_id;   // HW_MANY_THREADS, HW_VIRTUAL_THREADS
+  hw_u32 class_id;  // of the class whose code it is: hw_java_class
+  hw_u32 block;     // a thread may have several rows of one class, each in a block of its own; they add up
+  hw_u64 counts[HW_ACCESS_KINDS];  // tuple reads, tuple writes, array reads, array writes, static reads, static writes
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

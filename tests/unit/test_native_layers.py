@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "native"
-GENERATED = {"sched.skel.h", "hook_class.h", "point_class_file.h"}
+GENERATED = {"sched.skel.h", "hook_class.h", "point_class_file.h", "count_class_file.h"}
 
 
 def sources() -> Iterator[Path]:

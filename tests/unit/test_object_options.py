@@ -29,7 +29,8 @@ def test_what_is_asked_for_is_an_interval_and_whether_sites_are_taken(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("accesses", "can't be recorded yet"),
+        ("accesses=3", "write allocations"),
+        ("accesses,sites", "write allocations"),
         ("allocs", "write allocations"),
         ("", "write allocations"),
         ("allocations,lines", "write allocations"),
@@ -46,7 +47,20 @@ def test_anything_else_is_refused_with_what_is_taken(text: str, says: str) -> No
         parse(text)
 
 
+def test_accesses_have_a_scope_of_globs() -> None:
+    assert parse("accesses") == ObjectOptions(None, accesses=True)
+    assert parse("accesses", ("com.acme.*", "a.B$C")).scope == ("com.acme.*", "a.B$C")
+    for glob in ("", "a b", "com/acme", "a:b", "a,b"):
+        with pytest.raises(ValueError, match="no name of classes"):
+            parse("accesses", (glob,))
+    with pytest.raises(ValueError, match="about accesses"):
+        parse("allocations", ("com.acme.*",))
+
+
 def test_the_agent_is_told(tmp_path: Path) -> None:
     assert agent_options(tmp_path, objects=parse("allocations")).endswith(",objects=0")
     assert agent_options(tmp_path, objects=parse("allocations=4k")).endswith(",objects=4096,object_sites=1")
     assert "objects" not in agent_options(tmp_path)
+    assert agent_options(tmp_path, objects=parse("accesses")).endswith(",accesses=1")
+    asked = agent_options(tmp_path, objects=parse("accesses", ("com.acme.*", "é")))
+    assert asked.endswith(",accesses=1,access_scope=com.acme.%2A:%C3%A9")

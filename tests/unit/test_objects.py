@@ -14,7 +14,7 @@ import pytest
 
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.bounds import quantity
-from headway.analyses.objects.types import Grouping, ObjectsAnswer, Quantity
+from headway.analyses.objects.types import Allocated, Grouping, ObjectsAnswer, Quantity
 from headway.errors import HeadwayError
 from headway.record.finalise.finalise import finalise
 from headway.report.analyses.objects import OBJECTS
@@ -70,6 +70,11 @@ def counts(answer: ObjectsAnswer) -> list[tuple[Any, ...]]:
     ]
 
 
+def total_of(answer: ObjectsAnswer) -> Allocated:
+    assert answer.total is not None
+    return answer.total
+
+
 def ids_of_notices(answer: ObjectsAnswer) -> set[str]:
     return {notice.id for notice in answer.notices}
 
@@ -96,7 +101,7 @@ def test_each_object_is_its_thread_s_class_s_and_site_s(agent: AllocatingAgent, 
     for grouping, expected in by.items():
         answer = objects(found, grouping)
         assert counts(answer) == expected
-        total = answer.total
+        total = total_of(answer)
         assert (total.objects.value, total.bytes.value, total.arrays.value, total.array_length.value) == (
             18,
             648,
@@ -112,7 +117,7 @@ def test_of_several_sums_of_a_row_the_last_one_counts(agent: AllocatingAgent, tm
     for count in (4, 9, 7):  # chunks are read in any order
         agent.allocated(1, 1, count, 32)
     answer = objects(finished(tmp_path, agent))
-    assert (answer.total.objects.value, answer.total.bytes.value) == (9, 9 * 32)
+    assert (total_of(answer).objects.value, total_of(answer).bytes.value) == (9, 9 * 32)
 
 
 def test_what_has_no_row_of_its_own_is_told_and_never_given_to_a_thread(agent: AllocatingAgent, tmp_path: Path) -> None:
@@ -190,7 +195,7 @@ def test_impossible_sums_are_left_out(agent: AllocatingAgent, tmp_path: Path) ->
     agent.allocated(21, 2, 5, 32, estimates=(1, 1, 1, -1, 0, 0))
     agent.records.append(agent.records[-1][:40])
     agent.records[-1] = agent.records[-1][:10] + struct.pack("<H", 40) + agent.records[-1][12:]
-    assert objects(finished(tmp_path, agent)).total.objects.value == 2
+    assert total_of(objects(finished(tmp_path, agent))).objects.value == 2
 
 
 @pytest.mark.parametrize(
@@ -333,12 +338,12 @@ def test_a_program_of_which_no_object_was_sampled_allocated_little(tmp_path: Pat
     found = objects(finished(tmp_path, sampled))
     assert found.groups == ()
     # Of n bytes in objects of s each the chance that none is told of is exp(-s/1000) for each, and 2.5 % at the bound.
-    assert (found.total.bytes.value, found.total.bytes.low) == (0, 0)
-    assert math.exp(-found.total.bytes.high / 1000) == pytest.approx(0.025, rel=0.001)
-    assert found.total.objects.high == found.total.bytes.high // 8
+    assert (total_of(found).bytes.value, total_of(found).bytes.low) == (0, 0)
+    assert math.exp(-total_of(found).bytes.high / 1000) == pytest.approx(0.025, rel=0.001)
+    assert total_of(found).objects.high == total_of(found).bytes.high // 8
     assert {"HW805", "HW807"} <= ids_of_notices(found)
     shown = json.loads(json.dumps(objects_json(found)))
-    assert shown["allocations"]["bytes_high"] == found.total.bytes.high
+    assert shown["allocations"]["bytes_high"] == total_of(found).bytes.high
 
 
 def test_a_thread_of_which_no_array_was_sampled_may_have_allocated_some(agent: AllocatingAgent, tmp_path: Path) -> None:
@@ -346,7 +351,7 @@ def test_a_thread_of_which_no_array_was_sampled_may_have_allocated_some(agent: A
     agent.fact(b"objects_interval", b"524288")
     agent.sampled(1, 1, 100, 32, 524288)
     found = objects(finished(tmp_path, agent), "thread")
-    for allocated in (found.total, found.groups[0].allocated):
+    for allocated in (total_of(found), found.groups[0].allocated):
         assert (allocated.arrays.low, allocated.arrays.value) == (0, 0)
         assert math.exp(-8 * allocated.arrays.high / 524288) == pytest.approx(0.025, rel=0.001)
 

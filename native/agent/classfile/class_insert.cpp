@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "agent/classfile/class_assembly.h"
 #include "agent/classfile/class_parts.h"
 
 namespace headway::agent {
@@ -267,13 +268,6 @@ std::vector<Inserted> inserted_bytes(std::span<const Spot> spots, std::span<cons
   return found;
 }
 
-struct NewCode {
-  size_t attributes_at;            // of the number of the method's attributes
-  std::vector<uint8_t> attribute;  // one that is added
-  size_t attribute_at;             // of the old attribute's length
-  std::vector<uint8_t> bytes;
-};
-
 void count_places(std::span<const Spot> spots, std::vector<uint32_t>& places) {
   std::vector<uint32_t> seen;
   for (const Spot& spot : spots) {
@@ -315,46 +309,6 @@ bool insert_into(const ClassParts& parts, const MethodAt& method, std::span<cons
   }
 }
 
-std::vector<uint8_t> assemble(std::span<const uint8_t> old, const ClassFile& file, const NewConstants& added,
-                              std::span<const NewCode> codes) {
-  std::vector<uint8_t> out;
-  Writer writer(out);
-  out.reserve(old.size() + old.size() / 2 + added.bytes().size());
-  size_t at = file.end_of_constants();
-  writer.bytes(old.first(at));
-  writer.put_u2(8, added.count());
-  writer.bytes(added.bytes());
-  for (const NewCode& code : codes) {
-    if (!code.attribute.empty()) {
-      writer.bytes(old.subspan(at, code.attributes_at - at));
-      writer.u2(Reader(old, code.attributes_at).u2() + size_t{1});
-      writer.bytes(code.attribute);
-      at = code.attributes_at + 2;
-    }
-    writer.bytes(old.subspan(at, code.attribute_at - at));
-    writer.u4(code.bytes.size());
-    writer.bytes(code.bytes);
-    at = code.attribute_at + 4 + Reader(old, code.attribute_at).u4();
-  }
-  writer.bytes(old.subspan(at));
-  return out;
-}
-
-// Its constants alone tell nothing: the JVM keeps them when our calls are taken out again.
-bool calls(const ClassParts& parts, std::string_view hook_class) {
-  for (const MethodAt& method : parts.methods) {
-    const std::span<const uint8_t> code = method.code.code;
-    for (size_t at = 0, length = 0; at < code.size(); at += length) {
-      length = instruction_length(code, at);
-      if (length == 0) break;
-      if (code[at] != kInvokeStatic) continue;
-      const auto member = parts.file.member(Reader(code, at + 1).u2());
-      if (member && member->owner == hook_class) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 Insertion insert_calls(std::span<const uint8_t> class_file, std::span<const Insert> inserts,
@@ -364,7 +318,7 @@ Insertion insert_calls(std::span<const uint8_t> class_file, std::span<const Inse
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return result;
   // Somebody has redefined the class with bytes that have our calls already.
-  if (calls(*parts, hook_class)) {
+  if (calls_class(*parts, hook_class)) {
     result.outcome = InsertOutcome::kAlready;
     return result;
   }

@@ -16,6 +16,17 @@ int to_int(std::string_view text) {
   return value;
 }
 
+// At colons; what is empty is left out.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t colon = text.find(':');
+    if (colon != 0) parts.emplace_back(text.substr(0, colon));
+    text = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  }
+  return parts;
+}
+
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -76,8 +87,15 @@ std::string sample_options(const Options& options) {
 }
 
 std::string object_options(const Options& options) {
-  if (options.objects < 0) return {};
-  return ",objects=" + std::to_string(options.objects) + (options.object_sites ? ",object_sites=1" : "");
+  std::string text;
+  if (options.objects >= 0) text = ",objects=" + std::to_string(options.objects);
+  if (options.objects >= 0 && options.object_sites) text += ",object_sites=1";
+  if (!options.accesses) return text;
+  text += ",accesses=1";
+  std::string globs;
+  for (const std::string& glob : options.access_scope) globs += (globs.empty() ? "" : ":") + glob;
+  if (!globs.empty()) text += ",access_scope=" + percent_encode(globs);
+  return text;
 }
 
 std::string causal_options(const Options& options) {
@@ -108,6 +126,8 @@ Options parse_options(std::string_view text) {
     if (key == "no_owners") options.no_owners = on;
     if (key == "objects") options.objects = to_int(value);
     if (key == "object_sites") options.object_sites = on;
+    if (key == "accesses") options.accesses = on;
+    if (key == "access_scope") options.access_scope = split(percent_decode(value));
     if (key == "sampler") options.sampler = percent_decode(value);
     if (key == "causal") options.causal = percent_decode(value);
     if (key == "sample") options.sample = percent_decode(value);

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/core/recording_directory.h"
 
@@ -27,7 +28,9 @@ struct Options {
       false;                  // attach only: the recorder has made agent-<pid>.spool, empty; that one is opened or none
   int objects = -1;           // bytes between samples of allocations; 0: all are counted; less: none
   bool object_sites = false;  // with `objects`: by the innermost frame, too
-  bool forget_dead = false;   // with `locks`: the sums of collected blockers are merged by class, their room used again
+  bool accesses = false;      // reads and writes of objects are counted, from the start of the JVM on
+  std::vector<std::string> access_scope;  // with `accesses`: globs of the classes whose code is counted (scope.h)
+  bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };
 
 // Parses `text`; unknown keys are skipped, so that an older agent takes a newer recorder's options.
@@ -42,7 +45,7 @@ std::string spool_id_option(const Options& options);
 // The same of stack samples.
 std::string sample_options(const Options& options);
 
-// The same of allocations.
+// The same of allocations and accesses.
 std::string object_options(const Options& options);
 
 // The same of causal profiling.

@@ -2,7 +2,8 @@
 // DIR/agent-<pid>.spool.
 //
 //   launched                -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1]
-//                               [,objects=BYTES[,object_sites=1]][,sampler=LIBRARY,sample=ARGUMENTS][,causal=SPEC]
+//                               [,objects=BYTES[,object_sites=1]][,accesses=1[,access_scope=GLOBS]]
+//                               [,sampler=LIBRARY,sample=ARGUMENTS][,causal=SPEC]
 //   attached to a running   attach protocol, `load`: the same, without children=1
 //     JVM
 //   ends an attached        attach protocol, `load`: stop=1
@@ -34,6 +35,7 @@
 #include "agent/jvm/raw_monitor.h"
 #include "agent/jvm/thread_ids.h"
 #include "agent/jvm/thread_records.h"
+#include "agent/objects/accesses.h"
 #include "agent/objects/allocations.h"
 #include "agent/sampler/sampler.h"
 #include "agent/state/state.h"
@@ -106,7 +108,7 @@ AttachCode set_up(JavaVM* vm) {
     jvmti->DisposeEnvironment();
     return kNoJvmti;
   }
-  set_listeners({&lock_listener(), &causal::causal_listener(), &causal::class_file_listener()});
+  set_listeners({&lock_listener(), &causal::causal_listener(), {&causal::class_file_listener(), &access_listener()}});
   self.vm = vm;
   self.jvmti = jvmti;
   self.hotspot.load();
@@ -188,6 +190,7 @@ HW_EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* text, void*) {
   begin_locks(jni);
   begin_sampling(jni);
   causal::begin_causal(jni);
+  begin_accesses(jni, end_silenced);
   begin_allocations(jni, end_silenced);
   return kFine;
 }

@@ -23,6 +23,7 @@
 #include "agent/jvm/jvm_info.h"
 #include "agent/jvm/thread_ids.h"
 #include "agent/jvm/thread_records.h"
+#include "agent/objects/accesses.h"
 #include "agent/objects/allocations.h"
 #include "agent/sampler/sampler.h"
 #include "agent/state/records.h"
@@ -56,6 +57,7 @@ void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread) {
   begin_locks(jni);
   begin_sampling(jni);
   causal::begin_causal(jni);
+  begin_accesses(jni, end_silenced);
   begin_allocations(jni, end_silenced);  // last: what the others allocate is not the program's
 }
 
@@ -112,6 +114,7 @@ void JNICALL on_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
   if (!is_still_wanted()) return;
   announce_last_name(jni, thread);
   const uint64_t java_id = java_thread_id(jni, thread);
+  end_accesses_of_thread(java_id);
   write_thread_end(java_id, static_cast<uint64_t>(thread_cpu_ns()));
   if (agent().options.locks) waiter_dies(static_cast<uint32_t>(java_id));
   if (ChunkFile* file = recording()) file->retire(this_thread());
@@ -146,6 +149,7 @@ void JNICALL on_gc_finish(jvmtiEnv*) {
 
 void JNICALL on_vm_death(jvmtiEnv*, JNIEnv* jni) {
   death_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  silence_accesses(true);
   silence_allocations(true);
   end_sampling();
   causal::end_causal(true);

@@ -6,6 +6,7 @@
 #include "agent/entry/event_modes.h"
 #include "agent/entry/lock_switch.h"
 #include "agent/jvm/raw_monitor.h"
+#include "agent/objects/accesses.h"
 #include "agent/objects/allocations.h"
 #include "agent/sampler/sampler.h"
 #include "agent/state/state.h"
@@ -33,6 +34,7 @@ void end_recording() noexcept {
   // Who comes second must not let go of the file while the first still writes what goes on there.
   const Locked alone(agent().ending);
   const Ending now;
+  silence_accesses(false);
   silence_allocations(false);
   silence_locks();
   ChunkFile* file = agent().file.exchange(nullptr, std::memory_order_acq_rel);

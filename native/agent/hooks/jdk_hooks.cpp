@@ -214,7 +214,7 @@ bool retransform(std::span<Target> targets, bool with_sites) {
   retransforming = with_sites;
   const jvmtiError error = jvmti->RetransformClasses(static_cast<jint>(types.size()), types.data());
   retransforming = false;
-  if (with_sites && !listeners().class_files->wants()) set_hook(false);
+  if (with_sites && !wants_class_files()) set_hook(false);
   return error == JVMTI_ERROR_NONE;
 }
 
@@ -285,10 +285,12 @@ void forget_holds(JNIEnv* jni) noexcept {
   no_exception(jni);
 }
 
-void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject, const char* name, jobject,
+void JNICALL on_class_file_load(jvmtiEnv* jvmti, JNIEnv*, jclass redefined, jobject loader, const char* name, jobject,
                                 jint length, const unsigned char* bytes, jint* new_length, unsigned char** new_bytes) {
   if (!retransforming || redefined == nullptr || name == nullptr) {  // of no interest here
-    listeners().class_files->changes(name, redefined, length, bytes, new_length, new_bytes);
+    for (const ClassFileListener* each : listeners().class_files) {
+      if (each->changes(loader, name, redefined, length, bytes, new_length, new_bytes)) return;
+    }
     return;
   }
   for (Target& target : hooks().targets) {

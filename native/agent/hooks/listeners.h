@@ -5,6 +5,7 @@
 #include <jni.h>
 #include <jvmti.h>
 
+#include <array>
 #include <cstdint>
 
 #include "wire/records.h"
@@ -37,18 +38,19 @@ struct CausalListener {
 // Who changes classes other than those of the hooks, as they are loaded.
 struct ClassFileListener {
   bool (*wants)() noexcept;  // JVMTI's ClassFileLoadHook stays on for it
-  bool (*changes)(const char* name, jclass redefined, jint length, const unsigned char* bytes, jint* new_length,
-                  unsigned char** new_bytes) noexcept;
+  bool (*changes)(jobject loader, const char* name, jclass redefined, jint length, const unsigned char* bytes,
+                  jint* new_length, unsigned char** new_bytes) noexcept;
 };
 
 struct Listeners {
   const LockListener* locks = nullptr;
   const CausalListener* causal = nullptr;
-  const ClassFileListener* class_files = nullptr;
+  std::array<const ClassFileListener*, 2> class_files{};  // the first that changes a class is the last to be asked
 };
 
 // Of objects that stay for as long as the process; once.
 void set_listeners(const Listeners& all) noexcept;
+bool wants_class_files() noexcept;  // any of them
 const Listeners& listeners() noexcept;
 
 }  // namespace headway::agent

@@ -1,17 +1,12 @@
-// The sums are in memory; a thread of the agent's own writes those that have changed once a second or, where there are
-// many, less often, so that a JVM that is killed leaves what was there a moment ago.
 #include "agent/objects/allocations.h"
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
 
-#include "agent/core/clock.h"
 #include "agent/core/spin.h"
-#include "agent/jvm/agent_thread.h"
 #include "agent/jvm/boot_classes.h"
 #include "agent/jvm/raw_monitor.h"
 #include "agent/jvm/stacks.h"
@@ -20,6 +15,7 @@
 #include "agent/objects/allocation_table.h"
 #include "agent/objects/class_ids.h"
 #include "agent/objects/sampling_chance.h"
+#include "agent/objects/sums_writer.h"
 #include "agent/state/records.h"
 #include "agent/state/state.h"
 #include "agent/state/thread_slot.h"
@@ -28,22 +24,15 @@ namespace headway::agent {
 namespace {
 
 constexpr jint kUsualInterval = 512 * 1024;  // the JVM's own
-constexpr jlong kTickMs = 250;
-constexpr int64_t kWriteNs = 1'000'000'000;
-constexpr int64_t kBytesPerSecond = 64 * 1024;  // of sums that are written while the program runs
-constexpr uint64_t kEighthsForSums = 6;         // of the longest file; the rest is for the last sums
 constexpr jint kLocalRefs = 32;
 
 struct Allocations {
   AllocationTable table;
   Sections sections;  // threads that count
-  jrawMonitorID monitor = nullptr;
-  std::atomic<bool> active{false};
-  std::atomic<uint32_t> generation{0};
+  SumsWriter writer{"headway allocations"};
   std::atomic<bool> dying{false};
   uint64_t interval = 0;
   bool takes_sites = false;
-  void (*end_silenced)() noexcept = nullptr;
 };
 
 Allocations& allocations() noexcept {
@@ -70,35 +59,6 @@ int64_t write_sums() {
     bytes += static_cast<int64_t>(sizeof record);
   });
   return bytes;
-}
-
-// --- the thread that writes ------------------------------------------------------------------------------------------
-
-void JNICALL run_writer(jvmtiEnv* jvmti, JNIEnv*, void* argument) {
-  own.is_own = true;
-  Allocations& self = allocations();
-  const auto mine = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(argument));
-  const auto is_on = [&] { return self.active.load() && self.generation.load() == mine; };
-  for (int64_t next_ns = monotonic_ns() + kWriteNs; is_on();) {
-    {
-      const Locked locked(self.monitor);
-      if (is_on()) jvmti->RawMonitorWait(self.monitor, kTickMs);
-      if (!is_on()) return;
-      const ChunkFile* const file = recording();
-      if (file != nullptr && monotonic_ns() >= next_ns && !file->used_past(kEighthsForSums)) {
-        const int64_t bytes = write_sums();
-        next_ns = monotonic_ns() + std::max(kWriteNs, bytes * kWriteNs / kBytesPerSecond);
-      }
-    }
-    if (recording() == nullptr) return self.end_silenced();  // the recorder has asked for it by the word in the file
-  }
-}
-
-bool start_writer(JNIEnv* jni, uint32_t generation) {
-  jthread thread = new_headway_thread(jni);
-  if (thread == nullptr) return false;
-  void* const argument = reinterpret_cast<void*>(uintptr_t{generation});
-  return agent().jvmti->RunAgentThread(thread, run_writer, argument, JVMTI_THREAD_NORM_PRIORITY) == JVMTI_ERROR_NONE;
 }
 
 // --- on --------------------------------------------------------------------------------------------------------------
@@ -129,22 +89,17 @@ bool use_up_own_buffer(JNIEnv* jni) {
   return allocate_until_seen(0, kMostSmall);  // the last one may lie elsewhere, with less than that left of the buffer
 }
 
-const char* turn_on(JNIEnv* jni, uint64_t interval) {
+const char* turn_on(JNIEnv* jni, uint64_t interval, void (*end_silenced)() noexcept) {
   Allocations& self = allocations();
   if (const char* problem = get_capability()) return problem;
-  if (self.monitor == nullptr &&
-      agent().jvmti->CreateRawMonitor("headway allocations", &self.monitor) != JVMTI_ERROR_NONE) {
-    return "the JVM gives no monitor";
-  }
+  if (const char* problem = self.writer.prepare()) return problem;
   if (!self.sections.all_left()) return "a thread has not ended counting for the recording before";
   if (!self.table.start(interval != 0)) return "no memory for the sums";
   forget_classes(jni);
   self.interval = interval;
   self.takes_sites = agent().options.object_sites && start_stacks(jni);
-  const uint32_t generation = self.generation.fetch_add(1) + 1;
-  self.active = true;  // for the thread; objects are told of later
-  if (!start_writer(jni, generation)) {
-    self.active = false;
+  // Objects are told of later.
+  if (!self.writer.start(jni, {write_sums, end_silenced, [] { own.is_own = true; }, nullptr})) {
     if (self.takes_sites) end_stacks();
     return "the JVM gives the agent no thread of its own";
   }
@@ -165,9 +120,9 @@ void JNICALL object_allocated(jvmtiEnv*, JNIEnv* jni, jthread thread, jobject ob
     return;
   }
   Allocations& self = allocations();
-  if (!self.active.load(std::memory_order_relaxed)) return;
+  if (!self.writer.is_likely_on()) return;
   const Sections::Inside inside(self.sections, this_thread().tid);
-  if (!self.active.load() || recording() == nullptr) return;  // read after the section is entered
+  if (!self.writer.is_on() || recording() == nullptr) return;  // read after the section is entered
   const ClassId type_id = class_id_of(jni, type);
   const auto bytes = static_cast<uint64_t>(size);
   const uint64_t length =
@@ -186,10 +141,9 @@ void begin_allocations(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (agent().options.objects < 0) return;
   const Locked alone(agent().ending);  // an end that comes now turns all of it off
   if (recording() == nullptr || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
-  allocations().end_silenced = end_silenced;
   own = {true, 0};
   const auto interval = static_cast<uint64_t>(agent().options.objects);
-  const char* const problem = turn_on(jni, interval);
+  const char* const problem = turn_on(jni, interval, end_silenced);
   write_info(problem == nullptr ? "objects_interval" : "objects_problem",
              problem == nullptr ? std::to_string(interval) : std::string(problem));
   own.is_own = false;
@@ -199,9 +153,9 @@ void begin_allocations(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
 void silence_allocations(bool dies) noexcept {
   Allocations& self = allocations();
   if (dies) self.dying = true;
-  if (!self.active.load()) return;
+  if (!self.writer.is_on()) return;
   const Locked alone(agent().ending);  // else another thread might release the file while the sums are written
-  if (!self.active.exchange(false)) return;
+  if (!self.writer.end()) return;
   listen(false);
   agent().jvmti->SetHeapSamplingInterval(kUsualInterval);
   self.sections.start_waiting();
@@ -210,12 +164,10 @@ void silence_allocations(bool dies) noexcept {
     usleep(1000);
     all_left = self.sections.all_left();
   }
-  {
-    const Locked locked(self.monitor);
+  self.writer.write_last([&] {
     write_sums();
-    write_allocations_end(all_left ? "complete" : "a thread still counted");
-    agent().jvmti->RawMonitorNotifyAll(self.monitor);
-  }
+    write_last_info("objects_end", all_left ? "complete" : "a thread still counted");
+  });
   if (self.takes_sites) end_stacks();
   if (!all_left || self.dying.load()) return;
   self.table.end();

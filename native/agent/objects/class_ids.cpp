@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <string>
 #include <string_view>
 
 #include "agent/core/id_table.h"
@@ -85,6 +86,12 @@ ClassId class_id_of(JNIEnv* jni, jclass type) noexcept {
     }
   }
   return named(type);
+}
+
+uint32_t class_id_of_name(std::string_view internal_name) noexcept {
+  const std::string signature = 'L' + std::string(internal_name) + ';';
+  char name[kNameBytes];
+  return id_of_name({name, type_name(signature, name, sizeof(name))});
 }
 
 void forget_classes(JNIEnv* jni) noexcept {

@@ -7,6 +7,7 @@
 #include <jni.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace headway::agent {
 
@@ -17,6 +18,8 @@ struct ClassId {
 
 // Any thread; writes a HW_JAVA_CLASS record for a name that is new.
 ClassId class_id_of(JNIEnv* jni, jclass type) noexcept;
+// The same by an internal name, "com/acme/Order". 0: there are too many.
+uint32_t class_id_of_name(std::string_view internal_name) noexcept;
 // Lets go of all references; nobody uses them meanwhile.
 void forget_classes(JNIEnv* jni) noexcept;
 

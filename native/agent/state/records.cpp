@@ -116,12 +116,13 @@ void write_java_class(uint32_t class_id, std::string_view name) noexcept {
 
 void write_allocation(hw_allocation record) noexcept { write_to(file_until_released(), record, HW_ALLOCATION, 0); }
 
-void write_allocations_end(std::string_view how) noexcept {
-  constexpr std::string_view kKey = "objects_end";
+void write_access(hw_access record) noexcept { write_to(file_until_released(), record, HW_ACCESS, 0); }
+
+void write_last_info(std::string_view key, std::string_view value) noexcept {
   hw_jvm_info record{};
-  record.key_bytes = kKey.size();
-  record.value_bytes = static_cast<hw_u32>(how.size());
-  write_to(file_until_released(), record, HW_JVM_INFO, 0, kKey, how);
+  record.key_bytes = static_cast<decltype(record.key_bytes)>(key.size());
+  record.value_bytes = static_cast<hw_u32>(value.size());
+  write_to(file_until_released(), record, HW_JVM_INFO, 0, key, value);
 }
 
 void write_info(std::string_view key, std::string_view value) noexcept {

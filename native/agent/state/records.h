@@ -24,10 +24,11 @@ void write_phase(hw_phase_kind kind, int64_t start_ns, std::string_view cause) n
 void write_method(uint32_t method_id, std::string_view class_name, std::string_view name) noexcept;  // UTF-8
 void write_stack(uint32_t stack_id, const hw_stack_frame* frames, uint16_t count, bool is_cut) noexcept;
 void write_waiting_stack(uint32_t stack_id, uint32_t java_id, hw_standing_in state) noexcept;
-// These three also when the recorder has asked for the end, until the file is released: the last sums are known only then.
+// These four also when the recorder has asked for the end, until the file is released: the last sums are known only then.
 void write_java_class(uint32_t class_id, std::string_view name) noexcept;  // UTF-8
 void write_allocation(hw_allocation record) noexcept;
-void write_allocations_end(std::string_view how) noexcept;
+void write_access(hw_access record) noexcept;
+void write_last_info(std::string_view key, std::string_view value) noexcept;  // a short value
 void write_info(std::string_view key, std::string_view value) noexcept;
 
 }  // namespace headway::agent

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "agent/causal/common/point_match.h"
-#include "agent/causal/common/scope.h"
 #include "agent/classfile/class_parts.h"
+#include "agent/core/scope.h"
 #include "agent/hooks/hook_sites.h"
 #include "testing/check.h"
 

@@ -1,5 +1,5 @@
-// Instruments every method at every line, for the JVM's verifier to judge:
-//   insert_everywhere IN OUT HOOK     class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
+// Instruments every method at every line, or counts its accesses, for the JVM's verifier to judge:
+//   insert_everywhere IN OUT HOOK calls|accesses    class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
 // Prints: classes, classes changed, methods refused for want of room.
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <iterator>
 #include <vector>
 
+#include "agent/classfile/class_accesses.h"
 #include "agent/classfile/class_insert.h"
 #include "testing/check.h"
 
@@ -28,10 +29,16 @@ std::vector<uint8_t> read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+Insertion changed_class(const std::vector<uint8_t>& bytes, std::string_view what, std::string_view hook) {
+  if (what == "calls") return insert_calls(bytes, kEverywhere, hook);
+  CountedClass counted = count_accesses(bytes, hook, -32768);
+  return {counted.outcome, std::move(counted.bytes), {}, counted.methods_left_out};
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  CHECK_EQUAL(count, 4);
+  CHECK_EQUAL(count, 5);
   const fs::path from = arguments[1];
   const fs::path to = arguments[2];
   size_t classes = 0;
@@ -40,7 +47,7 @@ int main(int count, char** arguments) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
     if (entry.path().extension() != ".class") continue;
     std::vector<uint8_t> bytes = read(entry.path());
-    const Insertion insertion = insert_calls(bytes, kEverywhere, arguments[3]);
+    const Insertion insertion = changed_class(bytes, arguments[4], arguments[3]);
     if (insertion.outcome == InsertOutcome::kMalformed) {
       std::cerr << entry.path() << ": malformed\n";
       return 1;

@@ -78,7 +78,15 @@ _OPTIONS = (
         metavar="WHAT",
         help="Count what is really allocated, by thread and class: allocations (every object: a program that does little but "
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
-        "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost).",
+        "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
+        "code reads and writes fields and array elements: accesses (several times as long).",
+    ),
+    click.option(
+        "--object-scope",
+        multiple=True,
+        metavar="CLASSES",
+        help="With --objects accesses: only those by code of these classes, such as 'com.acme.*'. May be given several times; "
+        "by default those of the program and its libraries.",
     ),
     click.option(
         "--counters",
@@ -159,7 +167,7 @@ def make_plan(
         counters=_counters(options),
         counters_by_runs=_by_runs(options, pid),
         iterations=_iterations(options, sample, pid),
-        objects=_objects(options),
+        objects=_objects(options, pid),
     )
 
 
@@ -178,16 +186,22 @@ def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
         raise click.UsageError(f"--sample {error}") from None
 
 
-def _objects(options: dict[str, Any]) -> ObjectOptions | None:
-    """Return how allocations are to be counted, None for not at all. Raises click.UsageError."""
+def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
+    """Return how allocations or accesses are to be counted, None for not at all. Raises click.UsageError."""
+    scope = options["object_scope"]
+    if options["objects"] is None and scope:
+        raise click.UsageError("--object-scope is about accesses: add --objects accesses")
     if options["objects"] is None:
         return None
     if options["no_agent"]:
         raise click.UsageError("--objects needs the agent: leave out --no-agent")
     try:
-        return parse_objects(options["objects"])
+        found = parse_objects(options["objects"], scope)
     except ValueError as error:
         raise click.UsageError(f"--objects {error}") from None
+    if found.accesses and pid is not None:
+        raise click.UsageError("--objects accesses counts from a JVM's start on: give -- CMD in place of --pid")
+    return found
 
 
 def _counters(options: dict[str, Any]) -> CounterOptions | None:

@@ -1,4 +1,4 @@
-"""HW8xx: objects, who allocates them (`headway objects`)."""
+"""HW80x, HW84x: objects, who allocates, reads and writes them (`headway objects`)."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW806",
         "accesses were not recorded",
-        "reads and writes of objects are not recorded: who uses whose objects is not known",
-        "Only allocations can be recorded so far; in JSON `accesses`, `shared` and `pairs` are null.",
-        "headway objects NAME.headway --by thread",
+        "reads and writes of objects were not recorded",
+        "They are counted only when it is asked for, as it slows the program down; in JSON `accesses` is null.",
+        "headway record --objects accesses -o NAME.headway -- CMD",
         NOTE,
     ),
     Message(
@@ -88,5 +88,66 @@ ROWS: tuple[Message, ...] = (
         "as measured by benchmarks/objects_overhead.py (docs/reference/benchmark-history.md). Numbers and sizes of objects are "
         "right all the same.",
         "headway record --objects allocations=512k -o NAME.headway -- CMD   (a sample, which costs next to nothing)",
+    ),
+    Message(
+        "HW840",
+        "a JVM whose accesses were not counted",
+        "the reads and writes of JVM {pid} were not counted: {reason}",
+        "Accesses are counted by code that headway's agent puts into classes as they are loaded, from the JVM's start on.",
+        "headway record --objects accesses -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW841",
+        "accesses that were not counted",
+        "JVM {pid} has code whose reads and writes are not counted: {what}",
+        "Methods that would be longer than 8,000 bytes with the counts are left alone, because the JVM compiles none so "
+        "long, and so are exception handlers that cover themselves, classes that headway's agent can't read, and what it "
+        "has no room for: 65,536 counters, 8,192 threads at a time. Sums are too low by what that code does, which is "
+        "not known.",
+        "headway record --objects accesses --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
+    ),
+    Message(
+        "HW842",
+        "the last counts of accesses are missing",
+        "JVM {pid} did not write its last counts: its reads and writes of about the last second, or longer, are missing",
+        "The JVM was killed, did not answer when the recording ended, or its file was full. Counts are written once a "
+        "second, less often where there are many, and at the end.",
+        "headway record --objects accesses -o NAME.headway -- CMD   (until CMD has ended by itself)",
+    ),
+    Message(
+        "HW843",
+        "a program that counts its accesses",
+        "the program counted its own reads and writes, which takes it several times as long: times and rates are of a slower "
+        "program",
+        "Each straight piece of code that reads or writes has a call behind it that adds 1 to a counter of its thread "
+        "(benchmarks/access_overhead.py; docs/reference/benchmark-history.md). Numbers of accesses are right all the same.",
+        "headway run CMD   (for times, without --objects accesses)",
+    ),
+    Message(
+        "HW844",
+        "accesses to objects of unknown owners",
+        "whose objects they are, and on which node, is not known: no access is called local or remote",
+        "Counted is what the code of the classes in scope does, whoever allocated the object. What the JDK's own code "
+        "does for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' "
+        "hidden classes. `x++` is a read and a write. An access that fails is not counted, nor what stands before it in "
+        "the same straight piece of code.",
+        "headway explain HW844",
+        NOTE,
+    ),
+    Message(
+        "HW845",
+        "accesses without a row of their own",
+        "{accesses} accesses are in rows of several threads together: there were too many of those",
+        "The agent keeps counts for 65,536 combinations of thread and class; what comes later is counted for its class. "
+        "So totals are right, and those of threads are too small.",
+        "headway record --objects accesses --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
+    ),
+    Message(
+        "HW846",
+        "no class whose accesses are counted",
+        "JVM {pid} loaded no class whose reads and writes were to be counted",
+        "Counted are classes that --object-scope fits, by default those of the program and its libraries. The JDK's own "
+        "(java.*, jdk.*, sun.*, com.sun.*) are never counted.",
+        "headway record --objects accesses --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
 )

@@ -114,8 +114,8 @@ class Analysis(Protocol[Result]):
         """Print the tables that `headway run` shows when the program has ended, from results that are there already."""
 
     @property
-    def section_needs(self) -> str | None:
-        """Return the table of a recording with which the report shows the section of one of headway's own; None: never."""
+    def section_needs(self) -> tuple[str, ...]:
+        """Return tables: the report shows the section of one of headway's own for recordings with any of them; (): never."""
 
     def section(self, result: Result) -> Section | None:
         """Return the answer for the HTML report; None where the report has a view of its own for it."""
@@ -131,7 +131,7 @@ class BaseAnalysis:
     subject: Subject = "recording"
     has_window = True
     needs_subject = True
-    section_needs: str | None = None
+    section_needs: tuple[str, ...] = ()
 
     def parameters(self) -> Sequence[click.Parameter]:
         """Return no options."""

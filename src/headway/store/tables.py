@@ -396,6 +396,24 @@ ALLOCATION = TableSchema(
     ),
 )
 
+ACCESS = TableSchema(
+    "access",
+    "How often code of a class reads and writes fields of objects (tuples) and elements of arrays, and static fields apart, by "
+    "thread. Only where asked for (--objects accesses). Sums of the whole recording.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column("thread_id", "INTEGER", "thread.thread_id; null: virtual threads, or none that is known", nullable=True),
+        Column("java_id", "BIGINT", "Thread.getId(); -1: many threads together, -2: all virtual threads"),
+        Column("class_name", "VARCHAR", "the class whose code it is; empty: unknown"),
+        Column("tuple_reads", "BIGINT", "reads of fields of objects"),
+        Column("tuple_writes", "BIGINT", "writes of fields of objects"),
+        Column("array_reads", "BIGINT", "reads of elements of arrays"),
+        Column("array_writes", "BIGINT", "writes of elements of arrays"),
+        Column("static_reads", "BIGINT", "reads of static fields"),
+        Column("static_writes", "BIGINT", "writes of static fields"),
+    ),
+)
+
 REGION_COUNTER = TableSchema(
     "region_counter",
     "Hardware counters of runs that were measured elsewhere, one row per run, or per region of one. Only where imported.",
@@ -414,7 +432,7 @@ TABLES: dict[str, TableSchema] = {
     table.name: table
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, CPU_GAP, LOSS),
-        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, WAITING_STACK, SAMPLE, MOUNT, ALLOCATION, REGION_COUNTER),
+        *(FRAME, STACK, BLOCKER, BLOCK, HOLD, WAITING_STACK, SAMPLE, MOUNT, ALLOCATION, ACCESS, REGION_COUNTER),
         *causal_tables.ALL,
     )
 }

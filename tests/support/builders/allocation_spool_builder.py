@@ -13,7 +13,7 @@ from support.builders.lock_spool_builder import LockAgent
 from support.builders.recording_builder import ONE_THREAD
 from support.builders.spool_builder import record
 
-JAVA_CLASS, ALLOCATION = 50, 51
+JAVA_CLASS, ALLOCATION, ACCESS = 50, 51, 52
 
 
 class AllocatingAgent(LockAgent):
@@ -36,6 +36,10 @@ class AllocatingAgent(LockAgent):
         sums = struct.pack("<QIIQQQ", java_id, class_id, stack_id, objects, objects * size, objects * length)
         self.records.append(record(1, ALLOCATION, 1, sums + struct.pack("<6d", *estimates)))
 
+    def accessed(self, java_id: int, class_id: int, block: int, counts: tuple[int, int, int, int, int, int]) -> None:
+        """Add the sums of one row: tuple reads and writes, array reads and writes, static reads and writes."""
+        self.records.append(record(1, ACCESS, 1, struct.pack("<QII6Q", java_id, class_id, block, *counts)))
+
     def sampled(self, java_id: int, class_id: int, samples: int, size: int, interval: int, length: int = 0) -> None:
         """Add a row of samples of one size, with the estimates that follow from the interval."""
         chance = -math.expm1(-size / interval)
@@ -55,3 +59,23 @@ def allocation_recording(path: Path) -> Path:
     window = {"start_ns": 0, "end_ns": 1_000_000}
     tables = {"thread": pa.table(thread), "allocation": pa.table(allocation)}
     return write_recording(path, {"window": window, "mode": "agent"}, tables)
+
+
+def access_recording(path: Path) -> Path:
+    """Write a recording in which one thread, and all virtual threads, read and wrote."""
+    thread = {**ONE_THREAD, "from_snapshot": [False]}
+    access = {
+        **{
+            "pid": [1, 1, 1],
+            "thread_id": [0, None, None],
+            "java_id": [1, -2, -1],
+            "class_name": ["Order", "Order", "Book"],
+        },
+        **{"tuple_reads": [5, 50, 500], "tuple_writes": [4, 40, 400], "array_reads": [3, 30, 300]},
+        **{"array_writes": [2, 20, 200], "static_reads": [1, 10, 100], "static_writes": [0, 0, 0]},
+    }
+    window = {"start_ns": 0, "end_ns": 1_000_000}
+    coverage = {"pid": 1, "problem": None, "is_complete": True, "classes": 2, "classes_left_out": 0, "loaded_before": 0}
+    coverage |= {"methods_left_out": 1, "instructions": 15, "instructions_left_out": 2, "threads_left_out": 0}
+    facts = {"window": window, "mode": "agent", "accesses": {"jvms": [coverage]}}
+    return write_recording(path, facts, {"thread": pa.table(thread), "access": pa.table(access)})

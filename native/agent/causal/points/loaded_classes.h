@@ -9,30 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/jvm/loaded_classes.h"
 #include "agent/state/state.h"
 
 namespace headway::agent::causal {
-
-// Calls visit(type, name) for each class that could have calls of ours, and frees what JVMTI gave.
-template <typename Visit>
-void for_each_loaded(JNIEnv* jni, Visit visit) {
-  jvmtiEnv* jvmti = agent().jvmti;
-  jint count = 0;
-  jclass* types = nullptr;
-  if (jvmti->GetLoadedClasses(&count, &types) != JVMTI_ERROR_NONE) return;
-  for (jint i = 0; i < count; ++i) {
-    char* signature = nullptr;
-    if (jvmti->GetClassSignature(types[i], &signature, nullptr) == JVMTI_ERROR_NONE) {
-      const std::string_view text(signature);
-      // Hidden classes (lambdas) have a dot, and can't be changed.
-      const bool is_class = text.size() > 2 && text.front() == 'L' && text.find('.') == std::string_view::npos;
-      if (is_class) visit(types[i], std::string(text.substr(1, text.size() - 2)));
-      jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
-    }
-    jni->DeleteLocalRef(types[i]);
-  }
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(types));
-}
 
 // Whether the class, as it is, needs calls of ours.
 bool wants_loaded(jclass type, std::string_view name);

@@ -10,13 +10,13 @@
 
 #include "agent/causal/common/options.h"
 #include "agent/causal/common/point_match.h"
-#include "agent/causal/common/scope.h"
 #include "agent/causal/points/point_class.h"
 #include "agent/causal/points/point_list.h"
 #include "agent/causal/sections/lock_target.h"
 #include "agent/classfile/class_facts.h"
 #include "agent/classfile/class_insert.h"
 #include "agent/classfile/class_patch.h"
+#include "agent/core/scope.h"
 #include "agent/state/state.h"
 
 namespace headway::agent::causal {
@@ -229,8 +229,8 @@ bool concerns_class(std::string_view internal_name, std::string_view source_file
 namespace {
 
 // True: the class has got new bytes.
-bool insert_points(const char* name, jclass redefined, jint length, const unsigned char* bytes, jint* new_length,
-                   unsigned char** new_bytes) noexcept {
+bool insert_points(jobject, const char* name, jclass redefined, jint length, const unsigned char* bytes,
+                   jint* new_length, unsigned char** new_bytes) noexcept {
   Points& self = points();
   if (!self.is_armed.load(std::memory_order_acquire) || name == nullptr || length <= 0) return false;
   const std::string_view internal_name(name);

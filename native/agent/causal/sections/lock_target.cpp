@@ -11,9 +11,9 @@
 #include "agent/causal/common/notes.h"
 #include "agent/causal/common/options.h"
 #include "agent/causal/common/point_match.h"
-#include "agent/causal/common/scope.h"
 #include "agent/causal/sections/lock_sections.h"
 #include "agent/core/clock.h"
+#include "agent/core/scope.h"
 #include "agent/state/state.h"
 
 namespace headway::agent::causal {

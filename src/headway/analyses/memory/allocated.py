@@ -50,6 +50,8 @@ def allocation_figures(
         reason = "allocations were not recorded" if error.notice.id == "HW800" else error.notice.message
         return [MemoryFigure(name, reason=reason, remedy=REMEDY) for name in NAMES], (), None
     total, wall_s = answer.total, recording.wall_ns / 1e9
+    if total is None:
+        return [MemoryFigure(name, reason="allocations were not recorded", remedy=REMEDY) for name in NAMES], (), None
     ids = {notice.id for notice in answer.notices}
     is_late, is_least = _ATTACHED in ids, not ids.isdisjoint(_IN_PART)
     if is_late and not total.objects.high:
@@ -59,7 +61,7 @@ def allocation_figures(
     no_time = "which threads ran is not recorded" if work is None else "no thread of the program ran"
     found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_least=is_least)
     found += _layout(total, is_least=is_least)
-    found += _imbalances(answer, work, is_late=is_late)
+    found += _imbalances(answer, total, work, is_late=is_late)
     return found, answer.notices, total
 
 
@@ -102,8 +104,10 @@ def _layout(total: Allocated, *, is_least: bool) -> Iterator[MemoryFigure]:
         yield figure(name, factor * above.value / below.value, factor * above.low / below.high, high)
 
 
-def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None, *, is_late: bool) -> Iterator[MemoryFigure]:
-    reason, remedy = _why_no_imbalance(answer, work, is_late=is_late)
+def _imbalances(
+    answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, *, is_late: bool
+) -> Iterator[MemoryFigure]:
+    reason, remedy = _why_no_imbalance(answer, total, work, is_late=is_late)
     for name, what in zip(IMBALANCES, ("objects", "bytes"), strict=True):
         if reason or work is None:
             yield MemoryFigure(name, reason=reason, remedy=remedy)
@@ -116,7 +120,9 @@ def _imbalances(answer: ObjectsAnswer, work: ProgramWork | None, *, is_late: boo
             yield figure(name, 100 * value, 100 * value, 100 * value)
 
 
-def _why_no_imbalance(answer: ObjectsAnswer, work: ProgramWork | None, *, is_late: bool) -> tuple[str, str]:
+def _why_no_imbalance(
+    answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, *, is_late: bool
+) -> tuple[str, str]:
     """Return why nothing can say how evenly workers allocate, and the recording that would; empty where it can be said."""
     if work is None:
         return "which threads work is not recorded", WITH_TIMES
@@ -127,7 +133,7 @@ def _why_no_imbalance(answer: ObjectsAnswer, work: ProgramWork | None, *, is_lat
     if answer.interval_bytes != 0:
         return "of a sample: chance alone makes threads differ", REMEDY
     nobody = sum(each.allocated.objects.value for each in answer.groups if each.thread_id is None)
-    if nobody > _MOST_UNASSIGNED * answer.total.objects.value:
+    if nobody > _MOST_UNASSIGNED * total.objects.value:
         return "virtual threads, or ones that are not known, allocated more than 1 % of the objects", ""
     return "", ""
 

@@ -1,4 +1,4 @@
-"""Who allocates what: objects, bytes, arrays and their lengths, by class, thread or site.
+"""Who allocates what, and who reads and writes: objects, bytes, arrays and their lengths, by class, thread or site.
 
 Question   how many objects were really allocated, of which classes, by which threads, where.
 Method     sums that the agent kept of what the JVM told it, of every object or of a sample (table `allocation`); `bounds` gives
@@ -13,13 +13,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.notices import recorded_notices
+from headway.analyses.objects.accesses import access_notices, accesses, name_of
 from headway.analyses.objects.bounds import none_sampled, quantity
 from headway.analyses.objects.types import Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
-from headway.model.names import name_by_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from headway.store import Recording
 
 _SITE = """CASE WHEN a.site_class = '' THEN '' ELSE a.site_class || '.' || a.site_method
@@ -42,16 +44,19 @@ _OWN = f"FROM allocation a LEFT JOIN thread t USING (thread_id) WHERE COALESCE(t
 
 
 def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes") -> ObjectsAnswer:
-    """Return what was allocated, in groups. Raises HeadwayError HW800 for a recording without objects."""
+    """Return what was allocated, read and written, in groups.
+
+    Raises HeadwayError HW800 for a recording without objects, HW801, HW840 where the JVM refused.
+    """
     asked: dict[str, Any] = recording.manifest.extra.get("objects") or {}
     jvms = asked.get("jvms") or ()
     intervals = {each for jvm in jvms if isinstance(each := jvm.get("interval_bytes"), int)}
-    if not recording.has("allocation"):
-        for jvm in jvms:
-            if jvm.get("problem") is not None:
-                raise HeadwayError("HW801", pid=jvm.get("pid"), reason=jvm["problem"])
-        if not intervals:
-            raise HeadwayError("HW800", path=recording.path)
+    accessed = accesses(recording, by)
+    if not recording.has("allocation") and not intervals:
+        if accessed is None:
+            raise _nothing(recording, jvms)
+        notices = (*recorded_notices(recording), *access_notices(accessed))
+        return ObjectsAnswer(by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed)
     unseen = none_sampled(max(intervals, default=0))
     total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
     groups = sorted(_groups(recording, by, unseen), key=lambda each: _size(each, sort), reverse=True)
@@ -64,8 +69,20 @@ def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes
         interval,
         bool(asked.get("sites")),
         unknown,
-        (*recorded_notices(recording), *_notices(recording, interval)),
+        (*recorded_notices(recording), *_notices(recording, interval), *access_notices(accessed)),
+        accessed,
     )
+
+
+def _nothing(recording: Recording, jvms: Iterable[Mapping[str, Any]]) -> HeadwayError:
+    """Return why a recording has nothing of objects: a JVM refused, or nobody asked."""
+    for jvm in jvms:
+        if jvm.get("problem") is not None:
+            return HeadwayError("HW801", pid=jvm.get("pid"), reason=jvm["problem"])
+    for jvm in (recording.manifest.extra.get("accesses") or {}).get("jvms") or ():
+        if jvm.get("problem") is not None:
+            return HeadwayError("HW840", pid=jvm.get("pid"), reason=jvm["problem"])
+    return HeadwayError("HW800", path=recording.path)
 
 
 def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[AllocationGroup]:
@@ -82,7 +99,7 @@ def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[Alloc
         found.append(
             AllocationGroup(
                 facts["pid"],
-                name or _name_of(java_id),
+                name or name_of(java_id),
                 java_id,
                 facts.get("thread_id"),
                 facts.get("class_name"),
@@ -91,11 +108,6 @@ def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[Alloc
             )
         )
     return found
-
-
-def _name_of(java_id: int | None) -> str | None:
-    """Return what a thread without a row in table `thread` is called; None for no thread, or many."""
-    return name_by_id(java_id) if java_id is not None and java_id > 0 else None
 
 
 def _allocated(row: tuple[Any, ...], unseen: Allocated | None) -> Allocated:
@@ -130,4 +142,4 @@ def _notices(recording: Recording, interval: int | None) -> list[Notice]:
     found = [Notice.of("HW803", objects=together)] if together else []
     if interval:
         found.append(Notice.of("HW807", interval=interval))
-    return [*found, Notice.of("HW805"), Notice.of("HW806")]
+    return [*found, Notice.of("HW805")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from headway.errors import Notice
@@ -51,17 +51,62 @@ class AllocationGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Accessed:
+    """How often code read and wrote fields of objects (tuples), elements of arrays and static fields."""
+
+    tuple_reads: int
+    tuple_writes: int
+    array_reads: int
+    array_writes: int
+    static_reads: int
+    static_writes: int
+
+    @property
+    def of_objects(self) -> int:
+        """Return the number of accesses but those of static fields, which are no object's."""
+        return self.tuple_reads + self.tuple_writes + self.array_reads + self.array_writes
+
+
+@dataclass(frozen=True, slots=True)
+class AccessGroup:
+    """The accesses by the code of one class, by one thread, or both; None: not told apart by it.
+
+    `class_name` "": unknown. `java_id` -1: many threads together, -2: all virtual threads; `thread` is None then.
+    """
+
+    pid: int
+    thread: str | None
+    java_id: int | None
+    thread_id: int | None
+    class_name: str | None
+    accessed: Accessed
+
+
+@dataclass(frozen=True, slots=True)
+class AccessAnswer:
+    """All accesses of a recording, and those of each group, the most first; no groups where `by` is site.
+
+    `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`.
+    """
+
+    total: Accessed
+    groups: tuple[AccessGroup, ...]
+    coverage: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectsAnswer:
     """All allocations of a recording, and those of each group, the largest first.
 
-    `interval_bytes`: the mean distance of samples, 0: every object was counted, None: JVMs differ. `unknown`: shares of the
-    objects (0..1) whose class, thread or site is not known.
+    `total`, `accesses` None: not recorded. `interval_bytes`: the mean distance of samples, 0: every object was counted, None:
+    JVMs differ. `unknown`: shares of the objects (0..1) whose class, thread or site is not known.
     """
 
     by: Grouping
-    total: Allocated
+    total: Allocated | None
     groups: tuple[AllocationGroup, ...]
     interval_bytes: int | None
     has_sites: bool
     unknown: Mapping[str, float | None]
     notices: tuple[Notice, ...]
+    accesses: AccessAnswer | None = None

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import Notice
 from headway.model.names import text, whole_number
 from headway.model.wire import HW_MANY_THREADS
+from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
-from headway.store.shared_texts import shortened, spelled_out
+from headway.store.shared_texts import spelled_out
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TEXTS = {"class": "class_name", "site_class": "site_class", "site_method": "site_method"}
-_LONGEST_FACT_BYTES = 1024
 _COMPLETE = "complete"
 _LATE = "late"
 _COUNTING_NS, _WITH_SITE_NS = 500, 1300
@@ -90,21 +90,21 @@ class AllocationTables:
 
     def _jvm(self, number: int) -> dict[str, Any] | None:
         agent, pid = self.agents[number], self.threads.pid_of_agent[number]
-        interval, problem = self._interval(agent), _fact(agent, "objects_problem") or None
+        interval, problem = self._interval(agent), agent_fact(agent, "objects_problem") or None
         if interval is None and problem is None:
             return None
-        is_complete = _fact(agent, "objects_end") == _COMPLETE
+        is_complete = agent_fact(agent, "objects_end") == _COMPLETE
         return {
             "pid": pid,
             "interval_bytes": interval,
             "is_complete": is_complete,
-            "begins_late": _fact(agent, "objects_begin") == _LATE,
+            "begins_late": agent_fact(agent, "objects_begin") == _LATE,
             "problem": problem,
         }
 
     @staticmethod
     def _interval(agent: Mapping[str, Any]) -> int | None:
-        return whole_number(_fact(agent, "objects_interval"))
+        return whole_number(agent_fact(agent, "objects_interval"))
 
     def _rows(self, number: int, found: Mapping[str, Any]) -> pa.Table:
         import numpy as np
@@ -137,9 +137,3 @@ def _of_busiest(found: Mapping[str, Any]) -> int:
     is_one = found["java_id"] != HW_MANY_THREADS
     _, rows = np.unique(found["java_id"][is_one], return_inverse=True)
     return int(np.bincount(rows, found["objects"][is_one]).max(initial=0))
-
-
-def _fact(agent: Mapping[str, Any], wanted: str) -> str:
-    """Return what a JVM said under a key, '' for nothing."""
-    found = next((text(value) for key, value in agent["facts"] if text(key) == wanted), "")
-    return shortened(found, _LONGEST_FACT_BYTES)

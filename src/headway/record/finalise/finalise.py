@@ -20,6 +20,7 @@ from headway.model.names import text
 from headway.model.wire import HW_PH_GC_PAUSE, HW_PH_SHUTDOWN, HW_PH_STARTUP
 from headway.record.directory.completeness import Missing
 from headway.record.finalise import collections, endings, invariants, thread_table
+from headway.record.finalise.access_table import AccessTables
 from headway.record.finalise.allocation_table import AllocationTables
 from headway.record.finalise.counter_rows import counter_rows, totals_by_cpu
 from headway.record.finalise.lock_tables import LockTables
@@ -90,6 +91,7 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     locks = LockTables(decoder.locks(), threads, agents, window, draft.get("locks") or {})
     samples = SampleTables(threads, agents, window, draft.get("sampling") or {})
     allocations = AllocationTables(threads, agents, draft.get("objects") or {})
+    accesses = AccessTables(threads, agents)
     executed = ExecutedByCpu()
     tables, result = _read_slices(directory, decoder, [locks, samples, executed], window, threads, agents, progress)
     if result is not None:
@@ -98,7 +100,7 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     possible = ImpossibleValueFilter(window, threads.pid_of_agent.values())
     tables |= _write_small(directory, threads, agents, result, possible)
     tables |= _write(directory, "counter", _rows("counter", counted))
-    tables |= allocations.write(directory, possible)
+    tables |= allocations.write(directory, possible) | accesses.write(directory, possible)
     tables |= locks.write(directory, lambda: progress(0.99), possible)
     tables |= write_stacks(directory, locks, samples, lambda: progress(0.99), possible)
     ends = endings.shutdown_started_ns(directory, tables), endings.process_exited_ns(threads, window)
@@ -108,10 +110,13 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     facts |= {"locks": locks.facts(), "sampling": samples.facts()}
     if objects := allocations.facts():
         facts["objects"] = objects
+    if counted_accesses := accesses.facts():
+        facts["accesses"] = counted_accesses
     facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent, len(agents)) for number, agent in enumerate(agents)]
     of_rows = possible.notices() + notices_of_cut_texts(tables)
     found = _notices(facts, result, agents) + locks.notices() + samples.notices() + of_rows
     found += allocations.notices(attached=bool(draft.get("attached")), wall_ns=window[1] - window[0])
+    found += accesses.notices()
     facts["notices"] = _merge(draft.get("notices") or [], found)
     plain = {name: info.as_json() for name, info in tables.items()}
     write_manifest(directory, {**draft, **facts, "tables": plain, "state": missing.state})

@@ -83,7 +83,7 @@ def agent_options(
 
     `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount. `locks` None
     leaves locks alone, `sampler` None takes no stack samples, `causal` None makes no experiments (request/causal_spec.py),
-    `objects` None leaves allocations alone.
+    `objects` None leaves allocations and accesses alone.
     `file_is_there`: the recorder has made agent-PID.spool, empty, and the agent opens that one or none.
     """
     parts = [f"spool={encode_value(str(spool_dir))}"]
@@ -106,6 +106,8 @@ def agent_options(
     if causal is not None:
         parts.append(f"causal={encode_value(causal)}")
     parts += objects.agent_parts if objects is not None else []
+    if objects is not None and objects.scope:
+        parts.append(f"access_scope={encode_value(':'.join(objects.scope))}")
     if file_is_there:
         parts.append("file_is_there=1")
     return ",".join(parts)

@@ -8,39 +8,56 @@ from typing import Any
 
 _LARGEST_INTERVAL = 2**31 - 1
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_GLOB = re.compile(r"[^\s/:;\[\],'\"\\]+")
 _SIZE = re.compile(r"(\d{1,10})([kmg]?)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOptions:
-    """How allocations are to be recorded: every one of them, or a sample, one in each `interval_bytes` in the mean.
+    """How allocations or accesses are to be counted.
 
-    `sites`: by the innermost Java frame, too; samples have it always, as it costs nothing there.
+    `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
+    frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
+    a glob of `scope` fits; no glob: those of the program and its libraries.
     """
 
-    interval_bytes: int = 0
+    interval_bytes: int | None = 0
     sites: bool = False
+    accesses: bool = False
+    scope: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps of it."""
-        return {"interval_bytes": self.interval_bytes, "sites": self.sites}
+        found: dict[str, Any] = {"interval_bytes": self.interval_bytes, "sites": self.sites}
+        return {**found, "accesses": True, "scope": list(self.scope)} if self.accesses else found
 
     @property
     def agent_parts(self) -> list[str]:
-        """Return the agent's options for it."""
-        return [f"objects={self.interval_bytes}", *(["object_sites=1"] if self.sites else [])]
+        """Return the agent's options for it, the scope still as text (jvm_options.encode_value)."""
+        parts = [] if self.interval_bytes is None else [f"objects={self.interval_bytes}"]
+        parts += ["object_sites=1"] if self.sites else []
+        return [*parts, "accesses=1"] if self.accesses else parts
 
 
-def parse(text: str) -> ObjectOptions:
-    """Parse `allocations`, `allocations,sites` or `allocations=512k`. Raises ValueError with what is wrong."""
+def parse(text: str, scope: tuple[str, ...] = ()) -> ObjectOptions:
+    """Parse `allocations`, `allocations,sites`, `allocations=512k` or `accesses`. Raises ValueError with what is wrong."""
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
-    if name == "accesses":
-        raise ValueError("accesses: reads and writes of objects can't be recorded yet: write allocations")
+    if name == "accesses" and not equals and not more.strip():
+        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)))
     if name != "allocations" or more.strip() not in ("", "sites"):
-        raise ValueError(f"{text!r}: write allocations, allocations,sites or allocations=512k")
+        raise ValueError(f"{text!r}: write allocations, allocations,sites, allocations=512k or accesses")
+    if scope:
+        raise ValueError("allocations: --object-scope is about accesses; allocations are counted of all classes")
     interval = _bytes(size.strip()) if equals else 0
     return ObjectOptions(interval, sites=bool(more.strip()) or interval > 0)
+
+
+def _glob(text: str) -> str:
+    """Return a glob of class names with dots. Raises ValueError for what no class's name can be like."""
+    if _GLOB.fullmatch(text) is None:
+        raise ValueError(f"accesses: {text!r} is no name of classes: write 'com.acme.*' or com.acme.Order")
+    return text
 
 
 def _bytes(size: str) -> int:

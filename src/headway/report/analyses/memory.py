@@ -39,7 +39,7 @@ class MemoryAnalysis(BaseAnalysis):
         "headway memory app.headway --json",
     )
     has_window = False
-    section_needs = "allocation"
+    section_needs = ("allocation",)
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return --iterations and --last."""

@@ -1,4 +1,4 @@
-"""`headway objects` as an analysis of the seam: who allocates what."""
+"""`headway objects` as an analysis of the seam: who allocates what, and who reads and writes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,22 @@ from headway.report.commands import summary_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headway.analyses.objects.types import AllocationGroup, ObjectsAnswer, Quantity
+    from headway.analyses.objects.types import (
+        AccessAnswer,
+        Accessed,
+        AccessGroup,
+        Allocated,
+        AllocationGroup,
+        ObjectsAnswer,
+        Quantity,
+    )
     from headway.report.section import Cell
     from headway.store import Recording
 
 TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
+MANY_THREADS, VIRTUAL_THREADS = -1, -2
+"""In place of an id: threads that share a row."""
 _GROUPINGS = ("class", "thread", "site", "thread-class")
 _ATTACHED = "HW802"
 _WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
@@ -26,25 +36,27 @@ _MEASURES = ("bytes", "objects", "array-length")
 
 
 class ObjectsAnalysis(BaseAnalysis):
-    """Tells who allocates what."""
+    """Tells who allocates what, and who reads and writes."""
 
     name = "objects"
     summary = summary_of(name)
-    help = """Tell who allocates what: objects, bytes, arrays and their lengths, by class, thread or site.
+    help = """Tell who allocates what: objects, bytes, arrays and their lengths, by class, thread or site; who reads and writes.
 
-    For recordings made with --objects allocations. Counted is what was really allocated: what the
+    For recordings made with --objects allocations or --objects accesses. Counted is what was really allocated: what the
     JIT compiler removed is not there. Counting every object slows down what
     allocates much: a sample does not. Figures from samples (--objects allocations=512k) have 95 %
     intervals. A site is the innermost Java method, and its line.
+    Accesses are reads and writes of fields and array elements, by the class whose code makes them.
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",
         "headway objects app.headway",
         "headway objects app.headway --by thread-class --sort objects",
         "headway objects app.headway --json",
+        "headway record --objects accesses -o accesses.headway -- java -jar app.jar",
     )
     has_window = False
-    section_needs = "allocation"
+    section_needs = ("allocation", "access")
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return --by, --sort and --all."""
@@ -67,7 +79,7 @@ class ObjectsAnalysis(BaseAnalysis):
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> Shown[ObjectsAnswer]:
-        """Return what was allocated. Raises HeadwayError HW800, HW801."""
+        """Return what was allocated, read and written. Raises HeadwayError HW800, HW801, HW840."""
         from headway.analyses.objects.analysis import objects
 
         answer = objects(recording, options.get("by", "class"), options.get("sort", "bytes"))
@@ -80,17 +92,12 @@ class ObjectsAnalysis(BaseAnalysis):
         return objects_json(result.answer)
 
     def section(self, result: Shown[ObjectsAnswer]) -> Section:
-        """Return the totals as sentences and the largest groups as a table; none by site where sites were not recorded."""
-        found = result.answer
-        shown = found.groups if result.show_all else found.groups[:TOP]
-        head = (*name_columns(found), "objects", "size", "share", "arrays", "elements")
-        rows = tuple(_row(found, group) for group in shown)
-        left = len(found.groups) - len(shown)
-        more = f" ({len(shown)} of {len(found.groups)}: --all)" if left else ""
-        table = Table(f"Allocations by {found.by.replace('-', ' and ')}{more}", head, rows)
-        return Section(
-            "Objects", tuple(_sentences(found)), () if not rows or _lacks_sites(found) else (table,), found.notices
-        )
+        """Return totals as sentences, and a table each of the largest groups of allocations and of accesses."""
+        found, top = result.answer, None if result.show_all else TOP
+        tables = [_allocation_table(found, found.total, top)] if found.total is not None else []
+        if found.accesses is not None:
+            tables.append(_access_table(found, found.accesses, top))
+        return Section("Objects", tuple(_sentences(found)), tuple(each for each in tables if each.rows), found.notices)
 
     def render(self, result: Shown[ObjectsAnswer], console: Console, name: str) -> None:
         """Print the section, with names that are shortened to the width of the terminal."""
@@ -103,8 +110,47 @@ def _lacks_sites(found: ObjectsAnswer) -> bool:
     return found.by == "site" and not found.has_sites
 
 
+def _allocation_table(found: ObjectsAnswer, total: Allocated, top: int | None) -> Table:
+    """Return the largest groups; no rows by site where sites were not recorded."""
+    head = (*name_columns(found), "objects", "size", "share", "arrays", "elements")
+    shown = () if _lacks_sites(found) else found.groups[:top]
+    rows = tuple(_row(found, total, group) for group in shown)
+    return Table(f"Allocations by {_by(found)}{_more(len(found.groups), len(rows))}", head, rows)
+
+
+def _access_table(found: ObjectsAnswer, accessed: AccessAnswer, top: int | None) -> Table:
+    """Return the groups with the most accesses; there are none by site."""
+    kinds = ("share", "field reads", "writes", "element reads", "writes", "static")
+    rows = tuple(_access_row(found, accessed.total, group) for group in accessed.groups[:top])
+    title = f"Reads and writes by {_by(found)}{_more(len(accessed.groups), len(rows))}"
+    return Table(title, (*name_columns(found), *kinds), rows)
+
+
+def _by(found: ObjectsAnswer) -> str:
+    return found.by.replace("-", " and ")
+
+
+def _more(groups: int, shown: int) -> str:
+    return f" ({shown} of {groups}: --all)" if shown and groups > shown else ""
+
+
 def _sentences(found: ObjectsAnswer) -> list[str]:
-    total = found.total
+    sentences = [] if found.total is None else _allocation_sentences(found, found.total)
+    if found.accesses is None:
+        return sentences
+    total = found.accesses.total
+    reads, writes = total.tuple_reads + total.array_reads, total.tuple_writes + total.array_writes
+    statics = total.static_reads + total.static_writes
+    sentences.append(
+        f"The program's code read fields and array elements {reads:,} times and wrote them {writes:,} times; "
+        f"static fields, which are no object's, {statics:,} times."
+    )
+    if found.by == "site":
+        sentences.append("Accesses are recorded by thread and class, not by site: --by class")
+    return sentences
+
+
+def _allocation_sentences(found: ObjectsAnswer, total: Allocated) -> list[str]:
     is_late = any(notice.id == _ATTACHED for notice in found.notices)
     if is_late and not total.objects.high:
         return [
@@ -140,28 +186,48 @@ def _size(quantity: Quantity) -> str:
 
 
 def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
-    """Return the first columns of the table, which are names."""
-    several = len({group.pid for group in found.groups}) > 1
+    """Return the first columns of the tables, which are names."""
+    of_accesses = () if found.accesses is None else found.accesses.groups
+    several = len({*(group.pid for group in found.groups), *(group.pid for group in of_accesses)}) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     return (*(("process",) if several else ()), *parts[found.by])
 
 
-def _row(found: ObjectsAnswer, group: AllocationGroup) -> tuple[Cell, ...]:
+def _names(found: ObjectsAnswer, group: AllocationGroup | AccessGroup) -> tuple[Cell, ...]:
+    together = {MANY_THREADS: "(many threads)", VIRTUAL_THREADS: "(virtual threads)"}
     names: dict[str, Cell] = {
         "process": str(group.pid),
-        "thread": group.thread or ("(many threads)" if group.java_id == -1 else "(unknown)"),
+        "thread": group.thread or together.get(group.java_id or 0, "(unknown)"),
         "class": group.class_name or "(many classes)",
-        "site": group.site or "(unknown)",
+        "site": getattr(group, "site", None) or "(unknown)",
     }
+    return tuple(names[column] for column in name_columns(found))
+
+
+def _row(found: ObjectsAnswer, total: Allocated, group: AllocationGroup) -> tuple[Cell, ...]:
     allocated = group.allocated
-    share = allocated.bytes.value / found.total.bytes.value if found.total.bytes.value else None
+    share = allocated.bytes.value / total.bytes.value if total.bytes.value else None
     return (
-        *(names[column] for column in name_columns(found)),
+        *_names(found, group),
         _cell(allocated.objects),
         _size_cell(allocated.bytes),
         None if share is None else percent(share),
         _cell(allocated.arrays),
         _cell(allocated.array_length),
+    )
+
+
+def _access_row(found: ObjectsAnswer, total: Accessed, group: AccessGroup) -> tuple[Cell, ...]:
+    accessed = group.accessed
+    share = accessed.of_objects / total.of_objects if total.of_objects else None
+    return (
+        *_names(found, group),
+        None if share is None else percent(share),
+        accessed.tuple_reads,
+        accessed.tuple_writes,
+        accessed.array_reads,
+        accessed.array_writes,
+        accessed.static_reads + accessed.static_writes,
     )
 
 

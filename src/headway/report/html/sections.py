@@ -50,7 +50,7 @@ def sections(recording: Recording) -> Sections:
 def _own(recording: Recording) -> list[Plugin]:
     """Return headway's own analyses whose section is shown: most have a view instead."""
     needed = {plugin: analysis(plugin).section_needs for plugin in own_analyses()}
-    return [plugin for plugin, table in needed.items() if table is not None and recording.has(table)]
+    return [plugin for plugin, tables in needed.items() if any(map(recording.has, tables))]
 
 
 def _within(room: int, plugin: Plugin, section: Section) -> dict[str, Any]:

@@ -7,4 +7,6 @@ public final class Hook {
   public static void timed(int point) {}
 
   public static void leaving() {}
+
+  public static void count(int counter) {}
 }

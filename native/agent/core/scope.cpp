@@ -1,9 +1,9 @@
-#include "agent/causal/common/scope.h"
+#include "agent/core/scope.h"
 
 #include <algorithm>
 #include <array>
 
-namespace headway::agent::causal {
+namespace headway::agent {
 namespace {
 
 constexpr std::array<std::string_view, 8> kNotThePrograms{"java.",    "javax.",  "jdk.",   "sun.",
@@ -40,4 +40,4 @@ bool in_scope(const std::vector<std::string>& globs, std::string_view class_name
   return std::ranges::any_of(globs, [class_name](const std::string& glob) { return glob_matches(glob, class_name); });
 }
 
-}  // namespace headway::agent::causal
+}  // namespace headway::agent

@@ -1,0 +1,42 @@
+// Inserts counts of reads and writes of fields and array elements into a class file: behind each straight piece of code
+// (access_pieces.h) a call `count(I)V` of the hook class, with the number of a counter. Pieces with as many accesses of
+// each kind share a counter, so that accesses are what its count stands for.
+//
+// Instructions that nothing is known about, or that leave no room, change nothing: such methods and classes are left
+// as they are, and what they do is counted as left out.
+//
+// Knows nothing of the JVM, throws nothing, reads nothing out of bounds, whatever the bytes are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/classfile/access_pieces.h"
+#include "agent/classfile/class_insert.h"
+
+namespace headway::agent {
+
+// A class in which accesses are to be counted.
+struct AccessClass {
+  bool ok = false;  // false: malformed
+  std::string_view name;
+  std::vector<AccessCounts> counters{};  // what each of the counters it needs stands for, each once
+};
+AccessClass accesses_of(std::span<const uint8_t> class_file) noexcept;
+
+struct CountedClass {
+  InsertOutcome outcome = InsertOutcome::kMalformed;
+  std::vector<uint8_t> bytes;     // the new class file, when kInserted
+  uint32_t instructions = 0;      // accesses that are counted now
+  uint32_t left_out = 0;          // accesses that are not, for want of room
+  uint32_t methods_left_out = 0;  // methods that have such
+};
+// `first_counter`: the number of the first of the counters of accesses_of(class_file); those after it follow. Numbers
+// are from -32,768 to 32,767.
+CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class,
+                            int32_t first_counter) noexcept;
+
+}  // namespace headway::agent

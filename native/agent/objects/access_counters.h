@@ -1,0 +1,148 @@
+// Counters of reads and writes: numbers for those that classes need, and for each thread a block of memory with all of
+// them, in which that thread alone adds. Java code adds there by itself (hooks/java.base/java/lang/HeadwayCount0.java).
+//
+// Knows nothing of the JVM.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/classfile/access_pieces.h"
+#include "wire/records.h"
+
+namespace headway::agent {
+
+class AccessCounters {
+ public:
+  // Numbers are from -32,768 to 32,767: an instruction has room for 16 bits.
+  static constexpr uint32_t kCounters = 1U << 16;
+  static constexpr uint32_t kSlots = 1U << 16;
+  static constexpr uint32_t kMostBlocks = 1U << 13;  // threads that count at the same time
+  static constexpr uint32_t kMostRows = 1U << 16;  // of one thread and class; what comes later goes to rows of a class
+
+  AccessCounters() = default;
+  ~AccessCounters();  // no code counts any more
+  AccessCounters(const AccessCounters&) = delete;
+  AccessCounters& operator=(const AccessCounters&) = delete;
+
+  // Takes the table that leads from keys to blocks, once. False: no memory.
+  bool start() noexcept;
+
+  // The number of the first of the counters of a class, which has one for each of `counts`; the others follow. A class
+  // that comes again has the same. None: there is no room. `class_id`: the class's number for records.
+  std::optional<int32_t> number_of(uint32_t class_id, std::span<const AccessCounts> counts) noexcept;
+
+  // The address of the table of blocks: a thread of key k finds its block's middle at k % kSlots, if that block's key is k.
+  uint64_t slots() const noexcept { return reinterpret_cast<uint64_t>(slots_); }
+  // The address of the middle of the calling thread's block; a key is the thread's id, or with all bits turned over that
+  // of a carrier while it runs a virtual thread. Where there are too many threads it is one that is not looked at.
+  uint64_t find(int64_t key) noexcept;
+
+  // Hands on the sums of the calling thread, which counts no more, by write(hw_access).
+  template <typename Write>
+  void thread_ends(int64_t key, Write write) noexcept {
+    const std::lock_guard locked(mutex_);
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return;
+    write_block(blocks_[found->second], true, write);
+    release(found->second);
+    by_key_.erase(found);
+  }
+
+  // Hands on the sums that have changed since they were handed on last; returns how many. `is_last`: also what is in rows
+  // of classes for all threads.
+  template <typename Write>
+  uint32_t write_changed(bool is_last, Write write) noexcept {
+    const std::lock_guard locked(mutex_);
+    uint32_t written = 0;
+    for (const auto& [key, number] : by_key_) written += write_block(blocks_[number], is_last, write);
+    return written + write_rest(write);
+  }
+
+  uint32_t threads_left_out() const noexcept { return static_cast<uint32_t>(left_out_.size()); }
+
+ private:
+  using Sums = std::array<uint64_t, kAccesses>;
+  // Which counters are those of a class.
+  struct Counted {
+    uint32_t class_id;
+    uint32_t first;  // from 0 on
+    std::vector<AccessCounts> counts;
+  };
+  struct Block {
+    unsigned char* memory;
+    int64_t key = 0;
+    uint32_t serial = 0;
+    std::map<uint32_t, uint64_t> written{};  // by class_id: the sum of all accesses, when it was handed on last
+  };
+
+  static uint64_t* counters_of(const Block& block) noexcept;
+  static void set_key(Block& block, int64_t key) noexcept;
+  static unsigned char* take_memory() noexcept;
+  std::optional<uint32_t> take_block() noexcept;
+  void release(uint32_t number) noexcept;
+  std::map<uint32_t, Sums> sums_of(const Block& block) const noexcept;
+  // Whether sums may have a row of their own; else they are added to those of the class for all threads.
+  bool has_row(Block& block, uint32_t class_id) noexcept;
+  static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
+  static uint64_t total(const Sums& sums) noexcept;
+  static uint64_t java_id(int64_t key) noexcept;
+
+  template <typename Write>
+  uint32_t write_block(Block& block, bool is_last, Write write) noexcept {
+    uint32_t written = 0;
+    for (const auto& [class_id, sums] : sums_of(block)) {
+      if (has_row(block, class_id)) {
+        uint64_t& before = block.written[class_id];
+        if (before == total(sums)) continue;
+        before = total(sums);
+        write(record_of(java_id(block.key), class_id, block.serial, sums));
+        ++written;
+      } else if (is_last) {
+        Sums& rest = rest_[class_id];
+        for (size_t kind = 0; kind < kAccesses; ++kind) rest[kind] += sums[kind];
+      }
+    }
+    return written;
+  }
+
+  template <typename Write>
+  uint32_t write_rest(Write write) noexcept {
+    uint32_t written = 0;
+    for (const auto& [class_id, sums] : rest_) {
+      uint64_t& before = rest_written_[class_id];
+      if (before == total(sums)) continue;
+      before = total(sums);
+      write(record_of(HW_MANY_THREADS, class_id, 0, sums));
+      ++written;
+    }
+    return written;
+  }
+
+  std::mutex mutex_;
+  uint64_t* slots_ = nullptr;
+  unsigned char* nobodys_ = nullptr;  // a block that no key fits
+  std::vector<Counted> counted_;
+  std::map<uint32_t, std::vector<size_t>> of_class_;  // in counted_, by class_id
+  uint32_t next_counter_ = 0;
+  std::deque<Block> blocks_;  // their memory is never freed while code of the program may count there
+  std::vector<uint32_t> free_;
+  std::unordered_map<int64_t, uint32_t> by_key_;
+  std::set<int64_t> left_out_;  // the first ones
+  uint32_t serial_ = 0;
+  uint32_t rows_ = 0;
+  std::map<uint32_t, Sums> rest_;
+  std::map<uint32_t, uint64_t> rest_written_;
+};
+
+}  // namespace headway::agent

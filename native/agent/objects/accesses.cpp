@@ -1,0 +1,230 @@
+#include "agent/objects/accesses.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/classfile/class_accesses.h"
+#include "agent/core/scope.h"
+#include "agent/jvm/boot_classes.h"
+#include "agent/jvm/loaded_classes.h"
+#include "agent/jvm/raw_monitor.h"
+#include "agent/objects/access_counters.h"
+#include "agent/objects/class_ids.h"
+#include "agent/objects/sums_writer.h"
+#include "agent/state/records.h"
+#include "agent/state/state.h"
+#include "count_class_file.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr jint kLocalRefs = 32;
+constexpr size_t kBatch = 200;  // classes that are given back their own bytes at once
+
+// Never destroyed: code of the program may count until the process ends.
+struct Accesses {
+  AccessCounters counters;
+  SumsWriter writer{"headway accesses"};
+  BootClass own{"java/lang/HeadwayCount", kCountClassFile, {}};
+  std::vector<std::string> scope;
+  std::atomic<bool> armed{false};  // classes get counts as they are loaded
+  std::atomic<bool> dying{false};
+  std::mutex mutex;
+  std::set<std::string, std::less<>> changed;  // classes that have counts; internal names
+
+  // Of classes in scope.
+  std::atomic<uint32_t> classes{0}, classes_left_out{0}, loaded_before{0}, methods_left_out{0};
+  std::atomic<uint32_t> instructions{0}, instructions_left_out{0};
+};
+
+Accesses& accesses() noexcept {
+  static Accesses* const instance = new Accesses;
+  return *instance;
+}
+
+// --- classes ---------------------------------------------------------------------------------------------------------
+
+// The JDK's own classes are left alone whatever the scope says: what counts calls them.
+bool is_counted(std::string_view internal_name) {
+  constexpr std::string_view kOfJdk[] = {"java/", "jdk/", "sun/", "com/sun/"};
+  const auto begins = [internal_name](std::string_view prefix) { return internal_name.starts_with(prefix); };
+  if (std::ranges::any_of(kOfJdk, begins)) return false;
+  std::string name(internal_name);
+  std::ranges::replace(name, '/', '.');
+  return in_scope(accesses().scope, name);
+}
+
+bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned char** new_bytes) {
+  unsigned char* copy = nullptr;
+  if (agent().jvmti->Allocate(static_cast<jlong>(bytes.size()), &copy) != JVMTI_ERROR_NONE) return false;
+  std::memcpy(copy, bytes.data(), bytes.size());
+  *new_length = static_cast<jint>(bytes.size());
+  *new_bytes = copy;
+  return true;
+}
+
+// Puts counts in; the outcome says whether there are any.
+CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
+  const AccessClass found = accesses_of(file);
+  if (!found.ok || found.name != internal_name) return {};
+  CountedClass nothing;
+  nothing.outcome = InsertOutcome::kNothing;
+  if (found.counters.empty()) return nothing;
+  const uint32_t class_id = class_id_of_name(internal_name);
+  const auto first = class_id == 0 ? std::nullopt : accesses().counters.number_of(class_id, found.counters);
+  return first ? count_accesses(file, accesses().own.name, *first) : CountedClass{};
+}
+
+void note_class(const CountedClass& counted) {
+  Accesses& self = accesses();
+  const bool is_fine = counted.outcome == InsertOutcome::kInserted || counted.outcome == InsertOutcome::kNothing;
+  ++(is_fine ? self.classes : self.classes_left_out);
+  self.methods_left_out += counted.methods_left_out;
+  self.instructions += counted.instructions;
+  self.instructions_left_out += counted.left_out;
+}
+
+bool wants_class_files() noexcept { return accesses().armed.load(std::memory_order_acquire); }
+
+bool put_counts_in(jobject loader, const char* name, jclass redefined, jint length, const unsigned char* bytes,
+                   jint* new_length, unsigned char** new_bytes) noexcept {
+  if (!wants_class_files() || loader == nullptr || name == nullptr || length <= 0 || !is_counted(name)) return false;
+  CountedClass counted = with_counts(name, {bytes, static_cast<size_t>(length)});
+  const bool is_changed =
+      counted.outcome == InsertOutcome::kInserted && hand_over(counted.bytes, new_length, new_bytes);
+  if (counted.outcome == InsertOutcome::kInserted && !is_changed) counted = {};
+  if (redefined == nullptr) note_class(counted);  // else it was noted when it was loaded
+  if (!is_changed) return false;
+  const std::lock_guard locked(accesses().mutex);
+  accesses().changed.insert(name);
+  return true;
+}
+
+constexpr ClassFileListener kListener{wants_class_files, put_counts_in};
+
+void set_class_files(bool on) {
+  agent().jvmti->SetEventNotificationMode(on ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+}
+
+// --- on and off ------------------------------------------------------------------------------------------------------
+
+jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesses().counters.slots()); }
+jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
+
+std::span<const JNINativeMethod> natives() {
+  static const JNINativeMethod methods[] = {
+      native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
+      native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
+  };
+  return methods;
+}
+
+int64_t write_sums(bool is_last) {
+  return int64_t{accesses().counters.write_changed(is_last, write_access)} * int64_t{sizeof(hw_access)};
+}
+
+// The program goes on without headway: its classes get their own bytes back.
+void take_counts_out(JNIEnv* jni) {
+  Accesses& self = accesses();
+  if (self.dying.load()) return;
+  std::set<std::string, std::less<>> changed;
+  {
+    const std::lock_guard locked(self.mutex);
+    changed.swap(self.changed);
+  }
+  std::vector<jclass> types;
+  for_each_loaded(jni, [&](jclass type, const std::string& name) {
+    if (changed.contains(name)) types.push_back(static_cast<jclass>(jni->NewGlobalRef(type)));
+  });
+  for (size_t at = 0; at < types.size() && !self.dying.load(); at += kBatch) {
+    const size_t count = std::min(kBatch, types.size() - at);
+    agent().jvmti->RetransformClasses(static_cast<jint>(count), &types[at]);
+  }
+  for (jclass type : types) jni->DeleteGlobalRef(type);
+}
+
+const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
+  Accesses& self = accesses();
+  if (agent().attached) return "reads and writes are counted from the start of a JVM on only";
+  jvmtiCapabilities wanted{};
+  wanted.can_retransform_classes = 1;
+  if (agent().jvmti->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) return "the JVM allows no retransformation";
+  if (const char* problem = self.writer.prepare()) return problem;
+  if (!self.counters.start()) return "no memory for the counters";
+  forget_classes(jni);
+  self.own.natives = natives();
+  if (const char* problem = define_boot_class(jni, self.own)) return problem;
+  self.scope = agent().options.access_scope;
+  const SumsTasks tasks{[] { return write_sums(false); }, end_silenced, nullptr, take_counts_out};
+  if (!self.writer.start(jni, tasks)) return "the JVM gives the agent no thread of its own";
+  self.armed.store(true, std::memory_order_release);
+  set_class_files(true);
+  for_each_loaded(jni, [&](jclass type, const std::string& name) {
+    jobject loader = nullptr;
+    const bool is_boot = agent().jvmti->GetClassLoader(type, &loader) == JVMTI_ERROR_NONE && loader == nullptr;
+    if (!is_boot && is_counted(name)) ++self.loaded_before;
+    if (loader != nullptr) jni->DeleteLocalRef(loader);
+  });
+  if (ChunkFile* file = recording()) file->will_tell_its_end();
+  return nullptr;
+}
+
+// What was not counted, for the reader of the sums.
+std::string coverage() {
+  const Accesses& self = accesses();
+  std::string text;
+  const auto add = [&text](std::string_view name, uint32_t value) {
+    text += (text.empty() ? "" : ",") + std::string(name) + '=' + std::to_string(value);
+  };
+  add("classes", self.classes);
+  add("classes_left_out", self.classes_left_out);
+  add("loaded_before", self.loaded_before);
+  add("methods_left_out", self.methods_left_out);
+  add("instructions", self.instructions);
+  add("instructions_left_out", self.instructions_left_out);
+  add("threads_left_out", self.counters.threads_left_out());
+  return text;
+}
+
+}  // namespace
+
+void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
+  if (!agent().options.accesses) return;
+  const Locked alone(agent().ending);  // an end that comes now turns all of it off
+  if (recording() == nullptr || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
+  const char* const problem = turn_on(jni, end_silenced);
+  write_info(problem == nullptr ? "accesses" : "accesses_problem", problem == nullptr ? "on" : problem);
+  jni->PopLocalFrame(nullptr);
+}
+
+void end_accesses_of_thread(uint64_t java_id) noexcept {
+  if (!accesses().writer.is_likely_on()) return;
+  const auto id = static_cast<int64_t>(java_id);
+  for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, write_access);
+}
+
+void silence_accesses(bool dies) noexcept {
+  Accesses& self = accesses();
+  if (dies) self.dying = true;
+  if (!self.writer.is_on()) return;
+  const Locked alone(agent().ending);  // else another thread might release the file while the sums are written
+  if (!self.writer.end()) return;
+  self.armed = false;
+  set_class_files(false);
+  self.writer.write_last([] {
+    write_sums(true);
+    write_last_info("accesses_coverage", coverage());
+    write_last_info("accesses_end", "complete");
+  });
+}
+
+const ClassFileListener& access_listener() noexcept { return kListener; }
+
+}  // namespace headway::agent

@@ -1,0 +1,160 @@
+#include "agent/objects/access_counters.h"
+
+#include <map>
+#include <memory>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "testing/check.h"
+
+using namespace headway::agent;
+
+namespace {
+
+using Rows = std::map<std::tuple<uint64_t, uint32_t, uint32_t>, hw_access>;
+
+std::unique_ptr<AccessCounters> started() {
+  auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start());
+  return counters;
+}
+
+// As HeadwayCount0.count does.
+void count(AccessCounters& counters, int64_t key, int32_t counter, uint64_t times = 1) {
+  const uint64_t slot = counters.slots() + static_cast<uint64_t>(key) % AccessCounters::kSlots * 8;
+  uint64_t block = __atomic_load_n(reinterpret_cast<const uint64_t*>(slot), __ATOMIC_RELAXED);
+  constexpr uint64_t kKeyAt = (32'768 + 1) * 8;
+  if (__atomic_load_n(reinterpret_cast<const int64_t*>(block - kKeyAt), __ATOMIC_RELAXED) != key) {
+    block = counters.find(key);
+  }
+  auto* const at = reinterpret_cast<uint64_t*>(block + static_cast<uint64_t>(int64_t{counter}) * 8);
+  __atomic_store_n(at, *at + times, __ATOMIC_RELAXED);
+}
+
+void add(Rows& rows, const hw_access& row) { rows[{row.java_id, row.class_id, row.block}] = row; }
+
+Rows written(AccessCounters& counters, bool is_last = false) {
+  Rows rows;
+  counters.write_changed(is_last, [&](const hw_access& row) { add(rows, row); });
+  return rows;
+}
+
+constexpr AccessCounts kRead{1, 0, 0, 0, 0, 0}, kMany{2, 0, 3, 0, 0, 1};
+
+void a_class_s_counters_follow_each_other_and_are_the_same_when_it_comes_again() {
+  const auto counters = started();
+  const AccessCounts both[] = {kRead, kMany};
+  CHECK_EQUAL(counters->number_of(1, both).value_or(0), -32768);
+  CHECK_EQUAL(counters->number_of(2, both).value_or(0), -32766);
+  CHECK_EQUAL(counters->number_of(1, both).value_or(0), -32768);
+  CHECK_EQUAL(counters->number_of(1, std::span(both).first(1)).value_or(0), -32764);
+}
+
+void counters_that_there_is_no_room_for_have_no_number() {
+  const auto counters = started();
+  const std::vector<AccessCounts> most(AccessCounters::kCounters, kRead);
+  CHECK(counters->number_of(1, most).has_value());
+  CHECK(!counters->number_of(2, std::span(most).first(1)).has_value());
+}
+
+void a_counter_stands_for_accesses_of_its_class_and_thread() {
+  const auto counters = started();
+  const AccessCounts both[] = {kRead, kMany};
+  const int32_t first = *counters->number_of(7, both);
+  std::vector<std::thread> threads;
+  for (int64_t key = 1; key <= 4; ++key) {
+    threads.emplace_back([&, key] {
+      for (int64_t i = 0; i < 1000 * key; ++i) count(*counters, key, first);
+      count(*counters, key, first + 1, 10);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const Rows rows = written(*counters);
+  CHECK_EQUAL(rows.size(), 4U);
+  for (const auto& [key, row] : rows) {
+    CHECK_EQUAL(row.counts[0], 1000 * std::get<0>(key) + 20);
+    CHECK_EQUAL(row.counts[2], 30U);
+    CHECK_EQUAL(row.counts[5], 10U);
+  }
+  CHECK(written(*counters).empty());
+}
+
+void threads_whose_ids_share_a_slot_keep_counters_of_their_own() {
+  const auto counters = started();
+  const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
+  constexpr int64_t kOther = 5 + int64_t{AccessCounters::kSlots};
+  for (int i = 0; i < 100; ++i) {
+    count(*counters, 5, first);
+    count(*counters, kOther, first, 2);
+  }
+  Rows rows = written(*counters);
+  CHECK_EQUAL(rows.size(), 2U);
+  for (const auto& [key, row] : rows) CHECK_EQUAL(row.counts[0], std::get<0>(key) == 5 ? 100U : 200U);
+}
+
+void a_thread_that_takes_the_memory_of_one_that_ended_begins_at_zero() {
+  const auto counters = started();
+  const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
+  Rows rows;
+  for (int64_t key = 1; key <= 100; ++key) {
+    count(*counters, key, first, 3);
+    counters->thread_ends(key, [&](const hw_access& row) { add(rows, row); });
+  }
+  CHECK_EQUAL(rows.size(), 100U);
+  for (const auto& [key, row] : rows) CHECK_EQUAL(row.counts[0], 3U);
+  CHECK(written(*counters, true).empty());
+}
+
+void virtual_threads_count_apart_from_their_carrier() {
+  const auto counters = started();
+  const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
+  count(*counters, 20, first, 2);
+  count(*counters, ~int64_t{20}, first, 5);
+  for (const auto& [key, row] : written(*counters)) {
+    CHECK_EQUAL(row.counts[0], std::get<0>(key) == HW_VIRTUAL_THREADS ? 5U : 2U);
+  }
+}
+
+void what_finds_no_row_is_in_that_of_its_class_for_all_threads() {
+  const auto counters = started();
+  const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
+  uint64_t sum = 0;
+  size_t rows = 0;
+  const auto note = [&](const hw_access& row) {
+    ++rows;
+    sum += row.counts[0];
+  };
+  constexpr int64_t kThreads = AccessCounters::kMostRows + 1000;
+  for (int64_t key = 1; key <= kThreads; ++key) {
+    count(*counters, key, first);
+    counters->thread_ends(key, note);
+  }
+  CHECK_EQUAL(rows, size_t{AccessCounters::kMostRows});
+  const Rows rest = written(*counters, true);
+  CHECK_EQUAL(rest.size(), 1U);
+  CHECK_EQUAL(std::get<0>(rest.begin()->first), uint64_t{HW_MANY_THREADS});
+  CHECK_EQUAL(sum + rest.begin()->second.counts[0], static_cast<uint64_t>(kThreads));
+}
+
+void more_threads_at_once_than_there_is_room_for_are_counted_as_left_out() {
+  const auto counters = started();
+  const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
+  constexpr int64_t kThreads = AccessCounters::kMostBlocks + 10;
+  for (int64_t key = 1; key <= kThreads; ++key) count(*counters, key, first);
+  CHECK_EQUAL(counters->threads_left_out(), 10U);
+  CHECK_EQUAL(written(*counters, true).size(), size_t{AccessCounters::kMostBlocks});
+}
+
+}  // namespace
+
+int main() {
+  a_class_s_counters_follow_each_other_and_are_the_same_when_it_comes_again();
+  counters_that_there_is_no_room_for_have_no_number();
+  a_counter_stands_for_accesses_of_its_class_and_thread();
+  threads_whose_ids_share_a_slot_keep_counters_of_their_own();
+  a_thread_that_takes_the_memory_of_one_that_ended_begins_at_zero();
+  virtual_threads_count_apart_from_their_carrier();
+  what_finds_no_row_is_in_that_of_its_class_for_all_threads();
+  more_threads_at_once_than_there_is_room_for_are_counted_as_left_out();
+}

@@ -1,0 +1,38 @@
+// What one agent's file says about reads and writes: of each thread and class the last sums.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "decode/allocation_records.h"
+#include "wire/records.h"
+
+namespace headway {
+
+struct AccessRow {
+  uint64_t java_id;     // HW_MANY_THREADS, HW_VIRTUAL_THREADS
+  uint32_t class_name;  // in the texts of AllocationRecords; empty: unknown
+  std::array<uint64_t, HW_ACCESS_KINDS> counts;
+};
+
+// The sums of one file.
+class AccessRecords {
+ public:
+  // Takes a record of the agent's file; others than those of accesses are left alone. False: there are too many.
+  bool take(const hw_record* record);
+  // What `take` of this record would take, bytes, and what comes of it in tables; 0 for others.
+  uint64_t cost_of(const hw_record* record) const;
+  // Puts the names to numbers that lie among the records of allocations, whose finish() comes behind.
+  void finish(const AllocationRecords* names);
+
+  std::vector<AccessRow> rows;  // in no order
+
+ private:
+  using Key = std::tuple<uint64_t, uint32_t, uint32_t>;  // java_id, class_id, block
+  std::map<Key, hw_access> last_;
+};
+
+}  // namespace headway

@@ -1,0 +1,119 @@
+"""Writes the table `access`: how often the code of each class read and wrote objects, by thread, as the agents counted it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.errors import Notice
+from headway.model.names import text, whole_number
+from headway.model.wire import HW_MANY_THREADS, HW_VIRTUAL_THREADS
+from headway.record.finalise.agent_facts import agent_fact
+from headway.record.finalise.thread_table import RecordedThreads
+from headway.store.manifest import TableInfo
+from headway.store.possible import ImpossibleValueFilter
+from headway.store.shared_texts import spelled_out
+from headway.store.tables import TABLES
+from headway.store.writer import TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
+_COVERAGE = (
+    "classes",
+    "classes_left_out",
+    "loaded_before",
+    "methods_left_out",
+    "instructions",
+    "instructions_left_out",
+    "threads_left_out",
+)
+
+
+@dataclass(slots=True)
+class AccessTables:
+    """The accesses of one recording."""
+
+    threads: RecordedThreads
+    agents: Sequence[Mapping[str, Any]]
+
+    def write(self, directory: Path, possible: ImpossibleValueFilter) -> dict[str, TableInfo]:
+        """Write `access`; nothing if no JVM counted. Raises OSError."""
+        if not any(_counted(agent) for agent in self.agents):
+            return {}
+        with TableWriter(directory, TABLES["access"], possible) as writer:
+            for number, agent in enumerate(self.agents):
+                if len(agent["accesses"]["java_id"]):
+                    writer.write(self._rows(number, agent))
+        return {"access": writer.info}
+
+    def facts(self) -> dict[str, Any]:
+        """Return the manifest's key `accesses`: what each JVM counted, and what it left out."""
+        jvms = [each for number in range(len(self.agents)) if (each := self._jvm(number))]
+        return {"jvms": jvms} if jvms else {}
+
+    def notices(self) -> list[Notice]:
+        """Return what weakens the counts of each JVM."""
+        found = []
+        for jvm in self.facts().get("jvms", ()):
+            if jvm["problem"] is not None:
+                found.append(Notice.of("HW840", pid=jvm["pid"], reason=jvm["problem"]))
+                continue
+            if not jvm["is_complete"]:
+                found.append(Notice.of("HW842", pid=jvm["pid"]))
+            if jvm["classes"] == 0 and jvm["classes_left_out"] == 0:
+                found.append(Notice.of("HW846", pid=jvm["pid"]))
+            if left_out := _left_out(jvm):
+                found.append(Notice.of("HW841", pid=jvm["pid"], what=left_out))
+        if any(jvm["problem"] is None for jvm in self.facts().get("jvms", ())):
+            found.append(Notice.of("HW843"))
+        return found
+
+    def _jvm(self, number: int) -> dict[str, Any] | None:
+        agent = self.agents[number]
+        problem = agent_fact(agent, "accesses_problem") or None
+        if problem is None and not _counted(agent):
+            return None
+        pairs = [pair.partition("=") for pair in agent_fact(agent, "accesses_coverage").split(",")]
+        numbers = {name: whole_number(value) for name, _, value in pairs}
+        is_complete = agent_fact(agent, "accesses_end") == "complete"
+        coverage = {name: numbers.get(name) for name in _COVERAGE}
+        return {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete, **coverage}
+
+    def _rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+        import numpy as np
+        import pyarrow as pa
+
+        found, rows = agent["accesses"], len(agent["accesses"]["java_id"])
+        of_java = self.threads.thread_of_java[number]
+        ids = np.array([of_java.get(java_id, -1) for java_id in found["java_id"].tolist()], dtype=np.int32)
+        java_ids = np.where(found["java_id"] == HW_MANY_THREADS, -1, found["java_id"])
+        names = [text(each) for each in agent["allocations"]["texts"]]
+        columns: dict[str, Any] = {
+            "pid": np.full(rows, self.threads.pid_of_agent[number], dtype=np.int32),
+            "thread_id": pa.array(ids, mask=ids < 0),
+            "java_id": np.where(java_ids == HW_VIRTUAL_THREADS, -2, java_ids),
+            "class_name": spelled_out(names, found["class"])[0],
+        }
+        return pa.table(columns | {kind: found[kind] for kind in KINDS})
+
+
+def _counted(agent: Mapping[str, Any]) -> bool:
+    return agent_fact(agent, "accesses") == "on"
+
+
+def _left_out(jvm: Mapping[str, Any]) -> str:
+    """Return what a JVM did not count, as people read it; '' for nothing."""
+    texts = {
+        "instructions_left_out": "{0} instructions of {1} that read or write, in {2} methods",
+        "classes_left_out": "{0} classes",
+        "loaded_before": "{0} classes that were loaded before",
+        "threads_left_out": "{0} threads or more",
+    }
+    total = (jvm["instructions"] or 0) + (jvm["instructions_left_out"] or 0)
+    numbers = {name: jvm[name] for name in texts if jvm[name]}
+    found = [texts[name].format(f"{value:,}", f"{total:,}", jvm["methods_left_out"]) for name, value in numbers.items()]
+    return ", ".join(found)
