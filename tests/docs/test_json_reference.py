@@ -20,7 +20,7 @@ from headway.model.live_lock import LiveLock, LiveTable
 from headway.model.lock_sums import LockSums
 from headway.report.json.live_locks import live_locks_text
 from support.builders import causal_builder, sweep_builder, synthetic
-from support.builders.allocation_spool_builder import allocation_recording
+from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.counted_builder import CountedSlice, counted_recording
 from support.builders.edited_manifest import edit
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
@@ -170,6 +170,9 @@ def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(said) == documented("objects")
     assert set(said["allocations"]) == documented("objects", 1) | documented("objects", 2) - {"class", "thread", "site"}
     assert set(said["groups"][0]) == documented("objects", 1) | documented("objects", 3)
+    accesses = ask("objects", access_recording(tmp_path / "b.headway"))["accesses"]
+    assert set(accesses) == documented("objects", 4) | documented("objects", 5)
+    assert set(accesses["groups"][0]) == documented("objects", 4) | documented("objects", 3) - {"site"}
 
 
 def test_place_of_a_running_program_prints_the_documented_keys(tmp_path: Path) -> None:

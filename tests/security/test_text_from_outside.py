@@ -29,7 +29,7 @@ from headway.report.export.cells import FORMULA
 from headway.report.terminal import make_console, print_notices
 from headway.report.terminal.text import printable, printable_lines
 from support.builders import causal_builder, recording_builder, sample_builder, sweep_builder
-from support.builders.allocation_spool_builder import allocation_recording
+from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.edited_manifest import edit
 from support.builders.extreme_recordings import counted
 from support.builders.hostile_recording import FILE_NAME, HOSTILE, RAW, WITHOUT_NUL, raw_in, spoil
@@ -57,6 +57,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
+    made |= {"accesses": access_recording(place / "a.headway")}
     made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
     edit(
@@ -124,6 +125,7 @@ OF_KIND = {
     "samples": ("top", "flame", "export"),
     "causal": ("causal", "report", "export", "query"),
     "objects": ("objects", "memory"),
+    "accesses": ("objects", "report"),
     "counted": ("counters",),
     "anything": ("why", "parallelism", "threads", "walltime", "whatif", "critical-path", "recover"),
 }
@@ -139,7 +141,9 @@ def inputs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["switches", "locks", "samples", "causal", "objects", "counted", "anything"])
+@pytest.mark.parametrize(
+    "kind", ["switches", "locks", "samples", "causal", "objects", "accesses", "counted", "anything"]
+)
 def test_no_command_prints_what_a_recording_holds_raw(
     run: Run, recordings: dict[str, Path], inputs: Path, kind: str, capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -164,7 +168,7 @@ def test_no_command_prints_what_a_recording_holds_raw(
             refused += "HW323" in stderr
     # It was there to be printed, and was; or, where a word of a fixed set was spoiled, it is what refused tables hold.
     # Tables of objects shorten names to the terminal's width: there it is whole in JSON alone.
-    assert (refused if kind == "anything" else shown) > (0 if kind == "objects" else 2)
+    assert (refused if kind == "anything" else shown) > (0 if kind in ("objects", "accesses") else 2)
     assert (refused == 0) == (kind != "anything")
 
 
