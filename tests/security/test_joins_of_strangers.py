@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from headway.analyses.causal import data
-from headway.analyses.lost_cores import idle
 from headway.analyses.scheduling import gc_times
+from headway.analyses.waits.process_exit import parents
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.reader import Recording
@@ -64,7 +64,7 @@ def test_a_process_has_one_parent_however_many_threads_have_its_number(tmp_path:
 
     recording = open_recording(_rewritten(tmp_path / "r.headway", change))
     pid = recording.query("SELECT pid FROM thread WHERE thread_id = 0").fetchall()[0][0]
-    assert idle.parents(recording) == {pid: {700}}
+    assert parents(recording) == {pid: {700}}
 
 
 @pytest.mark.parametrize("count", [3, data.MOST_POINTS + 1])

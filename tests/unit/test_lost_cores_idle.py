@@ -12,6 +12,7 @@ from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.idle import standing
 from headway.analyses.lost_cores.text import idle_sentence, sentence
 from headway.analyses.overview import overview
+from headway.analyses.waits import pieces
 from headway.analyses.waits.roles import native_rule
 from headway.analyses.waits.rules import Wait as Waiting
 from headway.store import Recording, open_recording
@@ -45,6 +46,7 @@ def recorded(
     stands: Mapping[int, tuple[str, Sequence[tuple[str, str]]]] = {},
     waits: Sequence[Wait] = (),
     waited_for: str = CONDITION,
+    facts: Mapping[str, Any] = {},
     **tables: Any,
 ) -> Recording:
     """Write threads; by number of each in which call it blocks and who ends that, and in which state and stack it was seen."""
@@ -65,7 +67,7 @@ def recorded(
     found = {"block": [lock_recording._block(each) for each in waits], "hold": [], **lock_recording._stacks()}
     found["blocker"] = [row for lock in range(lock_recording.locks) if (row := lock_recording._blocker(lock))]
     all_tables = {"slice": rows, "waiting_stack": seen, **found, **tables}
-    return open_recording(synthetic.write(path / "a.headway", threads, WALL, tables=all_tables))
+    return open_recording(synthetic.write(path / "a.headway", threads, WALL, tables=all_tables, **facts))
 
 
 def server(work: int = 0) -> list[FakeThread]:
@@ -131,6 +133,22 @@ def test_a_timer_that_waited_before_headway_came_is_idle(tmp_path: Path) -> None
     assert (account.outside_ns, account.lost_ns) == (WALL, 0)
 
 
+@pytest.mark.parametrize(("is_in_call", "serves"), [(True, True), (True, False), (False, False)])
+def test_who_sleeps_while_it_serves_is_no_idle_server_however_seldom_it_runs(
+    tmp_path: Path, is_in_call: bool, serves: bool
+) -> None:
+    """As an event loop that pauses in a request; a thread that never waits for work, or pauses in its run(), keeps time."""
+    call = [(f"org.example.Handler{i}", "read") for i in range(4 if is_in_call else 0)]
+    pause = (("java.lang.Thread", "sleep"), *call, ("org.example.Loop", "run"), ("java.lang.Thread", "run"))
+    waits = [Wait(2, 0, 0, 1, stack=0)] if serves else []
+    stands = {**OF_SERVER, 2: ("sleep", pause)}
+    facts = {"attached": True, "ended_by": "duration"}
+    account = why(recorded(tmp_path, server(), {**IN_CALLS, 2: (TIMED, -1)}, stands, waits, facts=facts)).account
+    assert account.outside_ns == (0 if serves else WALL - 2)
+    slept = [loss.core_ns for loss in account.lost if loss.cause == "sleep"]
+    assert slept == ([2 * WALL - 3] if serves else [])  # all but what the event loop ran, and the wait for work
+
+
 def test_without_stacks_nothing_is_said_to_be_idle(tmp_path: Path) -> None:
     account = why(recorded(tmp_path, server(), IN_CALLS)).account
     assert account.idle_ns == account.outside_ns == 0
@@ -153,7 +171,8 @@ def test_a_native_call_has_the_role_that_its_stack_tells(stack: Sequence[tuple[s
 @pytest.mark.parametrize("accepts", [True, False])
 def test_a_socket_is_read_for_a_request_only_where_connections_are_accepted(tmp_path: Path, accepts: bool) -> None:
     stands = {0: ("native", READ), **({1: ("native", ACCEPT)} if accepts else {})}
-    found = standing(recorded(tmp_path, server(), {0: (SOCKET, -1), 1: (SOCKET, -1)}, stands))
+    recording = recorded(tmp_path, server(), {0: (SOCKET, -1), 1: (SOCKET, -1)}, stands)
+    found = standing(recording, pieces.load(recording))
     assert {each.role for each in found} == ({"connection", "accept loop"} if accepts else set())
 
 

@@ -135,6 +135,7 @@ def test_mode_agent_says_why_there_is_nothing_to_draw(tmp_path: Path) -> None:
         (["java", "Main"], "Main"),
         (["java", "-cp", "Main"], "java -cp Main"),
         (["java", "-version"], "java -version"),
+        (["/usr/bin/javac", "-d", "out", "A.java"], "javac -d out A.java"),
         (["./gradlew", "run"], "gradlew run"),
         ([], "process 7"),
     ],

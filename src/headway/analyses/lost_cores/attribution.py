@@ -24,7 +24,7 @@ import numpy as np
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.lost_cores import half_windows
-from headway.analyses.lost_cores.idle import idle_pieces
+from headway.analyses.lost_cores.idle import idle_pieces, pausing
 from headway.analyses.lost_cores.types import USED
 from headway.analyses.scheduling import gc_times, other_processes
 from headway.analyses.scheduling.activity import checked_window, has_scheduling, no_scheduling
@@ -271,8 +271,9 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     """Return each thread's part in the program's work, as WorkRole of native/lost_cores/loss_account.h numbers it.
 
     0 is a worker. 1, background: it hardly ran in its life, and neither a worker nor a thread that workers wait for waits for it.
-    2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly ran, and is needed. What a thread
-    waited for a core is no part of its life: on a busy machine one that is always at work runs seldom.
+    2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly ran, and is needed, or was seen
+    asleep in a call. What a thread waited for a core is no part of its life: on a busy machine one that is always at work runs
+    seldom.
 
     Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
     virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: each is, unless it is needed.
@@ -286,11 +287,14 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
         found[thread] = running is not None and running < BACKGROUND_CPU_SHARE * max(life, 1)
     carriers = [row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind = 'carrier'").fetchall()]
     found[carriers] = 1
+    asleep = sorted(thread for thread in pausing(recording, waits) if found[thread])
     if not len(waits):
+        found[asleep] = 3
         return found
     size = max(size, int(waits.thread.max()) + 1, int(waits.target.max()) + 1)
     is_background = np.ones(size, bool)
     is_background[: len(found)] = found > 0
+    is_background[asleep] = False
     hardly_ran = np.zeros(size, bool)
     hardly_ran[: len(found)] = found > 0
     pairs = _pairs(waits, waits.target >= 0)

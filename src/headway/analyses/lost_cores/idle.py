@@ -22,18 +22,24 @@ import numpy as np
 from headway.analyses.common.causes import CAUSES, FEW, IDLE
 from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.periodic_threads import in_pool, unneeded_loops
+from headway.analyses.waits.process_exit import parents
 from headway.analyses.waits.roles import (
     ACCEPTOR,
     CONNECTION,
+    HELPER,
     NATIVE_STATE,
     OUTSIDE,
     PARK_STATE,
+    POOL_WORKER,
     ROLES,
     SELECTOR,
+    SLEEP_STATE,
+    TIMER,
     WAIT_STATE,
     native_rule,
 )
-from headway.analyses.waits.rules import Wait, classify
+from headway.analyses.waits.rules import RULES, WORK, Wait, classify
 from headway.analyses.waits.thread_states import Scale
 from headway.store.sql import woken_ns
 
@@ -48,13 +54,14 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _CODES = tuple(CAUSES)
-_FUTEX, _TIMED_FUTEX = 1, 2
+_FUTEX, _TIMED_FUTEX, _NANOSLEEP = 1, 2, 3
 _CHILD_CALL = 7
 _INPUT = (4, 5, 6)
 _CALLS: Mapping[str, tuple[int, ...]] = {
     NATIVE_STATE: (*_INPUT, _CHILD_CALL),
     WAIT_STATE: (_FUTEX, _TIMED_FUTEX),
     PARK_STATE: (_FUTEX, _TIMED_FUTEX),
+    SLEEP_STATE: (_TIMED_FUTEX, _NANOSLEEP),
 }
 """Values of slice.blocked_in of a thread that stands in something."""
 
@@ -87,23 +94,78 @@ class IdlePieces:
 _NOTHING = IdlePieces(*(np.zeros(0, np.int64),) * 4)
 
 
-def standing(recording: Recording) -> tuple[Standing, ...]:
-    """Return the threads observed waiting for work, by the stacks that the agent took."""
+def standing(recording: Recording, waits: Waits) -> tuple[Standing, ...]:
+    """Return the threads observed waiting for work or their time, by the stacks that the agent took."""
     if not recording.has("waiting_stack"):
         return ()
     rows = recording.query(
         "SELECT w.thread_id, w.state, w.ns, t.pid, w.stack_id FROM waiting_stack w JOIN thread t USING (thread_id)"
         " WHERE t.kind = 'app' ORDER BY w.ns"
     ).fetchall()
-    waits = _waits_at(recording, {(row[4], row[1]) for row in rows})
+    seen = _waits_at(recording, {(row[4], row[1]) for row in rows})
+    still = {row[0]: seen[row[4], row[1]] for row in rows if _may_be_idle(seen.get((row[4], row[1])))}
+    locks = (waits.data, waits.sites.rule) if waits.data is not None and waits.sites is not None else None
+    timers = {each.thread for each in recorded_timers(waits)}
+    unneeded = unneeded_loops(recording, still, seen.values(), locks)
     found: list[tuple[int, Standing]] = []
     for thread, state, ns, pid, stack in rows:
-        wait = waits.get((stack, state))
+        wait = seen.get((stack, state))
         role = _role(wait) if wait is not None else None
+        if role is None and thread in unneeded and wait is still[thread]:
+            role = TIMER if state == SLEEP_STATE or thread in timers else POOL_WORKER
         if wait is not None and role is not None:
             found.append((pid, Standing(thread, state, max(0, ns - recording.window_ns[0]), role, _method(wait))))
     accepts = {pid for pid, each in found if each.role in (ACCEPTOR, SELECTOR)}
     return tuple(each for pid, each in found if each.role != CONNECTION or pid in accepts)
+
+
+def pausing(recording: Recording, waits: Waits) -> set[int]:
+    """Return the threads that were seen asleep in a call, and else wait for work: the sleep is a part of that work."""
+    if not recording.has("waiting_stack"):
+        return set()
+    rows = recording.query(
+        "SELECT w.thread_id, w.state, w.stack_id FROM waiting_stack w JOIN thread t USING (thread_id) WHERE t.kind = 'app'"
+    ).fetchall()
+    seen = _waits_at(recording, {(stack, state) for _, state, stack in rows})
+    known = [(thread, state, seen[stack, state]) for thread, state, stack in rows if (stack, state) in seen]
+    asleep = {thread: wait for thread, state, wait in known if state == SLEEP_STATE and _is_in_call(wait)}
+    serving = {thread for thread, _, wait in known if _role(wait) not in (None, TIMER, HELPER)}
+    if waits.data is not None and waits.sites is not None:
+        works = np.array([rule.waiting == WORK for rule in RULES])[waits.sites.rule]
+        serving |= set(np.unique(waits.data.blocks.thread[works]).tolist())
+    return {thread for thread, wait in asleep.items() if thread in serving or in_pool(wait)}
+
+
+def _is_in_call(wait: Wait) -> bool:
+    return bool(wait.own) and not wait.is_near_run and not wait.own[-1].endswith(".main")
+
+
+def _may_be_idle(wait: Wait | None) -> bool:
+    """Return whether what a thread does and others do tells if it is idle: its stack alone does not."""
+    return (
+        wait is not None
+        and wait.kind != NATIVE_STATE
+        and classify(wait).id in ("sleep", "timed-park", "own-park", "condition")
+    )
+
+
+def recorded_timers(waits: Waits) -> tuple[Standing, ...]:
+    """Return the threads that waited for their time for most of the recording, by the waits that the agent recorded."""
+    data, sites = waits.data, waits.sites
+    if data is None or sites is None or not len(data.blocks):
+        return ()
+    blocks = data.blocks
+    is_timer = np.array([ROLES.get(rule.id) == TIMER for rule in RULES])[sites.rule] & (blocks.thread >= 0)
+    length = np.bincount(blocks.thread[is_timer], weights=(blocks.end - blocks.start)[is_timer])
+    threads = np.flatnonzero(length > (data.window[1] - data.window[0]) / 2)
+    threads = threads[threads < data.platform_threads]
+    last = {int(blocks.thread[row]): row for row in np.flatnonzero(is_timer & np.isin(blocks.thread, threads))}
+    found = []
+    for thread, row in sorted(last.items()):
+        stack = int(sites.stack[row])
+        wait = Wait("", "", tuple((name, method) for name, method, _ in data.frames(stack)), True)
+        found.append(Standing(thread, WAIT_STATE, int(blocks.start[row]), TIMER, _method(wait)))
+    return tuple(found)
 
 
 def _role(wait: Wait) -> str | None:
@@ -130,7 +192,7 @@ def _waits_at(recording: Recording, stacks: Collection[tuple[int, str]]) -> dict
         frames.setdefault(stack, []).append((class_name, method))
         if is_cut:
             cut.add(stack)
-    kinds = {NATIVE_STATE: NATIVE_STATE, WAIT_STATE: "wait", PARK_STATE: "park"}
+    kinds = {NATIVE_STATE: NATIVE_STATE, WAIT_STATE: "wait", PARK_STATE: "park", SLEEP_STATE: "sleep"}
     return {
         (stack, state): Wait(kinds[state], "", frames[stack], False, stack in cut)
         for stack, state in stacks
@@ -142,7 +204,7 @@ def idle_pieces(recording: Recording, waits: Waits, window: tuple[int, int]) -> 
     """Return the idle times in a window that no wait of `waits` covers, per thread disjoint and in order."""
     if not recording.has("slice") or "blocked_in" not in column_names(recording, "slice"):
         return _NOTHING
-    parts = [_of_standing(recording, window), _of_parents(recording, window)]
+    parts = [_of_standing(recording, waits, window), _of_parents(recording, window)]
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in IdlePieces.__dataclass_fields__)
     found = IdlePieces(*columns)
     found = found.where(found.end > found.start)
@@ -153,10 +215,10 @@ def idle_pieces(recording: Recording, waits: Waits, window: tuple[int, int]) -> 
     return found.where(~_overlap_with_waits(waits, found))
 
 
-def _of_standing(recording: Recording, window: tuple[int, int]) -> IdlePieces:
+def _of_standing(recording: Recording, waits: Waits, window: tuple[int, int]) -> IdlePieces:
     """Return the stretches in which threads with a role are in calls of the kind in which they were seen."""
     parts = [_NOTHING]
-    seen = standing(recording)
+    seen = standing(recording, waits)
     thread, start, end, call = _blocked(recording, {each.thread for each in seen}, window)
     first = np.searchsorted(thread, [each.thread for each in seen])
     last = np.searchsorted(thread, [each.thread for each in seen], side="right")
@@ -169,19 +231,6 @@ def _of_standing(recording: Recording, window: tuple[int, int]) -> IdlePieces:
     return IdlePieces(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in IdlePieces.__dataclass_fields__)
     )
-
-
-def parents(recording: Recording) -> dict[int, set[int]]:
-    """Return by pid the recorded child processes of each recorded process."""
-    # Numbers are used again: of several threads with a parent's the last that began before the child, so that each has one.
-    rows = recording.query(
-        "SELECT DISTINCT p.pid, t.pid FROM (SELECT * FROM thread WHERE tid = pid) t"
-        " ASOF JOIN thread p ON p.tid = t.parent_tid AND p.start_ns <= t.start_ns WHERE p.pid <> t.pid"
-    ).fetchall()
-    found: dict[int, set[int]] = {}
-    for parent, child in rows:
-        found.setdefault(parent, set()).add(child)
-    return found
 
 
 def _of_parents(recording: Recording, window: tuple[int, int]) -> IdlePieces:

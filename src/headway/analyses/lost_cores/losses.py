@@ -35,7 +35,7 @@ from headway.analyses.lost_cores.bounds import (
 from headway.analyses.lost_cores.crowded import doubt_text, doubts_of_gain
 from headway.analyses.lost_cores.evidence import Evidence
 from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
-from headway.analyses.lost_cores.idle import standing
+from headway.analyses.lost_cores.idle import recorded_timers, standing
 from headway.analyses.lost_cores.kernel_times import KernelTimes
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.replay import Replay, saved_ns
@@ -220,7 +220,7 @@ class Losses:
     def idle(self) -> tuple[IdleThreads, ...]:
         """Return who waited for work from outside, those of one name and role together, most threads first."""
         sums: dict[tuple[str, str, str | None], set[int]] = {}
-        for each in standing(self.recording):
+        for each in (*standing(self.recording, self.waits), *recorded_timers(self.waits)):
             if each.role in OUTSIDE:
                 name = self.places.crowd(each.thread)[0] or ""
                 sums.setdefault((each.role, name, each.method), set()).add(each.thread)

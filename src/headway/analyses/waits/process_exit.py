@@ -78,6 +78,19 @@ def exit_ns(recording: Recording) -> Ints:
     return _by_thread(recording, {each.pid: each.start_ns for each in exits(recording)}, NEVER)
 
 
+def parents(recording: Recording) -> dict[int, set[int]]:
+    """Return by pid the recorded child processes of each recorded process."""
+    # Numbers are used again: of several threads with a parent's the last that began before the child, so that each has one.
+    rows = recording.query(
+        "SELECT DISTINCT p.pid, t.pid FROM (SELECT * FROM thread WHERE tid = pid) t"
+        " ASOF JOIN thread p ON p.tid = t.parent_tid AND p.start_ns <= t.start_ns WHERE p.pid <> t.pid"
+    ).fetchall()
+    found: dict[int, set[int]] = {}
+    for parent, child in rows:
+        found.setdefault(parent, set()).add(child)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class _Wakings:
     """Ends of waits that a signal ends, too, of one process; -1: not known by whom, or by an interrupt."""

@@ -37,7 +37,7 @@ HELPER = "helper of the JDK"
 
 ROLES: Mapping[str, str] = {
     **dict.fromkeys(("pool-worker", "fork-join-worker", "library-worker", "worker"), POOL_WORKER),
-    **dict.fromkeys(("scheduled-delay", "timer"), TIMER),
+    **dict.fromkeys(("scheduled-delay", "timer", "periodic"), TIMER),
     "queue-consumer": CONSUMER,
     **dict.fromkeys(("references", "jdk-thread"), HELPER),
 }

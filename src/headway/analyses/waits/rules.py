@@ -43,6 +43,7 @@ _ACQUIRE = re.compile(r"AbstractQueued(Long)?Synchronizer\.(\w*[aA]cquire\w*|par
 _QUEUE = re.compile(r"(?P<type>[\w$]*(Queue|Deque)(\$\w+)*)\.(?P<method>\w+)")
 _PUTS = re.compile(r"(put|offer|add|transfer|tryTransfer)")
 _TAKES = re.compile(r"(take|poll|remove|drain|peek|pop|dequeue)", re.IGNORECASE)
+_TAKES_OWN = re.compile(r"(?>[\w$]*?(?:Queue|Deque))[\w$]*\.(take|poll|remove|drain|peek|pop|dequeue)\w*")
 _RESOURCE = re.compile(
     r"(borrow|acquire|check_?out|lease|reserve(?!d)|obtain|getConnection|getResource|fromPool)", re.IGNORECASE
 )
@@ -142,7 +143,8 @@ class Wait:
     @property
     def is_near_run(self) -> bool:
         """Return whether the wait is in its thread's outermost frames, as in a loop that serves something."""
-        depth = sum(not _LOOP.fullmatch(call) for call in self.own)
+        outside = itertools.dropwhile(_TAKES_OWN.fullmatch, self.own)  # a library's own queue is as deep as it likes
+        depth = sum(not _LOOP.fullmatch(call) for call in outside)
         return not self.is_cut and bool(self.frames) and depth <= _NEAR_RUN
 
     @cached_property
@@ -181,8 +183,8 @@ def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
 
     `is_rest`: no object, but all of the class that are not told apart: short-lived ones, and forgotten ones.
     """
-    if not class_name:
-        return "(no blocker)"
+    if not class_name:  # a thread may park without naming an object
+        return "LockSupport.park"
     if class_name == SLEEP:
         return "Thread.sleep"
     if class_name.startswith(CLASS_INITIALISATION):  # which object the JVM takes for its lock tells nobody anything
@@ -387,8 +389,14 @@ _TABLE: tuple[tuple[Rule, _Test], ...] = (
 OTHER = Rule("condition", CONDITION, "Object.wait, Condition.await or a park that no other rule knows")
 GATE = Rule("gate", CONDITION, "CountDownLatch.await of several threads at once: until another one opens it for all")
 """Not told by a stack: of a `latch` for which several threads waited together (locks.barrier_latches)."""
-RULES: tuple[Rule, ...] = (*(rule for rule, _ in _TABLE), OTHER, GATE)
-"""Every rule, in the order they are tried; the last one is told by what other threads did."""
+PERIODIC = Rule(
+    "periodic", TIMER, "a loop near run() that waits its time again and again, and nobody waits for its thread"
+)
+"""Not told by a stack, either: waits.periodic_threads looks at what the thread and others did."""
+TIMED_WAIT = Rule("timed-wait", TIMER, "a wait or await with a time limit that nobody ends before: a pause")
+"""Not told by a stack: waits.polls looks for who ends such waits."""
+RULES: tuple[Rule, ...] = (*(rule for rule, _ in _TABLE), OTHER, GATE, PERIODIC, TIMED_WAIT)
+"""Every rule, in the order they are tried; the last three are told by what threads did."""
 
 
 def classify(wait: Wait) -> Rule:

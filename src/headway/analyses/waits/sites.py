@@ -17,9 +17,21 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.periodic_threads import with_periodic
 from headway.analyses.waits.polls import polls
 from headway.analyses.waits.pools import of_pools
-from headway.analyses.waits.rules import PUT_BACK, RULES, Rule, Wait, classify, is_jdk, is_of_locks, is_proxy
+from headway.analyses.waits.rules import (
+    OTHER,
+    PUT_BACK,
+    RULES,
+    TIMED_WAIT,
+    Rule,
+    Wait,
+    classify,
+    is_jdk,
+    is_of_locks,
+    is_proxy,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +41,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _TIMED_PARK, _OWN_PARK = ([rule.id for rule in RULES].index(name) for name in ("timed-park", "own-park"))
+_CONDITIONS = [RULES.index(OTHER), _OWN_PARK]
+_TIMED_WAIT = RULES.index(TIMED_WAIT)
 _PUT_BACK = [rule.id for rule in RULES].index(PUT_BACK)
 _TAKES = [number for number, rule in enumerate(RULES) if rule.id in ("queue-consumer", "queue-in-a-call", "worker")]
 """Rules of waits for an element of what may be a queue."""
@@ -52,7 +66,8 @@ def sites_of(data: LockData) -> Sites:
     if isinstance(kept, tuple) and kept[0] is data.blocks and isinstance(kept[1], Sites):
         return kept[1]
     stack = _filled(data)
-    rule: Any = _pooled(data, _polling(data, stack, _rules(data, stack))).astype(np.int16)
+    known = _pooled(data, _polling(data, stack, _rules(data, stack)))
+    rule: Any = _paused(data, stack, with_periodic(data, stack, known)).astype(np.int16)
     contended = np.array([each.contention for each in RULES])[rule] if len(rule) else np.zeros(0, dtype=bool)
     found = Sites(stack, data.blocks.stack >= 0, rule, contended)
     data.recording.kept[Sites] = (data.blocks, found)
@@ -148,6 +163,17 @@ def _polling(data: LockData, stack: Ints, rule: Ints) -> Ints:
     timed = np.flatnonzero(rule == _TIMED_PARK)
     is_poll = polls(data, timed, stack, only_in_calls=True)
     rule[timed[is_poll]] = _OWN_PARK
+    return rule
+
+
+def _paused(data: LockData, stack: Ints, rule: Ints) -> Ints:
+    """Take waits for a condition for pauses where the time was over before anybody came, and nobody ever comes."""
+    blocks = data.blocks
+    timed = np.flatnonzero(blocks.is_timed & np.isin(rule, _CONDITIONS))
+    if len(timed):
+        rule = rule.copy()
+        is_pause = (blocks.waker[timed] < 0) & ~blocks.is_open[timed] & ~polls(data, timed, stack)
+        rule[timed[is_pause]] = _TIMED_WAIT
     return rule
 
 

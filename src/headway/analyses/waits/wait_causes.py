@@ -20,7 +20,8 @@ import numpy as np
 from headway.analyses.common.causes import CAUSES, CONDITION, FEW, FULL, IDLE, IMBALANCE, IO, LOCK, SLEEP, STARVED
 from headway.analyses.common.columns import numbered, numbered_pairs, places_of
 from headway.analyses.waits.mounted import carriers_of, mounted
-from headway.analyses.waits.polls import helpers, polls
+from headway.analyses.waits.polls import helpers
+from headway.analyses.waits.process_exit import parents
 from headway.analyses.waits.roles import OUTSIDE, ROLES
 from headway.analyses.waits.rules import PUT_BACK, RULES
 from headway.analyses.waits.thread_states import Scale
@@ -45,7 +46,7 @@ CAUSE_OF_RULE = {
     **dict.fromkeys(("latch", "result", "barrier"), IMBALANCE),
     "queue-full": FULL,
     **dict.fromkeys(("queue-consumer", "queue-in-a-call"), STARVED),
-    **dict.fromkeys(("sleep", "timed-park"), SLEEP),
+    **dict.fromkeys(("sleep", "timed-park", "timed-wait"), SLEEP),
     **dict.fromkeys(("own-park", "condition"), CONDITION),
     **{rule: IDLE for rule, role in ROLES.items() if role in OUTSIDE},
 }
@@ -56,8 +57,9 @@ _RULE = {rule.id: number for number, rule in enumerate(RULES)}
 _PART = 1 << 16
 _AT_ONCE_NS = 200_000
 _NEAR_NS = 50_000_000
-_OUTSIDE = (("sun.nio.ch.", ("Poller",)), ("java.lang.", ("ProcessImpl", "ProcessHandleImpl")))
-"""Classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
+_NETWORK = ("sun.nio.ch.", ("Poller",))
+_PROCESS = ("java.lang.", ("ProcessImpl", "ProcessHandleImpl"))
+"""Packages and classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
 
 
 def causes_of(data: LockData, sites: Sites) -> Ints:
@@ -65,22 +67,25 @@ def causes_of(data: LockData, sites: Sites) -> Ints:
     blocks = data.blocks
     cause = _CODE_OF_RULE[sites.rule].copy() if len(blocks) else np.zeros(0, np.int64)
     stacks, at = numbered(sites.stack)
-    outside = np.array([_is_outside(data, int(stack)) for stack in stacks], dtype=bool)
-    if outside.any():
-        cause = np.where(outside[at] & np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]), CODE[IO], cause)
-    # Nobody came before the time was over: it was the time that was waited for, if nobody ever comes.
-    timed = np.flatnonzero(blocks.is_timed & (cause == CODE[CONDITION]))
-    is_pause = (blocks.waker[timed] < 0) & ~blocks.is_open[timed] & ~polls(data, timed, sites.stack)
-    cause[timed[is_pause]] = CODE[SLEEP]
+    on_network, on_process = (
+        np.array([_is_in(data, int(stack), classes) for stack in stacks], dtype=bool)
+        for classes in (_NETWORK, _PROCESS)
+    )
+    if on_network.any() or on_process.any():
+        # Who waits for a process that is recorded waits for the threads of that process.
+        recorded = np.isin(data.blockers.pid[blocks.blocker], list(parents(data.recording)))
+        outside = on_network[at] | (on_process[at] & ~recorded)
+        is_other = np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]) | (sites.rule == _RULE["timed-wait"])
+        cause = np.where(outside & is_other, CODE[IO], cause)
     return cause.astype(np.int64)
 
 
-def _is_outside(data: LockData, stack: int) -> bool:
-    for class_name, _, _ in data.frames(stack)[:12]:
-        for package, names in _OUTSIDE:
-            if class_name.startswith(package) and class_name[len(package) :].split("$")[0] in names:
-                return True
-    return False
+def _is_in(data: LockData, stack: int, classes: tuple[str, tuple[str, ...]]) -> bool:
+    package, names = classes
+    return any(
+        class_name.startswith(package) and class_name[len(package) :].split("$")[0] in names
+        for class_name, _, _ in data.frames(stack)[:12]
+    )
 
 
 def is_directed(data: LockData, sites: Sites, cause: Ints) -> Bools:

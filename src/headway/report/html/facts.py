@@ -42,7 +42,7 @@ def title(manifest: Manifest) -> str:
 
 def _program(words: Sequence[str]) -> int:
     """Return which word names the program: after `java`, the first that is neither an option nor an option's value."""
-    if not os.path.basename(words[0]).startswith("java"):
+    if os.path.basename(words[0]) not in ("java", "javaw"):  # javac and others of the JDK have options of their own
         return 0
     skip = False
     for i, word in enumerate(words[1:-1], 1):
