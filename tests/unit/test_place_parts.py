@@ -225,6 +225,12 @@ def test_a_reading_has_the_cpu_time_of_every_process_and_goes_on_until_enough_wa
         process.kill()
 
 
+def test_a_share_that_wanders_is_of_one_phase_and_one_that_jumps_is_of_another(sleeper: Process) -> None:
+    readings = Readings(sleeper, Counted())
+    shares = [0.5, 0.62, 0.41, 0.69, 0.9, 0.8, 1.0, 0.3, 0.45]
+    assert [readings._steady(share) for share in shares] == [0.5, 0.5, 0.5, 0.5, 0.9, 0.9, 0.9, 0.3, 0.3]
+
+
 # --- affinities ---------------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,9 @@ MOST_OF_A_CPU = 0.0004
 """What looking for processes may take, which is done for all of the machine."""
 _FAMILY_S = 2.0
 
+ANOTHER_SHARE = 0.2
+"""By so much the share of the busiest threads has to change to tell another phase: readings of the same work wander."""
+
 _Key = tuple[int, int]
 
 
@@ -110,6 +113,7 @@ class Readings:
     _since_s: float = 0.0
     _done: Done | None = None
     _busiest: str = ""
+    _share: float = -1.0
 
     def begin(self) -> None:
         """Measure from now on. Raises HeadwayError where the progress can't be told."""
@@ -161,8 +165,14 @@ class Readings:
             workers=len(workers),
             active=total**2 / sum(ns**2 for ns in work.values()) if total else 0.0,
             imbalance_pct=100 * (imbalance(workers) or 0.0),
-            busiest=groups[self._busiest] / total if total else 0.0,
+            busiest=self._steady(groups[self._busiest] / total) if total else self._share,
         )
+
+    def _steady(self, share: float) -> float:
+        """Return the share of the busiest threads that was first seen of this phase, until it is another one."""
+        if abs(share - self._share) > ANOTHER_SHARE:
+            self._share = share
+        return self._share
 
     def _family(self) -> Iterable[Process]:
         """Return the processes of the program, looked for now and then: it takes long where there are many on the machine."""
