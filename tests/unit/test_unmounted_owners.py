@@ -101,3 +101,9 @@ def test_holders_are_known_to_sleep_and_before_and_afterwards_nothing_is_known(t
     # FIRST waits from 10 to 100 and SECOND from 50 to 500; FIRST is known to hold from 100 to 300, and sleeps from 150 on.
     assert by_state == {"sleeping": 150, "unknown": 90 + 450 - 150}
     assert int(states.ns[states.holder >= 0].sum()) == 200
+
+
+def test_who_says_that_it_owns_a_monitor_but_waited_for_none_before_owns_none_that_is_known(tmp_path: Path) -> None:
+    """As where a recording begins later than the monitor was taken."""
+    data = load(tmp_path, sleeps(FIRST, 150, 300), Wait(SECOND, MONITOR, 50, 320))
+    assert owned(data) == []

@@ -68,6 +68,8 @@ def owned_while_unmounted(blocks: Blocks) -> OwnedTimes:
 
 def _last_before(group: Ints, time: Ints, asked: Ints, until: Ints) -> Ints:
     """Return for each asked group the place of its last time at or before `until`; -1: it has none."""
+    if not len(group) or not len(asked):
+        return np.full(len(asked), -1, dtype=np.int64)
     scale = Scale.of(np.concatenate([time, until]), int(max(group.max(), asked.max())) + 1)
     position = scale.place(group, time)
     order = np.argsort(position, kind="stable")
