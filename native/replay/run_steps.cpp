@@ -166,7 +166,7 @@ void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
     if (thread < 0 || static_cast<size_t>(thread) >= threads_.size() || stops.end_ns[i] <= stops.start_ns[i]) continue;
     if (threads_.process[static_cast<size_t>(thread)] < 0) continue;
     const auto process = static_cast<uint32_t>(threads_.process[static_cast<size_t>(thread)]);
-    if (!signal(thread, stops.start_ns[i], process, StepSignal::kStops)) continue;
+    if (!signal(thread, all_stopped_ns(stops, i), process, StepSignal::kStops)) continue;
     if (!signal(thread, stops.end_ns[i], process, StepSignal::kLetsGo)) signals_.pop_back();
   }
   // Of one point: first whose wait is over, then stops in their order.
@@ -314,6 +314,22 @@ bool RunSteps::find_last(int32_t thread, int64_t ns, StepPoint& point) const {
   const Step& step = steps_[point.step];
   point.after_ns = std::clamp<int64_t>(ns - step.start_ns, 0, step.running_ns());
   return true;
+}
+
+// Threads go on until they come to where they can be stopped, and the JVM's thread waits for the last of them: from then on
+// they stand still. Stopped before, they would never come there.
+int64_t RunSteps::all_stopped_ns(const RunStops& stops, size_t stop) const {
+  const auto vm = static_cast<size_t>(stops.vm_thread[stop]);
+  int64_t ns = stops.start_ns[stop];
+  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
+  auto at = std::upper_bound(begin, end, ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
+  for (; at != end && at->woken_ns < stops.end_ns[stop]; ++at) {
+    const bool is_thread = at->wait == StepWait::kThread && at->waker >= 0;
+    const bool is_program =
+        is_thread && threads_.role[static_cast<size_t>(at->waker)] == static_cast<uint8_t>(ThreadRole::kProgram);
+    if (is_program && at->start_ns < stops.end_ns[stop]) ns = at->start_ns;
+  }
+  return ns;
 }
 
 // Whether the JVM's thread carried out a collection in a step.

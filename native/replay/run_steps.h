@@ -134,6 +134,7 @@ class RunSteps {
   bool is_program(size_t step) const;
   void mark_locks(const LockWaits& locks);
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
+  int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;
   bool is_collecting(const Step& step, const RunStops& stops) const;
   bool begins_in_stop(const Step& step) const;
   bool is_stopped(const Step& step) const;

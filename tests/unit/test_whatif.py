@@ -129,6 +129,20 @@ def test_whoever_waits_for_another_of_the_jvms_threads_than_the_one_that_stops_a
     assert times(path, [3, 64]) == pytest.approx([130, 130])
 
 
+def test_threads_compute_on_until_they_can_be_stopped_and_the_jvms_thread_waits_for_them() -> None:
+    """A collection of 10 to 60 begins before thread 0 comes at 20 to where it stops, for which the JVM's thread waits; it then
+    computes 10 more when that is over. Thread 1 sleeps meanwhile.
+    """
+    slices = [
+        Slice(0, 0, 0, 0, 20), Slice(0, 20, 60, 60, 70, waker=2),
+        Slice(1, 0, 300, 300, 310, blocked_in=NANOSLEEP, irq=True),
+        Slice(2, 0, 0, 0, 12), Slice(2, 12, 20, 20, 62, waker=0),
+    ]  # fmt: skip
+    run = steps(slices, 310, 3, [0, OTHER, VM], stops=[(10, 60, 2)])
+    assert replayed([run], 3, last=[0]) == pytest.approx([70])
+    assert replayed([run], 3, last=[2]) == pytest.approx([62])
+
+
 def test_collections_of_two_jvms_at_once_are_both_gone_without_collections() -> None:
     slices = [Slice(0, 0, 0, 0, 100), Slice(1, 0, 0, 0, 100), Slice(2, 0, 20, 20, 30, blocked_in=NANOSLEEP, irq=True)]
     for stops in ([(0, 100, 1), (20, 30, 2)], [(20, 30, 2), (0, 100, 1)]):
