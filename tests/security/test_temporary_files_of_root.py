@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.record.request.jvm_options import _usable_path
+from headway.record.request.agent_copies import shared_copy
 from headway.store.scratch import make_scratch, scratch_place
 from support.drivers.workloads import ROOT
 
@@ -65,13 +64,13 @@ def test_a_copy_of_the_agent_is_loaded_by_no_name_that_another_user_can_change(
     hidden.write_bytes(b"agent")
     (strangers / "link").symlink_to("/var/tmp")
     monkeypatch.setattr(tempfile, "tempdir", str(strangers / "link"))
-    copy, made = _usable_path(hidden, for_anyone=True)
+    copy = shared_copy([hidden])
+    assert copy is not None
     try:
-        assert copy.read_bytes() == b"agent"
-        assert copy.parent.parent == Path("/var/tmp")
+        assert copy.of(hidden).read_bytes() == b"agent"
+        assert copy.directory.parent == Path("/var/tmp")
     finally:
-        for directory in made:
-            shutil.rmtree(directory)
+        copy.release()
 
 
 def test_the_root_of_a_user_namespace_has_a_place_for_temporary_files() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -131,8 +130,9 @@ def _wait(watch: ThreadWatch, ended: int, process: int | None, until_s: float) -
 def _print(answer: Counters, *, as_json: bool, show_all: bool) -> None:
     if as_json:
         from headway.report.json.counters import counters_json
+        from headway.report.json.text import json_text, one_line
 
-        out.echo(json.dumps(counters_json(answer), allow_nan=False))
+        out.echo(one_line(json_text(counters_json(answer))))
     else:
         from headway.report.analyses.counters import TOP
         from headway.report.terminal import make_console

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +162,9 @@ def record_printer(*, as_json: bool, err: bool = False) -> Callable[[Record], No
     def show(record: Record) -> None:
         first_ns.append(record.at_ns)
         if as_json:
-            out.echo(json.dumps(record.as_json(), allow_nan=False), err=err)
+            from headway.report.json.text import json_text, one_line
+
+            out.echo(one_line(json_text(record.as_json())), err=err)
         else:
             lead = "headway: " if err else ""
             out.echo(f"{lead}{(record.at_ns - first_ns[0]) / 1e9:8.1f}s  {record.text}", err=err)
