@@ -283,6 +283,7 @@ STREAMS = {
     "cli/run.py",
     "cli/live_counters.py",
     "cli/live_locks.py",
+    "model/interruptible.py",
 }
 """Those that name one: to ask whether it is a terminal, to flush it, to make a console of it, or to write CSV."""
 
