@@ -287,10 +287,9 @@ class CoreReplay {
   // A thread of the program waits for a compiler, or another one of the JVM's. What that does comes from threads that may get a
   // lock later than they did, and is seldom what this one needs: where locks are decided anew, it waits as long as it did.
   bool is_of_jvm(const Progress& run, const Step& step) const {
-    if (run.plan == nullptr || step.wait != StepWait::kThread || step.waker < 0) return false;
-    const auto& roles = run.steps->threads().role;
-    return roles[static_cast<size_t>(step.thread)] == static_cast<uint8_t>(ThreadRole::kProgram) &&
-           roles[static_cast<size_t>(step.waker)] == static_cast<uint8_t>(ThreadRole::kOther);
+    return run.plan != nullptr && step.wait == StepWait::kThread &&
+           run.steps->has_role(step.thread, ThreadRole::kProgram) &&
+           run.steps->has_role(step.waker, ThreadRole::kOther);
   }
 
   // Computes up to the next signal, or to the end of the step.

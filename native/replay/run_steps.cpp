@@ -225,6 +225,11 @@ void RunSteps::classify(const RunStops& stops) {
   }
 }
 
+bool RunSteps::has_role(int32_t thread, ThreadRole role) const {
+  return thread >= 0 && static_cast<size_t>(thread) < threads_.size() &&
+         threads_.role[static_cast<size_t>(thread)] == static_cast<uint8_t>(role);
+}
+
 bool RunSteps::is_program(size_t step) const {
   return threads_.role[static_cast<size_t>(steps_[step].thread)] == static_cast<uint8_t>(ThreadRole::kProgram);
 }
@@ -324,9 +329,7 @@ int64_t RunSteps::all_stopped_ns(const RunStops& stops, size_t stop) const {
   const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
   auto at = std::upper_bound(begin, end, ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
   for (; at != end && at->woken_ns < stops.end_ns[stop]; ++at) {
-    const bool is_thread = at->wait == StepWait::kThread && at->waker >= 0;
-    const bool is_program =
-        is_thread && threads_.role[static_cast<size_t>(at->waker)] == static_cast<uint8_t>(ThreadRole::kProgram);
+    const bool is_program = at->wait == StepWait::kThread && has_role(at->waker, ThreadRole::kProgram);
     if (is_program && at->start_ns < stops.end_ns[stop]) ns = at->start_ns;
   }
   return ns;

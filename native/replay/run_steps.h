@@ -115,6 +115,8 @@ class RunSteps {
   // A wait that lasted until its time was over, after which the thread only looked whether it had to wait on: whoever
   // ends the wait that follows ends that one. So JVMs wait for monitors, and their own threads for work.
   bool is_idle(size_t step) const;
+  // False of a thread that is unknown.
+  bool has_role(int32_t thread, ThreadRole role) const;
   // Where a thread was in its work at a time; false where it did not run then.
   bool find(int32_t thread, int64_t ns, StepPoint& found) const;
   // The same; where it had come to, where it did not run then. False where it has no steps.
