@@ -34,8 +34,8 @@ ACCESSES = (
     "llc_accesses_per_k_object_ops",
     "memory_accesses_per_k_object_ops",
 )
-"""Figures of reads and writes of objects, which can't be recorded."""
-_UNRECORDED = "reads and writes of objects can't be recorded yet"
+"""Figures of reads and writes of objects, which need owners or are not computed from recordings yet."""
+_UNRECORDED = "not computed from recordings yet (headway objects has the counts of reads and writes)"
 
 
 def memory(recording: Recording, marks: IterationMarks | None = None, last: int = LAST) -> MemoryAnswer:

@@ -114,7 +114,7 @@ def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:
     if found.answer == SINGLE:
         dependencies, locality = dependencies_of(figures, SINGLE), locality_of(figures, SINGLE, None)
     else:
-        dependencies.undetermined.append("data dependencies: reads and writes of objects can't be recorded yet")
+        dependencies.undetermined.append("data dependencies: who reads and writes whose objects can't be recorded yet")
         locality.undetermined.append(
             "locality: one recording does not show what two nodes change; two do (headway numa ONE.headway TWO.headway)"
         )
