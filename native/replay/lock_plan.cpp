@@ -35,35 +35,45 @@ double own_wait_ns(const Step& step) {
   return is_own ? static_cast<double>(step.waited_ns()) : 0.0;
 }
 
-// The release after a part of what was done with the lock in hand.
-StepSignal release_after(const RunSteps& run, const std::vector<uint8_t>& is_decided, const Planned& planned,
-                         double part, uint32_t lock) {
-  StepSignal signal{planned.released.step, lock, planned.released.after_ns, StepSignal::kReleases};
-  if (part >= 1) return signal;
-  const auto& steps = run.steps();
-  const auto waited = [&](uint32_t step) { return is_decided[step] != 0 ? 0.0 : own_wait_ns(steps[step]); };
-  const auto ran = [&](uint32_t step) {
-    const int64_t from = step == planned.got.step ? planned.got.after_ns : 0;
-    const int64_t to = step == planned.released.step ? planned.released.after_ns : steps[step].running_ns();
-    return static_cast<double>(std::max<int64_t>(to - from, 0));
-  };
-  double all_ns = 0;
-  for (uint32_t step = planned.got.step; step <= planned.released.step; ++step) {
-    all_ns += ran(step) + (step > planned.got.step ? waited(step) : 0.0);
-  }
-  double left_ns = all_ns * part;
-  for (uint32_t step = planned.got.step; step <= planned.released.step; ++step) {
-    const double wait_ns = step > planned.got.step ? waited(step) : 0.0;
-    if (left_ns < wait_ns) return {step, lock, static_cast<int64_t>(left_ns), StepSignal::kReleasesInWait};
-    left_ns -= wait_ns;
-    if (left_ns <= ran(step)) {
-      const int64_t from = step == planned.got.step ? planned.got.after_ns : 0;
-      return {step, lock, from + static_cast<int64_t>(left_ns), StepSignal::kReleases};
+// How far threads are in what they do of their own accord at the begin of each step; each begins at 0. A step is its own wait,
+// unless the replay decides how long that lasts, and then what it runs.
+class Done {
+ public:
+  Done(const RunSteps& run, const std::vector<uint8_t>& is_decided) : run_(run), is_decided_(is_decided) {
+    const auto& steps = run.steps();
+    before_ns_.resize(steps.size());
+    for (size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i].thread != steps[i - 1].thread) continue;
+      before_ns_[i] = before_ns_[i - 1] + wait_ns(i - 1) + static_cast<double>(steps[i - 1].running_ns());
     }
-    left_ns -= ran(step);
   }
-  return signal;
-}
+
+  double wait_ns(size_t step) const { return is_decided_[step] != 0 ? 0.0 : own_wait_ns(run_.steps()[step]); }
+  double at(const StepPoint& point) const {
+    return before_ns_[point.step] + wait_ns(point.step) + static_cast<double>(point.after_ns);
+  }
+
+  // The release after a part of what was done with the lock in hand.
+  StepSignal release_after(const Planned& planned, double part, uint32_t lock) const {
+    const StepSignal all{planned.released.step, lock, planned.released.after_ns, StepSignal::kReleases};
+    if (part >= 1) return all;
+    const double got_ns = at(planned.got), ns = got_ns + part * std::max(at(planned.released) - got_ns, 0.0);
+    const auto first = before_ns_.begin() + planned.got.step;
+    const auto after = std::upper_bound(first + 1, before_ns_.begin() + planned.released.step + 1, ns);
+    const auto step = static_cast<uint32_t>(after - before_ns_.begin() - 1);
+    const double in_step_ns = ns - before_ns_[step], waited_ns = wait_ns(step);
+    if (step > planned.got.step && in_step_ns < waited_ns) {
+      return {step, lock, static_cast<int64_t>(in_step_ns), StepSignal::kReleasesInWait};
+    }
+    const int64_t ran_ns = std::max<int64_t>(static_cast<int64_t>(in_step_ns - waited_ns), 0);
+    return {step, lock, std::min(ran_ns, run_.steps()[step].running_ns()), StepSignal::kReleases};
+  }
+
+ private:
+  const RunSteps& run_;
+  const std::vector<uint8_t>& is_decided_;
+  std::vector<double> before_ns_;
+};
 
 constexpr size_t kMostLooks = 64;
 
@@ -111,24 +121,32 @@ LockPlan plan_locks(const RunSteps& run, const std::vector<Acquisition>& acquire
   }
   std::mt19937_64 random(seed);
   std::vector<std::pair<Planned, const Acquisition*>> planned;
-  double late_ns = 0;
-  size_t late = 0;
+  std::vector<int32_t> waits(run.steps().size() + 1);  // by step: how many begin there less those over before it
   for (const Acquisition& each : acquired) {
     Planned found;
     if (static_cast<size_t>(each.lock) >= changes.size() || !find_points(run, each, found)) continue;
-    for (uint32_t step = found.asked.step + 1; step <= found.got.step; ++step) {
-      plan.is_decided[step] = 1;
-      if (run.steps()[step].waited_ns() <= 0) continue;
-      late_ns += static_cast<double>(run.steps()[step].delay_ns);
-      ++late;
-    }
+    ++waits[found.asked.step + 1];
+    --waits[found.got.step + 1];
     planned.emplace_back(found, &each);
+  }
+  // Once for each step, however many waits go on in it: damaged columns may have any number.
+  double late_ns = 0;
+  size_t late = 0;
+  int32_t open = 0;
+  for (size_t step = 0; step < run.steps().size(); ++step) {
+    open += waits[step];
+    if (open <= 0) continue;
+    plan.is_decided[step] = 1;
+    if (run.steps()[step].waited_ns() <= 0) continue;
+    late_ns += static_cast<double>(run.steps()[step].delay_ns);
+    ++late;
   }
   if (late > 0) plan.waking_ns = late_ns / static_cast<double>(late);
   // Of one thread in the order in which it did so: a release before the next one is asked for, at one point of its work, too.
   std::stable_sort(planned.begin(), planned.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second->thread, a.second->asked_ns) < std::pair(b.second->thread, b.second->asked_ns);
   });
+  const Done done(run, plan.is_decided);
   std::vector<StepSignal> signals;
   for (const auto& [points, each] : planned) {
     const LockChange& change = changes[static_cast<size_t>(each->lock)];
@@ -136,7 +154,7 @@ LockPlan plan_locks(const RunSteps& run, const std::vector<Acquisition>& acquire
     const auto lock = first[static_cast<size_t>(each->lock)] + static_cast<uint32_t>(random() % parts);
     if (change.is_gone) continue;
     signals.push_back({points.asked.step, lock, points.asked.after_ns, StepSignal::kAcquires});
-    signals.push_back(release_after(run, plan.is_decided, points, change.held_part, lock));
+    signals.push_back(done.release_after(points, change.held_part, lock));
   }
   const auto order = [](const StepSignal& a, const StepSignal& b) { return place_of(a) < place_of(b); };
   std::stable_sort(signals.begin(), signals.end(), order);

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <random>
 #include <vector>
 
@@ -43,7 +43,7 @@ class ReplayedLocks {
   };
   struct Lock {
     int64_t holder = -1;
-    std::deque<Waiter> queue;
+    std::list<Waiter> queue;  // no memory while it is empty: a split lock may be a thousand, of thousands
     double waited_ns = 0;
     bool is_first_awake = false;
     double barging = 1;

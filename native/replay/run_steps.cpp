@@ -326,11 +326,14 @@ bool RunSteps::find_last(int32_t thread, int64_t ns, StepPoint& point) const {
 int64_t RunSteps::all_stopped_ns(const RunStops& stops, size_t stop) const {
   const auto vm = static_cast<size_t>(stops.vm_thread[stop]);
   int64_t ns = stops.start_ns[stop];
+  // A thread carries out one collection after the other, whatever the columns claim: so each step is looked at once.
+  const bool has_next = stop + 1 < stops.start_ns.size() && stops.vm_thread[stop + 1] == stops.vm_thread[stop];
+  const int64_t end_ns = has_next ? std::min(stops.end_ns[stop], stops.start_ns[stop + 1]) : stops.end_ns[stop];
   const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
   auto at = std::upper_bound(begin, end, ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
-  for (; at != end && at->woken_ns < stops.end_ns[stop]; ++at) {
+  for (; at != end && at->woken_ns < end_ns; ++at) {
     const bool is_program = at->wait == StepWait::kThread && has_role(at->waker, ThreadRole::kProgram);
-    if (is_program && at->start_ns < stops.end_ns[stop]) ns = at->start_ns;
+    if (is_program && at->start_ns < end_ns) ns = at->start_ns;
   }
   return ns;
 }

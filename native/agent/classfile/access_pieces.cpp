@@ -26,7 +26,8 @@ enum Opcodes : uint8_t {
   kJsrW = 201
 };
 
-bool ends_piece(uint8_t opcode) {
+bool ends_piece(std::span<const uint8_t> code, size_t at) {
+  const uint8_t opcode = code[at] == kWide ? code[at + 1] : code[at];  // wide ret
   return (opcode >= kIfEq && opcode <= kReturn) || (opcode >= kInvokeVirtual && opcode <= kInvokeDynamic) ||
          opcode == kAThrow || opcode == kMonitorEnter || opcode == kMonitorExit ||
          (opcode >= kIfNull && opcode <= kJsrW);
@@ -55,7 +56,7 @@ std::optional<std::vector<bool>> entries(const CodeParts& parts) {
 // covers itself, too: if it failed there, at the end of the stack, it would do so for ever.
 bool is_in_own_handler(const CodeParts& code, size_t at) {
   return std::ranges::any_of(code.handlers, [at](const Handler& handler) {
-    return handler.start < at && at <= handler.end && handler.start <= handler.handler && handler.handler < handler.end;
+    return handler.start < at && at < handler.end && handler.start <= handler.handler && handler.handler < handler.end;
   });
 }
 
@@ -95,7 +96,7 @@ std::optional<AccessPieces> access_pieces(const CodeParts& code) {
   };
   for (size_t at = 0; at < code.code.size(); at += instruction_length(code.code, at)) {
     const uint8_t opcode = code.code[at];
-    if ((*is_entry)[at] || ends_piece(opcode)) end_at(at);
+    if ((*is_entry)[at] || ends_piece(code.code, at)) end_at(at);
     if (const auto kind = access_of(opcode)) ++counts[static_cast<size_t>(*kind)];
   }
   return found;

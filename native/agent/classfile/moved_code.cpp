@@ -32,10 +32,11 @@ class Addresses {
  public:
   // False: the code can't be read.
   bool compute(std::span<const uint8_t> code, std::span<const Inserted> inserted) {
-    to_.assign(code.size() + 1, {kNoInstruction, 0});
+    to_.assign(code.size() + 1, {kNoInstruction, 0, 0});
     size_t next = 0;
     uint32_t moved = 0;
     for (size_t at = 0; at < code.size();) {
+      const uint32_t before = static_cast<uint32_t>(at) + moved;
       for (; next < inserted.size() && inserted[next].at == at && inserted[next].only_from_above; ++next) {
         moved += static_cast<uint32_t>(inserted[next].bytes.size());
       }
@@ -43,17 +44,20 @@ class Addresses {
       for (; next < inserted.size() && inserted[next].at == at; ++next) {
         moved += static_cast<uint32_t>(inserted[next].bytes.size());
       }
-      to_[at] = {here, static_cast<uint32_t>(at) + moved};
+      to_[at] = {here, static_cast<uint32_t>(at) + moved, before};
       const size_t length = instruction_length(code, at);
       if (length == 0) return false;
       at += length;
     }
-    to_[code.size()] = {static_cast<uint32_t>(code.size()) + moved, static_cast<uint32_t>(code.size()) + moved};
+    const uint32_t end = static_cast<uint32_t>(code.size()) + moved;
+    to_[code.size()] = {end, end, end};
     return next == inserted.size();
   }
   bool is_instruction(size_t at) const { return at < to_.size() && to_[at].here != kNoInstruction; }
   // Where a jump to `at` goes: before what was inserted.
   uint32_t target(size_t at) const { return to_[at].here; }
+  // Where what is above `at` ends: before all that was inserted.
+  uint32_t end_above(size_t at) const { return to_[at].before; }
   // The instruction itself.
   uint32_t instruction(size_t at) const { return to_[at].itself; }
   uint32_t end() const { return to_.back().here; }
@@ -73,6 +77,7 @@ class Addresses {
   struct To {
     uint32_t here;
     uint32_t itself;
+    uint32_t before;
   };
   std::vector<To> to_;
 };
@@ -143,7 +148,8 @@ bool move_handlers(std::span<const Handler> handlers, std::span<const Guard> gua
       return false;
     }
     writer.u2(to.target(handler.start));
-    writer.u2(to.target(handler.end));
+    // What is inserted there is reached with what the last instruction has left, for which a handler's frame need not fit.
+    writer.u2(to.end_above(handler.end));
     writer.u2(to.target(handler.handler));
     writer.u2(handler.type);
   }

@@ -124,6 +124,39 @@ void nothing_is_inserted_into_a_handler_that_covers_itself() {
   CHECK_EQUAL(found->uncounted, 1U);
 }
 
+// aload_0; getfield; astore_1; goto return; return: a handler's frame may have what local variable 1 was before.
+void what_is_inserted_where_a_handlers_range_ends_is_not_in_it() {
+  const uint8_t code[] = {42, 180, 0, 1, 76, 167, 0, 3, 177};
+  CodeParts parts;
+  parts.max_stack = 1;
+  parts.code = code;
+  parts.handlers.push_back({0, 5, 8, 0});
+  const auto found = access_pieces(parts);
+  CHECK(found && found->pieces.size() == 1);
+  CHECK_EQUAL(found->pieces[0].end, 5U);
+  const Bytes file = read("17", "Formatter");
+  ClassFile constants(file);
+  CHECK(constants.read_constants());
+  const std::vector<Inserted> inserted{{5, true, Bytes(8, 0)}};
+  Bytes moved;
+  CHECK(move_code(constants, parts, inserted, 1, moved) == MoveOutcome::kDone);
+  constexpr size_t kHandlers = 8 + 9 + 8 + 2;  // behind the sizes, the code with the call, and the number of handlers
+  Reader handler(moved, kHandlers);
+  CHECK_EQUAL(handler.u2(), 0U);
+  CHECK_EQUAL(handler.u2(), 5U);
+  CHECK_EQUAL(handler.u2(), 8U + 8U);
+}
+
+// aload_0; getfield; pop; wide ret; return
+void a_wide_return_from_a_subroutine_ends_a_piece() {
+  const uint8_t code[] = {42, 180, 0, 1, 87, 196, 169, 1, 0, 177};
+  CodeParts parts;
+  parts.code = code;
+  const auto found = access_pieces(parts);
+  CHECK(found && found->pieces.size() == 1);
+  CHECK_EQUAL(found->pieces[0].end, 5U);
+}
+
 void a_jump_into_an_instruction_is_malformed() {
   const uint8_t code[] = {42, 180, 0, 1, 167, 255, 254};
   CodeParts parts;
@@ -142,5 +175,7 @@ int main(int count, char** arguments) {
   random_bytes_never_lead_out_of_bounds();
   a_jump_and_what_is_jumped_to_end_a_piece();
   nothing_is_inserted_into_a_handler_that_covers_itself();
+  what_is_inserted_where_a_handlers_range_ends_is_not_in_it();
+  a_wide_return_from_a_subroutine_ends_a_piece();
   a_jump_into_an_instruction_is_malformed();
 }

@@ -14,6 +14,7 @@ import numpy as np
 from headway.analyses.waits.blocks import has_all_waits
 from headway.analyses.whatif.recorded_locks import recorded_locks
 from headway.errors import HeadwayError
+from headway.model.interruptible import interruptible
 from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def plan(run: RecordedRun, locks: RecordedLocks, changes: tuple[LockChange, ...]
     for each in changes:
         numbers = locks.numbers(each.lock)
         is_gone[numbers], part[numbers], parts[numbers] = each.is_gone, each.held_part, each.parts
-    return _native.LockPlan(
+    return interruptible(
+        _native.LockPlan,
         steps=run.steps,
         acquired=locks.acquired,
         is_gone=is_gone,

@@ -20,6 +20,7 @@ from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import display
 from headway.analyses.waits.sites import sites_of
+from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +94,8 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
     holds, of_hold = data.holds, number[data.holds.blocker]
     mine = np.flatnonzero(of_hold >= 0)
-    acquired = _native.LockAcquisitions(
+    acquired = interruptible(
+        _native.LockAcquisitions,
         lock=number_with_waits[chosen.blocker].astype(np.int32),
         thread=chosen.thread.astype(np.int32),
         waker=chosen.waker.astype(np.int32),
