@@ -171,6 +171,26 @@ def test_threads_are_back_when_the_process_that_moves_them_is_killed_and_headway
     assert program.all_on(CPUS)
 
 
+def test_where_nobody_is_left_to_put_threads_back_headway_says_which_command_does(program: Program) -> None:
+    with daemon(program) as process:
+        assert eventually(lambda: program.all_on(CPUS[:1]))
+        killed: set[int] = set()
+
+        def all_killed() -> bool:
+            for mover in {*movers(process)} - killed:
+                os.kill(mover, signal.SIGKILL)
+                killed.add(mover)
+            return process.poll() is not None or len(killed) == 2
+
+        assert eventually(all_killed)
+        _, err = process.communicate(timeout=ENOUGH_S)
+    assert process.returncode == 1
+    assert err.startswith(("HW729: ", "HW726: "))  # the second one may have put them back before it was killed
+    assert "Traceback" not in err
+    if err.startswith("HW726: "):
+        assert program.all_on(CPUS)
+
+
 def test_a_decision_has_what_was_measured(program: Program) -> None:
     with daemon(program) as process:
         assert process.stdout is not None

@@ -29,9 +29,9 @@ texts = st.one_of(
 words = st.one_of(st.text(max_size=12), st.sampled_from(SYSFS))
 
 
-def parsed(text: str) -> groups.CounterOptions | HeadwayError:
+def parsed(text: str, *, allow_breakpoints: bool = True) -> groups.CounterOptions | HeadwayError:
     try:
-        return groups.parse(text)
+        return groups.parse(text, allow_breakpoints=allow_breakpoints)
     except HeadwayError as error:
         return error
 
@@ -43,13 +43,17 @@ def parsed(text: str) -> groups.CounterOptions | HeadwayError:
 @example("cpu/event=\udc80/")
 @example(",".join(["a/"] * 2000))
 def test_any_text_is_groups_of_events_or_a_message(text: str) -> None:
-    answer = parsed(text)
+    answer, refused = parsed(text), parsed(text, allow_breakpoints=False)
     if isinstance(answer, HeadwayError):
         assert answer.notice.id in ("HW103", "HW105", "HW106")
         assert answer.notice.message.isprintable()
         return
     found = [event for group in answer.groups for event in group]
     assert found
+    if isinstance(refused, HeadwayError):
+        assert refused.notice.id == "HW124"
+        assert refused.notice.message.isprintable()
+    assert isinstance(refused, HeadwayError) == any(each.is_breakpoint for each in found)
     assert all(0 <= number < 1 << 64 for each in found for number in (each.config, each.config1, each.config2))
     native_events(answer.groups)  # fits what the native part takes
 

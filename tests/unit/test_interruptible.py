@@ -12,11 +12,19 @@ import pytest
 from headway.model.interruptible import interruptible
 
 PASS = """
-import ctypes, sys, threading
+import ctypes, sys, threading, time
 from headway.model.interruptible import end_process, interruptible
 native = ctypes.CDLL(None).usleep  # lets other threads run Python, and hears no signal's handler until it returns
+
+
+def tell_when_it_is_under_way():
+    while not any(each.name == "headway-pass" and each.is_alive() for each in threading.enumerate()):
+        time.sleep(0.01)
+    print("under way", flush=True)
+
+
 try:
-    threading.Timer(0.2, print, ("under way",), {"flush": True}).start()
+    threading.Thread(target=tell_when_it_is_under_way).start()
     interruptible(native, 900_000_000)
 except KeyboardInterrupt:
     print("interrupted")

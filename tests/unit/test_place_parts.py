@@ -17,15 +17,18 @@ from headway.analyses.placement.types import ALL, ONE, Decision, Observation, Pl
 from headway.errors import HeadwayError, Notice
 from headway.placement.affinities import Affinities, start_of, usual_affinity
 from headway.placement.daemon import Daemon
+from headway.placement.mover import HOME, LOOK, Mover
 from headway.placement.nodes import MemoryNode, declared_nodes, home_node, machine_nodes, usable
 from headway.placement.place import places_of
-from headway.placement.progress import BY_CYCLES, Done, Lines, progress_of
+from headway.placement.progress import BY_CYCLES, Done, Events, Lines, progress_of
 from headway.placement.readings import FEWEST_UNITS, MeasuredInterval, Readings
+from headway.placement.single_daemon import placing
 from headway.placement.types import NodeChoice, Record
 from headway.record.collect.thread_counters import countable_if_any
 from headway.record.counters.groups import parse
 from headway.record.machine.host import online_cpus
 from headway.record.target_process.processes import Process
+from headway.record.target_process.rights import rights_of
 
 CPUS = frozenset(os.sched_getaffinity(0))
 GIB = 1 << 30
@@ -117,6 +120,42 @@ def test_a_pipe_and_a_directory_tell_no_progress_and_nothing_waits_for_them(tmp_
         assert caught.value.notice.id == "HW724"
 
 
+def test_a_file_is_not_opened_before_it_is_known_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes the log may put a link to a device in its place: to open one may start it, rewind it, or take a terminal."""
+    path = tmp_path / "log"
+    path.write_text("one\n")
+    lines = Lines(path)
+    path.unlink()
+    path.symlink_to("/dev/null")
+    opened = []
+    open_of = os.open
+
+    def noted(name: str, flags: int, *args: int, **more: int) -> int:
+        fd = open_of(name, flags, *args, **more)
+        if not flags & os.O_PATH:
+            opened.append(os.path.realpath(f"/proc/self/fd/{fd}"))
+        return fd
+
+    monkeypatch.setattr(os, "open", noted)
+    with pytest.raises(HeadwayError) as caught:
+        lines.done(())
+    assert caught.value.notice.id == "HW724"
+    assert "/dev/null" not in opened
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a link of another user")
+def test_root_follows_no_link_of_another_user_to_a_file_of_progress(tmp_path: Path) -> None:
+    mine, link, theirs = tmp_path / "mine", tmp_path / "link", tmp_path / "theirs"
+    mine.write_text("one\n")
+    link.symlink_to("mine")
+    assert Lines(link).done(()) == Done(0)
+    theirs.symlink_to("mine")
+    os.chown(theirs, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(HeadwayError) as caught:
+        Lines(theirs)
+    assert caught.value.notice.id == "HW724"
+
+
 def test_without_a_progress_point_instructions_tell_and_where_they_do_not_count_it_is_refused_by_name() -> None:
     groups = countable_if_any(parse(BY_CYCLES)).groups
     if groups and groups[0][-1].name == "instructions":
@@ -167,6 +206,53 @@ def test_an_event_of_the_programs_threads_is_counted() -> None:
         process.kill()
 
 
+THREADS = """
+import sys, threading
+for line in sys.stdin:
+    for _ in range(int(line)):
+        over = threading.Event()
+        threads = [threading.Thread(target=over.wait) for _ in range(20)]
+        for each in threads:
+            each.start()
+        print("there", flush=True)
+        sys.stdin.readline()
+        over.set()
+        for each in threads:
+            each.join()
+        print("ended", flush=True)
+        sys.stdin.readline()
+"""
+
+
+def test_of_threads_that_have_ended_their_counts_stay_and_nothing_else() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        found = Process.of(process.pid)
+        assert found is not None
+        progress = progress_of(None, "context-switches")
+        assert isinstance(progress, Events)
+        progress.done([found])
+        print(5, file=process.stdin, flush=True)
+        counts = []
+        for _ in range(10):
+            process.stdout.readline()
+            done = progress.done([found])
+            assert done is not None
+            counts.append(done.units)
+            print(file=process.stdin, flush=True)
+        assert sum(map(len, progress._last.values())) <= 21
+        assert counts == sorted(counts)
+        assert counts[-1] - counts[0] >= 4 * 20  # each thread of the last four rounds gave its CPU back at its wait
+        process.kill()
+        process.wait()
+        progress.done([])
+        assert not progress._last
+        progress.close()
+
+
 # --- readings -----------------------------------------------------------------------------------------------------------
 
 
@@ -197,6 +283,21 @@ sys.stdin.read()
 """
 
 
+def ran_ns(pids: list[int]) -> list[int]:
+    return [int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids]
+
+
+def wait_until_they_shared_evenly(pids: list[int], before: list[int]) -> None:
+    """Wait until each has run for half as long as any other, and a tenth of a second: a busy machine may take its time."""
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        ran = [now - then for now, then in zip(ran_ns(pids), before, strict=True)]
+        if min(ran) > max(10**8, max(ran) / 2):
+            return
+        time.sleep(0.02)
+    raise AssertionError("processes that compute did not share the CPUs for a minute")
+
+
 def test_a_reading_has_the_cpu_time_of_every_process_and_goes_on_until_enough_was_done() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SPINNING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -207,15 +308,17 @@ def test_a_reading_has_the_cpu_time_of_every_process_and_goes_on_until_enough_wa
         assert root is not None
         units = Counted()
         readings = Readings(root, units)
+        spinning = [int(pid) for pid in Path(f"/proc/{root.pid}/task/{root.pid}/children").read_text().split()]
+        before = ran_ns(spinning)
         readings.begin()
         units.units = FEWEST_UNITS - 1
         assert readings.read() is None
         units.units += 1
-        time.sleep(0.3)
+        wait_until_they_shared_evenly(spinning, before)
         found = readings.read()
         assert found is not None
         assert (found.units, found.cycles) == (FEWEST_UNITS, None)
-        assert found.seconds >= 0.3
+        assert found.seconds >= 0.1
         assert found.workers == 3
         assert 2 <= found.active <= 3.01  # they share the CPUs as the kernel likes it
         assert found.main_pct < 5
@@ -244,6 +347,15 @@ def sleeper() -> Iterator[Process]:
 
 
 needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="takes two CPUs")
+
+
+@needs_two
+def test_an_answer_to_an_earlier_question_is_none_to_the_last_one(sleeper: Process) -> None:
+    mover = Mover(Affinities(sleeper, CPUS, frozenset({min(CPUS)}), CPUS, lambda: CPUS), rights_of(sleeper.pid))
+    assert mover.ask(HOME).moved == 1
+    mover._socket.sendall(LOOK)  # as after a question whose answer was not waited for
+    assert mover.undo().moved == 1
+    assert os.sched_getaffinity(sleeper.pid) == CPUS
 
 
 @needs_two
@@ -278,6 +390,43 @@ def test_a_choice_of_the_program_is_left_alone_even_if_it_is_all_cpus_or_those_o
     assert os.sched_getaffinity(sleeper.pid) == home
 
 
+FAMILY = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        sys.stdin.read()
+        os._exit(0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@needs_two
+def test_the_machines_processes_are_looked_at_once_however_many_the_program_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = []
+    list_of = os.listdir
+
+    def counted(path: str) -> list[str]:
+        looks.append(path)
+        return list_of(path)
+
+    command = [sys.executable, "-c", FAMILY, "20"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        root = Process.of(process.pid)
+        assert root is not None
+        mine = Affinities(root, CPUS, frozenset({min(CPUS)}), CPUS, lambda: CPUS)
+        mine.begin()
+        monkeypatch.setattr(os, "listdir", counted)
+        assert len(dict(mine._threads())) == 21
+        assert looks.count("/proc") == 1
+        monkeypatch.undo()
+        process.communicate()
+
+
 def test_the_usual_affinity_is_that_of_most_threads() -> None:
     assert usual_affinity(os.getpid()) == CPUS
     narrowed, over = threading.Event(), threading.Event()
@@ -298,6 +447,29 @@ def test_the_usual_affinity_is_that_of_most_threads() -> None:
         each.join()
     assert usual_affinity(1 << 22) is None
     assert start_of(os.getpid(), 1 << 22) is None
+
+
+LOCKED = """
+import fcntl, os, sys
+lock = os.open(f"/proc/{sys.argv[1]}/environ", os.O_RDONLY)
+fcntl.flock(lock, fcntl.LOCK_EX)
+if os.fork():
+    os._exit(0)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_number_that_whoever_took_the_lock_no_longer_has_is_nobodys(sleeper: Process) -> None:
+    command = [sys.executable, "-c", LOCKED, str(sleeper.pid)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        process.wait()
+        with pytest.raises(HeadwayError) as caught, placing(sleeper):
+            pass
+        assert caught.value.notice.id == "HW722"
+        assert caught.value.notice.message == f"another process places process {sleeper.pid} already"
 
 
 # --- the daemon ---------------------------------------------------------------------------------------------------------

@@ -108,6 +108,26 @@ def test_whoever_wakes_a_thread_that_waits_for_a_lock_had_it_as_long_as_others_h
     assert list(rows) == [(0, 8 * ms, 8 * ms, 10 * ms), (1, 9 * ms, 10 * ms, 12 * ms)]
 
 
+def test_no_interval_begins_below_zero_however_much_a_lock_cost(tmp_path: Path) -> None:
+    """Sixteen threads compute 1,000 each, all of it with one lock: a tenth of what is gained is more than what is left."""
+    threads = [
+        FakeThread(states=[("R", 1000)] if i == 0 else [("R", 1), ("B", 1000 * i - 1), ("R", 1000)]) for i in range(16)
+    ]
+    recording = LockRecording(
+        threads=threads,
+        waits=[Wait(i, 0, 1, 1000 * i, owner=i - 1, waker=i - 1, waking=1000 * i, stack=0) for i in range(1, 16)],
+        holds=[LockHold(0, i, 1000 * i, 1000 * i + 1000) for i in range(16)],
+        wall=16_000,
+        stacks=CONTENDED.stacks,
+        wakers={i: [(i - 1, 1)] for i in range(1, 16)},
+        facts={"recorded_cores": 16, "ended_by": "duration"},
+    )
+    changed = Change(1, locks=(change(is_gone=True),))
+    (found,) = whatif(open_recording(recording.write(tmp_path / "a.headway")), [16], changed).predicted
+    assert found.wall_ns == 1001
+    assert 0 <= found.low_ns <= found.wall_ns <= found.high_ns
+
+
 # --- names -------------------------------------------------------------------------------------------------------------
 
 
@@ -143,6 +163,11 @@ def test_recordings_without_locks_say_how_to_record_them(tmp_path: Path) -> None
         whatif(open_recording(path), [2], Change(1, locks=(change(is_gone=True),)))
     assert "headway record --locks" in caught.value.notice.remedy
     assert "HW836" in {each.id for each in ranking(open_recording(path)).notices}
+
+
+@pytest.mark.parametrize(("part", "shown"), [(0.5, "50%"), (0.125, "12.5%"), (0.004, "0.4%"), (0.0, "0%")])
+def test_a_shorter_hold_is_shown_as_it_was_asked(part: float, shown: str) -> None:
+    assert change("Cache.get:4", held_part=part).text == f"Cache.get:4 held for {shown}"
 
 
 # --- the best change ---------------------------------------------------------------------------------------------------

@@ -74,4 +74,11 @@ ROWS: tuple[Message, ...] = (
         "Its threads on one node would read most of their memory from others.",
         "headway numa NAME.headway   (what kind of program it is)",
     ),
+    Message(
+        "HW729",
+        "threads that were not put back",
+        "threads of process {pid} may still be kept on CPUs {cpus}: whoever was to put them back was ended, too",
+        "A process of its own puts the threads back, and another one where that was ended. Somebody ended or stopped both.",
+        "taskset -a -c -p {all} {pid}",
+    ),
 )

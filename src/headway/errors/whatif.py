@@ -150,4 +150,13 @@ ROWS: tuple[Message, ...] = (
         "run both at once, and compare",
         NOTE,
     ),
+    Message(
+        "HW839",
+        "an unchanged run whose locks go round in a circle",
+        "{path}: where it is decided anew who gets a lock, threads of the unchanged run wait for each other in a circle; {count} "
+        "of their waits had to be ended",
+        "The run had no such circle, so something that it did is not in the recording, and what another lock would bring is not "
+        "known. Ended waits leave the replay too long, and each change of a lock would seem to gain that.",
+        "headway why {path}   (the most that could be gained at each lock)",
+    ),
 )

@@ -44,10 +44,10 @@ def interruptible(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     thread = threading.Thread(target=run, name="headway-pass", daemon=True)
     try:
-        thread.start()
-    except RuntimeError:  # there may be no more threads
-        return call(*args, **kwargs)
-    try:
+        try:
+            thread.start()
+        except RuntimeError:  # there may be no more threads
+            return call(*args, **kwargs)
         while not done.wait(_LOOK_S):
             pass
     except BaseException:

@@ -6,6 +6,7 @@ that starts them, so those of placed threads are placed, and are put back like t
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -13,10 +14,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.record.target_process.processes import Process, read_stat, tree
+from headway.record.target_process.processes import Process, read_stat, trees
 
 _ROUNDS = 50
 """So often threads are gone through until there is none to move: of a program that starts threads without end there always is."""
+_MOST_S = 5.0
+"""So much CPU time that may take, but to put them back: each look at very many threads takes seconds."""
 _BEING_BORN_S = 0.02
 """A thread that is just being made has its maker's affinity from before, and can't be seen yet."""
 
@@ -84,18 +87,19 @@ class Affinities:
 
     def undo(self) -> Moved:
         """Do as `to_base`, and again for threads that were just being made."""
-        first = self.to_base()
+        first = self._all_to(self.base, self.undo_to, is_home=False, most_s=math.inf)
         time.sleep(_BEING_BORN_S)
-        last = self.to_base()
+        last = self._all_to(self.base, self.undo_to, is_home=False, most_s=math.inf)
         return Moved(first.moved + last.moved, last.left_alone, last.refused, last.is_complete)
 
-    def _all_to(self, target: Cpus, given: Cpus, *, is_home: bool) -> Moved:
+    def _all_to(self, target: Cpus, given: Cpus, *, is_home: bool, most_s: float = _MOST_S) -> Moved:
         """Give threads the affinity `given`, which is `target` then, until no thread has another."""
         moved: set[Thread] = set()
         refused: set[Thread] = set()
         wanted: list[Thread] = []
         allowed = self.allowed()
         wished = target & allowed or allowed
+        began_s = time.thread_time()
         for _ in range(_ROUNDS):
             threads = dict(self._threads())
             self._note(threads, allowed)
@@ -109,7 +113,7 @@ class Affinities:
                     self.seen[key] = wished
                 else:
                     refused.add(key)
-            if not wanted:
+            if not wanted or time.thread_time() - began_s > most_s:
                 break
         return Moved(len(moved), len(self.own), len(refused), is_complete=not wanted)
 
@@ -131,8 +135,11 @@ class Affinities:
     def _threads(self) -> Iterator[tuple[Thread, Cpus]]:
         """Yield every thread of the program with its affinity."""
         self.processes = {each for each in self.processes if each.is_alive}
-        pids = {pid for each in {self.root, *self.processes} if each.is_alive for pid in tree(each.pid)}
-        for pid in pids - self.excluded:
+        # One look at all of the machine's processes: a program may have thousands.
+        pids = trees(each.pid for each in {self.root, *self.processes} if each.is_alive)
+        for pid in pids:
+            if pid in self.excluded:
+                continue
             process = Process.of(pid)
             if process is None:
                 continue

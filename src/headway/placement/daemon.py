@@ -13,11 +13,13 @@ from typing import Any, Literal
 
 from headway.analyses.placement.types import ALL, ONE, Observation, Placement, Policy
 from headway.errors import HeadwayError
+from headway.errors.plurals import counted
 from headway.placement.affinities import Cpus, Moved
 from headway.placement.mover import BASE, HOME, LOOK, Mover, MoverEnded
 from headway.placement.nodes import allowed_by_cpuset, balances_itself
 from headway.placement.readings import MeasuredInterval, Readings
 from headway.placement.types import Event, NodeChoice, Record
+from headway.record.machine.host import format_cpu_list
 
 LOOK_S = 1.0
 """How often new threads, the machine's CPUs and what else moves the program are looked at."""
@@ -40,7 +42,7 @@ class _Spell:
 
 @dataclass(slots=True)
 class Daemon:
-    """NodeChoice one program. `wait`: waits so many seconds, and returns what ended that. `mover`: None for a dry run."""
+    """Place one program. `wait`: waits so many seconds, and returns what ended that. `mover`: None for a dry run."""
 
     places: NodeChoice
     policy: Policy
@@ -172,7 +174,7 @@ class Daemon:
         if self.mover is not None:
             moved = self.mover.ask(LOOK)
             if moved.left_alone > self._left_alone:
-                text = f"the program set the affinity of {moved.left_alone} of its threads itself: these are left alone"
+                text = f"the program set the affinity of {moved.left_alone} of its threads itself: what it set is left alone"
                 self._emit("note", text, moved.as_json())
             self._left_alone = moved.left_alone
             self._next_look_s = now_s + max(LOOK_S, self.mover.used_s / MOST_OF_LOOKS)
@@ -199,14 +201,22 @@ class Daemon:
             self._before = spell
 
     def _end(self, reason: str) -> None:
-        """Put all threads back, and record that."""
+        """Put all threads back, and record that. Raises HeadwayError HW729."""
+        moved = None
         try:
-            moved = self.mover.undo() if self.mover is not None else None
+            if self.mover is not None:
+                moved = self.mover.undo()
+        except MoverEnded:
+            root = self.readings.root
+            cpus = {"cpus": format_cpu_list(set(self.places.home.cpus)), "all": format_cpu_list(set(self.places.base))}
+            raise HeadwayError("HW729", pid=root.pid, **cpus) from None
         finally:
             self.readings.progress.close()
         self._close_spell()
         facts: dict[str, Any] = {"why": reason} | ({} if moved is None else moved.as_json())
-        text = f"end: {reason}" + ("" if moved is None or not moved.moved else f"; {moved.moved} threads put back")
+        text = f"end: {reason}" + (
+            "" if moved is None or not moved.moved else f"; {counted(moved.moved, 'thread')} put back"
+        )
         self._emit("end", text, facts)
 
     def _left_s(self) -> float:
@@ -220,7 +230,7 @@ class Daemon:
 def _moved_text(moved: Moved | None) -> str:
     if moved is None:
         return ""
-    parts = [f"{moved.moved} threads"]
+    parts = [counted(moved.moved, "thread")]
     parts += [f"{moved.left_alone} left alone"] if moved.left_alone else []
     parts += [f"{moved.refused} refused by the kernel"] if moved.refused else []
     parts += [] if moved.is_complete else ["threads start without end, and some may be elsewhere"]

@@ -22,6 +22,8 @@ from headway.record.target_process.rights import Rights, acts_here, take
 
 HOME, BASE, LOOK, UNDO = b"h", b"b", b"l", b"u"
 _ANSWER_S = 30.0
+"""So long it may neither answer nor run: of a program with many threads, on a busy machine, moving takes as long as it takes."""
+_LOOK_S = 2.0
 _ENDING_S = 10.0
 _IGNORED = (
     signal.SIGINT,
@@ -53,9 +55,11 @@ class Mover:
     def ask(self, what: bytes) -> Moved:
         """Let it move threads, and return what came of it. Raises MoverEnded."""
         try:
-            self._socket.settimeout(_ANSWER_S)
+            self._socket.settimeout(_LOOK_S)
             self._socket.sendall(what)
             answer = json.loads(self._line())
+            while answer["to"] != what.decode():  # what was asked before, and not waited for
+                answer = json.loads(self._line())
         except (OSError, ValueError) as error:
             raise MoverEnded(self.pid) from error
         self._own, self._processes, self.used_s = answer["own"], answer["processes"], answer["used_s"]
@@ -87,13 +91,25 @@ class Mover:
         self._rest = b""
 
     def _line(self) -> bytes:
+        ran_ns, since_s = -1, time.monotonic()
         while b"\n" not in self._rest:
-            part = self._socket.recv(1 << 16)
+            try:
+                part = self._socket.recv(1 << 16)
+            except TimeoutError:
+                if (now_ns := self._ran_ns()) != ran_ns:
+                    ran_ns, since_s = now_ns, time.monotonic()
+                if time.monotonic() - since_s < _ANSWER_S:
+                    continue
+                raise
             if not part:
                 raise OSError("no answer")
             self._rest += part
         line, _, self._rest = self._rest.partition(b"\n")
         return line
+
+    def _ran_ns(self) -> int:
+        """Return the CPU time of the process; its clock has its number, inverted, above three bits (CPUCLOCK_SCHED)."""
+        return time.clock_gettime_ns((~self.pid << 3) | 2)
 
     def _end(self) -> None:
         """Close the socket, on which it undoes and ends, and wait for that; one that does not end is killed."""
@@ -134,6 +150,7 @@ def _answer(affinities: Affinities, what: bytes) -> bytes:
     began_s = time.thread_time()
     moved = moves[what]()
     answer: dict[str, Any] = {
+        "to": what.decode(),
         "used_s": time.thread_time() - began_s,
         "moved": [moved.moved, moved.left_alone, moved.refused, moved.is_complete],
         "own": sorted(affinities.own),

@@ -1,4 +1,4 @@
-"""NodeChoice a running program: finds its nodes, takes the right to place it, and runs the daemon until one of them ends."""
+"""Places a running program: finds its nodes, takes the right to place it, and runs the daemon until one of them ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headway.analyses.placement.algorithm_one import AlgorithmOne
-from headway.analyses.placement.analysis import POLICIES
 from headway.analyses.placement.paired import PairedSpells
 from headway.analyses.placement.types import Policy
 from headway.errors import HeadwayError, Notice
@@ -22,8 +21,6 @@ from headway.placement.types import NodeChoice, Record
 from headway.record.machine.host import format_cpu_list, online_cpus
 from headway.record.target_process.processes import Process
 from headway.record.target_process.rights import read_status, rights_of
-
-LIVE_POLICIES = tuple(POLICIES)
 
 
 @dataclass(frozen=True, slots=True)

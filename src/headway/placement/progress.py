@@ -16,9 +16,12 @@ from headway.record.collect.thread_counters import ThreadWatch, countable_if_any
 from headway.record.counters.groups import CounterOptions, parse
 from headway.record.counters.usable import Group
 from headway.record.target_process.processes import Process
+from headway.store.directory import is_untrusted_user, open_entry, untrusted_place, user_name
 
 BY_CYCLES = "cycles,instructions"
 """What tells how fast a program is that has no other progress point, where the processor counts."""
+_FOR_ALL_ELSE = 64
+"""Descriptors that are left for everything but counters."""
 _PART_BYTES = 1 << 20
 _MOST_BYTES = 64 << 20
 """Of a file, between two readings: one that grows faster costs more to read than it tells."""
@@ -52,14 +55,14 @@ class Lines:
         self.name = f"lines of {path}"
         self._path = path
         self._fd, self._lines, self._place = -1, 0, 0
-        if not may_appear or path.exists():
+        if not may_appear or self._is_there():
             self._open()
             self._place = os.fstat(self._fd).st_size
 
     def done(self, processes: Iterable[Process]) -> Done | None:
         """Count the new lines. A file that was replaced or cut is begun anew, and None is returned. Raises HeadwayError HW724."""
         if self._fd < 0:
-            if not self._path.exists():
+            if not self._is_there():
                 return None
             self._open()
         if self._is_another():
@@ -83,18 +86,58 @@ class Lines:
 
     def _open(self) -> None:
         try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            named = self._named()
+            try:
+                if not stat.S_ISREG(os.fstat(named).st_mode):
+                    raise self._error("it is no ordinary file")
+                flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+                self._fd = os.open(f"/proc/self/fd/{named}", flags)
+            finally:
+                os.close(named)
         except OSError as error:
             raise self._error(error.strerror or str(error)) from error
-        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
-            self.close()
-            raise self._error("it is no ordinary file")
+
+    def _named(self) -> int:
+        """Return what has the file's name, not opened: to open a device may be an act. Raises OSError, or HeadwayError HW724.
+
+        The program may replace its file at any time. So root follows no link of another user's, which may lead to whatever that
+        user serves.
+        """
+        if os.geteuid() != 0:
+            return os.open(self._path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            return self._named_by_nobody_else()
+        except HeadwayError as error:
+            raise self._error(error.notice.message) from None
+
+    def _named_by_nobody_else(self) -> int:
+        with open_entry(self._path) as place:
+            named = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
+            status = os.fstat(named)
+            if not stat.S_ISLNK(status.st_mode):
+                return named
+            target = os.readlink("", dir_fd=named)
+            os.close(named)
+            if is_untrusted_user(status.st_uid):
+                raise untrusted_place(self._path, f"it is a link of user {user_name(status.st_uid)}'s")
+        with open_entry(self._path.parent / target) as place:
+            return os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
+
+    def _is_there(self) -> bool:
+        try:
+            os.close(self._named())
+        except OSError:
+            return False
+        return True
 
     def _is_another(self) -> bool:
         mine = os.fstat(self._fd)
         with contextlib.suppress(OSError):
-            named = os.stat(self._path)
-            return (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino) or mine.st_size < self._place
+            named = self._named()
+            try:
+                return not os.path.samestat(os.fstat(named), mine) or mine.st_size < self._place
+            finally:
+                os.close(named)
         return mine.st_size < self._place
 
     def _error(self, reason: str) -> HeadwayError:
@@ -110,22 +153,26 @@ class Events:
         self.name = f"the event {self._group[-1].name}"
         self._watches: dict[Process, ThreadWatch] = {}
         self._refused: set[Process] = set()
-        self._last: dict[tuple[int, int, int], list[float]] = {}
+        self._last: dict[Process, dict[tuple[int, int], list[float]]] = {}
         self._sums = [0.0] * len(self._group)
 
     def done(self, processes: Iterable[Process]) -> Done | None:
         """Count up to now; new processes and threads are counted from when they are first seen. Raises HeadwayError HW725."""
-        for process in processes:
+        there = [*processes]
+        self._refused &= {*there}
+        for process in there:
             if process not in self._watches and process not in self._refused:
                 self._add(process)
         if not self._watches:
             raise HeadwayError("HW725", reason="the kernel refuses its counters for every process of the program")
         for process, watch in [*self._watches.items()]:
-            for (tid, start), thread in watch.read().threads.items():
-                self._count((process.pid, tid, start), thread)
+            before = self._last.get(process, {})
+            found = {key: self._count(thread, before.get(key)) for key, thread in watch.read().threads.items()}
+            # Threads that have ended are read once more and then no more: a program may start them without end.
+            self._last[process] = {key: found[key] for key in watch.keys}
             if not watch.descriptors:
                 watch.close()
-                del self._watches[process]
+                del self._watches[process], self._last[process]
         return Done(self._sums[-1], self._sums[0] if len(self._group) > 1 else None)
 
     def close(self) -> None:
@@ -136,17 +183,22 @@ class Events:
 
     def _add(self, process: Process) -> None:
         try:
-            self._watches[process] = ThreadWatch(process.pid, (self._group,))
+            self._watches[process] = ThreadWatch(process.pid, (self._group,), reserved=lambda: self._reserved(process))
         except HeadwayError:  # it has ended, or is not ours to count
             self._refused.add(process)
 
-    def _count(self, key: tuple[int, int, int], thread: ThreadCounts) -> None:
+    def _reserved(self, process: Process) -> int:
+        """Return how many descriptors all else takes: each other process that is counted has one beside its threads'."""
+        return _FOR_ALL_ELSE + sum(1 + watch.descriptors for each, watch in self._watches.items() if each != process)
+
+    def _count(self, thread: ThreadCounts, before: list[float] | None) -> list[float]:
+        """Add what a thread has counted since it was read before, and return what it has counted in all."""
+        old = before or [0.0] * len(self._group)
         if thread.totals is None:
-            return
+            return old
         now = [value * enabled / running if running else 0.0 for value, enabled, running in thread.totals]
-        before = self._last.get(key, [0.0] * len(now))
-        self._sums = [total + max(0.0, new - old) for total, new, old in zip(self._sums, now, before, strict=True)]
-        self._last[key] = now
+        self._sums = [total + max(0.0, new - last) for total, new, last in zip(self._sums, now, old, strict=True)]
+        return now
 
 
 def progress_of(file: Path | None, event: str | None, *, may_appear: bool = False) -> ProgramProgress:

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.record.target_process.processes import Process
+from headway.record.target_process.processes import Process, owner
 
 
 @contextlib.contextmanager
 def placing(process: Process) -> Iterator[int]:
-    """Have the right to place a program, as a descriptor. Raises HeadwayError HW004, HW005 or HW722."""
+    """Have the right to place a program, as a descriptor. Raises HeadwayError HW004, HW721 or HW722."""
     try:
         lock = os.open(f"/proc/{process.pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -38,11 +38,23 @@ def placing(process: Process) -> Iterator[int]:
 
 
 def _holder(lock: int) -> str:
-    """Return who has the lock, in words."""
+    """Return who has the lock, in words. The program's own user can have it, too."""
     inode = f":{os.fstat(lock).st_ino}"
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
             words = line.split()
-            if len(words) > 5 and words[1] == "FLOCK" and words[5].endswith(inode) and int(words[4]) > 0:
-                return f"headway with pid {words[4]}"
-    return "another headway"
+            if len(words) > 5 and words[1] == "FLOCK" and words[5].endswith(inode) and _has_open(words[4], lock):
+                is_ours = owner(int(words[4])) in (0, os.geteuid())
+                return f"{'headway with pid' if is_ours else 'process'} {words[4]}"
+    return "another process"
+
+
+def _has_open(pid: str, lock: int) -> bool:
+    """Return whether a process has that file open: who took a lock may have ended, and left it and its number to others."""
+    with contextlib.suppress(OSError):
+        mine = os.readlink(f"/proc/self/fd/{lock}")
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{pid}/fd/{name}") == mine:
+                    return True
+    return False

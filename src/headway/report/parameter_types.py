@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.model.iterations import IterationMarks, parse_marks
+from headway.model.machine_limits import MAX_CORES
 
 if TYPE_CHECKING:
     from headway.analyses.numa.nodes import Nodes
-
-MAX_CORES = 8192
-"""The largest number of CPUs a Linux kernel can be built for (CONFIG_NR_CPUS on x86-64): more cores are no question."""
 
 
 class KindsType(click.ParamType[tuple[str, ...]]):

@@ -36,6 +36,7 @@ from headway.analyses.whatif.predictions import LOCKS_UNSEEN, Runs, predict
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
 from headway.analyses.whatif.types import Change, LockChange, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
+from headway.model.machine_limits import MAX_CORES
 from headway.store.manifest import damaged
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ MOST_LOCKS = 5
 """Places of locks that a ranking goes through."""
 MOST_FACTOR = 64
 """So many times the recorded cores are predicted at most, as for `headway walltime`."""
-MOST_CORES = 8192
-"""The largest number of CPUs that Linux can be built for (CONFIG_NR_CPUS on x86-64)."""
 LATEST_NS = 1 << 60
 """A replay takes no later time (kMostNs of native/python/bind_replay.cpp): no machine is up for 36 years."""
 
@@ -158,7 +157,7 @@ def _loaded(recording: Recording) -> RecordedRun:
         )
         raise damaged(recording.path / "manifest.json", reason, recording.path)
     cores = recording.manifest.recorded_cores
-    if cores and not 1 <= cores <= MOST_CORES:
+    if cores and not 1 <= cores <= MAX_CORES:
         raise damaged(recording.path / "manifest.json", f"{cores} cores, which no machine has", recording.path)
     return load_run(recording)
 
@@ -171,6 +170,9 @@ def _replay(recording: Recording, runs: Runs) -> UnchangedRun:
     quiet = runs.replay(Change(k))[0]
     if as_it_was.ns < 0 or quiet.ns < 0:
         refused = Notice.of("HW824", path=path)
+        return UnchangedRun(path, k, run.wall_ns, None, None, None, refused)
+    if reordered := max(as_it_was.reordered, quiet.reordered):
+        refused = Notice.of("HW839", path=path, count=reordered)
         return UnchangedRun(path, k, run.wall_ns, None, None, None, refused)
     error = as_it_was.ns / run.wall_ns - 1
     unknown = run.waited_ns["unknown"]

@@ -25,7 +25,7 @@ class LockChange:
             return f"without {self.lock}"
         if self.parts > 1:
             return f"{self.lock} split in {self.parts}"
-        return f"{self.lock} held for {self.held_part:.0%}"
+        return f"{self.lock} held for {100 * self.held_part:.6g}%"
 
 
 @dataclass(frozen=True, slots=True)

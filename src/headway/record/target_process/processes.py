@@ -6,6 +6,7 @@ A process id names nothing for long, so everything here goes by (pid, start time
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.record.target_process.deadline import Deadline, within
@@ -73,11 +74,16 @@ def owner(pid: int) -> int | None:
 
 def tree(pid: int) -> list[int]:
     """Return `pid` and every process below it, parents first. Those that end meanwhile may be missing."""
+    return trees([pid])
+
+
+def trees(roots: Iterable[int]) -> list[int]:
+    """Return these processes and every process below them, parents first, as of one look at all of the machine's."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (stat := read_stat(int(entry))):
             children.setdefault(int(stat[1]), []).append(int(entry))
-    found = [pid]
+    found = [*dict.fromkeys(roots)]
     for parent in found:  # grows while we walk it
         found.extend(children.pop(parent, ()))  # once: pids that are used again meanwhile may make a circle
     return [*dict.fromkeys(found)]

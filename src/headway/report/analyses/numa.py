@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.model.machine_limits import MAX_CORES
 from headway.report.analysis import BaseAnalysis, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import MAX_CORES, NodesType
+from headway.report.parameter_types import NodesType
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.model.machine_limits import MAX_CORES
 from headway.report.analysis import BaseAnalysis, View, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import MAX_CORES, CoresType
+from headway.report.parameter_types import CoresType
 
 if TYPE_CHECKING:
     from rich.console import Console
