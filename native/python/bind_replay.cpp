@@ -126,13 +126,13 @@ nb::dict columns_of(const LockAcquisitions& self) {
 
 constexpr int32_t kMostParts = 1'000;
 
-void make_plan(LockPlan* self, const RunSteps& steps, const LockAcquisitions& acquired, const Input<uint8_t>& is_gone,
-               const Input<double>& held_part, const Input<int32_t>& parts, const Input<uint8_t>& is_fair,
-               uint64_t seed) {
-  const size_t locks = is_gone.shape(0);
+void make_plan(LockPlan* self, const RunSteps& steps, const LockAcquisitions& acquired,
+               const Input<uint8_t>& is_removed, const Input<double>& held_part, const Input<int32_t>& parts,
+               const Input<uint8_t>& is_fair, uint64_t seed) {
+  const size_t locks = is_removed.shape(0);
   std::vector<LockChange> changes(locks);
   for (size_t i = 0; i < locks; ++i) {
-    changes[i] = {is_gone.data()[i] != 0, same(held_part, locks)[i], same(parts, locks)[i],
+    changes[i] = {is_removed.data()[i] != 0, same(held_part, locks)[i], same(parts, locks)[i],
                   same(is_fair, locks)[i] != 0};
     const double part = changes[i].held_part;
     if (!(part >= 0 && part <= 1)) throw nb::value_error("a part that is none");
@@ -210,7 +210,7 @@ void bind_replay(nb::module_& m) {
       .def("columns", &columns_of, "The acquisitions, by lock and time.");
   nb::class_<LockPlan>(m, "LockPlan",
                        "Acquisitions of locks in a run, as after a change; see native/replay/lock_plan.h.")
-      .def("__init__", &make_plan, nb::kw_only(), nb::arg("steps"), nb::arg("acquired"), nb::arg("is_gone"),
+      .def("__init__", &make_plan, nb::kw_only(), nb::arg("steps"), nb::arg("acquired"), nb::arg("is_removed"),
            nb::arg("held_part"), nb::arg("parts"), nb::arg("is_fair"), nb::arg("seed"),
            "A change of each lock; `seed` decides which part of a split lock is asked for.");
   m.def("replay_on_cores", &replay, nb::kw_only(), nb::arg("runs"), nb::arg("last"), nb::arg("cores"),

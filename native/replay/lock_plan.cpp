@@ -152,7 +152,7 @@ LockPlan plan_locks(const RunSteps& run, const std::vector<Acquisition>& acquire
     const LockChange& change = changes[static_cast<size_t>(each->lock)];
     const auto parts = static_cast<uint64_t>(std::max(change.parts, 1));
     const auto lock = first[static_cast<size_t>(each->lock)] + static_cast<uint32_t>(random() % parts);
-    if (change.is_gone) continue;
+    if (change.is_removed) continue;
     signals.push_back({points.asked.step, lock, points.asked.after_ns, StepSignal::kAcquires});
     signals.push_back(done.release_after(points, change.held_part, lock));
   }

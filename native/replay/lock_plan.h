@@ -15,10 +15,10 @@
 namespace headway {
 
 struct LockChange {
-  bool is_gone = false;  // nobody asks for it
-  double held_part = 1;  // of what was done with it in hand; the rest is done after its release
-  int32_t parts = 1;     // so many locks instead of the one; who gets which is left to chance
-  bool is_fair = false;  // whoever waits longest gets it next, else whoever comes first when it is free
+  bool is_removed = false;  // nobody asks for it
+  double held_part = 1;     // of what was done with it in hand; the rest is done after its release
+  int32_t parts = 1;        // so many locks instead of the one; who gets which is left to chance
+  bool is_fair = false;     // whoever waits longest gets it next, else whoever comes first when it is free
 };
 
 struct LockPlan {

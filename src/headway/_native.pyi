@@ -279,7 +279,7 @@ class LockPlan:
     Acquisitions of locks in a run, as after a change; see native/replay/lock_plan.h.
     """
 
-    def __init__(self, *, steps: RunSteps, acquired: LockAcquisitions, is_gone: NDArray[numpy.uint8], held_part: NDArray[numpy.float64], parts: NDArray[numpy.int32], is_fair: NDArray[numpy.uint8], seed: int) -> None:
+    def __init__(self, *, steps: RunSteps, acquired: LockAcquisitions, is_removed: NDArray[numpy.uint8], held_part: NDArray[numpy.float64], parts: NDArray[numpy.int32], is_fair: NDArray[numpy.uint8], seed: int) -> None:
         """
         A change of each lock; `seed` decides which part of a split lock is asked for.
         """

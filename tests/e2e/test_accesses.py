@@ -195,7 +195,9 @@ def test_classes_that_another_agent_has_retransformed_count_as_before(jdk: str, 
     assert within(found, wanted) == wanted
 
 
-def test_a_program_that_goes_on_after_the_recording_has_its_counts_until_then(classes: Path, tmp_path: Path) -> None:
+def test_a_program_that_ends_with_the_interrupted_recording_has_its_counts_until_then(
+    classes: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "a.headway"
     recorder, said = waiting(classes, path)
     with recorder:

@@ -54,8 +54,8 @@ def wall_ns(recording: LockRecording, folder: Path, *locks: LockChange, cores: i
 
 
 def test_without_the_lock_each_thread_takes_what_it_computes(tmp_path: Path) -> None:
-    assert wall_ns(CONTENDED, tmp_path, change(is_gone=True)) == 440
-    assert wall_ns(CONTENDED, tmp_path / "one", change(is_gone=True), cores=1) == 840
+    assert wall_ns(CONTENDED, tmp_path, change(is_removed=True)) == 440
+    assert wall_ns(CONTENDED, tmp_path / "one", change(is_removed=True), cores=1) == 840
 
 
 def test_a_lock_released_after_half_of_the_work_lets_the_other_thread_go_on_earlier(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_no_interval_begins_below_zero_however_much_a_lock_cost(tmp_path: Path) 
         wakers={i: [(i - 1, 1)] for i in range(1, 16)},
         facts={"recorded_cores": 16, "ended_by": "duration"},
     )
-    changed = Change(1, locks=(change(is_gone=True),))
+    changed = Change(1, locks=(change(is_removed=True),))
     (found,) = whatif(open_recording(recording.write(tmp_path / "a.headway")), [16], changed).predicted
     assert found.wall_ns == 1001
     assert 0 <= found.low_ns <= found.wall_ns <= found.high_ns
@@ -133,7 +133,7 @@ def test_no_interval_begins_below_zero_however_much_a_lock_cost(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", [NAME, "1000", PLACE, "Cache.get:4"])
 def test_a_lock_goes_by_its_object_its_hash_and_its_place(tmp_path: Path, name: str) -> None:
-    assert wall_ns(CONTENDED, tmp_path, change(name, is_gone=True)) == 440
+    assert wall_ns(CONTENDED, tmp_path, change(name, is_removed=True)) == 440
 
 
 SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)
@@ -143,11 +143,11 @@ VIRTUAL = [replace(each, thread=-7) if each.thread == 1 else each for each in CO
 @pytest.mark.parametrize(
     ("facts", "locks", "reason"),
     [
-        ({}, [change("Cache.gett:4", is_gone=True)], "HW830.*there are: com.acme.Cache.get:4, ReentrantLock@1000"),
-        ({"classes": SEMAPHORE}, [change("Semaphore@1000", is_gone=True)], "HW831"),
-        ({"waits": VIRTUAL}, [change(is_gone=True)], "HW831"),
-        ({}, [change(is_gone=True), change(PLACE, parts=2)], "HW832"),
-        ({"facts": {**CONTENDED.facts, "locks": {"dropped": 3}}}, [change(is_gone=True)], "HW833"),
+        ({}, [change("Cache.gett:4", is_removed=True)], "HW830.*there are: com.acme.Cache.get:4, ReentrantLock@1000"),
+        ({"classes": SEMAPHORE}, [change("Semaphore@1000", is_removed=True)], "HW831"),
+        ({"waits": VIRTUAL}, [change(is_removed=True)], "HW831"),
+        ({}, [change(is_removed=True), change(PLACE, parts=2)], "HW832"),
+        ({"facts": {**CONTENDED.facts, "locks": {"dropped": 3}}}, [change(is_removed=True)], "HW833"),
     ],
 )
 def test_a_change_that_cannot_be_asked_is_refused_by_name(
@@ -160,7 +160,7 @@ def test_a_change_that_cannot_be_asked_is_refused_by_name(
 def test_recordings_without_locks_say_how_to_record_them(tmp_path: Path) -> None:
     path = synthetic.write(tmp_path / "a.headway", CONTENDED.threads, CONTENDED.wall, **CONTENDED.facts)
     with pytest.raises(HeadwayError, match="HW430") as caught:
-        whatif(open_recording(path), [2], Change(1, locks=(change(is_gone=True),)))
+        whatif(open_recording(path), [2], Change(1, locks=(change(is_removed=True),)))
     assert "headway record --locks" in caught.value.notice.remedy
     assert "HW836" in {each.id for each in ranking(open_recording(path)).notices}
 
@@ -179,7 +179,7 @@ def test_without_options_the_best_single_change_comes_first_and_says_what_limits
     answer = json.loads(out)
     first, second = answer["changes"]
     assert (code, first["wall_ns"], first["next"]["place"]) == (0, 440, None)
-    assert first["change"]["locks"] == [{"lock": PLACE, "gone": True, "held_part": 1.0, "parts": 1}]
+    assert first["change"]["locks"] == [{"lock": PLACE, "removed": True, "held_part": 1.0, "parts": 1}]
     assert first["low_ns"] <= 440 <= first["high_ns"]
     assert (second["change"]["cores"], second["wall_ns"]) == (4, 680)
     assert second["next"] == {"cause": "lock", "place": PLACE}

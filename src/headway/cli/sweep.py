@@ -115,8 +115,8 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     """
     from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
 
-    told = _ProgressOutput()
-    teller = SweepListener(say=told.say, begin=told.begin, end=told.end, progress=told.progress)
+    output = _ProgressOutput()
+    teller = SweepListener(say=output.say, begin=output.begin, end=output.end, progress=output.progress)
     if resume is not None:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
         if given - {"resume", "regions", "sequential_regions"}:

@@ -131,7 +131,7 @@ ROWS: tuple[Message, ...] = (
         "does for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' "
         "hidden classes. `x++` is a read and a write. An access that fails is not counted, nor what stands before it in "
         "the same straight piece of code.",
-        "headway explain HW844",
+        "headway objects NAME.headway --by class   (what is counted, by class)",
         NOTE,
     ),
     Message(

@@ -124,7 +124,7 @@ def plan(run: Any, acquisitions: Any, locks: int, is_fair: bool = True, **change
     return _native.LockPlan(
         steps=run,
         acquired=acquisitions,
-        is_gone=each["gone"].astype(np.uint8),
+        is_removed=each["gone"].astype(np.uint8),
         held_part=each["part"],
         parts=each["parts"].astype(np.int32),
         is_fair=np.full(locks, is_fair, np.uint8),

@@ -184,7 +184,6 @@ class _Schedule:
                 self._post(number, value)
             elif value not in self.posted:
                 self.waiting[value] = number
-                self.waited.add(value)
                 break
         self.slices.append((number, each.begin, each.woken, each.start, self.now, each.waker))
         each.begin = self.now
@@ -193,6 +192,10 @@ class _Schedule:
         self.posted.add(value)
         if value in self.waiting:
             woken = self.waiting.pop(value)
+            if (
+                self.workers[woken].begin < self.now
+            ):  # else what it came for was there at that moment, and no wait is on record
+                self.waited.add(value)
             self.workers[woken].woken, self.workers[woken].waker = self.now, number
             self.ready.append(woken)
 

@@ -142,7 +142,7 @@ def _lock_candidates(runs: Runs) -> list[Change]:
         text = locks.place[i] or locks.name[i]
         by_place[text] = by_place.get(text, 0) + ns
     longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
-    return [Change(runs.runs[0].recorded_cores, locks=(LockChange(text, is_gone=True),)) for text in longest]
+    return [Change(runs.runs[0].recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
 
 
 def _loaded(recording: Recording) -> RecordedRun:

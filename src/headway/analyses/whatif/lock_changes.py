@@ -61,15 +61,15 @@ def plan(run: RecordedRun, locks: RecordedLocks, changes: tuple[LockChange, ...]
     """Return who asks for which lock when, after changes that `changed_locks` has found."""
     from headway import _native
 
-    is_gone, part, parts = np.zeros(len(locks), np.uint8), np.ones(len(locks)), np.ones(len(locks), np.int32)
+    is_removed, part, parts = np.zeros(len(locks), np.uint8), np.ones(len(locks)), np.ones(len(locks), np.int32)
     for each in changes:
         numbers = locks.numbers(each.lock)
-        is_gone[numbers], part[numbers], parts[numbers] = each.is_gone, each.held_part, each.parts
+        is_removed[numbers], part[numbers], parts[numbers] = each.is_removed, each.held_part, each.parts
     return interruptible(
         _native.LockPlan,
         steps=run.steps,
         acquired=locks.acquired,
-        is_gone=is_gone,
+        is_removed=is_removed,
         held_part=part,
         parts=parts,
         is_fair=locks.is_fair.astype(np.uint8),

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """A change of the locks that go by a name: gone, had for a part of the time, or so many locks instead of each."""
+    """A change of the locks that go by a name: removed, had for a part of the time, or so many locks instead of each."""
 
     lock: str
-    is_gone: bool = False
+    is_removed: bool = False
     held_part: float = 1.0
     parts: int = 1
 
     @property
     def text(self) -> str:
         """Return the change for people."""
-        if self.is_gone:
+        if self.is_removed:
             return f"without {self.lock}"
         if self.parts > 1:
             return f"{self.lock} split in {self.parts}"

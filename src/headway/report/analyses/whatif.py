@@ -111,7 +111,7 @@ def _lock_changes(options: dict[str, Any]) -> tuple[LockChange, ...]:
     from headway.analyses.whatif.types import LockChange
 
     return (
-        *(LockChange(lock, is_gone=True) for lock in options["without_lock"]),
+        *(LockChange(lock, is_removed=True) for lock in options["without_lock"]),
         *(LockChange(lock, held_part=part) for lock, part in options["shorter_hold"]),
         *(LockChange(lock, parts=int(parts)) for lock, parts in options["split_lock"]),
     )

@@ -41,7 +41,7 @@ def _predicted(each: Predicted) -> dict[str, Any]:
         "faster_io": each.change.io,
         "no_gc": not each.change.has_gc,
         "locks": [
-            {"lock": lock.lock, "gone": lock.is_gone, "held_part": lock.held_part, "parts": lock.parts}
+            {"lock": lock.lock, "removed": lock.is_removed, "held_part": lock.held_part, "parts": lock.parts}
             for lock in each.change.locks
         ],
     }
