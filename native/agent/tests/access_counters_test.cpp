@@ -51,7 +51,7 @@ void a_class_s_counters_follow_each_other_and_are_the_same_when_it_comes_again()
   CHECK_EQUAL(counters->number_of(1, std::span(both).first(1)).value_or(0), -32764);
 }
 
-void counters_that_there_is_no_room_for_have_no_number() {
+void counters_beyond_the_limit_get_no_number() {
   const auto counters = started();
   const std::vector<AccessCounts> most(AccessCounters::kCounters, kRead);
   CHECK(counters->number_of(1, most).has_value());
@@ -137,7 +137,7 @@ void what_finds_no_row_is_in_that_of_its_class_for_all_threads() {
   CHECK_EQUAL(sum + rest.begin()->second.counts[0], static_cast<uint64_t>(kThreads));
 }
 
-void more_threads_at_once_than_there_is_room_for_are_counted_as_left_out() {
+void threads_beyond_the_limit_are_counted_as_left_out() {
   const auto counters = started();
   const int32_t first = *counters->number_of(7, std::span(&kRead, 1));
   constexpr int64_t kThreads = AccessCounters::kMostBlocks + 10;
@@ -150,11 +150,11 @@ void more_threads_at_once_than_there_is_room_for_are_counted_as_left_out() {
 
 int main() {
   a_class_s_counters_follow_each_other_and_are_the_same_when_it_comes_again();
-  counters_that_there_is_no_room_for_have_no_number();
+  counters_beyond_the_limit_get_no_number();
   a_counter_stands_for_accesses_of_its_class_and_thread();
   threads_whose_ids_share_a_slot_keep_counters_of_their_own();
   a_thread_that_takes_the_memory_of_one_that_ended_begins_at_zero();
   virtual_threads_count_apart_from_their_carrier();
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
-  more_threads_at_once_than_there_is_room_for_are_counted_as_left_out();
+  threads_beyond_the_limit_are_counted_as_left_out();
 }

@@ -82,7 +82,7 @@ class Affinities:
         return self._all_to(self.home, self.home, is_home=True)
 
     def to_base(self) -> Moved:
-        """Give every thread that we placed the CPUs that the program was started with."""
+        """Allow every thread that headway has moved to run on all CPUs that the program started with."""
         return self._all_to(self.base, self.undo_to, is_home=False)
 
     def undo(self) -> Moved:

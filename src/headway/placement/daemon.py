@@ -42,7 +42,10 @@ class _Spell:
 
 @dataclass(slots=True)
 class Daemon:
-    """Place one program. `wait`: waits so many seconds, and returns what ended that. `mover`: None for a dry run."""
+    """Measure and place one program until it or headway ends. `wait`: waits some seconds, and returns what ended the wait.
+
+    `mover`: the process that moves the threads; None where decisions are recorded only (--dry-run).
+    """
 
     places: NodeChoice
     policy: Policy

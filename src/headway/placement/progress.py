@@ -55,14 +55,14 @@ class Lines:
         self.name = f"lines of {path}"
         self._path = path
         self._fd, self._lines, self._place = -1, 0, 0
-        if not may_appear or self._is_there():
+        if not may_appear or self._exists():
             self._open()
             self._place = os.fstat(self._fd).st_size
 
     def done(self, processes: Iterable[Process]) -> Done | None:
         """Count the new lines. A file that was replaced or cut is begun anew, and None is returned. Raises HeadwayError HW724."""
         if self._fd < 0:
-            if not self._is_there():
+            if not self._exists():
                 return None
             self._open()
         if self._is_another():
@@ -123,7 +123,7 @@ class Lines:
         with open_entry(self._path.parent / target) as place:
             return os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         try:
             os.close(self._named())
         except OSError:

@@ -1,4 +1,4 @@
-"""Measures the work on the slow side of a queue, for which the other side waits: bounds let it vanish with the waits.
+"""Measures how long the slower side of a queue works while the other side waits: at best both, work and waits, are saved.
 
 Method     whom each wait for a queue waited for is known (waits.wait_causes); the running time of all of these threads, for `why`
            and `locks` alike. Where one of them is not known, or is a virtual thread (nothing tells how much those ran), all

@@ -62,7 +62,7 @@ def published_values(column: str, suite: str | None = None) -> list[float]:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """Return the geometric mean of some values; None where there is no value, or one of them is 0."""
+    """Return the geometric mean; None for no values, and where one of them is 0."""
     if not values or min(values) <= 0:
         return None
     return math.exp(math.fsum(map(math.log, values)) / len(values))

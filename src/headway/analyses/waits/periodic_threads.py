@@ -71,7 +71,7 @@ def with_periodic(data: LockData, stack: Ints, rule: Ints) -> Ints:
 def unneeded_loops(
     recording: Recording, standing: Mapping[int, Wait], seen: Iterable[Wait], locks: tuple[LockData, Ints] | None
 ) -> set[int]:
-    """Return which of some threads, seen asleep or in a wait that is not recorded (`standing`), are there for their time alone.
+    """Return which of some sleeping threads (`standing`) only wake up from time to time, such as clocks and cleaners.
 
     No wait is recorded of a platform thread's sleep, nor one that had begun before headway came. `seen`: where any thread stood
     that was in no recorded wait; `locks`: the waits and their rules, if recorded.
@@ -171,7 +171,7 @@ def _joins(waits: Iterable[Wait]) -> bool:
 
 
 def _are_likely(data: LockData, threads: Ints, of: Ints, rows: Ints, is_pause: Bools) -> Bools:
-    """Return which threads hardly ran, or mostly waited until their time was over."""
+    """Return which threads hardly ran, or whose waits mostly ended by their own time limit."""
     by_time = np.bincount(of, weights=is_pause | ~_is_ended(data, rows)) >= _MOSTLY * np.bincount(of)
     return np.asarray(by_time | _hardly_run(data.recording, threads))
 

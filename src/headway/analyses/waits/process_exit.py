@@ -79,7 +79,7 @@ def exit_ns(recording: Recording) -> Ints:
 
 
 def parents(recording: Recording) -> dict[int, set[int]]:
-    """Return by pid the recorded child processes of each recorded process."""
+    """Return the recorded child processes of each recorded process: {pid: child pids}."""
     # Numbers are used again: of several threads with a parent's the last that began before the child, so that each has one.
     rows = recording.query(
         "SELECT DISTINCT p.pid, t.pid FROM (SELECT * FROM thread WHERE tid = pid) t"

@@ -115,7 +115,7 @@ def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     shared = place / f"{_prefix()}{_digest(libraries)}"
     if found := _opened(shared, libraries):
         return found
-    own = _made(place, libraries)
+    own = _create_copy(place, libraries)
     try:
         os.rename(own.directory, shared)
         return replace(own, directory=shared)
@@ -128,7 +128,7 @@ def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     return found
 
 
-def _made(place: Path, libraries: Sequence[Path]) -> AgentCopy:
+def _create_copy(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     """Make a copy under a random name. Raises OSError, and then leaves nothing."""
     directory = Path(tempfile.mkdtemp(prefix=_prefix(), dir=place))
     lock = -1
