@@ -268,7 +268,7 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
 
 
 def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
-    """Return whether each thread is a worker, a background thread, a watcher or a needed one, as WorkRole in loss_account.h has it.
+    """Return whether each thread is a worker, a background thread, a watcher or needed: WorkRole of loss_account.h.
 
     0 is a worker. 1, background: it hardly ran in its life, and neither a worker nor a thread that workers wait for waits for it.
     2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly ran, and is needed, or was seen

@@ -71,7 +71,8 @@ class Accessed:
 class AccessGroup:
     """One row of counted reads and writes: those by the code of one class, by one thread, or by both.
 
-    None: not told apart by that. `class_name` "": unknown. `java_id` -1: many threads together, -2: all virtual threads; `thread` is None then.
+    None: not told apart by that. `class_name` "": unknown.
+    `java_id` -1: many threads together, -2: all virtual threads; `thread` is None then.
     """
 
     pid: int
