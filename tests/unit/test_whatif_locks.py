@@ -128,6 +128,37 @@ def test_no_interval_begins_below_zero_however_much_a_lock_cost(tmp_path: Path) 
     assert 0 <= found.low_ns <= found.wall_ns <= found.high_ns
 
 
+CIRCLE = LockRecording(
+    threads=[
+        FakeThread(states=[("R", 130)]),
+        FakeThread(states=[("R", 10), ("B", 190), ("R", 10), ("B", 90), ("R", 20)]),
+        FakeThread(states=[("R", 20), ("B", 80), ("R", 220)]),
+    ],
+    waits=[
+        Wait(1, 0, 10, 200, owner=2, waker=2, waking=200, stack=0),
+        Wait(2, 0, 20, 100, owner=0, waker=0, waking=100, stack=0),
+    ],
+    holds=[LockHold(0, 0, 0, 100), LockHold(0, 2, 100, 200), LockHold(0, 1, 200, 310)],
+    wall=320,
+    stacks=CONTENDED.stacks,
+    wakers={1: [(2, 1), (2, 1)], 2: [(0, 1)]},
+    facts={"recorded_cores": 3, "ended_by": "duration"},
+)
+"""Thread 1 comes before thread 2 and gets the lock after it. With the lock in hand it waits for what thread 2 does at 300."""
+
+
+def test_changes_of_locks_are_refused_where_who_comes_first_would_wait_for_who_comes_next(tmp_path: Path) -> None:
+    recording = open_recording(CIRCLE.write(tmp_path / "a.headway"))
+    found = whatif(recording, [3], Change(1, locks=(change(is_removed=True),)))
+    assert found.refused is not None
+    assert found.refused.id == "HW839"
+    assert found.predicted == ()
+    ranked = ranking(recording)
+    assert "HW837" in {each.id for each in ranked.notices}
+    assert not any(each.change.locks for each in ranked.predicted)
+    assert whatif(recording, [3], Change(1)).refused is None
+
+
 # --- names -------------------------------------------------------------------------------------------------------------
 
 
