@@ -17,8 +17,8 @@ ROWS: tuple[Message, ...] = (
         "HW721",
         "a program that is not one's own",
         "the kernel does not let this user look into process {pid}: its threads are left alone",
-        "Placing moves threads, which changes how fast a program is. headway does that only with programs that the kernel lets it "
-        "look into: one's own, and for root all but a few (those of other containers, for example).",
+        "Placing moves threads, which changes how fast a program is. headway does that only with programs that the kernel lets "
+        "it look into: one's own, and for root all but a few (those of other containers, for example).",
         "sudo headway place --pid {pid}   (root already: choose another program)",
     ),
     Message(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headway.report.section import Section, Table
 
-LEAST_NAMES = 24
+LEAST_NAMES = 14
 """Columns that all names of a row get, however narrow the terminal is."""
 _GAP = 2
 
