@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "replay/core_sharing.h"
+#include "replay/ended_waits.h"
 #include "replay/replayed_locks.h"
 
 namespace headway {
@@ -185,29 +186,35 @@ class CoreReplay {
   // before. In the run that one did not have to: what was recorded as the order of two threads was none that they needed.
   // So the wait that was over first is over.
   bool end_first_wait() {
-    Progress* found = nullptr;
-    uint32_t first = 0;
-    for (Progress& run : runs_) {
-      if (run.plan == nullptr || run.is_done || run.found.forced == kMostForced) continue;
-      for (uint32_t thread = 0; thread < run.cursors.size(); ++thread) {
-        if (!run.cursors[thread].is_waiting) continue;
-        const bool is_earlier = found == nullptr || woken_ns(run, thread) < woken_ns(*found, first);
-        if (!is_earlier) continue;
-        found = &run;
-        first = thread;
-      }
+    if (!knows_waits_) note_waits();
+    for (; !waits_.empty(); waits_.pop()) {
+      const EndedWait& first = waits_.top();
+      Progress& run = runs_[owner_[first.thread]];
+      const uint32_t thread = first.thread - run.offset;
+      Cursor& cursor = run.cursors[thread];
+      const bool goes_on = !run.is_done && cursor.is_waiting && cursor.step == first.step;
+      if (!goes_on || run.found.forced == kMostForced) continue;
+      ++run.found.forced;
+      run.is_ended[cursor.step] = 1;
+      cursor.is_waiting = false;
+      timer(run, thread, 0);
+      return true;
     }
-    if (found == nullptr) return false;
-    ++found->found.forced;
-    found->is_ended[found->cursors[first].step] = 1;
-    found->cursors[first].is_waiting = false;
-    timer(*found, first, 0);
-    return true;
+    return false;
   }
 
-  // Since its run began.
-  int64_t woken_ns(const Progress& run, uint32_t thread) const {
-    return at(run, thread).woken_ns - run.steps->from_ns();
+  // From the first circle on the waits are kept in order: to look through all threads for each circle may take hours.
+  void note_waits() {
+    knows_waits_ = true;
+    for (Progress& run : runs_) {
+      for (uint32_t thread = 0; thread < run.cursors.size(); ++thread) note_wait(run, thread);
+    }
+  }
+
+  void note_wait(const Progress& run, uint32_t thread) {
+    const Cursor& cursor = run.cursors[thread];
+    if (!knows_waits_ || run.plan == nullptr || run.is_done || !cursor.is_waiting) return;
+    waits_.push({at(run, thread).woken_ns - run.steps->from_ns(), run.offset + thread, cursor.step});
   }
 
   const Step& at(const Progress& run, uint32_t thread) const { return run.steps->steps()[run.cursors[thread].step]; }
@@ -256,7 +263,7 @@ class CoreReplay {
       case StepWait::kThread:
         if (run.is_ended[cursor.step] == 0) {
           cursor.is_waiting = true;
-          return;
+          return note_wait(run, thread);
         }
         return compute(run, thread);
       case StepWait::kNone:
@@ -385,6 +392,8 @@ class CoreReplay {
   CoreSharing sharing_;
   std::vector<uint32_t> owner_;  // the run of each thread
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  EndedWaits waits_;
+  bool knows_waits_ = false;
   uint64_t order_ = 0;
   size_t open_ = 0;
   double now_ns_ = 0;

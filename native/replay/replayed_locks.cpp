@@ -30,17 +30,30 @@ bool ReplayedLocks::acquire(uint32_t at, uint32_t thread, double now_ns) {
     --waiting_;
   }
   if (is_mine) return true;
-  lock.holder = thread;
-  if (thread >= held_.size()) held_.resize(thread + size_t{1});
-  ++held_[thread];
+  give(at, thread);
   return true;
+}
+
+void ReplayedLocks::give(uint32_t at, uint32_t thread) {
+  if (thread >= last_.size()) last_.resize(thread + size_t{1}, -1);
+  Lock& lock = locks_[at];
+  lock.holder = thread;
+  lock.before = last_[thread];
+  lock.after = -1;
+  if (lock.before >= 0) locks_[static_cast<size_t>(lock.before)].after = static_cast<int32_t>(at);
+  last_[thread] = static_cast<int32_t>(at);
 }
 
 int32_t ReplayedLocks::release(uint32_t at, uint32_t thread) {
   Lock& lock = locks_[at];
   if (lock.holder != static_cast<int64_t>(thread)) return -1;
   lock.holder = -1;
-  --held_[thread];
+  if (lock.before >= 0) locks_[static_cast<size_t>(lock.before)].after = lock.after;
+  if (lock.after >= 0) {
+    locks_[static_cast<size_t>(lock.after)].before = lock.before;
+  } else {
+    last_[thread] = lock.before;
+  }
   if (lock.queue.empty() || lock.is_first_awake) return -1;
   lock.is_first_awake = true;
   return static_cast<int32_t>(lock.queue.front().thread);

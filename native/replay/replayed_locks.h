@@ -25,9 +25,8 @@ class ReplayedLocks {
   // All that a thread has that is at its end.
   template <typename Wake>
   void release_all(uint32_t thread, const Wake& wake) {
-    if (thread >= held_.size()) return;
-    for (uint32_t lock = 0; held_[thread] > 0 && lock < locks_.size(); ++lock) {
-      const int32_t next = release(lock, thread);
+    while (thread < last_.size() && last_[thread] >= 0) {
+      const int32_t next = release(static_cast<uint32_t>(last_[thread]), thread);
       if (next >= 0) wake(static_cast<uint32_t>(next));
     }
   }
@@ -43,6 +42,8 @@ class ReplayedLocks {
   };
   struct Lock {
     int64_t holder = -1;
+    int32_t before = -1;  // the lock that its holder got before it, and has
+    int32_t after = -1;
     std::list<Waiter> queue;  // no memory while it is empty: a split lock may be a thousand, of thousands
     double waited_ns = 0;
     bool is_first_awake = false;
@@ -50,10 +51,11 @@ class ReplayedLocks {
   };
 
   bool barges(const Lock& lock);
+  void give(uint32_t lock, uint32_t thread);
 
   std::mt19937_64 random_;
   std::vector<Lock> locks_;
-  std::vector<uint32_t> held_;  // by thread: how many
+  std::vector<int32_t> last_;  // by thread: the lock that it has and got last
   size_t waiting_ = 0;
 };
 
