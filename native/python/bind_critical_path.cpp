@@ -14,12 +14,6 @@ namespace nb = nanobind;
 namespace headway {
 namespace {
 
-template <typename T>
-const T* same(const Input<T>& values, size_t rows) {
-  if (values.shape(0) != rows) throw nb::value_error("columns of different length");
-  return values.data();
-}
-
 void make(CriticalPath* self, Input<int64_t> birth_ns, Input<int32_t> parent, Input<uint8_t> is_sampler,
           Input<uint8_t> role, Input<int64_t> first, Input<int64_t> start_ns, Input<int64_t> end_ns,
           Input<int32_t> waker, Input<int64_t> waking_ns, int32_t thread, int64_t from_ns, int64_t to_ns) {
@@ -34,15 +28,15 @@ void batch(CriticalPath& self, Input<int16_t> tick_ns, Input<int64_t> end_ticks,
   PackedSlices slices;
   slices.rows = tick_ns.shape(0);
   slices.tick_ns = tick_ns.data();
-  slices.end_ticks = same(end_ticks, slices.rows);
-  slices.running_ticks = same(running_ticks, slices.rows);
-  slices.runnable_ticks = same(runnable_ticks, slices.rows);
-  slices.blocked_ticks = same(blocked_ticks, slices.rows);
-  slices.stolen_ticks = same(stolen_ticks, slices.rows);
-  slices.thread_id = same(thread_id, slices.rows);
-  slices.waker_id = same(waker_id, slices.rows);
-  slices.flags = same(flags, slices.rows);
-  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : same(blocked_in, slices.rows);
+  slices.end_ticks = checked(end_ticks, slices.rows);
+  slices.running_ticks = checked(running_ticks, slices.rows);
+  slices.runnable_ticks = checked(runnable_ticks, slices.rows);
+  slices.blocked_ticks = checked(blocked_ticks, slices.rows);
+  slices.stolen_ticks = checked(stolen_ticks, slices.rows);
+  slices.thread_id = checked(thread_id, slices.rows);
+  slices.waker_id = checked(waker_id, slices.rows);
+  slices.flags = checked(flags, slices.rows);
+  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : checked(blocked_in, slices.rows);
   nb::gil_scoped_release unlocked;
   self.batch(slices);
 }

@@ -23,12 +23,6 @@ namespace {
 constexpr int64_t kMostNs = int64_t{1} << 60;
 constexpr int32_t kMostProcesses = 64;
 
-template <typename T>
-const T* same(const Input<T>& values, size_t rows) {
-  if (values.shape(0) != rows) throw nb::value_error("columns of different length");
-  return values.data();
-}
-
 void make(RunSteps* self, const Input<int64_t>& birth_ns, const Input<int32_t>& parent, const Input<uint8_t>& role,
           const Input<int32_t>& process, int64_t from_ns, int64_t to_ns, int64_t cores) {
   if (from_ns < 0 || to_ns > kMostNs || to_ns < from_ns) throw nb::value_error("a span beyond all times");
@@ -45,15 +39,15 @@ bool batch(RunSteps& self, const Input<int16_t>& tick_ns, const Input<int64_t>& 
            const Input<int32_t>& waker_id, const Input<uint8_t>& flags, const Input<uint8_t>& blocked_in) {
   StoredSlices slices;
   slices.rows = tick_ns.shape(0);
-  slices.end_ticks = same(end_ticks, slices.rows);
-  slices.running_ticks = same(running_ticks, slices.rows);
-  slices.runnable_ticks = same(runnable_ticks, slices.rows);
-  slices.blocked_ticks = same(blocked_ticks, slices.rows);
-  slices.stolen_ticks = same(stolen_ticks, slices.rows);
-  slices.thread_id = same(thread_id, slices.rows);
-  slices.waker_id = same(waker_id, slices.rows);
-  slices.flags = same(flags, slices.rows);
-  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : same(blocked_in, slices.rows);
+  slices.end_ticks = checked(end_ticks, slices.rows);
+  slices.running_ticks = checked(running_ticks, slices.rows);
+  slices.runnable_ticks = checked(runnable_ticks, slices.rows);
+  slices.blocked_ticks = checked(blocked_ticks, slices.rows);
+  slices.stolen_ticks = checked(stolen_ticks, slices.rows);
+  slices.thread_id = checked(thread_id, slices.rows);
+  slices.waker_id = checked(waker_id, slices.rows);
+  slices.flags = checked(flags, slices.rows);
+  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : checked(blocked_in, slices.rows);
   nb::gil_scoped_release unlocked;
   return self.batch(slices, tick_ns.data());
 }
@@ -132,8 +126,8 @@ void make_plan(LockPlan* self, const RunSteps& steps, const LockAcquisitions& ac
   const size_t locks = is_removed.shape(0);
   std::vector<LockChange> changes(locks);
   for (size_t i = 0; i < locks; ++i) {
-    changes[i] = {is_removed.data()[i] != 0, same(held_part, locks)[i], same(parts, locks)[i],
-                  same(is_fair, locks)[i] != 0};
+    changes[i] = {is_removed.data()[i] != 0, checked(held_part, locks)[i], checked(parts, locks)[i],
+                  checked(is_fair, locks)[i] != 0};
     const double part = changes[i].held_part;
     if (!(part >= 0 && part <= 1)) throw nb::value_error("a part that is none");
     if (changes[i].parts < 1 || changes[i].parts > kMostParts) throw nb::value_error("too many parts");

@@ -40,4 +40,11 @@ std::vector<T> vector_of(const Input<T>& values) {
   return {values.data(), values.data() + values.shape(0)};
 }
 
+// A column's values, of which there must be `rows`. Raises ValueError.
+template <typename T>
+const T* checked(const Input<T>& values, size_t rows) {
+  if (values.shape(0) != rows) throw nb::value_error("columns of different length");
+  return values.data();
+}
+
 }  // namespace headway

@@ -114,11 +114,8 @@ def test_the_kernels_own_account_of_recording_counts_every_switch(tmp_path: Path
     assert 0 < cost["ns"] < cost["cpu_ns"]
 
 
-@pytest.mark.parametrize("name", ["orders", "queue"])  # tpcc runs on H2, as orders does
-def test_the_switch_of_the_locks_recording_leaves_the_program_and_the_recording_as_they_are(
-    name: str, tmp_path: Path
-) -> None:
-    with driven.Driven(lock_overhead.command(name)) as program:
+def test_the_switch_of_the_locks_recording_leaves_the_program_and_the_recording_as_they_are(tmp_path: Path) -> None:
+    with driven.Driven(lock_overhead.command("queue")) as program:
         program.run()
         target = tmp_path / "r.headway"
         with program.recorded(target, "--locks") as recorder:

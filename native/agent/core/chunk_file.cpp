@@ -61,9 +61,9 @@ bool ChunkFile::create(const std::string& directory, pid_t pid, bool no_map, uin
 
 bool ChunkFile::open_file(const std::string& directory, pid_t pid) noexcept {
   const std::string stem = directory + "/agent-" + std::to_string(pid);
-  for (int n = 1; n <= (is_there_ ? 1 : kNames); ++n) {
+  for (int n = 1; n <= (opens_existing_ ? 1 : kNames); ++n) {
     path_ = n == 1 ? stem + ".spool" : stem + "." + std::to_string(n) + ".spool";
-    const int how = is_there_ ? O_NONBLOCK : O_CREAT | O_EXCL;
+    const int how = opens_existing_ ? O_NONBLOCK : O_CREAT | O_EXCL;
     fd_ = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | how, 0600);
     if (fd_ >= 0 || errno != EEXIST) break;
   }
@@ -71,7 +71,7 @@ bool ChunkFile::open_file(const std::string& directory, pid_t pid) noexcept {
   if (fd_ < 0 || file_status(fd_, &status) != 0) return false;
   const bool is_new =
       S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1 && status.st_size == 0;
-  if (is_there_ && !is_new) {
+  if (opens_existing_ && !is_new) {
     close(fd_);
     fd_ = -1;
     return false;

@@ -48,7 +48,7 @@ class ChunkFile {
 
   // Before `create`: opens the empty file that the recorder has made and holds open, instead of making one. Then nobody
   // else's file can come between the two.
-  void use_file_that_is_there() noexcept { is_there_ = true; }
+  void open_existing() noexcept { opens_existing_ = true; }
 
   const std::string& path() const { return path_; }
   uint64_t id() const { return id_; }
@@ -142,7 +142,7 @@ class ChunkFile {
   mutable std::atomic<int64_t> looked_ns_{0};  // through_: at the file
   std::atomic<uint64_t> written_{0};           // through_: so long is the file at least
   uint64_t map_bytes_ = 0;
-  bool is_there_ = false;
+  bool opens_existing_ = false;
   std::string path_;
   int fd_ = -1;
   dev_t dev_ = 0;

@@ -122,7 +122,7 @@ Options parse_options(std::string_view text) {
     if (key == "locks") options.locks = on;
     if (key == "park_threshold") options.park_threshold = to_int(value);
     if (key == "forget_dead") options.forget_dead = on;
-    if (key == "file_is_there") options.file_is_there = on;
+    if (key == "opens_existing") options.opens_existing = on;
     if (key == "no_owners") options.no_owners = on;
     if (key == "objects") options.objects = to_int(value);
     if (key == "object_sites") options.object_sites = on;

@@ -24,7 +24,7 @@ struct Options {
   std::string sample;      // its arguments, e.g. "event=ctimer,interval=10000000,and,wall=50000000"
   std::string causal;      // what a causal recording is to do (causal/options.h); empty: none
   bool no_owners = false;  // with `locks`: at the end nobody is asked who owns a monitor (that stops the program)
-  bool file_is_there =
+  bool opens_existing =
       false;                  // attach only: the recorder has made agent-<pid>.spool, empty; that one is opened or none
   int objects = -1;           // bytes between samples of allocations; 0: all are counted; less: none
   bool object_sites = false;  // with `objects`: by the innermost frame, too

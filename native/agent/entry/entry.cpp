@@ -132,7 +132,7 @@ AttachCode begin_recording(JavaVM* vm, const Options& options, bool attached) {
   self.attached = attached;
   self.load_ns = monotonic_ns();
   auto file = std::make_unique<ChunkFile>();
-  if (options.file_is_there) file->use_file_that_is_there();
+  if (options.opens_existing) file->open_existing();
   const std::string directory = self.directory.open(options.spool, options.spool_id);
   if (directory.empty() || !file->create(directory, getpid(), self.options.no_map)) return kNoSpool;
   const std::string path = file->path();

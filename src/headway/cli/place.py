@@ -1,4 +1,4 @@
-"""`headway place`: keeps a program on one memory node or lets it use all, as measured; or simulates policies that do."""
+"""`headway place`: a daemon that keeps a program on one memory node or on all, as measured; or simulates such policies."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class ColumnWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the table's file, and remove it if writing or closing failed."""
+        """Close the table's file; remove it where writing or closing it failed."""
         try:
             if kind is None:
                 self.close()

@@ -180,7 +180,7 @@ def attach(
                 sampler=sampler,
                 causal=causal,
                 objects=objects,
-                file_is_there=placed.spool_fd is not None,
+                opens_existing=placed.spool_fd is not None,
             )
             _load(facts, placed.library, options, deadline)
             return placed.result(facts, spool_dir, deadline)

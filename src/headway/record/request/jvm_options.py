@@ -77,14 +77,14 @@ def agent_options(
     sampler: Sampler | None = None,
     causal: str | None = None,
     objects: ObjectOptions | None = None,
-    file_is_there: bool = False,
+    opens_existing: bool = False,
 ) -> str:
     """Return the agent's option string; `spool_dir` is a path in the JVM's view of files (`directory_for_jvm`).
 
     `children` makes the agent hand itself on to child JVMs, `processors` (with it) their ActiveProcessorCount. `locks` None
     leaves locks alone, `sampler` None takes no stack samples, `causal` None makes no experiments (request/causal_spec.py),
     `objects` None leaves allocations and accesses alone.
-    `file_is_there`: the recorder has made agent-PID.spool, empty, and the agent opens that one or none.
+    `opens_existing`: the recorder has made agent-PID.spool, empty, and the agent opens that one or none.
     """
     parts = [f"spool={encode_value(str(spool_dir))}"]
     if str(spool_dir).startswith("/proc/"):  # by then it may be another process's descriptor: the agent compares
@@ -108,8 +108,8 @@ def agent_options(
     parts += objects.agent_parts if objects is not None else []
     if objects is not None and objects.scope:
         parts.append(f"access_scope={encode_value(':'.join(objects.scope))}")
-    if file_is_there:
-        parts.append("file_is_there=1")
+    if opens_existing:
+        parts.append("opens_existing=1")
     return ",".join(parts)
 
 
