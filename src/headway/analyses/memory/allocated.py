@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.counters.metrics import imbalance
 from headway.analyses.memory.types import MemoryFigure
 from headway.analyses.numa.published import placed
-from headway.analyses.objects.analysis import objects
+from headway.analyses.objects.analysis import objects, objects_of_threads
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def allocation_figures(
     no_time = "which threads ran is not recorded" if work is None else "no thread of the program ran"
     found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_least=is_least)
     found += _layout(total, is_least=is_least)
-    found += _imbalances(answer, total, work, is_late=is_late)
+    found += _imbalances(recording, answer, total, work, is_late=is_late)
     return found, answer.notices, total
 
 
@@ -105,15 +105,17 @@ def _layout(total: Allocated, *, is_least: bool) -> Iterator[MemoryFigure]:
 
 
 def _imbalances(
-    answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, *, is_late: bool
+    recording: Recording, answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, *, is_late: bool
 ) -> Iterator[MemoryFigure]:
-    reason, remedy = _why_no_imbalance(answer, total, work, is_late=is_late)
-    for name, what in zip(IMBALANCES, ("objects", "bytes"), strict=True):
+    workers = [] if work is None else [each.thread_id for each in work.workers]
+    by_thread = objects_of_threads(recording, workers)
+    unknown = by_thread.get(None, (0, 0))[0]
+    reason, remedy = _why_no_imbalance(answer, total, work, unknown, is_late=is_late)
+    for place, (name, what) in enumerate(zip(IMBALANCES, ("objects", "bytes"), strict=True)):
         if reason or work is None:
             yield MemoryFigure(name, reason=reason, remedy=remedy)
             continue
-        by_thread = {each.thread_id: getattr(each.allocated, what).value for each in answer.groups}
-        value = imbalance([by_thread.get(each.thread_id, 0) for each in work.workers])
+        value = imbalance([by_thread.get(each, (0, 0))[place] for each in workers])
         if value is None:
             yield MemoryFigure(name, reason=f"the workers allocated no {what}")
         else:
@@ -121,9 +123,12 @@ def _imbalances(
 
 
 def _why_no_imbalance(
-    answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, *, is_late: bool
+    answer: ObjectsAnswer, total: Allocated, work: ProgramWork | None, unknown: int, *, is_late: bool
 ) -> tuple[str, str]:
-    """Return why nothing can say how evenly workers allocate, and the recording that would; empty where it can be said."""
+    """Return why nothing can say how evenly workers allocate, and the recording that would; empty where it can be said.
+
+    `unknown`: objects of threads that are not known.
+    """
     if work is None:
         return "which threads work is not recorded", WITH_TIMES
     if len(work.workers) < 2:
@@ -132,8 +137,7 @@ def _why_no_imbalance(
         return "the first megabyte or more of each worker after headway attached is not seen", WITH_TIMES
     if answer.interval_bytes != 0:
         return "of a sample: chance alone makes threads differ", REMEDY
-    nobody = sum(each.allocated.objects.value for each in answer.groups if each.thread_id is None)
-    if nobody > _MOST_UNASSIGNED * total.objects.value:
+    if unknown > _MOST_UNASSIGNED * total.objects.value:
         return "virtual threads, or ones that are not known, allocated more than 1 % of the objects", ""
     return "", ""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.objects.types import AccessAnswer, Accessed, AccessGroup, Grouping
+from headway.analyses.objects.types import MOST_GROUPS, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.errors import Notice
 from headway.model.names import name_by_id
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _SUMS = ", ".join(f"COALESCE(sum(a.{kind}), 0)::BIGINT" for kind in _KINDS)
+_OF_OBJECTS = " + ".join(f"sum(a.{kind})" for kind in _KINDS[:4])
 _UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
 _KEYS = {
     "class": ("a.pid", "a.class_name"),
@@ -34,16 +35,18 @@ def accesses(recording: Recording, by: Grouping) -> AccessAnswer | None:
     if not recording.has("access") and all(jvm.get("problem") is not None for jvm in jvms):
         return None
     total = Accessed(*recording.query(f"SELECT {_SUMS} FROM access a").fetchall()[0])
-    groups = sorted(_groups(recording, by), key=lambda each: each.accessed.of_objects, reverse=True)
-    return AccessAnswer(total, tuple(groups), tuple(jvms))
+    groups, left_out = _groups(recording, by)
+    return AccessAnswer(total, tuple(groups), tuple(jvms), _of_many_threads(recording, by), left_out)
 
 
 def access_notices(found: AccessAnswer | None) -> list[Notice]:
     """Return how to record accesses where there are none, else what is not known of them."""
     if found is None:
         return [Notice.of("HW806")]
-    together = sum(each.accessed.of_objects for each in found.groups if each.java_id == _MANY)
-    return [*([Notice.of("HW845", accesses=together)] if together else []), Notice.of("HW844")]
+    notices = [Notice.of("HW845", accesses=found.together)] if found.together else []
+    if found.left_out:
+        notices.append(Notice.of("HW849", count=found.left_out, what="accesses", shown=MOST_GROUPS))
+    return [*notices, Notice.of("HW844")]
 
 
 def name_of(java_id: int | None) -> str | None:
@@ -51,14 +54,25 @@ def name_of(java_id: int | None) -> str | None:
     return name_by_id(java_id) if java_id is not None and java_id > 0 else None
 
 
-def _groups(recording: Recording, by: Grouping) -> list[AccessGroup]:
+def _of_many_threads(recording: Recording, by: Grouping) -> int:
+    """Return the accesses that are in rows of many threads, where threads are told apart."""
+    if "a.thread_id" not in _KEYS.get(by, ()):
+        return 0
+    text = f"SELECT COALESCE({_OF_OBJECTS}, 0)::BIGINT FROM access a WHERE a.thread_id IS NULL AND a.java_id = {_MANY}"
+    (found,) = recording.query(text).fetchone() or (0,)
+    return int(found)
+
+
+def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]:
+    """Return the groups with the most accesses, the most first, and how many are left out."""
     if by not in _KEYS:
-        return []
+        return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
-    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS}
-      FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
-      GROUP BY {", ".join(_KEYS[by])} ORDER BY ALL"""
+    rows = f"""FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
+      GROUP BY {", ".join(_KEYS[by])}"""
+    order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
+    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))
@@ -74,4 +88,7 @@ def _groups(recording: Recording, by: Grouping) -> list[AccessGroup]:
                 Accessed(*row[len(keys) + 2 :]),
             )
         )
-    return found
+    if len(found) < MOST_GROUPS:
+        return found, 0
+    (count,) = recording.query(f"SELECT count(*) FROM (SELECT 1 {rows})").fetchone() or (0,)
+    return found, count - len(found)

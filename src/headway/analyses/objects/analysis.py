@@ -3,6 +3,7 @@
 Question   how many objects were really allocated, of which classes, by which threads, where.
 Method     sums that the agent kept of what the JVM told it, of every object or of a sample (table `allocation`); `bounds` gives
            samples their intervals. headway's own threads are left out.
+Bounded    the largest MOST_GROUPS groups are told apart; sums are of all.
 Assumes    the JVM tells of every allocation, or of each with the chance that it promises (JEP 331).
 Wrong when many threads and classes share a row (HW803). Objects that the JIT compiler removed were never allocated.
 """
@@ -15,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.objects.accesses import access_notices, accesses, name_of
 from headway.analyses.objects.bounds import none_sampled, quantity
-from headway.analyses.objects.types import Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
+from headway.analyses.objects.types import MOST_GROUPS, Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from headway.store import Recording
 
@@ -34,6 +35,7 @@ _KEYS = {
     "site": ("a.pid", "site"),
     "thread-class": ("a.pid", "a.thread_id", "a.unnamed_id", "a.class_name"),
 }
+_ORDER = {"bytes": "sum(a.bytes)", "objects": "sum(a.objects)", "array-length": "sum(a.array_length)"}
 _SUMS = """
   sum(a.objects)::BIGINT, sum(a.bytes)::BIGINT,
   COALESCE(sum(a.objects) FILTER (a.class_name LIKE '%[]'), 0)::BIGINT, sum(a.array_length)::BIGINT,
@@ -59,7 +61,7 @@ def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes
         return ObjectsAnswer(by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed)
     unseen = none_sampled(max(intervals, default=0))
     total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
-    groups = sorted(_groups(recording, by, unseen), key=lambda each: _size(each, sort), reverse=True)
+    groups, left_out = _groups(recording, by, sort, unseen)
     interval = intervals.pop() if len(intervals) == 1 else None
     unknown = _unknown(recording, total.objects.value, has_sites=bool(asked.get("sites")))
     return ObjectsAnswer(
@@ -69,7 +71,7 @@ def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes
         interval,
         bool(asked.get("sites")),
         unknown,
-        (*recorded_notices(recording), *_notices(recording, interval), *access_notices(accessed)),
+        (*recorded_notices(recording), *_notices(recording, interval, left_out), *access_notices(accessed)),
         accessed,
     )
 
@@ -85,12 +87,22 @@ def _nothing(recording: Recording, jvms: Iterable[Mapping[str, Any]]) -> Headway
     return HeadwayError("HW800", path=recording.path)
 
 
-def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[AllocationGroup]:
+def objects_of_threads(recording: Recording, threads: Collection[int]) -> dict[int | None, tuple[int, int]]:
+    """Return objects and bytes that each of some threads allocated; of None: threads that are not known."""
+    wanted = ", ".join(map(str, threads)) or "NULL"
+    text = f"""SELECT thread_id, sum(a.objects)::BIGINT, sum(a.bytes)::BIGINT {_OWN}
+      AND (thread_id IS NULL OR thread_id IN ({wanted})) GROUP BY thread_id"""
+    return {thread: (objects or 0, size or 0) for thread, objects, size in recording.query(text).fetchall()}
+
+
+def _groups(recording: Recording, by: Grouping, sort: Measure, unseen: Allocated) -> tuple[list[AllocationGroup], int]:
+    """Return the largest groups, the largest first, and how many are left out."""
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
-    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS}
-      FROM (SELECT *, {_SITE} AS site, {_UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
-      WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}' GROUP BY {", ".join(_KEYS[by])} ORDER BY ALL"""
+    rows = f"""FROM (SELECT *, {_SITE} AS site, {_UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
+      WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}' GROUP BY {", ".join(_KEYS[by])}"""
+    order = ", ".join([f"{_ORDER[sort]} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
+    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))
@@ -107,7 +119,10 @@ def _groups(recording: Recording, by: Grouping, unseen: Allocated) -> list[Alloc
                 _allocated(row[len(keys) + 2 :], None if "class_name" in keys else unseen),
             )
         )
-    return found
+    if len(found) < MOST_GROUPS:
+        return found, 0
+    (count,) = recording.query(f"SELECT count(*) FROM (SELECT 1 {rows})").fetchone() or (0,)
+    return found, count - len(found)
 
 
 def _allocated(row: tuple[Any, ...], unseen: Allocated | None) -> Allocated:
@@ -122,11 +137,6 @@ def _allocated(row: tuple[Any, ...], unseen: Allocated | None) -> Allocated:
     return Allocated(*found)
 
 
-def _size(group: AllocationGroup, sort: Measure) -> int:
-    found = group.allocated
-    return {"bytes": found.bytes, "objects": found.objects, "array-length": found.array_length}[sort].value
-
-
 def _unknown(recording: Recording, objects: int, *, has_sites: bool) -> dict[str, float | None]:
     """Return of which share of the objects the class, the thread, the site is not known; None for what was not asked."""
     text = f"""SELECT sum(a.objects) FILTER (a.class_name = ''), sum(a.objects) FILTER (a.java_id <= 0),
@@ -137,9 +147,11 @@ def _unknown(recording: Recording, objects: int, *, has_sites: bool) -> dict[str
     return {"class": known[0], "thread": known[1], "site": known[2] if has_sites else None}
 
 
-def _notices(recording: Recording, interval: int | None) -> list[Notice]:
+def _notices(recording: Recording, interval: int | None, left_out: int) -> list[Notice]:
     together = recording.query(f"SELECT sum(a.objects)::BIGINT {_OWN} AND a.java_id = -1").fetchall()[0][0]
     found = [Notice.of("HW803", objects=together)] if together else []
+    if left_out:
+        found.append(Notice.of("HW849", count=left_out, what="allocations", shown=MOST_GROUPS))
     if interval:
         found.append(Notice.of("HW807", interval=interval))
     return [*found, Notice.of("HW805")]

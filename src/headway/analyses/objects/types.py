@@ -13,6 +13,8 @@ Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class"]
 """What rows are told apart by."""
 Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
+MOST_GROUPS = 1 << 16
+"""Groups of an answer: as many as an agent tells apart in one JVM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,15 @@ class AccessGroup:
 class AccessAnswer:
     """All accesses of a recording, and those of each group, the most first; no groups where `by` is site.
 
-    `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`.
+    `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`. `together`: accesses by many threads
+    in one row; `left_out`: groups, those with the fewest accesses.
     """
 
     total: Accessed
     groups: tuple[AccessGroup, ...]
     coverage: tuple[Mapping[str, Any], ...]
+    together: int = 0
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
