@@ -23,6 +23,8 @@ from headway.record.target_process.rights import Rights, acts_here, take
 HOME, BASE, LOOK, UNDO = b"h", b"b", b"l", b"u"
 _ANSWER_S = 30.0
 """So long it may neither answer nor run: of a program with many threads, on a busy machine, moving takes as long as it takes."""
+_LEAST_SHARE = 0.05
+"""Of a CPU, in all that it takes to answer: the program's user may stop it or leave it hardly any time: it has that user's ids."""
 _LOOK_S = 2.0
 _ENDING_S = 10.0
 _IGNORED = (
@@ -62,6 +64,9 @@ class Mover:
                 answer = json.loads(self._line())
         except (OSError, ValueError) as error:
             raise MoverEnded(self.pid) from error
+        root = self._affinities.root
+        if [root.pid, root.start_ticks] not in answer["processes"] and root.is_alive:
+            raise MoverEnded(self.pid)  # the program's user lets it open no files, so that it sees no thread
         self._own, self._processes, self.used_s = answer["own"], answer["processes"], answer["used_s"]
         return Moved(*answer["moved"])
 
@@ -92,13 +97,15 @@ class Mover:
 
     def _line(self) -> bytes:
         ran_ns, since_s = -1, time.monotonic()
+        first_ns, began_s = self._ran_ns(), since_s
         while b"\n" not in self._rest:
             try:
                 part = self._socket.recv(1 << 16)
             except TimeoutError:
                 if (now_ns := self._ran_ns()) != ran_ns:
                     ran_ns, since_s = now_ns, time.monotonic()
-                if time.monotonic() - since_s < _ANSWER_S:
+                now_s, most_s = time.monotonic(), _ANSWER_S + (now_ns - first_ns) / 1e9 / _LEAST_SHARE
+                if now_s - since_s < _ANSWER_S and now_s - began_s < most_s:
                     continue
                 raise
             if not part:

@@ -1,0 +1,112 @@
+"""The process that moves a program's threads has its user's ids, so that this user may stop, slow or blind it: it is given up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headway.placement import mover as mover_module
+from headway.placement.affinities import Affinities, Cpus
+from headway.placement.mover import HOME, Mover, MoverEnded
+from headway.record.target_process.processes import Process
+from headway.record.target_process.rights import rights_of
+
+CPUS = frozenset(os.sched_getaffinity(0))
+HOME_CPUS = frozenset({min(CPUS)})
+pytestmark = pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU there is nowhere to move to")
+
+
+@pytest.fixture
+def program() -> Iterator[Process]:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        found = Process.of(child.pid)
+        assert found is not None
+        yield found
+        child.kill()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits of a second in place of half a minute."""
+    monkeypatch.setattr(mover_module, "_ANSWER_S", 1.0)
+    monkeypatch.setattr(mover_module, "_LOOK_S", 0.05)
+    monkeypatch.setattr(mover_module, "_ENDING_S", 0.2)
+
+
+def mover_of(process: Process, allowed: Callable[[], Cpus] = lambda: CPUS) -> Mover:
+    return Mover(Affinities(process, CPUS, HOME_CPUS, CPUS, allowed), rights_of(process.pid))
+
+
+def has_ended(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    return True
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_mover_that_runs_a_moment_now_and_then_is_given_up(program: Process) -> None:
+    """As one that is stopped and let go on all the time, or has the lowest priority beside busy threads."""
+
+    def never() -> Cpus:
+        while True:
+            time.sleep(0.02)
+
+    mover = mover_of(program, never)
+    with pytest.raises(MoverEnded):
+        mover.ask(HOME)
+    first = mover.pid
+    with pytest.raises(MoverEnded):
+        mover.undo()
+    assert has_ended(first)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_mover_that_works_for_long_is_waited_for(program: Process) -> None:
+    def slow() -> Cpus:
+        end_s = time.thread_time() + 1.5
+        while time.thread_time() < end_s:
+            pass
+        return CPUS
+
+    mover = mover_of(program, slow)
+    assert mover.ask(HOME).moved == 1
+    mover._affinities.allowed = lambda: CPUS
+    mover._end()
+    assert has_ended(mover.pid)
+
+
+def test_a_mover_that_may_open_no_file_is_no_end_of_the_program(program: Process) -> None:
+    """It would see no thread, and say that all are back."""
+    mover = mover_of(program)
+    assert mover.ask(HOME).moved == 1
+    assert os.sched_getaffinity(program.pid) == HOME_CPUS
+    resource.prlimit(mover.pid, resource.RLIMIT_NOFILE, (3, 3))
+    with pytest.raises(MoverEnded):
+        mover.ask(HOME)
+    assert mover.undo().moved == 1
+    assert os.sched_getaffinity(program.pid) == CPUS
+
+
+def test_threads_are_put_back_though_the_mover_is_killed(program: Process) -> None:
+    mover = mover_of(program)
+    assert mover.ask(HOME).moved == 1
+    os.kill(mover.pid, signal.SIGKILL)
+    assert mover.undo().moved == 1
+    assert os.sched_getaffinity(program.pid) == CPUS
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_mover_that_is_stopped_for_good_costs_a_moment(program: Process) -> None:
+    mover = mover_of(program)
+    assert mover.ask(HOME).moved == 1
+    os.kill(mover.pid, signal.SIGSTOP)
+    assert mover.undo().moved == 1
+    assert os.sched_getaffinity(program.pid) == CPUS
