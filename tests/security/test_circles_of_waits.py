@@ -52,11 +52,18 @@ def pairs(threads: int, *, in_circles: bool) -> Any:
 def replay(run: Any) -> tuple[float, int, float]:
     """Return when it ends, how many waits were ended for nobody could go on, and the CPU time that took."""
     began_s = time.process_time()
-    options = {"has_stolen": False, "work_factor": 1.0, "io_factor": 1.0, "waking_factor": 1.0}
     (found,) = _native.replay_on_cores(
-        runs=[run], last=[-1], cores=1e6, plans=[plan(run, acquired([]), 1)], has_collections=True, has_lock_waits=True,
-        **options,
-    )  # fmt: skip
+        runs=[run],
+        last=[-1],
+        cores=1e6,
+        has_stolen=False,
+        work_factor=1.0,
+        io_factor=1.0,
+        waking_factor=1.0,
+        has_collections=True,
+        has_lock_waits=True,
+        plans=[plan(run, acquired([]), 1)],
+    )
     return found[0], found[-1], time.process_time() - began_s
 
 
