@@ -258,7 +258,10 @@ class CoreReplay {
     const Step& step = at(run, thread);
     release_in_wait(run, thread);
     if (run.is_decided(cursor.step) || (step.is_lock && !changes_.has_lock_waits)) return compute(run, thread);
-    if (is_of_jvm(run, step)) return timer(run, thread, wait_ns(step) + delay(run, step));
+    if (is_of_jvm(run, thread) && run.is_ended[cursor.step] == 0) {
+      cursor.is_waiting = true;
+      return timer(run, thread, wait_ns(step) * changes_.work_factor + delay(run, step));
+    }
     switch (step.wait) {
       case StepWait::kThread:
         if (run.is_ended[cursor.step] == 0) {
@@ -291,12 +294,15 @@ class CoreReplay {
     }
   }
 
-  // A thread of the program waits for a compiler, or another one of the JVM's. What that does comes from threads that may get a
-  // lock later than they did, and is seldom what this one needs: where locks are decided anew, it waits as long as it did.
-  bool is_of_jvm(const Progress& run, const Step& step) const {
-    return run.plan != nullptr && step.wait == StepWait::kThread &&
-           run.steps->has_role(step.thread, ThreadRole::kProgram) &&
-           run.steps->has_role(step.waker, ThreadRole::kOther);
+  // A thread waits for a compiler, or another one of the JVM's: mostly for a lock inside the JVM, seldom for what that one does.
+  // Threads come there in another order as soon as times change, and that one may be far behind. So it waits as long as it
+  // did, or until that one has come there. The start of a thread is no such wait.
+  bool is_of_jvm(const Progress& run, uint32_t thread) const {
+    const Step& step = at(run, thread);
+    if (step.wait != StepWait::kThread || run.cursors[thread].step == run.steps->first()[thread]) return false;
+    const bool may_wait =
+        is_program(*run.steps, thread) || run.steps->has_role(static_cast<int32_t>(thread), ThreadRole::kOther);
+    return may_wait && run.steps->has_role(step.waker, ThreadRole::kOther);
   }
 
   // Computes up to the next signal, or to the end of the step.
@@ -324,6 +330,7 @@ class CoreReplay {
   void go_on(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     cursor.is_idle = false;
+    cursor.is_waiting = false;
     if (!cursor.is_computing && !cursor.is_asking) return compute(run, thread);
     cursor.is_computing = false;
     if (const StepSignal* next = run.next(cursor)) {

@@ -14,7 +14,21 @@ from headway.analyses.whatif.types import Change
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
-from support.builders.replay_builder import GC, NANOSLEEP, OTHER, POLL, TIMED_FUTEX, VM, Slice, replayed, steps
+from support.builders.replay_builder import (
+    APP,
+    BEFORE,
+    GC,
+    NANOSLEEP,
+    OTHER,
+    POLL,
+    TIMED_FUTEX,
+    VM,
+    Slice,
+    acquired,
+    plan,
+    replayed,
+    steps,
+)
 from support.builders.synthetic import ORIGIN, FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
@@ -82,6 +96,36 @@ def test_a_straggler_is_waited_for(tmp_path: Path) -> None:
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     assert times(path, [1, 2, 4, 8]) == pytest.approx([1300, 900, 700, 700])
     assert times(path, [2, 4], clock=2.0) == pytest.approx([450, 350])
+
+
+COMPILED = [
+    Slice(0, 0, 900, 900, 950, blocked_in=NANOSLEEP, irq=True),
+    Slice(0, 950, 960, 960, 1060, waker=1),
+    Slice(1, 0, 0, 0, 1000),
+    Slice(2, 0, 0, 0, 1000),
+]
+"""A thread sleeps for 900, computes 50, waits 10 for a lock that a compiler has, and computes 100; two compilers compute 1000."""
+
+
+def test_a_lock_inside_the_jvm_is_waited_for_no_longer_than_it_was() -> None:
+    """On one core the compiler has done 500 as the thread comes, and not 950: it would have the lock after 460 more."""
+    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
+    assert replayed([run], 3) == pytest.approx([1060])
+    assert replayed([run], 1) == pytest.approx([1050 + 10 + 300])
+    assert replayed([run], 1, work_factor=0.5) == pytest.approx([975 + 5 + 67.5 + 27.5])
+
+
+def test_a_lock_inside_the_jvm_that_is_free_sooner_is_waited_for_no_longer() -> None:
+    """The compiler computes twice as fast, and what it did until 960 is done at 480."""
+    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
+    assert replayed([run], 3, work_factor=0.5) == pytest.approx([900 + 25 + 50])
+
+
+def test_a_thread_that_one_of_the_jvm_s_starts_does_not_begin_before() -> None:
+    slices = [Slice(0, 0, 0, 0, 1000), Slice(1, 500, 500, 500, 600, waker=0)]
+    run = steps(slices, 1000, 2, roles=[OTHER, APP], parents=[-1, 0], births=[BEFORE, 500])
+    assert replayed([run], 2) == pytest.approx([600])
+    assert replayed([run], 2, plans=[plan(run, acquired([]), 0)]) == pytest.approx([600])
 
 
 def test_a_pipeline_of_two_stages_takes_the_longer_one() -> None:

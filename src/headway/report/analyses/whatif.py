@@ -29,7 +29,8 @@ class WhatIfAnalysis(BaseAnalysis):
     Without options it ranks single changes: a lock less, no collections, faster I/O, twice the cores.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
-    for a machine that runs nothing else. Changes given together are made together."""
+    for a machine that runs nothing else. Changes given together are made together; with --together those of locks are made in
+    the first recording, all others in both."""
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
