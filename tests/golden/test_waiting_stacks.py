@@ -46,7 +46,7 @@ def test_the_stacks_try_nearly_every_rule(name: str) -> None:
     # A gate is told by how many threads wait there (locks.barrier_latches).
     # Who waits only for its time is told by what threads did (waits.periodic_threads, waits.polls).
     told_otherwise = {"class-initialisation", "gate", "put-back", "periodic", "timed-wait"}
-    assert untried <= {"sleep", "library-worker", "jdk-thread", *told_otherwise}
+    assert untried <= {"sleep", "library-worker", "jdk-thread", "network", *told_otherwise}
 
 
 def test_a_worker_that_waits_for_its_queue_s_lock_is_contention_and_no_idle_worker() -> None:

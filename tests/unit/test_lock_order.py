@@ -45,8 +45,10 @@ PUT = (
     ("org.example.Stage", "pass"),
     ("java.lang.Thread", "run"),
 )
-STACKS = (POOL, TINY, CLIENT, WORKER, AWAIT, PUT)
-POOLED, TINIES, CLIENTS, WORKERS, AWAITS, PUTS = range(6)
+DELAY_QUEUE = "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue"
+SLEEP = (*LOCK_FRAMES, (DELAY_QUEUE, "offer"), ("java.lang.Thread", "sleep"), *CLIENT[len(LOCK_FRAMES) :])
+STACKS = (POOL, TINY, CLIENT, WORKER, AWAIT, PUT, SLEEP)
+POOLED, TINIES, CLIENTS, WORKERS, AWAITS, PUTS, SLEEPS = range(7)
 WALL = 1000
 
 
@@ -148,6 +150,17 @@ def test_objects_of_different_classes_at_one_place_and_those_without_a_place_sta
         ("", 1),
         ("org.example.Client.send:4", 1),
         ("org.example.Client.send:4", 1),
+    ]
+
+
+def test_a_lock_that_the_jdk_takes_for_itself_at_a_line_is_not_one_with_the_lock_of_that_line(tmp_path: Path) -> None:
+    waits = [Wait(0, 0, 0, 300, stack=CLIENTS), Wait(1, 1, 400, 420, stack=CLIENTS), Wait(2, 2, 500, 510, stack=SLEEPS)]
+    found = answer(tmp_path, waits, [LOCK_CLASS] * 3)
+    assert [
+        (row.place.rpartition(":")[0], row.objects, row.sums.thread_time_ns) for row in found.rows if row.place
+    ] == [
+        ("org.example.Client.send", 2, 320),
+        ("org.example.Client.send", 1, 10),
     ]
 
 

@@ -17,7 +17,7 @@ from headway.analyses.critical_path.stopped import stops
 from headway.analyses.critical_path.timed_senders import TIMED
 from headway.analyses.waits import blocks as lock_data
 from headway.analyses.waits.process_exit import NEVER, exit_ns, exits
-from headway.analyses.waits.rules import CONDITION, CONTENTION, RESULT, RULES, TIMER, WORK
+from headway.analyses.waits.rules import CONDITION, CONTENTION, IO, RESULT, RULES, TIMER, WORK
 from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 from headway.store.manifest import damaged
@@ -45,7 +45,14 @@ WHEN_WOKEN = -2
 _ROLES: dict[str, int] = {Kind.VM: 1, Kind.APP: 2, Kind.CARRIER: 2}
 """PathRole of native/critical_path/critical_path.h."""
 
-_CLASSES = {CONTENTION: "lock", CONDITION: "condition", RESULT: "join", WORK: "queue", TIMER: "sleep"}
+_CLASSES = {
+    CONTENTION: "lock",
+    CONDITION: "condition",
+    RESULT: "join",
+    WORK: "queue",
+    TIMER: "sleep",
+    IO: "io",
+}
 
 
 @dataclass(frozen=True, eq=False)

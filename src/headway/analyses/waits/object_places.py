@@ -2,7 +2,8 @@
 
 Question   a program makes a lock for each client, transaction or task: which of them does a person take for one?
 Method     an object's place is the line (waits.sites.line_of) at which most of the time waited for it was waited; an object of
-           which no single wait is left has that of its first one. Objects of one process, kind, class and place are one.
+           which no single wait is left has that of its first one. Objects of one process, kind, class and place are one, if the
+           same class locks them: what a virtual thread's Thread.sleep takes for itself is no lock of the line that sleeps.
 Assumes    that what is waited for at one line in one class of object has one cause.
 Wrong when a line takes different locks for different reasons (a helper method that locks what it is given): then a row stands
            for several causes; `headway locks --by lock` has a row for each object.
@@ -10,6 +11,7 @@ Wrong when a line takes different locks for different reasons (a helper method t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.rules import Wait, is_jdk, is_of_locks, is_proxy
 from headway.analyses.waits.sites import line_of
 
 if TYPE_CHECKING:
@@ -29,11 +32,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 20
+_Numbers = dict[tuple[str, str], int]
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectPlaces:
     """Per object (row of LockData.blockers): its line, a place in `lines` (-1: not known), and who is one with it.
+
+    A line is in `lines` once for each class of the JDK that locks for it, and once for itself.
 
     `alike` is the first row of those that are one: of one process, kind, class and place; the object itself where its place is
     not known.
@@ -52,33 +58,42 @@ class ObjectPlaces:
 def object_places(data: LockData, sites: Sites) -> ObjectPlaces:
     """Find the line at which each object is waited for."""
     lines: list[str] = []
-    line = _lines_of_blocks(data, sites, lines)
+    number: _Numbers = {}
+    line = _lines_of_blocks(data, sites, number, lines)
     rest = np.flatnonzero((line < 0) & (data.blockers.table["first_stack_id"] >= 0))
     if len(rest):
-        number = {text: at for at, text in enumerate(lines)}
         stacks, at = numbered(np.asarray(data.blockers.table["first_stack_id"][rest]))
         line[rest] = np.array([_number(data, int(stack), number, lines) for stack in stacks], dtype=np.int64)[at]
     return ObjectPlaces(line, _alike(data, line), lines)
 
 
-def _number(data: LockData, stack: int, number: dict[str, int], lines: list[str]) -> int:
-    """Return the number of a stack's line, a new one where it was not met before; -1 where the stack is not known."""
-    if not data.frames(stack):
+def _number(data: LockData, stack: int, number: _Numbers, lines: list[str]) -> int:
+    """Return the number of a stack's line and locking class, new where they were not met before; -1 where it is not known."""
+    frames = data.frames(stack)
+    if not frames:
         return -1
     text = line_of(data, stack)
-    if text not in number:
-        number[text] = len(lines)
+    key = text, _locking_class(frames)
+    if key not in number:
+        number[key] = len(lines)
         lines.append(text)
-    return number[text]
+    return number[key]
 
 
-def _lines_of_blocks(data: LockData, sites: Sites, lines: list[str]) -> Ints:
+def _locking_class(frames: Sequence[tuple[str, str, int | None]]) -> str:
+    """Return the class of the JDK whose code locks, '' where it is the program's own."""
+    plain = [(name, method) for name, method, _ in frames if not is_proxy(name)]
+    callers = Wait("", "", tuple(plain)).callers
+    name = next((name for name, _ in plain[len(plain) - len(callers) :] if not is_of_locks(name)), "")
+    return name if is_jdk(name) else ""
+
+
+def _lines_of_blocks(data: LockData, sites: Sites, number: _Numbers, lines: list[str]) -> Ints:
     """Return for each object the line with most of the time waited for it, by its single blocks; -1 without any."""
     blocks, count = data.blocks, len(data.blockers)
     found = np.full(count, -1, dtype=np.int64)
     if not len(blocks):
         return found
-    number: dict[str, int] = {}
     line_of_stack: dict[int, int] = {}
     parts = []
     for low in range(0, len(blocks), _CHUNK):  # there may be tens of millions

@@ -1,4 +1,4 @@
-"""The rules that classify waiting by its stack: contention, results, conditions, work, timers; every result names its rule.
+"""The rules that classify waiting by its stack: contention, results, conditions, work, timers, I/O; every result names its rule.
 
 Question   does a thread wait because another one has what it needs, or because there is nothing to do?
 Method     rules in order, the first that fits decides. They look at the stack of the wait, the class of the object and
@@ -24,6 +24,7 @@ CONDITION = "waiting for a condition"
 RESULT = "waiting for a result"
 WORK = "waiting for work"
 TIMER = "timer"
+IO = "waiting for I/O"
 
 CONTENDED = frozenset({CONTENTION, CONDITION})
 """Those that hold up a thread that has something to do. Who waits for the result of work it gave away is not held up by a
@@ -272,6 +273,12 @@ def _signals_for_itself(wait: Wait) -> bool:
     return wait.kind == "park" and not wait.blocker.endswith("ConditionObject")
 
 
+def _waits_for_network(wait: Wait) -> bool:
+    return wait.kind == "park" and any(
+        name.startswith("sun.nio.ch.") and simple(name).split("$")[0] == "Poller" for name, _ in wait.frames[:12]
+    )
+
+
 def _is_own_park(wait: Wait) -> bool:
     return wait.kind == "park" and bool(wait.own) and wait.caller == wait.own[0] and _parks_itself(wait)
 
@@ -375,6 +382,14 @@ _TABLE: tuple[tuple[Rule, _Test], ...] = (
     (
         Rule("worker", WORK, "wait or await near run() in a method named take, poll, nextTask ..., or on a collection"),
         _is_worker,
+    ),
+    (
+        Rule(
+            "network",
+            IO,
+            "a virtual thread in a call that waits for a socket or pipe: until the JVM's poller unparks it",
+        ),
+        _waits_for_network,
     ),
     (
         Rule("timed-park", TIMER, "parkNanos or parkUntil called by the program itself: a pause, backoff or timer"),

@@ -45,6 +45,7 @@ CAUSE_OF_RULE = {
     **dict.fromkeys(("class-initialisation", "monitor", "lock", "semaphore", "resource-pool", PUT_BACK), LOCK),
     **dict.fromkeys(("latch", "result", "barrier"), IMBALANCE),
     "queue-full": FULL,
+    "network": IO,
     **dict.fromkeys(("queue-consumer", "queue-in-a-call"), STARVED),
     **dict.fromkeys(("sleep", "timed-park", "timed-wait"), SLEEP),
     **dict.fromkeys(("own-park", "condition"), CONDITION),
@@ -57,9 +58,8 @@ _RULE = {rule.id: number for number, rule in enumerate(RULES)}
 _PART = 1 << 16
 _AT_ONCE_NS = 200_000
 _NEAR_NS = 50_000_000
-_NETWORK = ("sun.nio.ch.", ("Poller",))
 _PROCESS = ("java.lang.", ("ProcessImpl", "ProcessHandleImpl"))
-"""Packages and classes in which a thread waits for the network or a process: a virtual thread parks there, a waitFor waits."""
+"""The package and classes in which a thread waits for a process."""
 
 
 def causes_of(data: LockData, sites: Sites) -> Ints:
@@ -67,16 +67,12 @@ def causes_of(data: LockData, sites: Sites) -> Ints:
     blocks = data.blocks
     cause = _CODE_OF_RULE[sites.rule].copy() if len(blocks) else np.zeros(0, np.int64)
     stacks, at = numbered(sites.stack)
-    on_network, on_process = (
-        np.array([_is_in(data, int(stack), classes) for stack in stacks], dtype=bool)
-        for classes in (_NETWORK, _PROCESS)
-    )
-    if on_network.any() or on_process.any():
+    on_process = np.array([_is_in(data, int(stack), _PROCESS) for stack in stacks], dtype=bool)
+    if on_process.any():
         # Who waits for a process that is recorded waits for the threads of that process.
         recorded = np.isin(data.blockers.pid[blocks.blocker], list(parents(data.recording)))
-        outside = on_network[at] | (on_process[at] & ~recorded)
         is_other = np.isin(cause, [CODE[CONDITION], CODE[IMBALANCE]]) | (sites.rule == _RULE["timed-wait"])
-        cause = np.where(outside & is_other, CODE[IO], cause)
+        cause = np.where(on_process[at] & ~recorded & is_other, CODE[IO], cause)
     return cause.astype(np.int64)
 
 
