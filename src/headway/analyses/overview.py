@@ -67,8 +67,8 @@ def overview(recording: Recording) -> Overview:
     waited = locks(recording, limit=MOST_LOCKS) if has_locks(recording) else None
     if not has_scheduling(recording):
         alone = (*cores, _only_threads(listed), *_contention(waited))
-        told = [*listed.notices, *_lock_notices(waited), *_why_notices(accounted)]
-        return Overview(alone, None, None, listed, _once(told), waited, accounted)
+        notices = [*listed.notices, *_lock_notices(waited), *_why_notices(accounted)]
+        return Overview(alone, None, None, listed, _once(notices), waited, accounted)
     levels = parallelism(recording)
     k1 = recording.manifest.recorded_cores
     predicted = walltime(recording, default_cores(k1)) if k1 else None
@@ -81,9 +81,9 @@ def overview(recording: Recording) -> Overview:
         *_contention(waited),
         *([_stolen(levels)] if levels.stolen_core_ns is not None else []),
     ]
-    told = [*levels.notices, *(predicted.notices if predicted else ()), *listed.notices, *_lock_notices(waited)]
-    told += _why_notices(accounted)
-    return Overview(tuple(findings), levels, predicted, listed, _once(told), waited, accounted)
+    notices = [*levels.notices, *(predicted.notices if predicted else ()), *listed.notices, *_lock_notices(waited)]
+    notices += _why_notices(accounted)
+    return Overview(tuple(findings), levels, predicted, listed, _once(notices), waited, accounted)
 
 
 def _accounted(recording: Recording) -> Why | None:

@@ -51,10 +51,10 @@ def command(file: Path, output: Path, force: bool, keep_arguments: bool, event: 
     samples = (manifest.extra.get("import") or {}).get("samples")
     rows |= {"sample": samples} if samples else {}
     tables = len([name for name in rows if name.startswith("jfr_")])
-    told = [counted(rows[name], name) for name in ("sample", "block", "thread") if name in rows]
-    told += [f"{tables} tables of events"] if tables else []
-    told += [f"{rows['region_counter']} rows of counters"] if "region_counter" in rows else []
-    out.echo(f"headway: imported {printable(str(output))} ({', '.join(told)})", err=True)
+    counts = [counted(rows[name], name) for name in ("sample", "block", "thread") if name in rows]
+    counts += [f"{tables} tables of events"] if tables else []
+    counts += [f"{rows['region_counter']} rows of counters"] if "region_counter" in rows else []
+    out.echo(f"headway: imported {printable(str(output))} ({', '.join(counts)})", err=True)
     for notice in manifest.notices:
         out.echo_notice(notice)
     return 0

@@ -124,6 +124,6 @@ def _missing(recording: Recording, recorded: Collection[str]) -> dict[str, Any] 
     events = [event for event in asked if stored_as(event) not in recorded]
     if not events:
         return None
-    told = [notice.message for notice in recording.notices if notice.id in _OF_SAMPLERS]
-    reason = "; ".join(told) or "none of its JVMs took one"
+    messages = [notice.message for notice in recording.notices if notice.id in _OF_SAMPLERS]
+    reason = "; ".join(messages) or "none of its JVMs took one"
     return {"path": recording.path, "events": ",".join(events), "reason": reason}

@@ -288,11 +288,11 @@ def _check_sum(data: dict[str, Any], directory: Path) -> None:
 
     Those of before have none; where tables have one, the manifest does as well.
     """
-    told = data.pop(_CHECKSUM, None)
+    recorded_sum = data.pop(_CHECKSUM, None)
     tables = data.get("tables")
     rows = tables.values() if isinstance(tables, dict) else ()
     is_needed = any(isinstance(row, dict) and row.get("crc32") is not None for row in rows)
-    if (told is not None or is_needed) and told != _sum_of(data):
+    if (recorded_sum is not None or is_needed) and recorded_sum != _sum_of(data):
         raise damaged(directory / FILE, "its checksum is not that of what it holds", directory)
 
 

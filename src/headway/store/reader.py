@@ -441,9 +441,9 @@ def _largest(file: pq.ParquetFile, group: int, column: int) -> int | None:
     described = file.metadata.row_group(group)
     if not described.num_rows:
         return None
-    told = described.column(column).statistics
-    if told is not None and told.has_min_max:
-        return int(told.max)
+    statistics = described.column(column).statistics
+    if statistics is not None and statistics.has_min_max:
+        return int(statistics.max)
     return int(pc.max(file.read_row_group(group, columns=[described.column(column).path_in_schema]).column(0)).as_py())
 
 

@@ -173,9 +173,9 @@ def _without_late_lines(recording: Recording, marks: IterationMarks, found: Iter
         )
         raise refused(recording, marks, why, "a program that writes each line at once (flush), or --iterations gc")
     out = int((~is_kept).sum())
-    told = Notice.of("HW120", out=out, all=len(at), marks=str(marks), late=int(is_late.sum()))
+    left_out = Notice.of("HW120", out=out, all=len(at), marks=str(marks), late=int(is_late.sum()))
     spans = Spans(found.spans.start[is_kept], found.spans.end[is_kept])
-    return Iterations(spans, found.numbers[is_kept], (told,))
+    return Iterations(spans, found.numbers[is_kept], (left_out,))
 
 
 def _recorded(recording: Recording) -> Mapping[str, Any]:

@@ -350,8 +350,8 @@ class Losses:
             return self.times.in_calls(cause, row.threads, window) or None
         if cause == causes.CARRIERS:
             return waited_for(self.waits, row.cause, window)
-        told = self._phases(PHASES[cause], window) if cause in PHASES else 0
-        return told or min(row.core_ns, window[1] - window[0])
+        phases_ns = self._phases(PHASES[cause], window) if cause in PHASES else 0
+        return phases_ns or min(row.core_ns, window[1] - window[0])
 
     def _started(self, rows: Sequence[LossRow], window: tuple[int, int]) -> int:
         """Return the core time that JVMs took to start within a window, if any core was lost to that."""

@@ -85,12 +85,12 @@ def counters_by_iteration(
 def _calls(recording: Recording, marks: IterationMarks) -> Iterations:
     """Return the instances of the methods that a pattern names, by samples."""
     ((_, found), _), notices = region_spans(recording, [SweepRegion(marks.text, marks.text)])
-    told = {notice.id for notice in notices}
-    if _NO_SAMPLES in told:
+    notice_ids = {notice.id for notice in notices}
+    if _NO_SAMPLES in notice_ids:
         raise refused(
             recording, marks, "it has no samples that show methods", "headway record --counters --sample cpu ..."
         )
-    if _METHOD_MATCHES_NOTHING in told or not len(found):
+    if _METHOD_MATCHES_NOTHING in notice_ids or not len(found):
         raise refused(recording, marks, "no sample has a frame that matches", f"headway top {recording.path}")
     return Iterations.of(_by_clock(recording, found), notices)
 

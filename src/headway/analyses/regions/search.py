@@ -71,12 +71,12 @@ def with_regions(sweep: Sweep) -> Sweep:
     regions = tuple(SweepRegion(name, pattern) for name, pattern, _ in found)
     alone = _sampled_stacks(sweep.open(run) for run in sweep.select("sequential", recorded=True)[:_RECORDINGS])
     elsewhere = tuple(each for each in (_in_sequential(region, seen, alone) for region in regions) if each is not None)
-    told = "; ".join(
+    named = "; ".join(
         f"{region.name}={region.pattern} ({how})" for region, (_, _, how) in zip(regions, found, strict=True)
     )
     if elsewhere:
-        told += "; in the sequential program " + "; ".join(f"{each.name}={each.pattern}" for each in elsewhere)
-    notice = Notice.of("HW493", regions=told)
+        named += "; in the sequential program " + "; ".join(f"{each.name}={each.pattern}" for each in elsewhere)
+    notice = Notice.of("HW493", regions=named)
     kept = [each for each in sweep.notices if each.id != notice.id]
     return replace(
         sweep,

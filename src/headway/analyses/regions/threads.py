@@ -129,8 +129,8 @@ def _knows_gc(recording: Recording, stopped: Collection[int]) -> bool:
     rows = recording.query(
         "SELECT DISTINCT pid FROM thread WHERE comm = 'VM Thread' OR comm LIKE 'VM Peri%'"
     ).fetchall()
-    told = {jvm.get("pid") for jvm in recording.manifest.jvms} | {*stopped}
-    return all(pid in told for (pid,) in rows)
+    known_pids = {jvm.get("pid") for jvm in recording.manifest.jvms} | {*stopped}
+    return all(pid in known_pids for (pid,) in rows)
 
 
 def _thread(

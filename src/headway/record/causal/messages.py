@@ -115,8 +115,8 @@ def out_of_scope(all_notes: Sequence[Notes], scope: Sequence[str]) -> Iterator[N
     if outside_ns < _LEAST_SAMPLED_NS or any(row[3] for notes in all_notes for row in notes.profile.get("lines", ())):
         return
     names = list(dict.fromkeys(name for notes in all_notes for name in notes.profile.get("out_of_scope_methods", ())))
-    told = f" ({', '.join(scope)})" if scope else ""
-    yield Notice.of("HW607", scope=told, methods=", ".join(names[:5]) or "code that is not Java")
+    shown = f" ({', '.join(scope)})" if scope else ""
+    yield Notice.of("HW607", scope=shown, methods=", ".join(names[:5]) or "code that is not Java")
 
 
 def problems(all_notes: Iterable[Notes]) -> Iterator[Notice]:

@@ -62,8 +62,8 @@ class LockTables:
     @property
     def is_on(self) -> bool:
         """Return whether any JVM recorded its locks."""
-        told = any(_fact(agent, "locks") == "on" for agent in self.agents)
-        return told or any(each["has_table"] or each["blocks"] for each in self.files)
+        any_recorded = any(_fact(agent, "locks") == "on" for agent in self.agents)
+        return any_recorded or any(each["has_table"] or each["blocks"] for each in self.files)
 
     @property
     def has_stacks(self) -> bool:
@@ -235,8 +235,10 @@ class LockTables:
 
     def _problems(self) -> list[tuple[int, str]]:
         """Return (pid, reason) of each JVM whose locks were to be recorded and were not."""
-        told = ((self.threads.pid_of_agent[i], _fact(agent, "locks_problem")) for i, agent in enumerate(self.agents))
-        return [(pid, reason) for pid, reason in told if reason]
+        problems = (
+            (self.threads.pid_of_agent[i], _fact(agent, "locks_problem")) for i, agent in enumerate(self.agents)
+        )
+        return [(pid, reason) for pid, reason in problems if reason]
 
 
 def _batches(following: Callable[[int], Any], breathe: Callable[[], None]) -> Iterator[Any]:

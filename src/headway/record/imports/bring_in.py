@@ -54,4 +54,5 @@ def importer_of(source: Path) -> Importer:
     for importer in IMPORTERS:
         if importer.takes(file):
             return importer
-    raise HeadwayError("HW313", path=source, reason="it is no JFR file, and not named .csv or .collapsed")
+    kinds = ", nor ".join(importer.file_type for importer in IMPORTERS)
+    raise HeadwayError("HW313", path=source, reason=f"it is neither {kinds}")

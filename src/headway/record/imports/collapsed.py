@@ -106,7 +106,7 @@ class CollapsedImporter:
     """Makes a profile of collapsed stacks."""
 
     name = "collapsed"
-    file_type = "collapsed stacks: its name ends in .collapsed, .folded or .txt"
+    file_type = "collapsed stacks (named .collapsed, .folded or .txt)"
 
     def takes(self, file: SourceFile) -> bool:
         """Return whether its name is that of collapsed stacks."""

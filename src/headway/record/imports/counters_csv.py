@@ -34,7 +34,7 @@ class CountersImporter:
     """Makes the table `region_counter` of counters in CSV."""
 
     name = "csv"
-    file_type = "counters in CSV: its name ends in .csv"
+    file_type = "counters in CSV (named .csv)"
 
     def takes(self, file: SourceFile) -> bool:
         """Return whether its name is that of a CSV file."""

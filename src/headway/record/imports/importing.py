@@ -264,8 +264,8 @@ class JfrImport:
         if self._either:
             found.append(Notice.of("HW226", path=self._shown))
         if self._unused:
-            told = [f"{event} ({rows:,})" for event, rows in sorted(self._unused.items())]
-            found.append(Notice.of("HW227", path=self._shown, events=", ".join(told)))
+            events = [f"{event} ({rows:,})" for event, rows in sorted(self._unused.items())]
+            found.append(Notice.of("HW227", path=self._shown, events=", ".join(events)))
         if self._not_known:
             found.append(Notice.of("HW228", path=self._shown, events=", ".join(self._not_known)))
         if self._damage is not None:
@@ -295,11 +295,11 @@ def _intervals_text(intervals_ns: list[int]) -> str:
 
 def _which_waits(settings: dict[tuple[str, str], str]) -> str:
     """Return which waits the file has by its settings, as a part of HW222."""
-    told = {value for (event, name), value in settings.items() if event in WAITS and name == "threshold"}
+    thresholds = {value for (event, name), value in settings.items() if event in WAITS and name == "threshold"}
     lock = settings.get(("jdk.JavaMonitorEnter", "lock"))
     if lock is not None and parse_ns(lock):
-        told.add(f"{parse_ns(lock) / 1e6:g} ms")
-    if told and not any(map(parse_ns, told)):
+        thresholds.add(f"{parse_ns(lock) / 1e6:g} ms")
+    if thresholds and not any(map(parse_ns, thresholds)):
         return "every wait is"
-    limits = sorted(filter(parse_ns, told), key=parse_ns)
+    limits = sorted(filter(parse_ns, thresholds), key=parse_ns)
     return f"waits below {' or '.join(limits) or 'its threshold'} are not"

@@ -19,7 +19,7 @@ class JfrImporter:
     """Makes samples, blocks, phases and counters of a JFR file, and a table of each of its events."""
 
     name = "jfr"
-    file_type = "a JFR file: it begins with FLR, or its name ends in .jfr; a gzip file is taken for one"
+    file_type = "a JFR file (begins with FLR or is compressed with gzip, or is named .jfr)"
 
     def takes(self, file: SourceFile) -> bool:
         """Return whether it is a JFR file."""

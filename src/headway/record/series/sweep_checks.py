@@ -58,6 +58,6 @@ def _beside_each_other(sweep: Sweep, run: SweepRun) -> Notice | None:
         names = [name for name, spent in threads if spent > _BUSY_THREAD * total]
         if not busy or beside <= _BESIDE * busy or len(names) < 2:
             return None
-        told = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-        return Notice.of("HW086", threads=len(names), names=told, share=beside / busy)
+        shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+        return Notice.of("HW086", threads=len(names), names=shown, share=beside / busy)
     return None

@@ -113,8 +113,8 @@ def _clear(sweep: Sweep, run: SweepRun) -> None:
 def _last_words(stem: Path) -> str:
     """Return what it said at its end: the line that names an exception (Java prints its stack after it), else the last."""
     lines = last_lines(stem, 60)
-    told = next((line for line in lines if _EXCEPTION.search(line)), lines[-1] if lines else "")
-    return f" ({told.strip()[:200]})" if told else ""
+    message = next((line for line in lines if _EXCEPTION.search(line)), lines[-1] if lines else "")
+    return f" ({message.strip()[:200]})" if message else ""
 
 
 # --- recorded --------------------------------------------------------------------------------------------------------

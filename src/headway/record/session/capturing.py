@@ -84,8 +84,8 @@ def start(plan: Plan, capture: Capture, place: RecordingDir, facts: RecordingFac
                 file.unlink()
             capture.mode = MODES[MODES.index(capture.mode) + 1]
             facts.notices = [notice for notice in facts.notices if notice.id not in _LESSER_MODE.values()]
-            told = {"reason": error.notice.message, "command": "headway doctor"}
-            facts.notices.append(Notice.of(_LESSER_MODE[capture.mode], **told))
+            fields = {"reason": error.notice.message, "command": "headway doctor"}
+            facts.notices.append(Notice.of(_LESSER_MODE[capture.mode], **fields))
             amend(place.directory, mode=capture.mode)
 
 

@@ -68,8 +68,8 @@ def _survivors(directory: Path) -> list[Notice]:
     if not len(leaders):
         return []
     names = sorted(set(leaders["name"].to_pylist()))
-    told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-    return [Notice.of("HW061", count=len(leaders), names=told, pid=leaders["pid"][0].as_py())]
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return [Notice.of("HW061", count=len(leaders), names=shown, pid=leaders["pid"][0].as_py())]
 
 
 _NO_AGENT_AT_ALL = frozenset(("HW012", "HW013", "HW014", "HW053", "HW057", "HW060"))
@@ -100,8 +100,8 @@ def _jvms_without_agent(directory: Path) -> list[Notice]:
     without = [pid for pid in without if not any(message.startswith(f"agent-{pid}.") for message in cut)]
     if not without:
         return []
-    told = ", ".join(map(str, without[:3])) + (", ..." if len(without) > 3 else "")
-    return [Notice.of("HW062", count=len(without), pids=told)]
+    shown = ", ".join(map(str, without[:3])) + (", ..." if len(without) > 3 else "")
+    return [Notice.of("HW062", count=len(without), pids=shown)]
 
 
 @contextlib.contextmanager

@@ -24,5 +24,5 @@ def no_thread_states(recording: Recording) -> str:
 
 def no_result(recording: Recording, found: Overview) -> str:
     """Return why an analysis of the states of threads has no result: they are not known, or what its message (HW4xx) says."""
-    told = next((notice for notice in found.notices if notice.id.startswith("HW4")), None)
-    return no_thread_states(recording) or (told.message if told else MESSAGES["HW506"].title)
+    notice = next((each for each in found.notices if each.id.startswith("HW4")), None)
+    return no_thread_states(recording) or (notice.message if notice else MESSAGES["HW506"].title)

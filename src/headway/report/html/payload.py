@@ -55,7 +55,7 @@ def _payload(
     recording: Recording, found: Overview, states: Lanes, views: Sequence[View], added: Sections
 ) -> dict[str, Any]:
     manifest = recording.manifest
-    told = [notice for view in views for notice in view.notices]
+    of_views = [notice for view in views for notice in view.notices]
     return {
         "version": 1,
         "made": {
@@ -69,7 +69,7 @@ def _payload(
         "wall_ns": recording.wall_ns,
         "recorded_cores": manifest.recorded_cores,
         "findings": _findings(found),
-        "notices": _notices((*found.notices, *states.notices, *told, *added[1])),
+        "notices": _notices((*found.notices, *states.notices, *of_views, *added[1])),
         **{view.name: view.values for view in views},
         "missing": {**{view.name: view.missing for view in views}, "lanes": no_thread_states(recording) or None},
         "threads": lane_values(states, len(found.threads.rows)),
