@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headway.analyses.memory.analysis import ACCESSES, memory
+from headway.analyses.memory.accessed import NAMES as ACCESSES
+from headway.analyses.memory.accessed import RATIO, REMEDY, access_figures
+from headway.analyses.memory.analysis import memory
 from headway.analyses.memory.types import MemoryAnswer, MemoryFigure
 from headway.errors import HeadwayError
 from headway.model.iterations import IterationMarks
@@ -22,6 +24,7 @@ from headway.report.analyses.memory_texts import LABELS, tables
 from headway.store import open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema
+from support.builders.allocation_spool_builder import access_recording
 from support.builders.counted_builder import PID, CountedSlice, counted_recording
 from support.builders.edited_manifest import edit, take_tables_as_they_are
 from support.builders.memory_builder import Worker, memory_recording
@@ -92,11 +95,29 @@ def _replaced(path: Path, table: str, rows: dict[str, list[object]]) -> Path:
     return path
 
 
-def test_accesses_are_never_known_and_nothing_is_said_to_record_them(tmp_path: Path) -> None:
+def test_of_accesses_that_are_not_counted_the_ratio_alone_names_a_recording_that_has_it(tmp_path: Path) -> None:
     found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S))
     for name in ACCESSES:
-        assert (found.figure(name).value, found.figure(name).remedy) == (None, "")
+        assert (found.figure(name).value, found.figure(name).remedy) == (None, REMEDY if name == RATIO else "")
         assert found.figure(name).reason
+
+
+def test_reads_for_each_write_are_those_of_all_threads_and_classes_without_static_fields(tmp_path: Path) -> None:
+    found = asked(access_recording(tmp_path / "a.headway"))
+    figure = found.figure(RATIO)
+    assert (figure.value, figure.low, figure.high) == (888 / 666,) * 3
+    assert figure.published is None
+    assert [name for name in ACCESSES if found.figure(name).value is not None] == [RATIO]
+
+
+def test_a_program_that_writes_nothing_has_no_ratio(tmp_path: Path) -> None:
+    path = access_recording(tmp_path / "a.headway")
+    row = pq.read_table(path / "access.parquet").to_pydict()
+    row |= {"tuple_writes": [0, 0, 0], "array_writes": [0, 0, 0]}
+    figures, _ = access_figures(open_recording(_replaced(path, "access", row)))
+    ratio = next(each for each in figures if each.name == RATIO)
+    assert (ratio.value, ratio.remedy) == (None, "")
+    assert "no write" in ratio.reason
 
 
 def test_a_recording_without_allocations_names_the_one_that_has_them(tmp_path: Path) -> None:

@@ -1,41 +1,34 @@
 """How does a program use memory, and is that much or little: what it allocates, executes and misses, beside published programs.
 
 Method     Papadakis, PhD thesis, Manchester 2022, chapter 5: rates and sizes of allocations (allocated.py), instructions and
-           cache misses by counters (counted.py), each beside the programs of tables 5.5 to 5.12 (numa.published).
+           cache misses by counters (counted.py), beside the programs of tables 5.5 to 5.12 (numa.published); reads by writes
+           (accessed.py).
 Assumes    nothing of the machine. Rates by wall time depend on it and on its cores: the published machine had 8 of 2012.
 Wrong when a program is recorded while it warms up: figures of allocations are of the whole recording.
-Unknown    What is not recorded stays unknown, with its reason. Reads and writes of objects are not recorded by headway, so
-           equation 5.1 and what needs accesses are never known.
+Unknown    What is not recorded stays unknown, with its reason. Rates of reads and writes are never known (accessed.py), and so
+           neither is equation 5.1.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headway.analyses.memory.accessed import access_figures
 from headway.analyses.memory.allocated import NAMES as ALLOCATION_NAMES
 from headway.analyses.memory.allocated import allocation_figures
 from headway.analyses.memory.counted import COLUMNS, counted_figures
-from headway.analyses.memory.types import MemoryAnswer, MemoryFigure
+from headway.analyses.memory.types import MemoryAnswer
 from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.thread_work import program_work
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
+    from headway.analyses.memory.types import MemoryFigure
     from headway.model.iterations import IterationMarks
     from headway.store import Recording
 
 LAST = 10
 """Iterations that the published figures are the mean of."""
-ACCESSES = (
-    "accesses_m_per_s",
-    "reads_per_write",
-    "shared_reads_pct",
-    "shared_writes_pct",
-    "llc_accesses_per_k_object_ops",
-    "memory_accesses_per_k_object_ops",
-)
-"""Figures of reads and writes of objects, which need owners or are not computed from recordings yet."""
-_UNRECORDED = "not computed from recordings yet (headway objects has the counts of reads and writes)"
 
 
 def memory(recording: Recording, marks: IterationMarks | None = None, last: int = LAST) -> MemoryAnswer:
@@ -47,10 +40,11 @@ def memory(recording: Recording, marks: IterationMarks | None = None, last: int 
     work = program_work(recording) if has_scheduling(recording) else None
     allocations, of_allocations, total = allocation_figures(recording, work)
     counted = counted_figures(recording, marks, last)
-    figures = (*allocations, *(MemoryFigure(name, reason=_UNRECORDED) for name in ACCESSES), *counted.figures)
+    accesses, of_accesses = access_figures(recording)
+    figures = (*allocations, *accesses, *counted.figures)
     if all(each.value is None for each in figures):
         raise HeadwayError("HW810", path=recording.path, reason=_reasons(figures))
-    notices = [*of_allocations, *counted.notices]
+    notices = [*of_allocations, *of_accesses, *counted.notices]
     if total is not None and counted.steady_state is not None:
         notices.append(Notice.of("HW811"))
     cpu_ns = None if work is None else work.cpu_ns

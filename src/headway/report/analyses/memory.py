@@ -26,8 +26,9 @@ class MemoryAnalysis(BaseAnalysis):
     summary = summary_of(name)
     help = """Tell how a program uses memory: what it allocates, executes and misses.
 
-    For recordings made with --objects allocations, --counters, or both. Each
-    figure stands beside those of 31 published programs (DaCapo and
+    For recordings made with --objects allocations, --counters, or both, or
+    with --objects accesses (reads for each write). Each of the others
+    stands beside those of 31 published programs (DaCapo and
     Renaissance on 8 cores). What is not recorded is named, with its reason
     and the recording that would have it. Where iterations are recorded,
     figures of counters are the mean of the last ones.
