@@ -1,4 +1,4 @@
-"""Four threads that index with Lucene, whose reads and writes are counted: its class Document has one field, so its counts are known.
+"""Four threads index with Lucene, whose accesses are counted: its class Document has one field, so its counts are known.
 
 A document is made and gets one field: the constructor writes the field `fields`, `add` reads it, and so does the iterator that
 the index writer asks for once or several times.
