@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.analysis import ranking, whatif
 from headway.analyses.whatif.types import Change
 from headway.errors import HeadwayError
 from headway.store import open_recording
@@ -96,6 +96,22 @@ def test_a_straggler_is_waited_for(tmp_path: Path) -> None:
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     assert times(path, [1, 2, 4, 8]) == pytest.approx([1300, 900, 700, 700])
     assert times(path, [2, 4], clock=2.0) == pytest.approx([450, 350])
+
+
+def test_a_pair_of_changes_is_ranked_where_the_second_one_gains_something(tmp_path: Path) -> None:
+    """Four threads wait 400 for I/O, then compute 100 each: twice the cores, or I/O twice as fast, leave 600 of 800, both 400."""
+    slices = [Slice(i, 0, 400, 400 + 100 * i, 500 + 100 * i, blocked_in=POLL) for i in range(4)]
+    found = ranking(open_recording(write(tmp_path / "a.headway", slices, 800, 1, ended_by="duration"))).predicted
+    ranked = [(each.change.cores, each.change.io, each.wall_ns // US) for each in found]
+    assert ranked[0] == (2, 2.0, 400)
+    assert sorted(ranked[1:]) == [(1, 2.0, 600), (2, 1.0, 600)]
+
+
+def test_a_pair_whose_second_change_gains_nothing_is_not_ranked(tmp_path: Path) -> None:
+    """One thread computes 100 while another one waits 400 for I/O and computes 100: more cores gain nothing."""
+    slices = [Slice(0, 0, 0, 0, 100), Slice(1, 0, 400, 400, 500, blocked_in=POLL)]
+    found = ranking(open_recording(write(tmp_path / "a.headway", slices, 500, 1, ended_by="duration"))).predicted
+    assert [(each.change.cores, each.change.io, each.wall_ns // US) for each in found] == [(1, 2.0, 300), (2, 1.0, 500)]
 
 
 COMPILED = [

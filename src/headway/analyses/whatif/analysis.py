@@ -25,6 +25,7 @@ Wrong when threads spin or poll; when tasks would be shared out otherwise (work 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
@@ -53,6 +54,10 @@ LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, above which HW825 is shown."""
 MOST_LOCKS = 5
 """Places of locks that a ranking goes through."""
+MOST_IN_PAIRS = 3
+"""So many of the best single changes are made in pairs."""
+PAIR_GAINS = 0.01
+"""A pair is worth making if it takes less than the better one of its changes by more than this."""
 MOST_FACTOR = 64
 """So many times the recorded cores are predicted at most, as for `headway walltime`."""
 LATEST_NS = 1 << 60
@@ -94,15 +99,17 @@ def whatif(
 
 
 def ranking(recording: Recording) -> WhatIf:
-    """Predict the wall time after each single change that may be worth making, the best first.
+    """Predict the wall time after each change that may be worth making, the best first.
 
     Those are: without one of the locks that threads waited for longest, without collections, with I/O twice as fast, on twice as
-    many cores. Raises HeadwayError as `whatif`.
+    many cores; and pairs of the best of them, where the second one gains something. Raises HeadwayError as `whatif`.
     """
     run = _loaded(recording)
     plain = Runs((run,), (None,))
     notices = [*recorded_notices(recording), *_notices(recording, plain, ())]
-    replay, decided = _replay(recording, plain), None
+    replay = _replay(recording, plain)
+    decided: Runs | None = None
+    with_locks: UnchangedRun | None = None
     predicted: list[Predicted] = []
     if not has_locks(recording):
         notices.append(Notice.of("HW836", path=recording.path))
@@ -119,6 +126,12 @@ def ranking(recording: Recording) -> WhatIf:
     if replay.refused is None:
         for change in _candidates(run):
             predicted += predict(plain, (replay,), change, together=False, limits=decided)
+    for pair in _pairs(predicted):
+        if pair.locks and decided is not None and with_locks is not None:
+            predicted += predict(decided, (with_locks,), pair, together=False)
+        elif not pair.locks:
+            predicted += predict(plain, (replay,), pair, together=False, limits=decided)
+    predicted = [each for each in predicted if _is_worth_making(each, predicted)]
     best = sorted(predicted, key=lambda each: each.wall_ns)
     return WhatIf((replay,), tuple(best), (*notices, *_reordered(recording, best)))
 
@@ -130,6 +143,32 @@ def _candidates(run: RecordedRun) -> list[Change]:
     if run.waited_ns["io"] > 0:
         found.append(Change(run.recorded_cores, io=2.0))
     return found
+
+
+def _pairs(singles: Sequence[Predicted]) -> list[Change]:
+    """Return the best changes that gain something, two at a time."""
+    gaining = [each.change for each in sorted(singles, key=lambda each: each.wall_ns) if each.speedup > 1 + PAIR_GAINS]
+    return [_both(one, other) for one, other in combinations(gaining[:MOST_IN_PAIRS], 2)]
+
+
+def _both(one: Change, other: Change) -> Change:
+    return Change(
+        max(one.cores, other.cores),
+        io=max(one.io, other.io),
+        has_gc=one.has_gc and other.has_gc,
+        locks=(*one.locks, *other.locks),
+    )
+
+
+def _is_worth_making(asked: Predicted, predicted: Sequence[Predicted]) -> bool:
+    """Return False of a pair that takes about as long as one of its changes alone."""
+    parts = [
+        one.wall_ns
+        for pair in combinations(predicted, 2)
+        if asked not in pair and _both(pair[0].change, pair[1].change) == asked.change
+        for one in pair
+    ]
+    return not parts or asked.wall_ns < (1 - PAIR_GAINS) * min(parts)
 
 
 def _lock_candidates(runs: Runs) -> list[Change]:
