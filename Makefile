@@ -20,7 +20,7 @@ JDK21 := 21.0.8.2
 sources = $(shell find $(1) -type f \( -name '.*' -prune -o -not -path '*/node_modules/*' -not -path '*/target/*' \
 	-not -path '*/dist/*' -not -name '*.so' -not -name '*.pyc' -print \) 2>/dev/null)
 
-.PHONY: help setup system build native web java wheel wheels test test-quick lint format demo docs reference bench-programs real-programs arm-guest bench-quick \
+.PHONY: help setup system build native web java wheel wheels test test-quick lint format demo docs reference bench-programs real-programs arm-guest numa-guest bench-quick \
 	bench-overhead bench-startup bench-pingpong bench-walltime bench-walltime-cold clean
 
 help:  ## list the commands
@@ -111,9 +111,12 @@ $(STAMPS)/real-programs: $(call sources,java/real) | system
 	@mvn -q -B -Dstyle.color=never -f java/real/spark/pom.xml package
 	@touch $@
 
-# Not in `make setup`: one file of tests needs them, and is skipped without.
+# Not in `make setup`: one file of tests needs each, and is skipped without.
 arm-guest:  ## install the emulator, cross compiler and kernel for aarch64 that tests/guests run in
 	@scripts/get-arm-guest.sh
+
+numa-guest:  ## install the emulator and the kernel of the guest of two memory nodes that tests/guests run in
+	@scripts/get-numa-guest.sh
 
 wheel: setup  ## dist/*.whl for this Python: runs without a compiler on any Linux with glibc 2.28 or newer
 	@$(PYTHON) scripts/make_wheel.py --jobs $(JOBS)

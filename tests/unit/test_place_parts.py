@@ -15,6 +15,7 @@ import pytest
 
 from headway.analyses.placement.types import ALL, ONE, Decision, Observation, Placement
 from headway.errors import HeadwayError, Notice
+from headway.placement import pages
 from headway.placement.affinities import Affinities, start_of, usual_affinity
 from headway.placement.daemon import Daemon
 from headway.placement.mover import HOME, LOOK, Mover
@@ -57,6 +58,8 @@ def test_a_program_is_kept_on_a_node_that_holds_it_with_the_most_cpus_then_the_m
     free = MemoryNode(2, frozenset(range(12, 16)), 64 * GIB, 9 * GIB)
     assert home_node([small, full, free], 1 * GIB, ()) == small
     assert home_node([small, full, free], 5 * GIB, ()) == free
+    assert home_node([small, full, free], 1 * GIB, (), {full.number: 2, free.number: 1}) == small
+    assert home_node([small, full, free], 5 * GIB, (), {full.number: 2, free.number: 1}) == full
     assert home_node([small, full, free], 65 * GIB, ()) is None
     assert home_node([small, full, free], 1 * GIB, [small.cpus]) == free
     first, second = declared_nodes([frozenset({0}), frozenset({1})])
@@ -73,6 +76,9 @@ def test_cpus_that_are_not_online_make_no_node() -> None:
     found = places_of(myself, [CPUS, frozenset()])
     assert isinstance(found, Notice)
     assert found.id == "HW720"
+    first, *rest = sorted(CPUS)
+    if rest:
+        assert found.remedy.startswith(f"headway place --pid {myself.pid} --nodes {first}/")
 
 
 # --- progress -----------------------------------------------------------------------------------------------------------
@@ -531,3 +537,22 @@ def test_a_decision_is_a_record_when_it_is_another_one_and_a_dry_run_ends_where_
     assert measured == pytest.approx([costs[0], costs[2], costs[3]])
     assert units.closed == 1
     assert [each.at_ns for each in records] == sorted(each.at_ns for each in records)
+
+
+def test_memory_of_processes_is_that_of_its_mappings_without_files() -> None:
+    """What the kernel writes: 4 KiB pages, huge pages, files, shared memory, a file whose name looks like an answer."""
+    lines = {
+        "7f0000000000 default heap anon=5 dirty=5 N0=2 N1=3 kernelpagesize_kB=4": {0: 8192, 1: 12288},
+        "7f0000200000 bind:1 anon=1 dirty=1 N1=1 kernelpagesize_kB=2048": {1: 2 << 20},
+        "7f0000600000 default file=/usr/lib/libc.so.6 mapped=9 mapmax=40 N0=9 kernelpagesize_kB=4": {},
+        "7f0000700000 default file=/tmp/N7=9\\040kernelpagesize_kB=4 anon=1 N0=1 kernelpagesize_kB=4": {},
+        "7f0000800000 default": {},
+    }
+    assert {line: pages._of_mapping(line) for line in lines} == lines
+
+
+def test_memory_of_large_processes_and_of_none_is_not_known() -> None:
+    found = pages.memory_by_node([(os.getpid(), 1)])
+    assert found is None or sum(found.values()) > 0
+    assert pages.memory_by_node([(os.getpid(), pages.MOST_BYTES + 1)]) is None
+    assert pages.memory_by_node([]) is None

@@ -51,7 +51,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW105",
         "what is no list of groups of events",
-        "--counters {text!r}: {reason}",
+        "{option} {text!r}: {reason}",
         "Events are separated by commas, groups by semicolons. Each event is read at every switch of the program's threads, and "
         "kept with every slice: that is why there is a limit.",
         "headway record --counters 'cycles,instructions;cache-references,cache-misses' -o NAME.headway -- CMD",

@@ -11,7 +11,7 @@ ROWS: tuple[Message, ...] = (
         "process {pid} may use CPUs {cpus}, which are of one memory node: there is nothing to place",
         "With one node there is no choice. Other nodes may be there that its affinity or its cpuset (taskset, numactl, a "
         "container) keeps it from.",
-        "headway place --pid {pid} --nodes 0/1   (sets of CPUs as nodes, to try it out)",
+        "{next}",
     ),
     Message(
         "HW721",
@@ -27,7 +27,7 @@ ROWS: tuple[Message, ...] = (
         "{other} places process {pid} already",
         "Two that place one program would move its threads to and fro, each by what the other causes. The first one has not "
         "ended, or its threads are just being put back.",
-        "end the other one, which puts all threads back",
+        "ps -fp PID   (of the other one; Ctrl-C or SIGTERM ends it and puts all threads back)",
     ),
     Message(
         "HW723",
@@ -35,7 +35,7 @@ ROWS: tuple[Message, ...] = (
         "nothing tells how much the program does: cycles and instructions can't be counted here ({reason})",
         "CPU time alone is no progress: a program that waits for memory uses as much of it. Placing by it would be a guess, so "
         "nothing is placed.",
-        "headway place --pid PID --progress-file LOG   (its lines are the units of work), or --progress-event EVENT",
+        "headway place --pid PID --progress-file LOG   (its lines are the units of work; run --place takes the same option)",
     ),
     Message(
         "HW724",
@@ -58,7 +58,7 @@ ROWS: tuple[Message, ...] = (
         "the process that moves threads was ended by somebody: another one put them back, and placing has ended",
         "A process of its own moves the program's threads, so that it can put them back when headway is killed. Without it "
         "nothing is moved.",
-        "start it again",
+        "headway place --pid PID   (again)",
     ),
     Message(
         "HW727",

@@ -30,7 +30,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW004",
         "no process to attach to",
-        "process {pid} can't be attached to: {reason}",
+        "process {pid}: {reason}",
         "--pid takes a process that runs now, as this pid namespace numbers it.",
         "jcmd -l   (lists the JVMs of this user)",
     ),

@@ -91,11 +91,14 @@ class Daemon:
             "cpus": sorted(places.base),
             "progress": self.readings.progress.name,
             "kernel_balances": self._is_balanced,
+            "memory_by_node": _by_number(places.memory_by_node),
+            "remote_share_at_home": places.remote_share,
             "dry_run": self.mover is None,
         }
         declared = ", declared by --nodes" if places.is_declared else ""
         also = "; the kernel balances nodes itself, and may undo what is decided" if self._is_balanced else ""
-        text = f"process {root.pid}: {places.nodes} nodes{declared}; judged by {self.readings.progress.name}{also}"
+        text = f"process {root.pid}: {places.nodes} nodes{declared}; judged by {self.readings.progress.name}"
+        text += f"{_memory_text(places)}{also}"
         self._emit("start", text, facts)
         self.readings.begin()
 
@@ -228,6 +231,15 @@ class Daemon:
 
     def _emit(self, event: Event, text: str, facts: dict[str, Any]) -> None:
         self.emit(Record(event, time.monotonic_ns(), text, facts))
+
+
+def _by_number(memory: dict[int, int] | None) -> dict[str, int] | None:
+    return None if memory is None else {str(node): size for node, size in memory.items()}
+
+
+def _memory_text(places: NodeChoice) -> str:
+    share = places.remote_share
+    return "" if share is None else f"; {100 * share:.0f} % of its memory is not on node {places.home.number}"
 
 
 def _moved_text(moved: Moved | None) -> str:

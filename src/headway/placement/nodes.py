@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,8 +51,14 @@ def usable(nodes: Iterable[MemoryNode], allowed: Collection[int]) -> list[Memory
     return [node for node in parts if node.cpus]
 
 
-def home_node(nodes: Iterable[MemoryNode], resident_bytes: int, taken: Collection[frozenset[int]]) -> MemoryNode | None:
-    """Return the node to keep a program on: one that holds its memory, with the most CPUs, then the most free memory.
+def home_node(
+    nodes: Iterable[MemoryNode],
+    resident_bytes: int,
+    taken: Collection[frozenset[int]],
+    memory_by_node: Mapping[int, int] | None = None,
+) -> MemoryNode | None:
+    """Return the node to keep a program on: one that holds its memory, with the most CPUs, then the most of the
+    program's memory, which stays where it is, then the most free memory.
 
     `taken`: sets of CPUs that threads of the program chose for themselves. A node of just these CPUs comes last: threads there
     could not be told from those that are placed.
@@ -60,7 +66,13 @@ def home_node(nodes: Iterable[MemoryNode], resident_bytes: int, taken: Collectio
     holding = [node for node in nodes if node.memory_bytes is None or node.memory_bytes > resident_bytes]
     return max(
         holding,
-        key=lambda node: (node.cpus not in taken, len(node.cpus), node.free_bytes or 0, -node.number),
+        key=lambda node: (
+            node.cpus not in taken,
+            len(node.cpus),
+            (memory_by_node or {}).get(node.number, 0),
+            node.free_bytes or 0,
+            -node.number,
+        ),
         default=None,
     )
 

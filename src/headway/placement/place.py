@@ -14,12 +14,13 @@ from headway.placement.affinities import Affinities, Cpus, affinity_of, threads_
 from headway.placement.daemon import Daemon, Ended
 from headway.placement.mover import Mover
 from headway.placement.nodes import allowed_by_cpuset, declared_nodes, home_node, machine_nodes, usable
+from headway.placement.pages import memory_by_node
 from headway.placement.progress import ProgramProgress
 from headway.placement.readings import MeasuredInterval, Readings
 from headway.placement.single_daemon import placing
 from headway.placement.types import NodeChoice, Record
 from headway.record.machine.host import format_cpu_list, online_cpus
-from headway.record.target_process.processes import Process
+from headway.record.target_process.processes import Process, tree
 from headway.record.target_process.rights import read_status, rights_of
 
 
@@ -107,20 +108,35 @@ def places_of(process: Process, declared: Sequence[frozenset[int]]) -> NodeChoic
         raise HeadwayError("HW004", pid=process.pid, reason="it has ended")
     nodes = usable(declared_nodes(declared) if declared else machine_nodes(), base)
     if len(nodes) < 2:
-        return Notice.of("HW720", pid=process.pid, cpus=format_cpu_list(set(base)))
-    home = home_node(nodes, resident_bytes(process.pid), _chosen_by(process.pid, base))
+        cpus = base & online
+        return Notice.of("HW720", pid=process.pid, cpus=format_cpu_list(set(base)), next=_try_out(process.pid, cpus))
+    memory = None if declared else memory_of(process.pid)
+    home = home_node(nodes, resident_bytes(process.pid), _chosen_by(process.pid, base), memory)
     if home is None:
         return Notice.of("HW728", pid=process.pid)
     allowed = allowed_by_cpuset(process.pid)
     # Where nothing but its cpuset narrows the program, it gets what that allows later on, too.
     undo_to = frozenset(range(max(*online, *base) + 1)) | online if base == allowed else base
-    return NodeChoice(base, home, len(nodes), undo_to, bool(declared))
+    return NodeChoice(base, home, len(nodes), undo_to, bool(declared), memory)
 
 
 def _chosen_by(pid: int, base: Cpus) -> set[Cpus]:
     """Return the affinities that threads of a process have other than the usual one."""
     found = {affinity_of(tid) for tid in threads_of(pid)}
     return {each for each in found if each is not None and each != base}
+
+
+def _try_out(pid: int, cpus: Cpus) -> str:
+    """Return the command that declares a program's CPUs as nodes; of one CPU that which says where it may run."""
+    first, *rest = sorted(cpus) or [0]
+    if not rest:
+        return f"taskset -acp {pid}   (the CPUs that its threads may use)"
+    return f"headway place --pid {pid} --nodes {first}/{format_cpu_list(set(rest))}   (sets of CPUs as nodes, to try it out)"
+
+
+def memory_of(pid: int) -> dict[int, int] | None:
+    """Return how much memory of a process, with those below it, lies on each node; None where that is not known."""
+    return memory_by_node((each, resident_bytes(each)) for each in tree(pid) if each != os.getpid())
 
 
 def resident_bytes(pid: int) -> int:

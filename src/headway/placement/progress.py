@@ -209,9 +209,11 @@ def progress_of(file: Path | None, event: str | None, *, may_appear: bool = Fals
     if file is not None:
         return Lines(file, may_appear=may_appear)
     if event is not None:
-        options = parse(event)
+        options = parse(event, option="--progress-event")
         if len(options.groups) != 1 or len(options.groups[0]) != 1:
-            raise HeadwayError("HW105", text=event, reason="one event tells how much the program does")
+            raise HeadwayError(
+                "HW105", option="--progress-event", text=event, reason="one event tells how much the program does"
+            )
         return _events(options, "HW725")
     return _events(parse(BY_CYCLES), "HW723")
 

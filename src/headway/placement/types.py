@@ -28,14 +28,24 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """Where a program may run: `base` as it was started, `home` the node to keep it on. `undo_to`: what gives `base` back."""
+    """Where a program may run: `base` as it was started, `home` the node to keep it on. `undo_to`: what gives `base` back.
+
+    `memory_by_node`: bytes of its anonymous memory at the start; None where not known, as of declared nodes.
+    """
 
     base: Cpus
     home: MemoryNode
     nodes: int
     undo_to: Cpus
     is_declared: bool
+    memory_by_node: dict[int, int] | None = None
 
     def text(self, placement: Placement) -> str:
         """Return a placement in words."""
         return f"node {self.home.number}" if placement == "one" else "all nodes"
+
+    @property
+    def remote_share(self) -> float | None:
+        """Return the share of its memory that it would read from other nodes if it was kept on one; None where not known."""
+        total = sum((self.memory_by_node or {}).values())
+        return 1 - (self.memory_by_node or {}).get(self.home.number, 0) / total if total else None

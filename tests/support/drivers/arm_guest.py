@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.drivers.initramfs import initramfs
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 KERNEL = REPOSITORY / "build" / "arm-guest" / "vmlinuz"
 _COMPILER, _EMULATOR = "aarch64-linux-gnu-g++", "qemu-system-aarch64"
@@ -48,24 +50,6 @@ def build_program(folder: Path) -> Path:
     words = [_COMPILER, "-std=c++20", "-O1", "-static", "-I", "native", "-o", str(program), *_SOURCES]
     subprocess.run(words, cwd=REPOSITORY, check=True, timeout=200)
     return program
-
-
-def initramfs(program: Path) -> bytes:
-    """Return a file system that holds a program as /init, as the kernel takes it (cpio, newc)."""
-    folders = [("proc", b""), ("sys", b"")]
-    entries = [(name, 0o040755, data) for name, data in folders] + [("init", 0o100755, program.read_bytes())]
-    return b"".join(_entry(*entry) for entry in [*entries, ("TRAILER!!!", 0, b"")])
-
-
-def _entry(name: str, mode: int, data: bytes) -> bytes:
-    named = name.encode() + b"\0"
-    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(named), 0)
-    head = b"070701" + b"".join(b"%08X" % field for field in fields) + named
-    return _padded(head) + _padded(data)
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % 4)
 
 
 @dataclass
@@ -108,7 +92,7 @@ def arm_guest(program: Path, *, two_cpus: bool = False) -> Iterator[ArmGuest]:
     One with two processors has a clock of its own, and counts no instructions.
     """
     disk = program.with_name("initramfs")
-    disk.write_bytes(initramfs(program))
+    disk.write_bytes(initramfs({"init": program.read_bytes()}, ["proc", "sys"]))
     with subprocess.Popen(_words(disk, two_cpus), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             guest = ArmGuest(process)

@@ -42,8 +42,10 @@ class CounterOptions:
     of_units: tuple[tuple[Event, ...], ...] = ()
 
 
-def parse(text: str, scope: str = "thread", *, allow_breakpoints: bool = False) -> CounterOptions:
-    """Return the groups that a text asks for, in one of SCOPES.
+def parse(
+    text: str, scope: str = "thread", *, allow_breakpoints: bool = False, option: str = "--counters"
+) -> CounterOptions:
+    """Return the groups that a text asks for, in one of SCOPES. `option`: by which it was given.
 
     Raises HeadwayError HW103 (unknown event), HW105 (no groups of events, or too many, or a group of several counting units),
     HW106 (not by thread: units of whole sockets are counted in scopes with cpu) or HW124 (a watched address, unless
@@ -51,28 +53,30 @@ def parse(text: str, scope: str = "thread", *, allow_breakpoints: bool = False) 
     """
     shown = text if len(text) <= 60 else text[:57] + "..."
     if len(text) > _LONGEST_TEXT:
-        raise HeadwayError("HW105", text=shown, reason=f"{len(text)} characters, where {_LONGEST_TEXT} are the most")
+        raise HeadwayError(
+            "HW105", option=option, text=shown, reason=f"{len(text)} characters, where {_LONGEST_TEXT} are the most"
+        )
     is_default = text.strip() == DEFAULT
     wanted = BY_DEFAULT if is_default else text
     parts = [[each.strip() for each in _split(part, ",")] for part in _split(wanted, ";")]
     events = sum(map(len, parts))
     if not text.strip() or any(not name for part in parts for name in part):
-        raise HeadwayError("HW105", text=shown, reason="a group is empty")
+        raise HeadwayError("HW105", option=option, text=shown, reason="a group is empty")
     if events > MOST_EVENTS or len(parts) > MOST_GROUPS:
         many = f"{events} events in {len(parts)} groups, where {MOST_EVENTS} in {MOST_GROUPS} are the most"
-        raise HeadwayError("HW105", text=shown, reason=many)
+        raise HeadwayError("HW105", option=option, text=shown, reason=many)
     for part in parts:
         if len({*part}) < len(part):
-            raise HeadwayError("HW105", text=shown, reason="an event is twice in one group")
+            raise HeadwayError("HW105", option=option, text=shown, reason="an event is twice in one group")
     by = scope.split("+")
     groups = [tuple(event(name, by_socket="cpu" in by) for name in part) for part in parts]
     for group in groups:
         if len(units := {each.unit or "each CPU" for each in group}) > 1:
             different = f"{' and '.join(sorted(units))} can't count in one group: put ; between them"
-            raise HeadwayError("HW105", text=shown, reason=different)
+            raise HeadwayError("HW105", option=option, text=shown, reason=different)
     watched = [each.name for group in groups for each in group if each.is_breakpoint]
     if watched and not allow_breakpoints:
-        raise HeadwayError("HW124", option="--counters", events=", ".join(dict.fromkeys(watched)))
+        raise HeadwayError("HW124", option=option, events=", ".join(dict.fromkeys(watched)))
     of_cpus, of_units = (tuple(each for each in groups if bool(each[0].unit) is is_unit) for is_unit in (False, True))
     return CounterOptions(of_cpus, is_default, by_thread="thread" in by, by_cpu="cpu" in by, of_units=of_units)
 
