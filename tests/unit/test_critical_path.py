@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from headway.errors import HeadwayError
 from headway.report.export import export_perfetto
 from headway.report.export.perfetto_lost_cores import cause_packets
 from headway.report.json.critical_path import critical_path_json
+from headway.report.terminal.critical_path import threads_table
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
@@ -95,6 +97,15 @@ def test_the_path_of_a_fork_and_join_goes_through_the_slow_worker(tmp_path: Path
     assert result.segments[1].waiter == "main"
     assert {row.name: row.ns for row in result.by_thread} == {"slow": 60, "main": 40}
     assert result.followed == 1
+
+
+def test_threads_of_one_name_are_told_apart_by_their_tid_and_others_need_none(tmp_path: Path) -> None:
+    result = path_of(written(tmp_path / "a.headway", FORK_JOIN, {(0, 0): 2}))
+    assert [str(column.header) for column in threads_table(result).columns][:2] == ["thread", "kind"]
+    alike = replace(result, by_thread=tuple(replace(row, name="main") for row in result.by_thread))
+    name, tid = threads_table(alike).columns[:2]
+    assert len(set(name.cells)) == 1
+    assert list(tid.cells) == [str(row.tid) for row in result.by_thread]
 
 
 def test_a_thread_that_was_born_meanwhile_leads_to_who_made_it(tmp_path: Path) -> None:

@@ -75,10 +75,12 @@ def states_table(result: CriticalPath) -> Table:
 
 
 def threads_table(result: CriticalPath, width: int = 80) -> Table:
-    """The threads that the path is on."""
+    """The threads that the path is on; with their tid where two have the same name, as those of several processes may."""
     rows = result.by_thread[:ROWS]
+    is_ambiguous = len({row.name for row in rows}) < len(rows)
     table = make_table(
         ("thread", "left"),
+        *((("tid", "right"),) if is_ambiguous else ()),
         ("kind", "left"),
         ("time", "right"),
         ("share", "right"),
@@ -90,6 +92,7 @@ def threads_table(result: CriticalPath, width: int = 80) -> Table:
         running = row.by_state.get("running", 0)
         table.add_row(
             _cut(row.name, width),
+            *((str(row.tid),) if is_ambiguous else ()),
             row.kind,
             duration(row.ns),
             percent(row.ns / result.wall_ns),
