@@ -35,8 +35,8 @@ def program() -> Iterator[Process]:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits of a second in place of half a minute."""
-    monkeypatch.setattr(mover_module, "_ANSWER_S", 1.0)
+    """Waits of two seconds in place of half a minute."""
+    monkeypatch.setattr(mover_module, "_ANSWER_S", 2.0)
     monkeypatch.setattr(mover_module, "_LOOK_S", 0.05)
     monkeypatch.setattr(mover_module, "_ENDING_S", 0.2)
 
@@ -71,7 +71,7 @@ def test_a_mover_that_runs_a_moment_now_and_then_is_given_up(program: Process) -
 @pytest.mark.usefixtures("soon")
 def test_a_mover_that_works_for_long_is_waited_for(program: Process) -> None:
     def slow() -> Cpus:
-        end_s = time.thread_time() + 1.5
+        end_s = time.thread_time() + 2.5
         while time.thread_time() < end_s:
             pass
         return CPUS
