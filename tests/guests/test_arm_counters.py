@@ -65,7 +65,7 @@ def guest(program: Path) -> Iterator[ArmGuest]:
 
 @pytest.fixture
 def there(guest: ArmGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArmGuest:
-    """Let headway try its events in the guest, and read the guest's counting units."""
+    """Let headway try its events in the guest, and read the guest's counting units and CPUs."""
 
     def tried(asked: Sequence[Group]) -> list[list[dict[str, int]]]:
         keys = ("errno", "first", "second", "enabled_ns", "running_ns")
@@ -81,6 +81,7 @@ def there(guest: ArmGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
         (tmp_path / path).write_text(f"{''.join(text)}\n")
     monkeypatch.setattr(usable, "_tried", tried)
     monkeypatch.setattr(usable, "DEVICES", tmp_path)
+    monkeypatch.setattr(usable, "online_cpus", lambda: [0])
     monkeypatch.setattr(events, "DEVICES", tmp_path)
     return guest
 
