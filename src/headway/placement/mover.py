@@ -24,7 +24,7 @@ HOME, BASE, LOOK, UNDO = b"h", b"b", b"l", b"u"
 _ANSWER_S = 30.0
 """So long it may neither answer nor run: of a program with many threads, on a busy machine, moving takes as long as it takes."""
 _LEAST_SHARE = 0.05
-"""Of a CPU, in all that it takes to answer: the program's user may stop it or leave it hardly any time: it has that user's ids."""
+"""Of a CPU, in all that it takes to answer: the program's user may stop it or leave it hardly any time, as it has those ids."""
 _LOOK_S = 2.0
 _ENDING_S = 10.0
 _IGNORED = (
