@@ -154,8 +154,8 @@ ROWS: tuple[Message, ...] = (
         "HW849",
         "more groups of objects than an answer has",
         "of {what} the {shown:,} largest rows are shown and {count:,} smaller ones are left out",
-        "An answer has at most 65,536 rows of allocations and of accesses each, as many as an agent tells apart in one JVM: so it "
-        "fits in memory. Totals are of all rows.",
+        "An answer has at most 65,536 rows of allocations and of accesses each, as many as an agent tells apart in one JVM, "
+        "so that it fits in memory. Totals are of all rows.",
         "headway objects RECORDING --by class, or headway query RECORDING 'SELECT ... FROM allocation'",
         NOTE,
     ),
