@@ -556,3 +556,13 @@ def test_memory_of_large_processes_and_of_none_is_not_known() -> None:
     assert found is None or sum(found.values()) > 0
     assert pages.memory_by_node([(os.getpid(), pages.MOST_BYTES + 1)]) is None
     assert pages.memory_by_node([]) is None
+
+
+def test_memory_that_the_kernel_does_not_count_in_time_or_in_too_many_mappings_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "LIMIT_S", 0.0)
+    assert pages.memory_by_node([(os.getpid(), 1)]) is None
+    monkeypatch.setattr(pages, "LIMIT_S", 5.0)
+    monkeypatch.setattr(pages, "MOST_MAPPINGS", 3)
+    assert pages.memory_by_node([(os.getpid(), 1)]) is None

@@ -12,38 +12,52 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from headway.record.target_process.deadline import Deadline, within
+
 MOST_BYTES = 16 << 30
 """Of a process whose pages are counted."""
-_NODE = re.compile(r"\bN(\d+)=(\d+)", re.ASCII)
-_PAGE_KIB = re.compile(r"\bkernelpagesize_kB=(\d+)", re.ASCII)
+MOST_MAPPINGS = 200_000
+"""Of a program whose pages are counted: three times as many as the kernel lets a process have by default."""
+LIMIT_S = 5.0
+"""A program that maps memory meanwhile, and gets stuck in it, keeps the kernel from answering."""
+_NODE = re.compile(rb"\bN(\d+)=(\d+)")
+_PAGE_KIB = re.compile(rb"\bkernelpagesize_kB=(\d+)")
 
 
 def memory_by_node(processes: Iterable[tuple[int, int]]) -> dict[int, int] | None:
     """Return how many bytes of processes, given by number and resident size, lie on each node.
 
-    None where one of them is too large, or the kernel does not say. Processes that have ended have none.
+    None where one of them is too large, or the kernel does not say, or not in time. Processes that have ended have none.
     """
-    found = Counter[int]()
-    for pid, resident_bytes in processes:
-        if resident_bytes > MOST_BYTES:
-            return None
+    chosen = [*processes]
+    if any(resident_bytes > MOST_BYTES for _, resident_bytes in chosen):
+        return None
+    try:
+        return within(Deadline.after(LIMIT_S), lambda: _counted([pid for pid, _ in chosen]))
+    except OSError:  # the time that has passed is one as well
+        return None
+
+
+def _counted(pids: Iterable[int]) -> dict[int, int] | None:
+    found, mappings = Counter[int](), 0
+    for pid in pids:
         try:
-            lines = Path(f"/proc/{pid}/numa_maps").read_text(errors="replace").splitlines()
+            with open(f"/proc/{pid}/numa_maps", "rb") as lines:
+                for line in lines:
+                    found.update(_of_mapping(line))
+                    mappings += 1
+                    if mappings > MOST_MAPPINGS:
+                        return None
         except (FileNotFoundError, ProcessLookupError):
             if not Path("/proc/self/numa_maps").exists():
                 return None
-            continue
-        except OSError:
-            return None
-        for line in lines:
-            found.update(_of_mapping(line))
     return dict(sorted(found.items())) or None
 
 
-def _of_mapping(line: str) -> dict[int, int]:
+def _of_mapping(line: bytes) -> dict[int, int]:
     """Return the bytes by node of one mapping, none of one of a file. A file's name can't hold a blank: it would be \\040."""
-    words = line.split(" ")
-    if any(word.startswith("file=") for word in words):
+    words = line.split(b" ")
+    if any(word.startswith(b"file=") for word in words):
         return {}
     page = _PAGE_KIB.search(line)
     size = int(page[1]) << 10 if page else 0
