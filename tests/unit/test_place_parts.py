@@ -548,7 +548,7 @@ def test_memory_of_processes_is_that_of_its_mappings_without_files() -> None:
         "7f0000700000 default file=/tmp/N7=9\\040kernelpagesize_kB=4 anon=1 N0=1 kernelpagesize_kB=4": {},
         "7f0000800000 default": {},
     }
-    assert {line: pages._of_mapping(line) for line in lines} == lines
+    assert {line: pages._of_mapping(line.encode()) for line in lines} == lines
 
 
 def test_memory_of_large_processes_and_of_none_is_not_known() -> None:
