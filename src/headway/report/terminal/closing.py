@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common import causes
 from headway.analyses.common.causes import TITLES
 from headway.analyses.common.units import core_time, duration, percent, significant
-from headway.analyses.lost_cores.text import SMALL_GAIN, cores_text, idle_sentence, is_worth_a_line, place_text
+from headway.analyses.lost_cores.text import SMALL, cores_text, idle_sentence, is_worth_a_line, place_text
 from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from headway.analyses.scheduling.recording_cost import RecordingCost
 
 LEAST_LOSS = 0.01
-"""A loss is worth a sentence when it is this part of the core time, or when `why` lists it for its likely gain."""
+"""A loss is worth a sentence when it is this part of the core time,"""
+LEAST_GAIN = 0.05
+"""or when the program would likely be this much faster without it."""
 LEAST_TIMED = 20
 """One call of a lock hook in 64 is timed: the number of those varies by its root, so fewer give no estimate of all."""
 BUSY = 0.7
@@ -96,8 +98,8 @@ def _core_ns(loss: Loss) -> int:
 
 
 def _is_worth(loss: Loss) -> bool:
-    """Return whether `why` lists a loss for its likely gain, however little it lost, and the program can do without it."""
-    return (loss.likely_speedup or 1) >= 1 + SMALL_GAIN and loss.cause not in causes.OF_THE_JVM
+    """Return whether much would likely be gained without a loss, however little it lost, and the program can do without it."""
+    return (loss.likely_speedup or 1) >= 1 + LEAST_GAIN and loss.cause not in causes.OF_THE_JVM
 
 
 def _used(account: Account) -> int:
@@ -126,9 +128,14 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     is_first = (first.likely_speedup or 1.0) >= max(each.likely_speedup or 1.0 for each in account.lost)
     gained = "Most would be gained without" if is_first else "Much would be gained without"
     most = "Most was lost to" if is_largest else gained
-    text = f"{most} {TITLES[first.cause]}{at}: {core_time(first.core_ns)} of core time ({percent(first.share)})"
-    if first.likely_speedup is not None and first.likely_speedup >= 1 + LEAST_LOSS:
-        text += f"; without it the program would likely be {significant(first.likely_speedup)} times as fast"
+    text = f"{most} {TITLES[first.cause]}{at}: "
+    lost = f"{core_time(first.core_ns)} of core time"
+    faster = f"the program would likely be {significant(first.likely_speedup or 1.0)} times as fast"
+    if first.share < LEAST_LOSS:  # so little core time alone would not explain the gain
+        text += f"{faster}, although hardly a core stood idle for it ({lost})"
+    else:
+        is_told = (first.likely_speedup or 1.0) >= 1 + LEAST_LOSS
+        text += f"{lost} ({percent(first.share)}){f'; without it {faster}' if is_told else ''}"
     if first.doubts:
         text += f" (in doubt: {', '.join(first.doubts)})"
     return f"{text}."
@@ -142,6 +149,8 @@ def _little(account: Account) -> str:
     if not listed:
         return "It lost nothing to speak of."
     most = max(listed, key=_core_ns)
+    if most.share < SMALL:
+        return "Nothing stands out in what it lost."
     return f"It lost little, most of it to {TITLES[most.cause]}: {core_time(most.core_ns)} of core time ({percent(most.share)})."
 
 
