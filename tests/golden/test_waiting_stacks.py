@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.waits.roles import NATIVE, native_rule
-from headway.analyses.waits.rules import CONTENTION, RULES, WORK, Wait, classify
+from headway.analyses.waits.rules import CONTENTION, IO, RULES, WORK, Wait, classify
 
 HERE = Path(__file__).resolve().parent / "waiting_stacks"
 
@@ -86,6 +86,28 @@ def test_a_copy_of_a_pool_in_another_package_is_a_pool() -> None:
     ]
     wait = Wait("park", "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", frames)
     assert classify(wait).waiting == WORK
+
+
+def test_a_virtual_thread_that_reads_from_a_socket_waits_for_io_whatever_its_caller_is_called() -> None:
+    """With and without a time limit. A class of the program's own that is called Poller is no poller of the JVM's."""
+
+    def waiting(poller: str, caller: tuple[str, str], *, timed: bool) -> str:
+        frames = [
+            ("java.lang.VirtualThread", "park"),
+            ("java.lang.System$1", "parkVirtualThread"),
+            ("java.util.concurrent.locks.LockSupport", "park"),
+            (poller, "poll"),
+            ("sun.nio.ch.NioSocketImpl", "park"),
+            caller,
+            ("org.example.Task", "run"),
+            ("java.lang.VirtualThread", "run"),
+        ]
+        return classify(Wait("park", "", frames, timed)).waiting
+
+    for timed in (False, True):
+        for caller in (("org.example.Pool", "borrow"), ("org.example.Cache", "get"), ("org.example.Server", "poll")):
+            assert waiting("sun.nio.ch.Poller", caller, timed=timed) == IO
+        assert waiting("org.example.Poller", ("org.example.Cache", "get"), timed=timed) != IO
 
 
 def test_names_of_threads_play_no_part_and_a_class_alone_is_enough_for_locks() -> None:

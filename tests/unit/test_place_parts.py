@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -547,8 +548,29 @@ def test_memory_of_processes_is_that_of_its_mappings_without_files() -> None:
         "7f0000600000 default file=/usr/lib/libc.so.6 mapped=9 mapmax=40 N0=9 kernelpagesize_kB=4": {},
         "7f0000700000 default file=/tmp/N7=9\\040kernelpagesize_kB=4 anon=1 N0=1 kernelpagesize_kB=4": {},
         "7f0000800000 default": {},
+        "40000000000 default file=/memfd:java_heap\\040(deleted) dirty=3 mapmax=3 active=0 N1=3 kernelpagesize_kB=4": {1: 12288},
+        "7f0000900000 default file=/dev/zero\\040(deleted) dirty=2 active=0 N0=2 kernelpagesize_kB=4": {0: 8192},
+        "7f0000a00000 default file=/SYSV00000000\\040(deleted) dirty=1 N0=1 kernelpagesize_kB=4": {0: 4096},
+        "7f0000b00000 default file=/home/memfd:x dirty=1 N0=1 kernelpagesize_kB=4": {},
     }
     assert {line: pages._of_mapping(line.encode()) for line in lines} == lines
+
+
+def test_memory_that_processes_share_is_memory_of_the_program() -> None:
+    """As ZGC's heap is. The rest of this process changes by less than a tenth of it meanwhile."""
+    size = 64 << 20
+    before = pages.memory_by_node([(os.getpid(), 1)])
+    if before is None:
+        pytest.skip("the kernel does not say on which nodes memory is")
+    number = os.memfd_create("shared")
+    os.truncate(number, size)
+    with mmap.mmap(number, size) as shared:
+        for at in range(0, size, mmap.PAGESIZE):
+            shared[at] = 1
+        after = pages.memory_by_node([(os.getpid(), 1)])
+    os.close(number)
+    assert after is not None
+    assert sum(after.values()) - sum(before.values()) == pytest.approx(size, rel=0.1)
 
 
 def test_memory_of_large_processes_and_of_none_is_not_known() -> None:

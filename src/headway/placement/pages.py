@@ -1,4 +1,4 @@
-"""The nodes that the memory of a program lies on: its anonymous pages (heap, stacks), as /proc/PID/numa_maps counts them.
+"""The nodes that the memory of a program lies on: its heap, stacks and shared memory, as /proc/PID/numa_maps counts them.
 
 Cost       The kernel looks at every page, and meanwhile the process can't map or unmap memory. So it is done once, at the start,
            and not at all of large processes.
@@ -20,6 +20,8 @@ MOST_MAPPINGS = 200_000
 """Of a program whose pages are counted: three times as many as the kernel lets a process have by default."""
 LIMIT_S = 5.0
 """A program that maps memory meanwhile, and gets stuck in it, keeps the kernel from answering."""
+_SHARED = (b"file=/memfd:", b"file=/dev/zero\\040(deleted)", b"file=/SYSV")
+"""How the kernel names memory that processes can share, as if it were files: ZGC's heap is a memfd."""
 _NODE = re.compile(rb"\bN(\d+)=(\d+)")
 _PAGE_KIB = re.compile(rb"\bkernelpagesize_kB=(\d+)")
 
@@ -56,8 +58,8 @@ def _counted(pids: Iterable[int]) -> dict[int, int] | None:
 
 def _of_mapping(line: bytes) -> dict[int, int]:
     """Return the bytes by node of one mapping, none of one of a file. A file's name can't hold a blank: it would be \\040."""
-    words = line.split(b" ")
-    if any(word.startswith(b"file=") for word in words):
+    files = [word for word in line.split(b" ") if word.startswith(b"file=")]
+    if any(not file.startswith(_SHARED) for file in files):
         return {}
     page = _PAGE_KIB.search(line)
     size = int(page[1]) << 10 if page else 0

@@ -30,7 +30,7 @@ class Record:
 class NodeChoice:
     """Where a program may run: `base` as it was started, `home` the node to keep it on. `undo_to`: what gives `base` back.
 
-    `memory_by_node`: bytes of its anonymous memory at the start; None where not known, as of declared nodes.
+    `memory_by_node`: bytes of its memory at the start, without files; None where not known, as of declared nodes.
     """
 
     base: Cpus
