@@ -548,7 +548,9 @@ def test_memory_of_processes_is_that_of_its_mappings_without_files() -> None:
         "7f0000600000 default file=/usr/lib/libc.so.6 mapped=9 mapmax=40 N0=9 kernelpagesize_kB=4": {},
         "7f0000700000 default file=/tmp/N7=9\\040kernelpagesize_kB=4 anon=1 N0=1 kernelpagesize_kB=4": {},
         "7f0000800000 default": {},
-        "40000000000 default file=/memfd:java_heap\\040(deleted) dirty=3 mapmax=3 active=0 N1=3 kernelpagesize_kB=4": {1: 12288},
+        "40000000000 default file=/memfd:java_heap\\040(deleted) dirty=3 mapmax=3 active=0 N1=3 kernelpagesize_kB=4": {
+            1: 12288
+        },
         "7f0000900000 default file=/dev/zero\\040(deleted) dirty=2 active=0 N0=2 kernelpagesize_kB=4": {0: 8192},
         "7f0000a00000 default file=/SYSV00000000\\040(deleted) dirty=1 N0=1 kernelpagesize_kB=4": {0: 4096},
         "7f0000b00000 default file=/home/memfd:x dirty=1 N0=1 kernelpagesize_kB=4": {},

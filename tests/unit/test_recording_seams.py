@@ -42,9 +42,10 @@ def test_an_importer_is_found_by_first_bytes_then_by_name(
 
 def test_what_no_importer_takes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"\x7fELF")
-    with pytest.raises(HeadwayError, match="it is no JFR file") as refused:
+    with pytest.raises(HeadwayError, match="it is neither a JFR file") as refused:
         importer_of(tmp_path / "a.bin")
     assert refused.value.notice.id == "HW313"
+    assert [each.file_type for each in IMPORTERS if each.file_type not in str(refused.value)] == []
     assert len({importer.name for importer in IMPORTERS}) == len(IMPORTERS)
 
 
