@@ -14,6 +14,7 @@
 #include "replay/lock_acquisitions.h"
 #include "replay/lock_plan.h"
 #include "replay/run_steps.h"
+#include "replay/step_changes.h"
 
 namespace nb = nanobind;
 
@@ -147,23 +148,79 @@ std::vector<double> by_recorded_lock(const LockPlan& plan, const std::vector<dou
   return found;
 }
 
+// What is to be known of the program's steps to change single ones: which wait for a time, and what each computes.
+nb::dict program_steps(const RunSteps& self) {
+  std::vector<uint32_t> step;
+  std::vector<int32_t> thread;
+  std::vector<int64_t> begin_ns, woken_ns, start_ns, end_ns, work_ns;
+  std::vector<uint8_t> is_sleep;
+  for (size_t i = 0; i < self.steps().size(); ++i) {
+    if (!self.is_program(i)) continue;
+    const Step& each = self.steps()[i];
+    step.push_back(static_cast<uint32_t>(i));
+    thread.push_back(each.thread);
+    begin_ns.push_back(each.begin_ns);
+    woken_ns.push_back(each.woken_ns);
+    start_ns.push_back(each.start_ns);
+    end_ns.push_back(each.end_ns);
+    work_ns.push_back(each.running_ns() - each.stolen_ns);
+    is_sleep.push_back(each.wait == StepWait::kSleep ? 1 : 0);
+  }
+  nb::dict out;
+  out["step"] = array(std::move(step));
+  out["thread"] = array(std::move(thread));
+  out["begin_ns"] = array(std::move(begin_ns));
+  out["woken_ns"] = array(std::move(woken_ns));
+  out["start_ns"] = array(std::move(start_ns));
+  out["end_ns"] = array(std::move(end_ns));
+  out["work_ns"] = array(std::move(work_ns));
+  out["is_sleep"] = array(std::move(is_sleep));
+  return out;
+}
+
+void make_step_changes(StepChanges* self, const RunSteps& steps, const Input<uint32_t>& step,
+                       const Input<double>& wait_ns, const Input<double>& work_factor) {
+  constexpr double kMost = 1e18;
+  const size_t rows = step.shape(0), size = steps.steps().size();
+  const double *waits = checked(wait_ns, rows), *factors = checked(work_factor, rows);
+  new (self) StepChanges();
+  self->wait_ns.assign(size, -1.0);
+  self->work_factor.assign(size, 1.0);
+  for (size_t i = 0; i < rows; ++i) {
+    if (step.data()[i] >= size) throw nb::value_error("a step of another run");
+    if (!(waits[i] <= kMost) || !(factors[i] >= 0 && factors[i] <= kMost))
+      throw nb::value_error("a change that is none");
+    self->wait_ns[step.data()[i]] = waits[i];
+    self->work_factor[step.data()[i]] = factors[i];
+  }
+}
+
 nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int32_t>& last, double cores,
                 bool has_stolen, double work_factor, double io_factor, double waking_factor, bool has_collections,
-                bool has_lock_waits, const std::vector<const LockPlan*>& plans) {
-  if (runs.size() != last.size() || runs.size() != plans.size()) throw nb::value_error("columns of different length");
-  for (const double each : {cores, work_factor, io_factor, waking_factor}) {
+                bool has_lock_waits, const std::vector<const LockPlan*>& plans,
+                const std::vector<const StepChanges*>& changed, double per_core, double throughput) {
+  if (runs.size() != last.size() || runs.size() != plans.size() || runs.size() != changed.size()) {
+    throw nb::value_error("columns of different length");
+  }
+  for (const double each : {cores, work_factor, io_factor, waking_factor, per_core, throughput}) {
     if (!std::isfinite(each) || each < 0) throw nb::value_error("a factor that is none");
   }
   if (cores < 1) throw nb::value_error("less than one core");
+  if (per_core < 1 || per_core > cores || throughput < 1 || throughput > per_core) {
+    throw nb::value_error("a core that is none");
+  }
   std::vector<ReplayRun> asked;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (plans[i] != nullptr && plans[i]->is_decided.size() != runs[i]->steps().size()) {
       throw nb::value_error("a plan of another run");
     }
-    asked.push_back({runs[i], plans[i], last[i]});
+    if (changed[i] != nullptr && changed[i]->wait_ns.size() != runs[i]->steps().size()) {
+      throw nb::value_error("changes of another run");
+    }
+    asked.push_back({runs[i], plans[i], last[i], changed[i]});
   }
-  const ReplayChanges changes{cores,         has_stolen,      work_factor,   io_factor,
-                              waking_factor, has_collections, has_lock_waits};
+  const ReplayChanges changes{cores,         has_stolen,      work_factor,    io_factor,
+                              waking_factor, has_collections, has_lock_waits, {per_core, throughput}};
   std::vector<Replayed> found;
   {
     nb::gil_scoped_release unlocked;
@@ -195,6 +252,7 @@ void bind_replay(nb::module_& m) {
            nb::arg("lock_start_ns"), nb::arg("lock_end_ns"),
            "There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of "
            "(thread, start).")
+      .def("program_steps", &program_steps, "The steps of the program's threads, in order of thread and time.")
       .def("figures", &figures, "Numbers of slices and signals, and how long threads waited, by what ended it.");
   nb::class_<LockAcquisitions>(m, "LockAcquisitions", "Who had which lock when; see native/replay/lock_acquisitions.h.")
       .def("__init__", &make_acquisitions, nb::kw_only(), nb::arg("lock"), nb::arg("thread"), nb::arg("waker"),
@@ -207,9 +265,13 @@ void bind_replay(nb::module_& m) {
       .def("__init__", &make_plan, nb::kw_only(), nb::arg("steps"), nb::arg("acquired"), nb::arg("is_removed"),
            nb::arg("held_part"), nb::arg("parts"), nb::arg("is_fair"), nb::arg("seed"),
            "A change of each lock; `seed` decides which part of a split lock is asked for.");
+  nb::class_<StepChanges>(m, "StepChanges", "Changes of single steps of a run; see native/replay/step_changes.h.")
+      .def("__init__", &make_step_changes, nb::kw_only(), nb::arg("steps"), nb::arg("step"), nb::arg("wait_ns"),
+           nb::arg("work_factor"), "By places in the run's steps; a negative wait stays as it was.");
   m.def("replay_on_cores", &replay, nb::kw_only(), nb::arg("runs"), nb::arg("last"), nb::arg("cores"),
         nb::arg("has_stolen"), nb::arg("work_factor"), nb::arg("io_factor"), nb::arg("waking_factor"),
-        nb::arg("has_collections"), nb::arg("has_lock_waits"), nb::arg("plans"),
+        nb::arg("has_collections"), nb::arg("has_lock_waits"), nb::arg("plans"), nb::arg("changed"),
+        nb::arg("per_core"), nb::arg("throughput"),
         "Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than "
         "cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, "
         "and "

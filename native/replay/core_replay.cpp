@@ -38,6 +38,7 @@ struct Progress {
   std::vector<Cursor> cursors;
   const std::vector<StepSignal>* signals = nullptr;
   const LockPlan* plan = nullptr;
+  const StepChanges* changed = nullptr;
   ReplayedLocks locks;
   Replayed found;
 
@@ -56,13 +57,14 @@ bool is_program(const RunSteps& steps, size_t thread) {
 class CoreReplay {
  public:
   CoreReplay(const std::vector<ReplayRun>& runs, const ReplayChanges& changes)
-      : changes_(changes), runs_(runs.size()), sharing_(changes.cores, groups_of(runs)) {
+      : changes_(changes), runs_(runs.size()), sharing_(changes.cores, groups_of(runs), changes.pairs) {
     size_t group = 0;
     for (size_t i = 0; i < runs.size(); ++i) {
       Progress& run = runs_[i];
       run.steps = runs[i].steps;
       run.last = runs[i].last;
       run.plan = runs[i].plan;
+      run.changed = runs[i].changed;
       run.signals = run.plan != nullptr ? &run.plan->signals : &run.steps->signals();
       if (run.plan != nullptr) run.locks = ReplayedLocks(run.plan->barging, run.plan->seed);
       run.group = group;
@@ -231,11 +233,18 @@ class CoreReplay {
     // How late it was after a wait for a lock is in how long its next owner takes to wake up.
     const int64_t lost_ns = run.is_decided(run.cursors[thread].step) && step.waited_ns() > 0 ? 0 : step.lost_ns;
     const int64_t ns = step.running_ns() + (changes_.has_stolen ? lost_ns : -step.stolen_ns);
-    return static_cast<double>(ns) * changes_.work_factor;
+    const bool is_changed = run.changed != nullptr && !run.changed->work_factor.empty();
+    const double factor = is_changed ? run.changed->work_factor[run.cursors[thread].step] : 1.0;
+    return static_cast<double>(ns) * changes_.work_factor * factor;
   }
 
-  double wait_ns(const Step& step) const {
+  double wait_ns(const Progress& run, uint32_t thread) const {
+    const Step& step = at(run, thread);
     if (step.is_collecting && !changes_.has_collections) return 0;
+    if (run.changed != nullptr && !run.changed->wait_ns.empty()) {
+      const double changed_ns = run.changed->wait_ns[run.cursors[thread].step];
+      if (changed_ns >= 0) return changed_ns;
+    }
     return static_cast<double>(step.waited_ns()) * (step.wait == StepWait::kIo ? changes_.io_factor : 1.0);
   }
 
@@ -250,7 +259,7 @@ class CoreReplay {
     const Step& step = at(run, thread);
     const auto before_ns = static_cast<double>(step.begin_ns - run.steps->from_ns());
     if (step.wait == StepWait::kThread || before_ns <= 0) return wait(run, thread);
-    timer(run, thread, before_ns + wait_ns(step) + delay(run, step));
+    timer(run, thread, before_ns + wait_ns(run, thread) + delay(run, step));
   }
 
   void wait(Progress& run, uint32_t thread) {
@@ -260,7 +269,7 @@ class CoreReplay {
     if (run.is_decided(cursor.step) || (step.is_lock && !changes_.has_lock_waits)) return compute(run, thread);
     if (is_of_jvm(run, thread) && run.is_ended[cursor.step] == 0) {
       cursor.is_waiting = true;
-      return timer(run, thread, wait_ns(step) * changes_.work_factor + delay(run, step));
+      return timer(run, thread, wait_ns(run, thread) * changes_.work_factor + delay(run, step));
     }
     switch (step.wait) {
       case StepWait::kThread:
@@ -275,7 +284,7 @@ class CoreReplay {
         const uint32_t next = run.steps->next_wait()[cursor.step];
         cursor.is_idle = run.steps->is_idle(cursor.step);
         const bool has_work = cursor.is_idle && next < cursor.end && run.is_ended[next] != 0;
-        timer(run, thread, has_work ? 0 : wait_ns(step) + delay(run, step));
+        timer(run, thread, has_work ? 0 : wait_ns(run, thread) + delay(run, step));
       }
     }
   }
@@ -289,7 +298,7 @@ class CoreReplay {
       ++cursor.signal;
       const double part =
           static_cast<double>(next->after_ns) / static_cast<double>(std::max<int64_t>(step.waited_ns(), 1));
-      const double ns = step.wait == StepWait::kThread ? 0.0 : wait_ns(step) * part;
+      const double ns = step.wait == StepWait::kThread ? 0.0 : wait_ns(run, thread) * part;
       timers_.push({now_ns_ + ns, order_++, run.offset + thread, 0, static_cast<int32_t>(next->target)});
     }
   }

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/core_sharing.h"
 #include "replay/lock_plan.h"
 #include "replay/run_steps.h"
+#include "replay/step_changes.h"
 
 namespace headway {
 
@@ -22,6 +24,7 @@ struct ReplayChanges {
   double waking_factor = 1;     // of what waking a thread takes
   bool has_collections = true;  // false: what collections compute takes no time, and nobody is stopped
   bool has_lock_waits = true;   // false: nobody waits for a lock whose acquisitions are not planned
+  CorePairs pairs;              // cores that are logical CPUs of fewer ones
 };
 
 // How much time this number of threads was ready to run.
@@ -44,8 +47,9 @@ struct Replayed {
 
 struct ReplayRun {
   const RunSteps* steps = nullptr;
-  const LockPlan* plan = nullptr;  // null: waits for locks are over when whoever ended them comes there
-  int32_t last = -1;               // the thread whose end is the run's; -1: all of the program's
+  const LockPlan* plan = nullptr;        // null: waits for locks are over when whoever ended them comes there
+  int32_t last = -1;                     // the thread whose end is the run's; -1: all of the program's
+  const StepChanges* changed = nullptr;  // null: no single steps are
 };
 
 std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes);

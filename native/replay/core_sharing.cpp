@@ -36,6 +36,14 @@ const CoreSharing::Group* CoreSharing::first() const {
   return found;
 }
 
+double CoreSharing::speed() const {
+  const auto ready = static_cast<double>(ready_);
+  const double whole = cores_ / pairs_.per_core;
+  if (ready <= whole) return 1.0;
+  const double more = pairs_.per_core > 1 ? (pairs_.throughput - 1) / (pairs_.per_core - 1) : 0.0;
+  return (whole + (std::min(ready, cores_) - whole) * more) / ready;
+}
+
 double CoreSharing::next_ns() const {
   const Group* next = first();
   return next == nullptr ? -1.0 : std::max(next->ready.top().end - next->clock, 0.0) / speed();

@@ -12,9 +12,16 @@
 
 namespace headway {
 
+// Logical CPUs that share a core's execution units. Threads are spread: no core has two as long as another one has none.
+struct CorePairs {
+  double per_core = 1;    // so many logical CPUs are a core
+  double throughput = 1;  // of a core with all of them busy, times that of one alone; between them in proportion
+};
+
 class CoreSharing {
  public:
-  CoreSharing(double cores, size_t groups) : cores_(cores), groups_(groups) {}
+  // `cores` counts logical CPUs.
+  CoreSharing(double cores, size_t groups, CorePairs pairs = {}) : cores_(cores), pairs_(pairs), groups_(groups) {}
 
   void add(size_t group, uint32_t thread, double work_ns);
   void stop(size_t group);
@@ -42,10 +49,11 @@ class CoreSharing {
     bool is_stopped = false;
   };
 
-  double speed() const { return static_cast<double>(ready_) <= cores_ ? 1.0 : cores_ / static_cast<double>(ready_); }
+  double speed() const;
   const Group* first() const;
 
   double cores_;
+  CorePairs pairs_;
   size_t ready_ = 0;
   uint64_t order_ = 0;
   std::vector<Group> groups_;

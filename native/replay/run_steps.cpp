@@ -15,7 +15,8 @@ constexpr int64_t kNearNs =
     2'000;  // a waking is recorded so near to the waker's slice, where clocks of two CPUs differ
 constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
 constexpr int kMostLooks = 256;
-constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
+constexpr int64_t kSampleNs = 1'000'000;  // a stack is taken in less
+constexpr int64_t kLookNs = 50'000;       // to look whether a wait goes on takes less
 // Of native/decode/slices.h.
 constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
 constexpr int32_t kOutsideTree = -2;
@@ -157,6 +158,7 @@ void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
   }
   const RunStops stops = by_thread(collections);
   order();
+  join_sampled_waits();
   measure_delays();
   classify(stops);
   mark_locks(locks);
@@ -179,9 +181,6 @@ void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
 void RunSteps::order() {
   std::sort(steps_.begin(), steps_.end(),
             [](const Step& a, const Step& b) { return std::pair(a.thread, a.end_ns) < std::pair(b.thread, b.end_ns); });
-  first_.assign(threads_.size() + 1, 0);
-  for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
-  for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   for (size_t i = 1; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     if (step.thread != steps_[i - 1].thread) continue;
@@ -189,6 +188,28 @@ void RunSteps::order() {
     for (int64_t* ns : {&step.begin_ns, &step.woken_ns, &step.start_ns, &step.end_ns}) *ns = std::max(*ns, least);
     step.stolen_ns = std::min(step.stolen_ns, step.running_ns());
   }
+}
+
+// A thread that headway's own woke, and that waits on at once in the same call, was sampled: what it ran for that is headway's.
+void RunSteps::join_sampled_waits() {
+  size_t kept = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != step.thread;
+    const bool was_sampled = has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 &&
+                             step.waited_ns() > 0 && step.running_ns() <= kSampleNs;
+    const bool goes_on = was_sampled && !is_last && steps_[i + 1].begin_ns == step.end_ns &&
+                         steps_[i + 1].waited_ns() > 0 && steps_[i + 1].blocked_in == step.blocked_in;
+    if (goes_on) {
+      steps_[i + 1].begin_ns = step.begin_ns;
+    } else {
+      steps_[kept++] = step;
+    }
+  }
+  steps_.resize(kept);
+  first_.assign(threads_.size() + 1, 0);
+  for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
+  for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
 }
 
 void RunSteps::measure_delays() {

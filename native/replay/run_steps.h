@@ -11,6 +11,8 @@
 // run, or took a while to wake them. How long each was late is its delay_ns, and the core time that was lost so, shared
 // among those that were ready, its lost_ns.
 //
+// A sampler's signal cuts a wait in two, as a thread wakes up for it, and waits on: those are one step.
+//
 // Some 80 bytes a slice, 24 for each wait that another thread ended, and up to 120 more while delays are measured:
 // kMostSlices bound it to about 2 GB.
 #pragma once
@@ -117,6 +119,8 @@ class RunSteps {
   bool is_idle(size_t step) const;
   // False of a thread that is unknown.
   bool has_role(int32_t thread, ThreadRole role) const;
+  // Whether a step is of a thread of the program; its place in steps().
+  bool is_program(size_t step) const;
   // Where a thread was in its work at a time; false where it did not run then.
   bool find(int32_t thread, int64_t ns, StepPoint& found) const;
   // The same; where it had come to, where it did not run then. False where it has no steps.
@@ -133,7 +137,7 @@ class RunSteps {
   void classify(const RunStops& stops);
   void signal_starts_of_threads();
   void find_next_waits();
-  bool is_program(size_t step) const;
+  void join_sampled_waits();
   void mark_locks(const LockWaits& locks);
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;

@@ -260,6 +260,9 @@ class RunSteps:
         There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start).
         """
 
+    def program_steps(self) -> dict[str, Any]:
+        """The steps of the program's threads, in order of thread and time."""
+
     def figures(self) -> dict[str, Any]:
         """
         Numbers of slices and signals, and how long threads waited, by what ended it.
@@ -284,7 +287,13 @@ class LockPlan:
         A change of each lock; `seed` decides which part of a split lock is asked for.
         """
 
-def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan]) -> list[Any]:
+class StepChanges:
+    """Changes of single steps of a run; see native/replay/step_changes.h."""
+
+    def __init__(self, *, steps: RunSteps, step: NDArray[numpy.uint32], wait_ns: NDArray[numpy.float64], work_factor: NDArray[numpy.float64]) -> None:
+        """By places in the run's steps; a negative wait stays as it was."""
+
+def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan], changed: Sequence[StepChanges], per_core: float, throughput: float) -> list[Any]:
     """
     Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, and how many waits had to be ended. See native/replay/core_replay.h.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -63,6 +63,9 @@ def replay(run: Any) -> tuple[float, int, float]:
         has_collections=True,
         has_lock_waits=True,
         plans=[plan(run, acquired([]), 1)],
+        changed=cast("list[_native.StepChanges]", [None]),
+        per_core=1.0,
+        throughput=1.0,
     )
     return found[0], found[-1], time.process_time() - began_s
 

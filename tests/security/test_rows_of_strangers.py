@@ -27,6 +27,7 @@ OF_LOCKS = (
     ("whatif", "--json"),
     ("whatif", "--cores", "1,3", "--without-lock", LOCK, "--json"),
     ("whatif", "--split-lock", f"{LOCK}=1000", "--json"),
+    ("whatif", "--no-sleep", ".=0.001", "--json"),
 )
 OF_ACCESSES = (("objects", "--by", "thread-class", "--json"), ("memory", "--json"), ("numa", "--json"))
 WALL = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from headway.analyses.whatif.analysis import ranking, whatif
 from headway.analyses.whatif.types import Change
 from headway.errors import HeadwayError
 from headway.store import open_recording
-from support.builders import synthetic
 from support.builders.replay_builder import (
     APP,
     BEFORE,
@@ -28,8 +27,8 @@ from support.builders.replay_builder import (
     plan,
     replayed,
     steps,
+    write,
 )
-from support.builders.synthetic import ORIGIN, FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
 US = 1000
@@ -41,40 +40,6 @@ STRAGGLER = [
     Slice(0, 50, 650, 650, 700, waker=4),
 ]
 """50 alone, then three threads of 200 and one of 600, which the first one waits for, then 50 alone again."""
-
-
-def write(
-    path: Path,
-    slices: Sequence[Slice],
-    wall: int,
-    cores: int,
-    vm_threads: Mapping[int, str] | None = None,
-    **facts: Any,
-) -> Path:
-    """Write a recording of slices in microseconds; one thread each, of one process; names of those that are of kind vm."""
-    vm = vm_threads or {}
-    count = max(each.thread for each in slices) + 1
-    rows = [
-        {
-            "thread_id": each.thread,
-            "start_ns": ORIGIN + each.start * US,
-            "blocked_ns": (each.woken - each.begin) * US,
-            "runnable_ns": (each.start - each.woken) * US,
-            "running_ns": (each.end - each.start) * US,
-            "stolen_ns": each.stolen * US,
-            "cpu": each.thread,
-            "blocked_state": int(each.woken > each.begin),
-            "blocked_in": each.blocked_in,
-            "waker_id": each.waker,
-            "waker_irq": each.irq,
-            "is_open": each.start == each.end,
-        }
-        for each in sorted(slices, key=lambda each: each.end)
-    ]
-    threads = [FakeThread("vm" if i in vm else "app", 0, [("R", 1)], vm.get(i, f"t{i}")) for i in range(count)]
-    return synthetic.write(
-        path, threads, wall * US, activity=[], tables={"slice": rows}, **{"recorded_cores": cores, **facts}
-    )
 
 
 def times(path: Path, cores: Sequence[int], **change: Any) -> list[float]:
@@ -374,5 +339,5 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     answer = json.loads(run("whatif", path, "--clock", "2x", "--no-gc", "--json")[1])
     assert [each["change"] for each in answer["changes"]] == [
-        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True, "locks": []}
+        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True, "locks": [], "sleeps": []}
     ]

@@ -159,4 +159,48 @@ ROWS: tuple[Message, ...] = (
         "known. Ended waits leave the replay too long, and each change of a lock would seem to gain that.",
         "headway why {path}   (the most that could be gained at each lock)",
     ),
+    Message(
+        "HW850",
+        "sleeps whose places are not known",
+        "{path} does not have the place of any sleep",
+        "The kernel knows that a thread sleeps; where in the program that is, samples of wall time tell, and of waits with a "
+        "time limit recorded locks.",
+        "headway record --sample wall:5ms -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW851",
+        "too many sleeps without a place",
+        "{path}: the place of {share} of the time asleep is not known, more than {limit}",
+        "A sleep that is shorter than the time between two samples may have none, and any of them may be meant.",
+        "headway record --sample wall:5ms -o NAME.headway -- CMD   (shorter than the sleeps)",
+    ),
+    Message(
+        "HW852",
+        "no sleep at such a place",
+        "{path}: {pattern} matches no place at which threads slept; there are: {places}",
+        "A place is the line of the program that sleeps, as com.acme.Poller.run:42; a pattern may match a part of it.",
+        "headway whatif {path} --no-sleep 'PLACE=SECONDS'",
+    ),
+    Message(
+        "HW853",
+        "sleeps of virtual threads",
+        "{path}: virtual threads slept at {place}",
+        "A sleeping virtual thread has no thread of the kernel, and which carrier takes it up again is not decided anew.",
+        "headway why {path}   (the most that could be gained there)",
+    ),
+    Message(
+        "HW854",
+        "two changes of one sleep",
+        "sleeps at {place} are changed twice: {one}; {other}",
+        "Two patterns may match one place.",
+        "ask for one change of each place",
+    ),
+    Message(
+        "HW855",
+        "as many sleeps as there were",
+        "{path}: after the change threads sleep as often as they did, each time as long as was asked",
+        "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter.",
+        "make the change, record again, and compare",
+        NOTE,
+    ),
 )

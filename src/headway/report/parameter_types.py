@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from headway.analyses.numa.nodes import Nodes
 
 
+MOST_SECONDS = 1_000_000
+"""That a sleep lasts: eleven days."""
+
+
 class KindsType(click.ParamType[tuple[str, ...]]):
     """A comma-separated list of thread kinds."""
 
@@ -97,6 +101,29 @@ class OfLockType(click.ParamType[tuple[str, float]]):
         if not self._is_part and not (found in range(2, 1001) and not text.endswith("%")):
             self.fail(f"{value!r} has no number of locks from 2 to 1000: write LOCK=4", param, ctx)
         return lock.strip(), found
+
+
+class SleepType(click.ParamType[tuple[re.Pattern[str], float]]):
+    """Places of sleeps, and how many seconds those last: REGEX=0.001."""
+
+    name = "sleep"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[re.Pattern[str], float]:
+        """Split the text at its last =; a usage error says what is expected."""
+        if isinstance(value, tuple):
+            return value
+        place, _, text = str(value).rpartition("=")
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = -1.0
+        if not place:
+            self.fail(f"{value!r} names no place: write REGEX=SECONDS", param, ctx)
+        if not 0 <= seconds <= MOST_SECONDS:
+            self.fail(f"{value!r} has no number of seconds from 0 to {MOST_SECONDS:,}: write REGEX=0.001", param, ctx)
+        return compiled(place), seconds
 
 
 class NodesType(click.ParamType["Nodes"]):

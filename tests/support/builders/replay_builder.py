@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from headway import _native
+from support.builders import synthetic
+from support.builders.synthetic import ORIGIN, FakeThread
 
 APP, GC, VM, OTHER = range(4)
 """ThreadRole of native/replay/run_steps.h."""
 BEFORE = -(1 << 60)
 """The birth of threads that ran before the recording."""
 FUTEX, TIMED_FUTEX, NANOSLEEP, POLL = 1, 2, 3, 4
+
+_US = 1000
 
 
 class Slice(NamedTuple):
@@ -133,11 +138,62 @@ def plan(run: Any, acquisitions: Any, locks: int, is_fair: bool = True, **change
 
 
 def replayed(
-    runs: Sequence[Any], cores: float, last: Sequence[int] = (), plans: Sequence[Any] = (), **changes: Any
+    runs: Sequence[Any],
+    cores: float,
+    last: Sequence[int] = (),
+    plans: Sequence[Any] = (),
+    changed: Sequence[Any] = (),
+    **changes: Any,
 ) -> list[float]:
     """Return when each run ends on so many cores, in ns; negative where it is stuck."""
     usual = {"has_stolen": False, "work_factor": 1.0, "io_factor": 1.0, "waking_factor": 1.0}
-    options = {**usual, "has_collections": True, "has_lock_waits": True, **changes}
+    rest = {"has_collections": True, "has_lock_waits": True, "per_core": 1.0, "throughput": 1.0}
+    options = {**usual, **rest, "changed": list(changed or [None] * len(runs)), **changes}
     planned, ended_by = list(plans or [None] * len(runs)), list(last or [-1] * len(runs))
     found = _native.replay_on_cores(runs=list(runs), last=ended_by, plans=planned, cores=float(cores), **options)
     return [ns for ns, *_ in found]
+
+
+def write(
+    path: Path,
+    slices: Sequence[Slice],
+    wall: int,
+    cores: int,
+    vm_threads: Mapping[int, str] | None = None,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    samplers: Sequence[int] = (),
+    **facts: Any,
+) -> Path:
+    """Write a recording of slices in microseconds; one thread each, of one process.
+
+    `vm_threads`: names of those of kind vm; `samplers`: threads of headway.
+    """
+    vm = vm_threads or {}
+    count = max(each.thread for each in slices) + 1
+    rows = [
+        {
+            "thread_id": each.thread,
+            "start_ns": ORIGIN + each.start * _US,
+            "blocked_ns": (each.woken - each.begin) * _US,
+            "runnable_ns": (each.start - each.woken) * _US,
+            "running_ns": (each.end - each.start) * _US,
+            "stolen_ns": each.stolen * _US,
+            "cpu": each.thread,
+            "blocked_state": int(each.woken > each.begin),
+            "blocked_in": each.blocked_in,
+            "waker_id": each.waker,
+            "waker_irq": each.irq,
+            "is_open": each.start == each.end,
+        }
+        for each in sorted(slices, key=lambda each: each.end)
+    ]
+    kinds = ["headway" if i in samplers else "vm" if i in vm else "app" for i in range(count)]
+    threads = [FakeThread(kinds[i], 0, [("R", 1)], vm.get(i, f"t{i}")) for i in range(count)]
+    return synthetic.write(
+        path,
+        threads,
+        wall * _US,
+        activity=[],
+        tables={"slice": rows, **(tables or {})},
+        **{"recorded_cores": cores, **facts},
+    )

@@ -1,7 +1,7 @@
 """Predicts a program's wall time after a change, by replaying its recording on other cores.
 
 Question   how long does the run take on k cores, alone or beside another program, with another clock, faster I/O, without
-           collections, without a lock? Which of these is worth making?
+           collections, without a lock, with other sleeps? Which of these is worth making?
 Method     discrete-event simulation (native/replay/core_replay.h) of the recorded run (`whatif.run_steps`). Threads compute what
            they computed, without what the host stole; a wait that another thread ended is over when that one has computed
            as much as it had when it ended it, so that who comes when is decided anew. Cores are shared evenly among the
@@ -10,6 +10,7 @@ Method     discrete-event simulation (native/replay/core_replay.h) of the record
            Where a lock is changed, who gets which exclusive lock next is decided anew (whatif.recorded_locks,
            native/replay/lock_plan.h), in the replay of the unchanged run, too.
 Interval   the error of that replay, both ways; waking a thread that takes no time, or three times what a quick waking took;
+           where sleeps change those without a place, too, and how late the kernel ends them (whatif.sleeps);
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
            cores WORK_PER_DOUBLING, as the work itself differs there; with another change the same cores without it, as it may
            gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of who comes first. Neither how
@@ -35,6 +36,7 @@ from headway.analyses.waits.blocks import has_locks
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predictions import LOCKS_UNSEEN, Runs, predict
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
+from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, LockChange, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
 from headway.model.machine_limits import MAX_CORES
@@ -71,7 +73,7 @@ def whatif(
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW827 (all of
     `cores` are too far from those recorded), HW303 (damaged, or a window or number of cores that no machine has); of changes of
-    locks HW430 (recorded without), HW830 to HW833.
+    locks HW430 (recorded without), HW830 to HW833; of changes of sleeps as `sleeps.changed_sleeps`.
     """
     wanted = change or Change(1)
     asked = [recording] if beside is None else [recording, beside]
@@ -80,12 +82,15 @@ def whatif(
     if wanted.locks:
         locks[0] = lock_changes.changed_locks(recording, wanted.locks)
     near, too_far = _near(runs, asked, cores)
-    all_runs = Runs(tuple(runs), tuple(locks))
+    changed = [changed_steps(recording, runs[0], wanted), *[None] * (len(runs) - 1)]
+    all_runs = Runs(tuple(runs), tuple(locks), tuple(changed))
     replays = tuple(_replay(each, all_runs.alone(i)) for i, each in enumerate(asked))
     notices = [notice for each in asked for notice in recorded_notices(each)]
     notices += too_far
     for i, each in enumerate(asked):
         notices += _notices(each, all_runs.alone(i), near)
+    if wanted.sleeps:
+        notices.append(Notice.of("HW855", path=recording.path))
     if beside is not None:
         notices.append(Notice.of("HW838", one=recording.path, other=beside.path))
     if any(each.refused is not None for each in replays):
@@ -105,7 +110,7 @@ def ranking(recording: Recording) -> WhatIf:
     many cores; and pairs of the best of them, where the second one gains something. Raises HeadwayError as `whatif`.
     """
     run = _loaded(recording)
-    plain = Runs((run,), (None,))
+    plain = Runs((run,), (None,), (None,))
     notices = [*recorded_notices(recording), *_notices(recording, plain, ())]
     replay = _replay(recording, plain)
     decided: Runs | None = None
@@ -114,7 +119,7 @@ def ranking(recording: Recording) -> WhatIf:
     if not has_locks(recording):
         notices.append(Notice.of("HW836", path=recording.path))
     else:
-        decided = Runs((run,), (lock_changes.locks_of(recording),))
+        decided = Runs((run,), (lock_changes.locks_of(recording),), (None,))
         with_locks = _replay(recording, decided)
         if with_locks.refused is not None:
             notices.append(Notice.of("HW837", path=recording.path, reason=with_locks.refused.message))
@@ -275,6 +280,6 @@ def _reordered(recording: Recording, predicted: Sequence[Predicted]) -> list[Not
 def _alone(runs: Runs, replays: Sequence[UnchangedRun], change: Change) -> list[Predicted]:
     found: list[Predicted] = []
     for i, replay in enumerate(replays):
-        its = change if i == 0 else replace(change, locks=())
+        its = change if i == 0 else replace(change, locks=(), sleeps=())
         found += predict(runs.alone(i), [replay], its, together=False)
     return found

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from headway import _native
     from headway.analyses.whatif.recorded_locks import RecordedLocks
     from headway.analyses.whatif.run_steps import RecordedRun
-    from headway.analyses.whatif.types import LockChange, UnchangedRun
+    from headway.analyses.whatif.step_changes import ChangedSteps
+    from headway.analyses.whatif.types import Extent, LockChange, UnchangedRun
 
 _SLOW_WAKING = 3.0
 WORK_PER_DOUBLING = 0.30
@@ -47,14 +48,18 @@ class Replayed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Recorded runs on the same cores. `locks` of each: None where threads get locks in the recorded order."""
+    """Recorded runs on the same cores. `locks` of each: None where threads get locks in the recorded order.
+
+    `changed` of each: steps that changes of sleeps reach, None: no steps.
+    """
 
     runs: tuple[RecordedRun, ...]
     locks: tuple[RecordedLocks | None, ...]
+    changed: tuple[ChangedSteps | None, ...]
 
     def alone(self, i: int) -> Runs:
         """Return one of the runs."""
-        return Runs((self.runs[i],), (self.locks[i],))
+        return Runs((self.runs[i],), (self.locks[i],), (self.changed[i],))
 
     def replay(
         self,
@@ -64,6 +69,7 @@ class Runs:
         waking: float = 1.0,
         has_lock_waits: bool = True,
         order: int = 1,
+        extent: Extent = "middle",
     ) -> list[Replayed]:
         """Replay the runs beside each other."""
         from headway import _native
@@ -80,6 +86,9 @@ class Runs:
             has_collections=change.has_gc,
             has_lock_waits=has_lock_waits,
             plans=cast("list[_native.LockPlan]", self._plans(change.locks, order)),  # its stub knows no None in lists
+            changed=cast("list[_native.StepChanges]", self._changed(change, extent)),
+            per_core=1.0,
+            throughput=1.0,
         )
         return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
 
@@ -88,6 +97,9 @@ class Runs:
             None if locks is None else lock_changes.plan(run, locks, changes if i == 0 else (), seed)
             for i, (run, locks) in enumerate(zip(self.runs, self.locks, strict=True))
         ]
+
+    def _changed(self, change: Change, extent: Extent) -> list[_native.StepChanges | None]:
+        return [each.native(extent) if each is not None and change.sleeps else None for each in self.changed]
 
     def limit(self, i: int, replayed: Replayed) -> tuple[str | None, str | None]:
         """Return what most of a run's time is limited by, and of a lock which one."""
@@ -118,12 +130,14 @@ def predict(
     ]
     if any(each is not None for each in runs.locks):
         others += [runs.replay(change, order=order) for order in _ORDERS]
-    without_locks = replace(change, locks=())
-    if without_locks != Change(change.cores):
-        others.append(runs.replay(Change(change.cores, locks=change.locks)))
+    if change.sleeps:
+        others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
+    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps)
+    if kept != change:
+        others.append(runs.replay(kept))
     unseen = [0.0] * len(replays)
     if change.locks:
-        unseen[0] = LOCKS_UNSEEN * abs(runs.replay(without_locks)[0].ns - middle[0].ns)
+        unseen[0] = LOCKS_UNSEEN * abs(runs.replay(replace(change, locks=()))[0].ns - middle[0].ns)
     found = []
     for i, replay in enumerate(replays):
         ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    import re
+
     from headway.errors import Notice
+
+Extent = Literal["least", "middle", "most"]
+"""How far changes of single steps reach, as a recording knows that within limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +34,24 @@ class LockChange:
 
 
 @dataclass(frozen=True, slots=True)
+class SleepChange:
+    """A change of the sleeps whose place matches a pattern: the program asks for so many seconds instead."""
+
+    place: re.Pattern[str]
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"{self.seconds:.6g} s asleep at {self.place.pattern}"
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
 
     `cores`: on so many cores of the same kind. `clock`: CPUs that compute so many times as fast. `io`: I/O so many times as
-    fast. `has_gc`: False as if nothing had to be collected. `locks`: of the first recording.
+    fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`: of the first recording.
     """
 
     cores: int
@@ -41,6 +59,7 @@ class Change:
     io: float = 1.0
     has_gc: bool = True
     locks: tuple[LockChange, ...] = ()
+    sleeps: tuple[SleepChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

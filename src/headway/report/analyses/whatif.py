@@ -10,7 +10,7 @@ import click
 
 from headway.report.analysis import BaseAnalysis, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import CoresType, FactorType, OfLockType
+from headway.report.parameter_types import CoresType, FactorType, OfLockType, SleepType
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,12 +29,13 @@ class WhatIfAnalysis(BaseAnalysis):
     Without options it ranks changes, alone and the best in pairs: a lock less, no collections, faster I/O, twice the cores.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
-    for a machine that runs nothing else. Changes given together are made together; with --together those of locks are made in
-    the first recording, all others in both."""
+    for a machine that runs nothing else. Changes given together are made together; with --together those of locks
+    and sleeps are made in the first recording, all others in both."""
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
         "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
+        "headway whatif app.headway --no-sleep Poller.run=0.001",
         "headway whatif app.headway --no-gc --clock 0.8",
         "headway whatif a.headway --together b.headway --cores 4 --json",
     )
@@ -78,16 +79,24 @@ class WhatIfAnalysis(BaseAnalysis):
                 metavar="LOCK=N",
                 help="N locks instead of LOCK; who needs which is left to chance.",
             ),
+            click.Option(
+                ["--no-sleep"],
+                multiple=True,
+                type=SleepType(),
+                metavar="REGEX=SECONDS",
+                help="Sleeps whose place (Class.method:line) matches last so long. Needs --sample wall recorded.",
+            ),
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
         """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
         from headway.analyses.whatif.analysis import ranking, whatif
-        from headway.analyses.whatif.types import Change
+        from headway.analyses.whatif.types import Change, SleepChange
         from headway.store import open_recording
 
         faster = {"clock": options["clock"], "io": options["faster_io"]}
-        change = Change(1, **faster, has_gc=not options["no_gc"], locks=_lock_changes(options))
+        sleeps = tuple(SleepChange(place, seconds) for place, seconds in options["no_sleep"])
+        change = Change(1, **faster, has_gc=not options["no_gc"], locks=_lock_changes(options), sleeps=sleeps)
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         if options["together"] is None:
             is_open = change == Change(1) and not options["cores"]

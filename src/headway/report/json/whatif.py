@@ -44,6 +44,7 @@ def _predicted(each: Predicted) -> dict[str, Any]:
             {"lock": lock.lock, "removed": lock.is_removed, "held_part": lock.held_part, "parts": lock.parts}
             for lock in each.change.locks
         ],
+        "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in each.change.sleeps],
     }
     return {
         "recording": each.path,

@@ -82,6 +82,7 @@ def _change(each: Predicted, recorded_cores: int) -> str:
         *([f"{change.io:g}x I/O"] if change.io != 1 else []),
         *([] if change.has_gc else ["no collections"]),
         *[replace(lock, lock=without_package(lock.lock)).text for lock in change.locks],
+        *[sleep.text for sleep in change.sleeps],
     ]
     return ", ".join(parts)
 

@@ -1,0 +1,194 @@
+"""Finds where threads of the program slept, and how long those sleeps last after a change.
+
+Question   which sleeps does `--no-sleep REGEX=SECONDS` mean?
+Method     a sleep is a wait until a time that no thread ended. Its place is the line, as `headway locks` names it, at which the
+           JVM reported a wait then (recorded locks: Object.wait and parkNanos with a time limit), or that of a sample of the
+           thread's wall time taken during it. What a sample cut in two is one sleep (native/replay/run_steps.h).
+Assumes    the program sleeps as often as it did. The kernel ends a sleep up to SLACK_NS late (prctl, PR_SET_TIMERSLACK).
+Wrong when the program looks for something in between: then it sleeps more often, the shorter each is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common.columns import places_of
+from headway.analyses.common.patterns import in_time
+from headway.analyses.common.units import percent
+from headway.analyses.waits import blocks
+from headway.analyses.waits.blocks import has_locks, whole
+from headway.analyses.waits.sites import line_of, line_of_frames, sites_of
+from headway.errors import HeadwayError
+from headway.model.near_names import nearest_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.whatif.types import SleepChange
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+SLACK_NS = 50_000
+"""So late the kernel ends a sleep at most by its own, unless a program asks for another slack."""
+MOST_WITHOUT_PLACE = 0.1
+"""Part of the time asleep whose place may be unknown."""
+_MOST_NAMES = 5
+_NEAR_NS = 1_000_000
+"""So long after a sleep a sample of it may be taken: the thread wakes up for it."""
+_JAVA = ("java", "interpreted", "inlined", "c1")
+_ASLEEP = "event = 'wall' AND state IS DISTINCT FROM 'running' AND thread_id IS NOT NULL AND stack_id IS NOT NULL"
+
+
+@dataclass(frozen=True, eq=False)
+class Sleeps:
+    """The sleeps of a run by their steps. `place`: an index into `places`, -1 unknown; `virtual`: where virtual threads slept."""
+
+    step: Ints
+    length_ns: Ints
+    place: Ints
+    places: tuple[str, ...]
+    virtual: frozenset[str]
+
+    @property
+    def is_unknown(self) -> Bools:
+        """Return which sleeps have no place."""
+        return self.place < 0
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedSleeps:
+    """Sleeps after a change: how long those last that are changed, and those that may be, as their place is unknown."""
+
+    step: Ints
+    asked_ns: Ints
+    unknown_step: Ints
+    unknown_ns: int
+
+
+def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tuple[SleepChange, ...]) -> ChangedSleeps:
+    """Return how long sleeps last after changes of them, given the program's steps (RunSteps.program_steps).
+
+    Raises HeadwayError HW850 (no places), HW851 (too many without), HW852 (no such place), HW853 (of virtual threads), HW854
+    (changed twice).
+    """
+    sleeps = _sleeps(recording, steps)
+    if not sleeps.places:
+        raise HeadwayError("HW850", path=recording.path)
+    asked = np.full(len(sleeps.places), -1, np.int64)
+    by: dict[int, str] = {}
+    for each in changes:
+        for place in _matching(recording, sleeps, each):
+            if place in by:
+                raise HeadwayError("HW854", place=sleeps.places[place], one=by[place], other=each.text)
+            by[place], asked[place] = each.text, round(each.seconds * 1e9)
+    share = int(sleeps.length_ns[sleeps.is_unknown].sum()) / max(int(sleeps.length_ns.sum()), 1)
+    if share > MOST_WITHOUT_PLACE:
+        raise HeadwayError("HW851", path=recording.path, share=percent(share), limit=percent(MOST_WITHOUT_PLACE))
+    ns = np.where(sleeps.is_unknown, -1, asked[sleeps.place])
+    mine = np.flatnonzero(ns >= 0)
+    return ChangedSleeps(sleeps.step[mine], ns[mine], sleeps.step[sleeps.is_unknown], int(asked.max()))
+
+
+def _matching(recording: Recording, sleeps: Sleeps, change: SleepChange) -> list[int]:
+    """Return the places that a change means."""
+    with in_time(change.place.pattern, recording.path):
+        found = [i for i, text in enumerate(sleeps.places) if change.place.search(text)]
+        virtual = [text for text in sleeps.virtual if change.place.search(text)]
+    if virtual:
+        raise HeadwayError("HW853", path=recording.path, place=min(virtual))
+    if not found:
+        sums = np.bincount(sleeps.place[~sleeps.is_unknown], sleeps.length_ns[~sleeps.is_unknown], len(sleeps.places))
+        longest = [sleeps.places[i] for i in np.argsort(-sums, kind="stable").tolist()]
+        near = nearest_first(change.place.pattern, longest, _MOST_NAMES)
+        raise HeadwayError("HW852", path=recording.path, pattern=change.place.pattern, places=", ".join(near))
+    return found
+
+
+class _Places:
+    """Numbers places in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.number: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        return self.number.setdefault(text, len(self.number))
+
+
+def _sleeps(recording: Recording, steps: Mapping[str, Ints]) -> Sleeps:
+    rows = np.flatnonzero(steps["is_sleep"])
+    mine = {name: np.asarray(column[rows], np.int64) for name, column in steps.items()}
+    places, virtual = _Places(), set[str]()
+    place = np.full(len(rows), -1, np.int64)
+    if has_locks(recording):
+        _find_in_blocks(recording, mine, place, places, virtual)
+    if recording.has("sample"):
+        _find_in_samples(recording, mine, place, places)
+    length_ns = mine["woken_ns"] - mine["begin_ns"]
+    return Sleeps(mine["step"], length_ns, place, tuple(places.number), frozenset(virtual))
+
+
+def _find_in_blocks(
+    recording: Recording, sleeps: Mapping[str, Ints], place: Ints, places: _Places, virtual: set[str]
+) -> None:
+    """Find the places of sleeps during which the JVM reported a wait until a time."""
+    data = blocks.load(recording, None)
+    sites = sites_of(data)
+    rows = np.flatnonzero(data.blocks.is_timed & (sites.stack >= 0))
+    text_of = {stack: line_of(data, stack) for stack in set(sites.stack[rows].tolist())}
+    origin = recording.window_ns[0]
+    is_virtual = data.blocks.thread[rows] >= data.platform_threads
+    virtual.update(text_of[stack] for stack in set(sites.stack[rows[is_virtual]].tolist()))
+    rows = rows[~is_virtual]
+    began, full = data.blocks.began[rows] + origin, data.blocks.full[rows] + origin
+    of_thread = dict(places_of(data.blocks.thread[rows].astype(np.int64)))
+    for thread, of in places_of(sleeps["thread"]):
+        waits = of_thread.get(thread)
+        if waits is None:
+            continue
+        waits = waits[np.argsort(began[waits], kind="stable")]
+        middle = (sleeps["begin_ns"][of] + sleeps["woken_ns"][of]) // 2
+        at = np.searchsorted(began[waits], middle, side="right") - 1
+        there = (at >= 0) & (full[waits[at]] >= middle)
+        stacks = sites.stack[rows[waits[at[there]]]].tolist()
+        place[of[there]] = [places.of(text_of[stack]) for stack in stacks]
+
+
+def _find_in_samples(recording: Recording, sleeps: Mapping[str, Ints], place: Ints, places: _Places) -> None:
+    """Find the places of sleeps of which a sample was taken."""
+    rows = recording.query(
+        f"SELECT thread_id, ns, stack_id FROM sample WHERE {_ASLEEP} ORDER BY thread_id, ns"
+    ).fetchnumpy()
+    thread, ns, stack = (whole(rows[name]) for name in ("thread_id", "ns", "stack_id"))
+    lines = _lines(recording)
+    of_thread = dict(places_of(thread))
+    until = np.minimum(sleeps["end_ns"], sleeps["woken_ns"] + _NEAR_NS)
+    open_ones = np.flatnonzero(place < 0)
+    for one, at_open in places_of(sleeps["thread"][open_ones]):
+        taken = of_thread.get(one)
+        if taken is None:
+            continue
+        of = open_ones[at_open]
+        at = np.searchsorted(ns[taken], sleeps["begin_ns"][of])
+        there = (at < len(taken)) & (ns[taken[np.minimum(at, len(taken) - 1)]] <= until[of])
+        texts = [lines.get(each, "") for each in stack[taken[at[there]]].tolist()]
+        place[of[there]] = [places.of(text) if text else -1 for text in texts]
+
+
+def _lines(recording: Recording) -> dict[int, str]:
+    """Return the line that each stack of a thread asleep is at; those without Java code are left out."""
+    rows: Iterable[tuple[int, str, str, int | None]] = recording.query(
+        "SELECT s.stack_id, f.class_name, f.method, f.line FROM stack s JOIN frame f ON f.frame_id = s.frame_id"
+        f" WHERE f.kind IN ({', '.join(repr(kind) for kind in _JAVA)}) AND f.class_name IS NOT NULL"
+        f" AND s.stack_id IN (SELECT stack_id FROM sample WHERE {_ASLEEP}) ORDER BY s.stack_id, s.depth"
+    ).fetchall()
+    frames: dict[int, list[tuple[str, str, int | None]]] = {}
+    for stack, class_name, method, line in rows:
+        frames.setdefault(stack, []).append((class_name, method or "", line))
+    return {stack: line_of_frames(each) for stack, each in frames.items()}

@@ -1,0 +1,173 @@
+"""`headway whatif --no-sleep`: programs whose time after shorter sleeps arithmetic knows, and what can't be asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.types import Change, SleepChange, WhatIf
+from headway.errors import HeadwayError
+from headway.store import open_recording
+from support.builders import sample_builder
+from support.builders.lock_builder import LockRecording, Wait
+from support.builders.replay_builder import TIMED_FUTEX, Slice, write
+from support.builders.synthetic import FakeThread
+
+Run = Callable[..., tuple[int, str, str]]
+US = 1000
+SLEEPS = [
+    Slice(0, 0, 0, 0, 10),
+    Slice(0, 10, 510, 510, 520, blocked_in=TIMED_FUTEX, irq=True),
+    Slice(0, 520, 720, 720, 730, blocked_in=TIMED_FUTEX, irq=True),
+]
+"""A thread computes 10 three times, and sleeps 500 and 200 in between."""
+WALL = 730
+REST, NAP = ("java.lang.Thread.sleep", "com.acme.Poller.rest"), ("java.lang.Thread.sleep", "com.acme.Poller.nap")
+SAMPLES = {511: REST, 721: NAP}
+
+
+def sampled(
+    path: Path, slices: Sequence[Slice] = SLEEPS, wall: int = WALL, samples: dict[int, Any] = SAMPLES, **facts: Any
+) -> Path:
+    """Write a recording with samples of sleeping threads: by time in microseconds the stack, innermost frame first."""
+    taken = [(0, at * US, US, tuple(reversed(stack))) for at, stack in samples.items()]
+    tables = sample_builder.tables({"wall": taken})
+    return write(path, slices, wall, 1, tables=tables, ended_by="duration", **facts)
+
+
+def changed(path: Path, *sleeps: tuple[str, float], **change: Any) -> WhatIf:
+    """Return what becomes of a recording with other sleeps, in seconds."""
+    asked = tuple(SleepChange(re.compile(place), seconds) for place, seconds in sleeps)
+    return whatif(open_recording(path), [1], Change(1, sleeps=asked, **change))
+
+
+def wall_us(path: Path, *sleeps: tuple[str, float], **change: Any) -> float:
+    """Return the predicted wall time in microseconds."""
+    (found,) = changed(path, *sleeps, **change).predicted
+    return found.wall_ns / US
+
+
+def test_sleeps_that_match_last_as_long_as_asked_and_others_as_long_as_they_lasted(tmp_path: Path) -> None:
+    path = sampled(tmp_path / "a.headway")
+    assert wall_us(path, ("rest", 0)) == WALL - 500
+    assert wall_us(path, ("nap", 0)) == WALL - 200
+    assert wall_us(path, (r"Poller\.", 0)) == 30
+    assert wall_us(path, ("rest", 0), ("nap", 0)) == 30
+
+
+def test_the_kernel_ends_a_sleep_up_to_its_slack_late(tmp_path: Path) -> None:
+    (found,) = changed(sampled(tmp_path / "a.headway"), ("rest", 100e-6)).predicted
+    assert (found.low_ns, found.wall_ns, found.high_ns) == (330 * US, 380 * US, 380 * US)
+
+
+def test_a_longer_sleep_takes_longer(tmp_path: Path) -> None:
+    assert wall_us(sampled(tmp_path / "a.headway"), ("nap", 0.001)) == WALL + 800 + 50
+
+
+def test_sleeps_are_changed_together_with_other_things(tmp_path: Path) -> None:
+    path = sampled(tmp_path / "a.headway")
+    assert wall_us(path, ("rest", 0), clock=2.0) == 15 + 200
+    other = open_recording(sampled(tmp_path / "b.headway"))
+    sleep = SleepChange(re.compile("Poller"), 0)
+    found = whatif(open_recording(path), [1], Change(1, sleeps=(sleep,)), other).predicted
+    alone, together = (sorted(each.wall_ns for each in found if each.together is both) for both in (False, True))
+    assert alone == [30 * US, WALL * US]
+    # Both compute 10 on the one core at once, and the first one 20 more, beside the other one's sleep of 500.
+    assert together == [40 * US, (WALL + 10) * US]
+
+
+def test_what_a_sample_cut_in_two_is_one_sleep(tmp_path: Path) -> None:
+    cut = [
+        Slice(0, 0, 0, 0, 10),
+        Slice(0, 10, 200, 200, 205, waker=1, blocked_in=TIMED_FUTEX),
+        Slice(0, 205, 510, 510, 520, blocked_in=TIMED_FUTEX, irq=True),
+        Slice(1, 0, 100, 100, 201),
+    ]
+    path = sampled(tmp_path / "a.headway", cut, 520, {202: REST}, samplers=[1])
+    assert wall_us(path) == 520
+    assert wall_us(path, ("rest", 0)) == 20
+    assert wall_us(path, ("rest", 0.001)) == 20 + 1050
+
+
+def test_a_wait_for_another_thread_that_a_sample_cut_in_two_is_that_one_s(tmp_path: Path) -> None:
+    """Before, nobody was known to have ended its first half."""
+    cut = [
+        Slice(0, 0, 0, 0, 400),
+        Slice(1, 0, 200, 200, 205, waker=2),
+        Slice(1, 205, 400, 400, 500, waker=0),
+        Slice(2, 0, 100, 100, 201),
+    ]
+    path = write(tmp_path / "a.headway", cut, 500, 3, samplers=[2], ended_by="duration")
+    found = whatif(open_recording(path), [3], Change(1, clock=2.0))
+    assert [each.wall_ns for each in found.predicted] == [250 * US]
+
+
+def test_waits_with_a_time_limit_have_the_place_that_recorded_locks_know(tmp_path: Path) -> None:
+    frames = [("jdk.internal.misc.Unsafe", "park"), ("java.util.concurrent.locks.LockSupport", "parkNanos")]
+    recording = LockRecording(
+        threads=[FakeThread(states=[("R", 10), ("B", 500), ("R", 10)])],
+        waits=[Wait(0, 0, 10, 510, is_timed=True, stack=0)],
+        classes=[""],
+        stacks=[[*frames, ("com.acme.Poller", "run")]],
+        wakers={0: [(-1, TIMED_FUTEX)]},
+        wall=520,
+        facts={"recorded_cores": 1, "ended_by": "duration"},
+    )
+    (found,) = changed(recording.write(tmp_path / "a.headway"), ("Poller.run", 0)).predicted
+    assert found.wall_ns == 20
+    recording.waits = [*recording.waits, Wait(-7, 0, 10, 510, is_timed=True, stack=0)]
+    with pytest.raises(HeadwayError, match=r"HW853.*com.acme.Poller.run"):
+        changed(recording.write(tmp_path / "b.headway"), ("Poller.run", 0))
+
+
+# --- what is not known ---------------------------------------------------------------------------------------------
+
+
+def test_sleeps_without_a_place_may_be_meant_and_are_in_the_interval(tmp_path: Path) -> None:
+    slices = [*SLEEPS, Slice(0, 730, 770, 770, 780, blocked_in=TIMED_FUTEX, irq=True)]
+    (found,) = changed(sampled(tmp_path / "a.headway", slices, 780), ("rest", 0)).predicted
+    assert (found.low_ns, found.wall_ns, found.high_ns) == (240 * US, 280 * US, 280 * US)
+
+
+@pytest.mark.parametrize(
+    ("samples", "sleeps", "reason"),
+    [
+        (SAMPLES, [("Poller.rets", 0)], "HW852.*there are: com.acme.Poller.rest:11, com.acme.Poller.nap"),
+        ({511: REST}, [("rest", 0)], "HW851.*29%"),
+        ({}, [("rest", 0)], "HW850"),
+        (SAMPLES, [("rest", 0), ("Poller", 1)], r"HW854.*0 s asleep at rest; 1 s asleep at Poller"),
+    ],
+)
+def test_a_change_that_cannot_be_asked_is_refused_by_name(
+    tmp_path: Path, samples: dict[int, Any], sleeps: list[tuple[str, float]], reason: str
+) -> None:
+    with pytest.raises(HeadwayError, match=reason):
+        changed(sampled(tmp_path / "a.headway", samples=samples), *sleeps)
+
+
+def test_recordings_without_places_say_how_to_record_them(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", SLEEPS, WALL, 1, ended_by="duration")
+    code, _, err = run("whatif", path, "--no-sleep", "rest=0")
+    assert (code, "HW850" in err, "headway record --sample wall" in err) == (1, True, True)
+
+
+@pytest.mark.parametrize("value", ["rest", "=1", "rest=-1", "rest=nan", "rest=1e9", "rest=1s", "(=1"])
+def test_a_change_of_sleeps_that_says_nothing_is_wrong_usage(run: Run, tmp_path: Path, value: str) -> None:
+    assert run("whatif", sampled(tmp_path / "a.headway"), "--no-sleep", value)[0] == 2
+
+
+def test_the_command_shows_the_change(run: Run, tmp_path: Path) -> None:
+    path = sampled(tmp_path / "a.headway")
+    code, out, _ = run("whatif", path, "--no-sleep", "rest=0", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert [each["wall_ns"] for each in answer["changes"]] == [230 * US]
+    assert answer["changes"][0]["change"]["sleeps"] == [{"place": "rest", "seconds": 0.0}]
+    assert "HW855" in {each["id"] for each in answer["warnings"]}
+    assert "0 s asleep at rest" in " ".join(run("whatif", path, "--no-sleep", "rest=0")[1].split())
