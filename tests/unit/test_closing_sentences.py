@@ -128,7 +128,7 @@ def test_what_lost_little_is_said_to_be_little() -> None:
 
 
 def test_of_a_gain_that_nobody_would_notice_and_next_to_no_core_time_nothing_is_said() -> None:
-    """"Most would be gained without GC pause: <1 us of core time; 1.02 times" contradicts itself, and helps nobody."""
+    """A gain of 1.02 times beside less than a microsecond of core time contradicts itself, and helps nobody."""
     pause = lost_to(causes.GC, Place(), 700, 1.02)
     _, second, third = sentences_of(account_of(pause, lost_to(causes.START, Place(), 900, 1.001)))
     assert second == "Nothing stands out in what it lost."
