@@ -67,10 +67,14 @@ def test_a_mover_that_runs_a_moment_now_and_then_is_given_up(program: Process) -
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_mover_that_works_for_long_is_waited_for(program: Process) -> None:
+def test_a_mover_that_works_for_long_is_waited_for(program: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little of a busy machine it gets."""
+    monkeypatch.setattr(mover_module, "_ANSWER_S", 4.0)
+    monkeypatch.setattr(mover_module, "_LEAST_SHARE", 1e-6)
+
     def slow() -> Cpus:
-        end_s = time.thread_time() + 2.5
-        while time.thread_time() < end_s:
+        end_s = time.monotonic() + 5.0
+        while time.monotonic() < end_s:
             pass
         return CPUS
 
@@ -90,6 +94,18 @@ def test_a_mover_that_may_open_no_file_is_no_end_of_the_program(program: Process
     with pytest.raises(MoverEnded):
         mover.ask(HOME)
     assert mover.undo().moved == 1
+    assert os.sched_getaffinity(program.pid) == CPUS
+
+
+@pytest.mark.parametrize("files", [4, 5, 20])
+def test_a_mover_that_may_open_few_files_is_not_believed(program: Process, files: int) -> None:
+    """It might see the program, and not the processes below it."""
+    mover = mover_of(program)
+    assert mover.ask(HOME).moved == 1
+    resource.prlimit(mover.pid, resource.RLIMIT_NOFILE, (files, files))
+    with pytest.raises(MoverEnded):
+        mover.ask(HOME)
+    assert mover.undo().is_complete
     assert os.sched_getaffinity(program.pid) == CPUS
 
 

@@ -250,8 +250,8 @@ def _stolen(levels: Parallelism) -> Finding:
 
 
 def _only_threads(listed: Threads) -> Finding:
-    text = f"{len(listed.rows)} threads were seen; how parallel they were is not known in this mode."
-    return Finding("no_scheduling", text, {"threads": len(listed.rows)})
+    text = f"{listed.count} threads were seen; how parallel they were is not known in this mode."
+    return Finding("no_scheduling", text, {"threads": listed.count})
 
 
 def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:

@@ -110,9 +110,8 @@ def _opened(asked: Analysis[Any], path: Path | None, start: TimePoint | None, en
         whole = start is None and end is None
         return read_sweep(path), None if whole else lambda wall_ns: options.resolve_window(start, end, wall_ns)
     from headway.analyses.scheduling import activity
-    from headway.store import open_recording
 
-    recording = open_recording(path)
+    recording = options.opened(path)
     return recording, options.resolve_window(start, end, activity.wall_ns(recording)) if asked.has_window else None
 
 

@@ -73,7 +73,6 @@ def command(
     from headway.errors import HeadwayError
     from headway.report.export.tables import ALL_TABLES
     from headway.report.exporter import Source
-    from headway.store import open_recording
 
     if table is not None and form != "csv":
         raise click.UsageError("--table goes with --format csv")
@@ -86,7 +85,7 @@ def command(
     if needs != "profile" and any(each is not None for each in chosen.values()):
         formats = ", ".join(_OF_PROFILES)
         raise click.UsageError(f"--event, --thread, --region, --from and --to go with --format {formats}")
-    recording = open_recording(recording_path)
+    recording = options.opened(recording_path)
     if recording.manifest.is_causal and needs not in ("experiments", "tables"):
         raise HeadwayError("HW601", path=recording_path, command=f"export --format {form}")
     suffix = ".zip" if table == ALL_TABLES else its_suffix

@@ -66,12 +66,11 @@ def command(
     """
     from headway.analyses.profile.diff import diff
     from headway.report.html.flame import render_flame
-    from headway.store import open_recording
 
     if other_path is None and (other_start or other_end):
         raise click.UsageError("--diff-from and --diff-to are of the recording that --diff names")
-    recording = open_recording(recording_path)
-    other = open_recording(other_path) if other_path is not None else None
+    recording = options.opened(recording_path)
+    other = options.opened(other_path) if other_path is not None else None
     found = selected(recording, chosen)
     target = output if output is not None else Path(f"{recording.path.resolve().stem}.flame.html")
     label = _label(found, chosen)

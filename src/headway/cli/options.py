@@ -118,6 +118,25 @@ def print_json_list(texts: Iterable[str]) -> None:
     out.echo("[]" if begin == "[" else "\n]")
 
 
+_LARGE = (("thread", "threads"), ("blocker", "locks"), ("frame", "methods and lines"), ("jvm_phase", "pauses of JVMs"))
+_MANY = 10_000
+
+
+def opened(path: Path) -> Recording:
+    """Open a recording to analyse it, and say on standard error if that takes much memory (HW330). Raises HeadwayError."""
+    from headway.analyses.common import memory
+    from headway.errors import Notice
+    from headway.store import open_recording
+
+    recording = open_recording(path)
+    needed = memory.expected(recording)
+    if needed > memory.LIMIT:
+        rows = {name: table.rows for name, table in recording.manifest.tables.items()}
+        counts = ", ".join(f"{rows.get(table, 0):,} {text}" for table, text in _LARGE if rows.get(table, 0) >= _MANY)
+        out.echo_notice(Notice.of("HW330", path=path, counts=counts, needed=memory.text(needed)))
+    return recording
+
+
 def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
     """Refuse a causal recording (HW601) for a command that has nothing to show of one: a callback of its argument."""
     if value is None or ctx.resilient_parsing:

@@ -38,14 +38,13 @@ def command(recording_path: Path, output: Path | None, sources: tuple[Path, ...]
     """Write the findings as one HTML file that opens by double click."""
     from headway.cli.recording import Working
     from headway.report.html import render_causal, render_html, render_sweep
-    from headway.store import open_recording
     from headway.store.sweep import is_sweep, read_sweep
 
     target = output if output is not None else Path(f"{recording_path.resolve().stem}.html")
     if is_sweep(recording_path):
         options.print_written(render_sweep(read_sweep(recording_path), target, overwrite=force))
         return
-    recording = open_recording(recording_path)
+    recording = options.opened(recording_path)
     if recording.manifest.extra.get("kind") == "causal":
         options.print_written(render_causal(recording, target, sources=sources, overwrite=force))
     elif sources:

@@ -214,4 +214,20 @@ ROWS: tuple[Message, ...] = (
         "The file may be as it was written: its permissions, or what this process may use, are in the way.",
         "ls -l {path}; ulimit -n; free -m",
     ),
+    Message(
+        "HW329",
+        "more rows than a list in JSON has",
+        "of {what} the {shown:,} first are listed and {count:,} more are left out",
+        "A list in JSON has at most 65,536 rows, in the order that was asked for, so that it can be read in memory. The tables "
+        "of the recording have all of them.",
+        "headway locks RECORDING --by class --json   (fewer rows), or headway query RECORDING 'SELECT ... FROM thread' --csv",
+    ),
+    Message(
+        "HW330",
+        "a recording whose analyses take much memory",
+        "{path} has {counts}: an analysis or a report of it may take {needed} of memory, and minutes",
+        "Names and places are kept in memory, each once. Programs have some thousands of them, and a hundred thousand at most: "
+        "more come from code or threads that are made without end, or from whoever made the recording. Ctrl-C ends it.",
+        "ulimit -v 4000000   (KiB; before the command, if that is more than the machine can spare)",
+    ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import time
@@ -27,6 +28,8 @@ _LEAST_SHARE = 0.05
 """Of a CPU, in all that it takes to answer: the program's user may stop it or leave it hardly any time, as it has those ids."""
 _LOOK_S = 2.0
 _ENDING_S = 10.0
+_FILES = 64
+"""So many it may open, unless headway itself may open fewer."""
 _IGNORED = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -65,6 +68,8 @@ class Mover:
         except (OSError, ValueError) as error:
             raise MoverEnded(self.pid) from error
         root = self._affinities.root
+        if answer["is_blind"]:
+            raise MoverEnded(self.pid)  # it may open fewer files than headway, and may have seen a part of the program
         if [root.pid, root.start_ticks] not in answer["processes"] and root.is_alive:
             raise MoverEnded(self.pid)  # the program's user lets it open no files, so that it sees no thread
         self._own, self._processes, self.used_s = answer["own"], answer["processes"], answer["used_s"]
@@ -131,8 +136,13 @@ class Mover:
         os.waitpid(self.pid, 0)
 
 
+def _most_files() -> int:
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], _FILES)
+
+
 def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: tuple[int, ...]) -> NoReturn:
     """In the child: leave everything that is headway's alone but the socket, then answer until nobody asks any more."""
+    files = _most_files()
     try:
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
@@ -144,7 +154,7 @@ def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: 
             affinities.begin()
         with contextlib.suppress(OSError):
             while what := theirs.recv(1):
-                theirs.sendall(_answer(affinities, what))
+                theirs.sendall(_answer(affinities, what, files))
                 if what == UNDO:
                     os._exit(0)
         affinities.undo()
@@ -152,12 +162,14 @@ def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: 
         os._exit(0)
 
 
-def _answer(affinities: Affinities, what: bytes) -> bytes:
+def _answer(affinities: Affinities, what: bytes, files: int) -> bytes:
     moves = {HOME: affinities.to_home, BASE: affinities.to_base, LOOK: affinities.look, UNDO: affinities.undo}
     began_s = time.thread_time()
+    is_blind = _most_files() < files
     moved = moves[what]()
     answer: dict[str, Any] = {
         "to": what.decode(),
+        "is_blind": is_blind or _most_files() < files,
         "used_s": time.thread_time() - began_s,
         "moved": [moved.moved, moved.left_alone, moved.refused, moved.is_complete],
         "own": sorted(affinities.own),

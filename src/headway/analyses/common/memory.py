@@ -30,6 +30,12 @@ LEAST = 100_000
 """So many waits are read whatever the limit is."""
 LEAST_OBJECTS = 10_000
 """So many objects have a row of their own whatever the limit is."""
+_PER_ROW = {"thread": 1000, "frame": 1900, "jvm_phase": 1000}
+"""Bytes for each row of a table beyond BASE, at the peak of the report: measured with a million rows."""
+_PER_DISTINCT_OBJECT = 2000
+"""Bytes that an object takes which shares its class or place with no other, so that it can't share a row."""
+_LITTLE = 150 << 20
+"""What a process takes for a recording with few rows."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -72,6 +78,13 @@ def needed(recording: Recording, waits: int) -> int:
 def needed_for_objects(objects: int) -> int:
     """Return the limit in bytes under which so many objects each have their row."""
     return BASE + 2 * PER_OBJECT * objects if objects > LEAST_OBJECTS else 0
+
+
+def expected(recording: Recording) -> int:
+    """Return about how many bytes analyses of a recording take for what no limit bounds: rows of some tables."""
+    rows = {name: table.rows for name, table in recording.manifest.tables.items()}
+    taken = sum(size * rows.get(name, 0) for name, size in _PER_ROW.items())
+    return _LITTLE + taken + _PER_DISTINCT_OBJECT * min(rows.get("blocker", 0), rows.get("frame", 0))
 
 
 def _objects(recording: Recording) -> int:

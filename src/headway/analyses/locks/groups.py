@@ -112,7 +112,8 @@ def _by_site(data: LockData, sites: Sites) -> tuple[Ints, Ints, list[str]]:
     stacks, inverse = numbered(sites.stack)
     lines = [line_of(data, int(stack)) for stack in stacks]
     different = sorted(set(lines))
-    number = np.array([different.index(line) for line in lines], dtype=np.int64)
+    place = {line: at for at, line in enumerate(different)}
+    number = np.array([place[line] for line in lines], dtype=np.int64)
     codes, group = numbered(number[inverse] * len(KINDS) + data.blocks.kind)
     return (
         group,

@@ -50,6 +50,9 @@ class LazyRows(Sequence[Lock]):
     def __getitem__(self, index: int | slice) -> Lock | Sequence[Lock]:
         """Return a row, or some."""
         if isinstance(index, slice):
+            groups = self._groups[index]
+            if len(groups) > self._KEPT:
+                return list(self.source.rows_of(groups))
             return [self[i] for i in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         built = self._built.get(place)

@@ -17,6 +17,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.limits import MOST_ROWS
 from headway.analyses.common.notices import recorded_notices
 from headway.errors import Notice
 
@@ -58,10 +59,16 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Every thread of the recording but headway's own, those that ran longest first."""
+    """The threads of the recording but headway's own, those that ran longest first; `left_out`: how many more there are."""
 
     rows: tuple[ThreadRow, ...]
     notices: tuple[Notice, ...]
+    left_out: int = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many threads there are, listed or not."""
+        return len(self.rows) + self.left_out
 
 
 _ROWS = """
@@ -69,7 +76,7 @@ SELECT thread_id, pid, tid, name, kind, start_ns - $1, end_ns - $1, running_ns, 
     CASE WHEN exec_ns > running_ns THEN 0 ELSE running_ns - exec_ns END,
     runnable_ns, blocked_ns, switches, collecting_ns, running_ns / NULLIF((SUM(running_ns) OVER ())::DOUBLE, 0),
     parallelism_running, bottle_height_ns, bottle_width, from_snapshot
-FROM thread WHERE kind <> 'headway' ORDER BY running_ns DESC NULLS LAST, thread_id
+FROM thread WHERE kind <> 'headway' ORDER BY running_ns DESC NULLS LAST, thread_id LIMIT $2
 """
 """The fields of ThreadRow in their order: a program may have a million threads.
 
@@ -78,9 +85,13 @@ stolen_ns is never below zero: the two clocks differ by microseconds, and a thre
 
 
 def threads(recording: Recording) -> Threads:
-    """List the threads of a recording.
+    """List the threads of a recording, MOST_ROWS at most.
 
     Raises HeadwayError HW306 or HW303 when its table can't be read.
     """
-    found = recording.query(_ROWS, [recording.window_ns[0]]).fetchall()
-    return Threads(tuple(itertools.starmap(ThreadRow, found)), recorded_notices(recording))
+    found = recording.query(_ROWS, [recording.window_ns[0], MOST_ROWS]).fetchall()
+    left_out = 0
+    if len(found) == MOST_ROWS:
+        (count,) = recording.query("SELECT count(*) FROM thread WHERE kind <> 'headway'").fetchone() or (0,)
+        left_out = int(count) - len(found)
+    return Threads(tuple(itertools.starmap(ThreadRow, found)), recorded_notices(recording), left_out)

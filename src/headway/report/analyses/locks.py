@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.analyses.common.limits import rows_left_out
 from headway.report.analysis import BaseAnalysis, Shown, View, Window
 from headway.report.commands import summary_of
 
@@ -82,7 +83,8 @@ class LocksAnalysis(BaseAnalysis):
 
     def notices_beside_json(self, result: Shown[Locks]) -> tuple[Notice, ...]:
         """Return what weakens the figures: a list has no place for it."""
-        return result.answer.notices
+        found = result.answer
+        return (*found.notices, *rows_left_out("locks", len(found.rows)))
 
     def render(self, result: Shown[Locks], console: Console, name: str) -> None:
         """Print which lock costs most, then contention and idle waiting."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.analyses.common.limits import rows_left_out
 from headway.report.analysis import BaseAnalysis, Shown, Window
 from headway.report.commands import summary_of
 
@@ -58,7 +59,8 @@ class ThreadsAnalysis(BaseAnalysis):
 
     def notices_beside_json(self, result: Shown[Threads]) -> tuple[Notice, ...]:
         """Return what weakens the figures: a list has no place for it."""
-        return result.answer.notices
+        found = result.answer
+        return (*found.notices, *rows_left_out("threads", found.count))
 
     def render(self, result: Shown[Threads], console: Console, name: str) -> None:
         """Print the threads that ran longest, or all."""

@@ -72,7 +72,7 @@ def _payload(
         "notices": _notices((*found.notices, *states.notices, *of_views, *added[1])),
         **{view.name: view.values for view in views},
         "missing": {**{view.name: view.missing for view in views}, "lanes": no_thread_states(recording) or None},
-        "threads": lane_values(states, len(found.threads.rows)),
+        "threads": lane_values(states, found.threads.count),
         "phases": _phases(recording),
         "sections": added[0],
         "facts": facts(recording),

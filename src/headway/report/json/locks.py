@@ -6,6 +6,7 @@ never changed (docs/reference/json.md).
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any
 
+from headway.analyses.common.limits import MOST_ROWS
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.thread_states import DOING
@@ -47,10 +49,10 @@ _HOLDING, _DOING = object_format(_DOING_KEYS, _DEPTH + 1), object_format(_DOING_
 
 
 def lock_texts(result: Locks) -> Iterator[str]:
-    """Give the text of every row, as it stands in a list."""
+    """Give the text of every row, MOST_ROWS at most, as it stands in a list."""
     rows = result.rows.source
     deadlocked = {link.blocker_id for each in result.deadlocks for link in each.links} - {None}
-    for of in result.rows.figures():
+    for of in itertools.islice(result.rows.figures(), MOST_ROWS):
         yield _row(rows, of, deadlocked)
 
 

@@ -18,7 +18,7 @@ from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import add_names, place_and_object, title
 from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table
+from headway.report.terminal.tables import MOST_PRINTED, UNKNOWN, make_table
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ def render_locks(result: Locks, console: Console, show_all: bool = False) -> Non
         print_line(console, line, bullet="*")
     contended, idle = result.contended, result.idle
     if contended:
-        shown = contended if show_all else contended[:TOP]
+        shown = contended[: MOST_PRINTED if show_all else TOP]
         print_table(console, locks_table(shown, f"Contention, by {result.by}", console.width))
-        _print_more(console, len(contended) - len(shown))
-    for row in contended if show_all else contended[:DETAILS]:
+        _print_more(console, len(contended) - len(shown), show_all)
+    for row in contended[: MOST_PRINTED if show_all else DETAILS]:
         _print_details(console, row, show_all)
     if idle:
-        shown = idle if show_all else idle[: TOP // 2]
+        shown = idle[: MOST_PRINTED if show_all else TOP // 2]
         print_table(console, idle_table(shown, console.width))
-        _print_more(console, len(idle) - len(shown))
+        _print_more(console, len(idle) - len(shown), show_all)
     if result.hidden:
         console.print(f"{result.hidden} more waited for less often than asked for")
     print_notices(console, result.notices, also=(ONCE,))
@@ -69,9 +69,9 @@ def print_costliest(result: Locks, console: Console) -> None:
     print_table(console, locks_table(result.contended[:TOP_LOCKS], heading, console.width))
 
 
-def _print_more(console: Console, count: int) -> None:
+def _print_more(console: Console, count: int, show_all: bool) -> None:
     if count > 0:
-        console.print(f"{count} more: --all")
+        console.print(f"{count} more: {'--json' if show_all else '--all'}")
 
 
 # --- the verdict -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod
 
 UNKNOWN = "-"
+MOST_PRINTED = 2000
+"""Rows of a table on a terminal, however many are asked for: making a million readable takes minutes."""
 
 
 def make_table(*columns: tuple[str, JustifyMethod], title: str) -> Table:

@@ -11,7 +11,7 @@ from headway.analyses.common.units import percent, significant
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_table
 from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table, time_text
+from headway.report.terminal.tables import MOST_PRINTED, UNKNOWN, make_table, time_text
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ TOP_IN_OVERVIEW = 8
 
 
 def render_threads(found: Threads, console: Console, most: int | None = None) -> None:
-    """Print the table, of the first `most` threads if not of all, and what weakens its figures."""
-    shown = found.rows[:most]
-    print_table(console, threads_table(shown, counted(len(found.rows), "thread"), console.width))
-    if len(shown) < len(found.rows):
-        console.print(f"{len(found.rows) - len(shown)} more that ran less: --all")
+    """Print the table, of the first `most` threads if not of MOST_PRINTED, and what weakens its figures."""
+    shown = found.rows[: MOST_PRINTED if most is None else most]
+    print_table(console, threads_table(shown, counted(found.count, "thread"), console.width))
+    if len(shown) < found.count:
+        way = "--json, or headway query" if most is None else "--all"
+        console.print(f"{found.count - len(shown)} more that ran less: {way}")
     print_notices(console, found.notices)
 
 
@@ -36,7 +37,7 @@ def print_longest(found: Threads, console: Console) -> None:
     """Print the few that ran longest."""
     rows = found.rows
     if rows:
-        title = f"Threads that ran longest ({min(TOP_IN_OVERVIEW, len(rows))} of {len(rows)})"
+        title = f"Threads that ran longest ({min(TOP_IN_OVERVIEW, len(rows))} of {found.count})"
         print_table(console, threads_table(rows[:TOP_IN_OVERVIEW], title, console.width))
 
 
