@@ -30,7 +30,12 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     "why": [(), ("--json",), ("--cores", 3, *MIDDLE), ("--json", *SLIVER), BEYOND, ("--phase", 1, "--json")],
     "parallelism": [(), ("--json", *SLIVER), ("--kind", "app,gc", *MIDDLE), BEYOND],
     "walltime": [("--cores", "1,2,64"), ("--cores", "1,2,64", "--json")],
-    "whatif": [(), ("--cores", "1,64", "--no-gc", "--clock", "0.5", "--json"), ("--no-sleep", ".=0")],
+    "whatif": [
+        (),
+        ("--cores", "1,64", "--no-gc", "--clock", "0.5", "--json"),
+        ("--no-sleep", ".=0"),
+        ("--faster", "A.b=50%"),
+    ],
     "critical-path": [(), ("--json", *SLIVER), ("--thread", "main", "--json", *MIDDLE), BEYOND],
     "threads": [(), ("--json", "--all")],
     "locks": [(), ("--json", "--all"), ("--by", "class", *SLIVER), ("--by", "site", "--json", *MIDDLE), BEYOND],

@@ -339,5 +339,5 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     answer = json.loads(run("whatif", path, "--clock", "2x", "--no-gc", "--json")[1])
     assert [each["change"] for each in answer["changes"]] == [
-        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True, "locks": [], "sleeps": []}
+        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True, "locks": [], "sleeps": [], "methods": []}
     ]

@@ -203,4 +203,33 @@ ROWS: tuple[Message, ...] = (
         "make the change, record again, and compare",
         NOTE,
     ),
+    Message(
+        "HW856",
+        "a method that no sample knows of",
+        "{path} has no samples of CPU time",
+        "Which method used the CPU time of a stretch of running, only samples tell.",
+        "headway record --sample cpu -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW857",
+        "a method that is not in the samples",
+        "{path}: no sample of CPU time is in {method}; there are: {methods}",
+        "A method is named as Class.method, with or without its package. One that is compiled into its caller, or uses little "
+        "CPU time, may be in none.",
+        "headway top {path} --event cpu",
+    ),
+    Message(
+        "HW858",
+        "CPU time without stacks",
+        "{path}: for {share} of the program's CPU time no whole stack was read, more than {limit}",
+        "Any of it may be the method's: in short threads, before the first sample, and where a stack could not be walked.",
+        "headway top {path} --event cpu   (whose it is), or record a longer run",
+    ),
+    Message(
+        "HW859",
+        "changes of methods of which one calls the other",
+        "{path}: {one} and {other} are on one stack",
+        "What the inner one computes is in the outer one's CPU time, too, so it would be made less twice.",
+        "ask for one change after the other",
+    ),
 )

@@ -77,12 +77,13 @@ class FactorType(click.ParamType[float]):
 
 
 class OfLockType(click.ParamType[tuple[str, float]]):
-    """A lock and a number: LOCK=50%, or LOCK=4. `is_part`: a part of 1; else a number of parts, 2 to 1000."""
+    """A lock, or `what` else, and a number: LOCK=50%, or LOCK=4. `is_part`: a part of 1; else a number of parts, 2 to 1000."""
 
     name = "lock"
 
-    def __init__(self, *, is_part: bool) -> None:
+    def __init__(self, *, is_part: bool, what: str = "LOCK") -> None:
         """Take parts of 1, or numbers of parts."""
+        self._what = what
         self._is_part = is_part
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
@@ -95,9 +96,13 @@ class OfLockType(click.ParamType[tuple[str, float]]):
         except ValueError:
             found = -1.0
         if not lock.strip():
-            self.fail(f"{value!r} names no lock: write LOCK={'50%' if self._is_part else '4'}", param, ctx)
+            self.fail(
+                f"{value!r} names no {self._what.lower()}: write {self._what}={'50%' if self._is_part else '4'}",
+                param,
+                ctx,
+            )
         if self._is_part and not 0 <= found < 1:
-            self.fail(f"{value!r} has no part of what it is now: write LOCK=50%", param, ctx)
+            self.fail(f"{value!r} has no part of what it is now: write {self._what}=50%", param, ctx)
         if not self._is_part and not (found in range(2, 1001) and not text.endswith("%")):
             self.fail(f"{value!r} has no number of locks from 2 to 1000: write LOCK=4", param, ctx)
         return lock.strip(), found

@@ -1,7 +1,7 @@
 """Predicts a program's wall time after a change, by replaying its recording on other cores.
 
 Question   how long does the run take on k cores, alone or beside another program, with another clock, faster I/O, without
-           collections, without a lock, with other sleeps? Which of these is worth making?
+           collections, without a lock, with other sleeps, a faster method? Which of these is worth making?
 Method     discrete-event simulation (native/replay/core_replay.h) of the recorded run (`whatif.run_steps`). Threads compute what
            they computed, without what the host stole; a wait that another thread ended is over when that one has computed
            as much as it had when it ended it, so that who comes when is decided anew. Cores are shared evenly among the
@@ -10,11 +10,11 @@ Method     discrete-event simulation (native/replay/core_replay.h) of the record
            Where a lock is changed, who gets which exclusive lock next is decided anew (whatif.recorded_locks,
            native/replay/lock_plan.h), in the replay of the unchanged run, too.
 Interval   the error of that replay, both ways; waking a thread that takes no time, or three times what a quick waking took;
-           where sleeps change those without a place, too, and how late the kernel ends them (whatif.sleeps);
+           what of single steps is uncertain (whatif.sleeps, whatif.methods);
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
-           cores WORK_PER_DOUBLING, as the work itself differs there; with another change the same cores without it, as it may
-           gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of who comes first. Neither how
-           much runs differ nor that tasks may be shared out otherwise is in it.
+           cores WORK_PER_DOUBLING, as the work itself differs there; with another clock, faster I/O or no collections the same
+           cores without that, as it may gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of
+           who comes first. Neither how much runs differ nor that tasks may be shared out otherwise is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
@@ -73,7 +73,8 @@ def whatif(
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW827 (all of
     `cores` are too far from those recorded), HW303 (damaged, or a window or number of cores that no machine has); of changes of
-    locks HW430 (recorded without), HW830 to HW833; of changes of sleeps as `sleeps.changed_sleeps`.
+    locks HW430 (recorded without), HW830 to HW833; of changes of sleeps and methods as
+    `changed_sleeps` and `changed_methods`.
     """
     wanted = change or Change(1)
     asked = [recording] if beside is None else [recording, beside]
@@ -280,6 +281,6 @@ def _reordered(recording: Recording, predicted: Sequence[Predicted]) -> list[Not
 def _alone(runs: Runs, replays: Sequence[UnchangedRun], change: Change) -> list[Predicted]:
     found: list[Predicted] = []
     for i, replay in enumerate(replays):
-        its = change if i == 0 else replace(change, locks=(), sleeps=())
+        its = change if i == 0 else replace(change, locks=(), sleeps=(), methods=())
         found += predict(runs.alone(i), [replay], its, together=False)
     return found

@@ -50,7 +50,7 @@ class Replayed(NamedTuple):
 class Runs:
     """Recorded runs on the same cores. `locks` of each: None where threads get locks in the recorded order.
 
-    `changed` of each: steps that changes of sleeps reach, None: no steps.
+    `changed` of each: steps that changes of sleeps and methods reach, None: no steps.
     """
 
     runs: tuple[RecordedRun, ...]
@@ -99,7 +99,7 @@ class Runs:
         ]
 
     def _changed(self, change: Change, extent: Extent) -> list[_native.StepChanges | None]:
-        return [each.native(extent) if each is not None and change.sleeps else None for each in self.changed]
+        return [each.native(extent) if each is not None and change.reaches_steps else None for each in self.changed]
 
     def limit(self, i: int, replayed: Replayed) -> tuple[str | None, str | None]:
         """Return what most of a run's time is limited by, and of a lock which one."""
@@ -130,9 +130,9 @@ def predict(
     ]
     if any(each is not None for each in runs.locks):
         others += [runs.replay(change, order=order) for order in _ORDERS]
-    if change.sleeps:
+    if change.reaches_steps:
         others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
-    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps)
+    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods)
     if kept != change:
         others.append(runs.replay(kept))
     unseen = [0.0] * len(replays)

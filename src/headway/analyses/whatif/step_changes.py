@@ -1,8 +1,8 @@
-"""Plans a run whose single steps are changed: sleeps that last otherwise.
+"""Plans a run whose single steps are changed: sleeps that last otherwise, and methods that are faster.
 
 Question   which steps of a run wait or compute otherwise after a change, and how far is that known?
-Method     whatif.sleeps says which sleeps are changed. A replay gets each step's new length (native/replay/step_changes.h): as
-           likely, the least that may be changed, or the most.
+Method     whatif.sleeps says which sleeps are changed, whatif.methods what is computed in a method. A replay gets what each
+           step is then (native/replay/step_changes.h): as likely, with the least that may be changed, or the most.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.whatif import sleeps
+from headway.analyses.whatif import methods, sleeps
 from headway.analyses.whatif.sleeps import SLACK_NS
 from headway.model.interruptible import interruptible
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway import _native
+    from headway.analyses.whatif.methods import ChangedMethods
     from headway.analyses.whatif.run_steps import RecordedRun
     from headway.analyses.whatif.sleeps import ChangedSleeps
     from headway.analyses.whatif.types import Change, Extent
@@ -35,18 +36,26 @@ class ChangedSteps:
 
     run: RecordedRun
     sleeps: ChangedSleeps | None
+    methods: ChangedMethods | None
 
     def native(self, extent: Extent) -> _native.StepChanges:
         """Return the steps after the change."""
         from headway import _native
 
-        step, wait_ns = self._waits(extent)
+        asleep, asleep_ns = self._waits(extent)
+        step, factor = asleep, np.ones(len(asleep))
+        if self.methods is not None:
+            step = np.union1d(asleep, self.methods.step)
+            factor = np.ones(len(step))
+            factor[np.searchsorted(step, self.methods.step)] = self.methods.factor(extent)
+        wait_ns = np.full(len(step), -1.0)
+        wait_ns[np.searchsorted(step, asleep)] = asleep_ns
         return interruptible(
             _native.StepChanges,
             steps=self.run.steps,
             step=step.astype(np.uint32),
             wait_ns=wait_ns,
-            work_factor=np.ones(len(step)),
+            work_factor=factor,
         )
 
     def _waits(self, extent: Extent) -> tuple[Ints, Floats]:
@@ -58,12 +67,18 @@ class ChangedSteps:
         if extent != "most":
             return its.step, (its.asked_ns + late).astype(np.float64)
         unknown = np.full(len(its.unknown_step), its.unknown_ns, np.float64)
-        return np.concatenate([its.step, its.unknown_step]), np.concatenate([its.asked_ns + late, unknown])
+        step = np.concatenate([its.step, its.unknown_step])
+        order = np.argsort(step)
+        return step[order], np.concatenate([its.asked_ns + late, unknown])[order]
 
 
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:
-    """Find the steps that a change of sleeps reaches, None without one. Raises HeadwayError as `sleeps.changed_sleeps`."""
-    if not change.sleeps:
+    """Find the steps that a change reaches, None without any. Raises HeadwayError as `changed_sleeps` and `changed_methods`."""
+    if not change.reaches_steps:
         return None
     steps = interruptible(run.steps.program_steps)
-    return ChangedSteps(run, sleeps.changed_sleeps(recording, steps, change.sleeps))
+    return ChangedSteps(
+        run,
+        sleeps.changed_sleeps(recording, steps, change.sleeps) if change.sleeps else None,
+        methods.changed_methods(recording, steps, change.methods) if change.methods else None,
+    )

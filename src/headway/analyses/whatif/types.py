@@ -47,11 +47,25 @@ class SleepChange:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodChange:
+    """A change of a method: with all that it calls it takes a part of the CPU time that it took."""
+
+    method: str
+    part: float
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"{self.method} in {100 * self.part:.6g}% of its CPU time"
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
 
     `cores`: on so many cores of the same kind. `clock`: CPUs that compute so many times as fast. `io`: I/O so many times as
-    fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`: of the first recording.
+    fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`,
+    `methods`: of the first recording.
     """
 
     cores: int
@@ -60,6 +74,12 @@ class Change:
     has_gc: bool = True
     locks: tuple[LockChange, ...] = ()
     sleeps: tuple[SleepChange, ...] = ()
+    methods: tuple[MethodChange, ...] = ()
+
+    @property
+    def reaches_steps(self) -> bool:
+        """Return whether single steps of the first recording are changed."""
+        return bool(self.sleeps or self.methods)
 
 
 @dataclass(frozen=True, slots=True)

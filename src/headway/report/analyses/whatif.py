@@ -29,13 +29,14 @@ class WhatIfAnalysis(BaseAnalysis):
     Without options it ranks changes, alone and the best in pairs: a lock less, no collections, faster I/O, twice the cores.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
-    for a machine that runs nothing else. Changes given together are made together; with --together those of locks
-    and sleeps are made in the first recording, all others in both."""
+    for a machine that runs nothing else. Changes given together are made together; with --together those of locks,
+    sleeps and methods are made in the first recording, all others in both."""
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
         "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
         "headway whatif app.headway --no-sleep Poller.run=0.001",
+        "headway whatif app.headway --faster com.acme.Parser.parse=50%",
         "headway whatif app.headway --no-gc --clock 0.8",
         "headway whatif a.headway --together b.headway --cores 4 --json",
     )
@@ -86,17 +87,32 @@ class WhatIfAnalysis(BaseAnalysis):
                 metavar="REGEX=SECONDS",
                 help="Sleeps whose place (Class.method:line) matches last so long. Needs --sample wall recorded.",
             ),
+            click.Option(
+                ["--faster"],
+                multiple=True,
+                type=OfLockType(is_part=True, what="METHOD"),
+                metavar="METHOD=PART",
+                help="METHOD (Class.method), with what it calls, takes PART (50%) of its CPU time. Needs --sample cpu.",
+            ),
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
         """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
         from headway.analyses.whatif.analysis import ranking, whatif
-        from headway.analyses.whatif.types import Change, SleepChange
+        from headway.analyses.whatif.types import Change, MethodChange, SleepChange
         from headway.store import open_recording
 
         faster = {"clock": options["clock"], "io": options["faster_io"]}
         sleeps = tuple(SleepChange(place, seconds) for place, seconds in options["no_sleep"])
-        change = Change(1, **faster, has_gc=not options["no_gc"], locks=_lock_changes(options), sleeps=sleeps)
+        methods = tuple(MethodChange(method, part) for method, part in options["faster"])
+        change = Change(
+            1,
+            **faster,
+            has_gc=not options["no_gc"],
+            locks=_lock_changes(options),
+            sleeps=sleeps,
+            methods=methods,
+        )
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         if options["together"] is None:
             is_open = change == Change(1) and not options["cores"]

@@ -45,6 +45,7 @@ def _predicted(each: Predicted) -> dict[str, Any]:
             for lock in each.change.locks
         ],
         "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in each.change.sleeps],
+        "methods": [{"method": method.method, "part": method.part} for method in each.change.methods],
     }
     return {
         "recording": each.path,

@@ -83,6 +83,7 @@ def _change(each: Predicted, recorded_cores: int) -> str:
         *([] if change.has_gc else ["no collections"]),
         *[replace(lock, lock=without_package(lock.lock)).text for lock in change.locks],
         *[sleep.text for sleep in change.sleeps],
+        *[replace(method, method=without_package(method.method)).text for method in change.methods],
     ]
     return ", ".join(parts)
 
