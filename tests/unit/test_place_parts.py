@@ -582,6 +582,13 @@ def test_memory_of_large_processes_and_of_none_is_not_known() -> None:
     assert pages.memory_by_node([]) is None
 
 
+def test_memory_of_a_program_that_has_just_begun_chooses_no_node() -> None:
+    """A few pages would keep it from the node that has free memory."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert pages.memory_by_node([(child.pid, 1)]) is None
+        child.kill()
+
+
 def test_memory_that_the_kernel_does_not_count_in_time_or_in_too_many_mappings_is_not_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

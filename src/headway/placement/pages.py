@@ -16,6 +16,8 @@ from headway.record.target_process.deadline import Deadline, within
 
 MOST_BYTES = 16 << 30
 """Of a process whose pages are counted."""
+LEAST_BYTES = 8 << 20
+"""A program that has just begun has less, and where that lies says nothing of the memory to come."""
 MOST_MAPPINGS = 200_000
 """Of a program whose pages are counted: three times as many as the kernel lets a process have by default."""
 LIMIT_S = 5.0
@@ -29,7 +31,8 @@ _PAGE_KIB = re.compile(rb"\bkernelpagesize_kB=(\d+)")
 def memory_by_node(processes: Iterable[tuple[int, int]]) -> dict[int, int] | None:
     """Return how many bytes of processes, given by number and resident size, lie on each node.
 
-    None where one of them is too large, or the kernel does not say, or not in time. Processes that have ended have none.
+    None where one of them is too large, or all have hardly any, or the kernel does not say, or not in time. Processes that have
+    ended have none.
     """
     chosen = [*processes]
     if any(resident_bytes > MOST_BYTES for _, resident_bytes in chosen):
@@ -53,7 +56,7 @@ def _counted(pids: Iterable[int]) -> dict[int, int] | None:
         except (FileNotFoundError, ProcessLookupError):
             if not Path("/proc/self/numa_maps").exists():
                 return None
-    return dict(sorted(found.items())) or None
+    return dict(sorted(found.items())) if found.total() >= LEAST_BYTES else None
 
 
 def _of_mapping(line: bytes) -> dict[int, int]:
