@@ -33,6 +33,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     "whatif": [
         (),
         ("--cores", "1,64", "--no-gc", "--clock", "0.5", "--json"),
+        ("--cores", "2", "--smt", "2=1.3"),
         ("--no-sleep", ".=0"),
         ("--faster", "A.b=50%"),
     ],

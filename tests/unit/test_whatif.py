@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headway.analyses.whatif.analysis import ranking, whatif
-from headway.analyses.whatif.types import Change
+from headway.analyses.whatif.types import Change, Smt
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders.replay_builder import (
@@ -61,6 +61,41 @@ def test_a_straggler_is_waited_for(tmp_path: Path) -> None:
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     assert times(path, [1, 2, 4, 8]) == pytest.approx([1300, 900, 700, 700])
     assert times(path, [2, 4], clock=2.0) == pytest.approx([450, 350])
+
+
+def test_logical_cpus_share_a_core(tmp_path: Path) -> None:
+    """Four threads of 300. Four CPUs on two cores that do 1.25 with both: 2.5 of 4; on two CPUs of one core, 1.25 of 4."""
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1, ended_by="duration")
+    assert times(path, [2, 4, 6, 8], smt=Smt(2, 1.25)) == pytest.approx([960, 480, 1200 / 3.25, 300])
+    assert times(path, [4], smt=Smt(4, 2.5)) == pytest.approx([480])
+    assert times(path, [4], smt=Smt(2, 2.0)) == pytest.approx([300])
+    assert times(path, [4], smt=Smt(2, 1.25), clock=2.0) == pytest.approx([240])
+
+
+def test_threads_are_spread_over_cores_before_two_share_one(tmp_path: Path) -> None:
+    """On four CPUs of two cores the straggler's four threads do 2.5 in 320, 200 each; then it is alone for 400."""
+    path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
+    assert times(path, [4], smt=Smt(2, 1.25)) == pytest.approx([50 + 320 + 400 + 50])
+
+
+def test_cpus_that_are_no_whole_cores_are_refused(tmp_path: Path) -> None:
+    recording = open_recording(write(tmp_path / "a.headway", EQUAL, 1200, 1, ended_by="duration"))
+    with pytest.raises(HeadwayError, match="HW860: 3 CPUs"):
+        whatif(recording, [2, 3], Change(1, smt=Smt(2, 1.25)))
+
+
+@pytest.mark.parametrize("value", ["2", "1=1", "9=2", "2=2.5", "2=0.5", "2=nan", "x=1"])
+def test_logical_cpus_that_say_nothing_are_wrong_usage(run: Run, tmp_path: Path, value: str) -> None:
+    assert run("whatif", write(tmp_path / "a.headway", EQUAL, 1200, 1), "--cores", "2", "--smt", value)[0] == 2
+
+
+def test_the_command_shows_logical_cpus(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1, ended_by="duration")
+    answer = json.loads(run("whatif", path, "--cores", "4", "--smt", "2=1.25", "--json")[1])
+    assert answer["changes"][0]["wall_ns"] == 480 * US
+    assert answer["changes"][0]["change"]["smt"] == {"per_core": 2, "throughput": 1.25}
+    assert "HW861" in {each["id"] for each in answer["warnings"]}
+    assert "2 CPUs a core" in run("whatif", path, "--cores", "4", "--smt", "2=1.25")[1]
 
 
 def test_a_pair_of_changes_is_ranked_where_the_second_one_gains_something(tmp_path: Path) -> None:
@@ -339,5 +374,14 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
     path = write(tmp_path / "a.headway", STRAGGLER, 700, 4)
     answer = json.loads(run("whatif", path, "--clock", "2x", "--no-gc", "--json")[1])
     assert [each["change"] for each in answer["changes"]] == [
-        {"cores": 4, "clock": 2.0, "faster_io": 1.0, "no_gc": True, "locks": [], "sleeps": [], "methods": []}
+        {
+            "cores": 4,
+            "clock": 2.0,
+            "faster_io": 1.0,
+            "no_gc": True,
+            "locks": [],
+            "sleeps": [],
+            "methods": [],
+            "smt": {"per_core": 1, "throughput": 1.0},
+        }
     ]

@@ -232,4 +232,20 @@ ROWS: tuple[Message, ...] = (
         "What the inner one computes is in the outer one's CPU time, too, so it would be made less twice.",
         "ask for one change after the other",
     ),
+    Message(
+        "HW860",
+        "a number of CPUs that are no whole cores",
+        "{cores} CPUs are no whole cores of {per_core} CPUs each",
+        "With --smt the numbers of --cores are those of logical CPUs, all of which a core has.",
+        "headway whatif NAME.headway --cores {per_core} --smt {per_core}=1.25",
+    ),
+    Message(
+        "HW861",
+        "cores that were whole when the run was recorded",
+        "{path}: what threads computed is taken to be what a core computes that runs nothing else",
+        "Where threads shared cores in the recorded run already, on logical CPUs, that is in their CPU time, and the prediction "
+        "has it twice.",
+        "headway doctor   (which CPUs this machine has)",
+        NOTE,
+    ),
 )

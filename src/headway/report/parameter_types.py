@@ -12,6 +12,7 @@ from headway.model.machine_limits import MAX_CORES
 
 if TYPE_CHECKING:
     from headway.analyses.numa.nodes import Nodes
+    from headway.analyses.whatif.types import Smt
 
 
 MOST_SECONDS = 1_000_000
@@ -106,6 +107,29 @@ class OfLockType(click.ParamType[tuple[str, float]]):
         if not self._is_part and not (found in range(2, 1001) and not text.endswith("%")):
             self.fail(f"{value!r} has no number of locks from 2 to 1000: write LOCK=4", param, ctx)
         return lock.strip(), found
+
+
+class SmtType(click.ParamType["Smt"]):
+    """Logical CPUs of a core, and what it does with all of them busy: 2=1.25."""
+
+    name = "smt"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Smt:
+        """Split the text at its =; a usage error says what is expected."""
+        from headway.analyses.whatif.types import Smt
+
+        if isinstance(value, Smt):
+            return value
+        count, _, text = str(value).partition("=")
+        try:
+            factor = float(text)
+        except ValueError:
+            factor = 0.0
+        if not re.fullmatch("[2-8]", count) or not 1 <= factor <= int(count):
+            self.fail(
+                f"{value!r} has no 2 to 8 CPUs a core that do 1 to as many times as much: write 2=1.25", param, ctx
+            )
+        return Smt(int(count), factor)
 
 
 class SleepType(click.ParamType[tuple[re.Pattern[str], float]]):

@@ -37,7 +37,7 @@ from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predictions import LOCKS_UNSEEN, Runs, predict
 from headway.analyses.whatif.run_steps import RecordedRun, load_run
 from headway.analyses.whatif.step_changes import changed_steps
-from headway.analyses.whatif.types import Change, LockChange, Predicted, UnchangedRun, WhatIf
+from headway.analyses.whatif.types import WHOLE_CORES, Change, LockChange, Predicted, UnchangedRun, WhatIf
 from headway.errors import HeadwayError, Notice
 from headway.model.machine_limits import MAX_CORES
 from headway.store.manifest import damaged
@@ -72,8 +72,8 @@ def whatif(
     """Predict the wall time on each of `cores` cores with the rest of `change`; with another recording, of both together.
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW827 (all of
-    `cores` are too far from those recorded), HW303 (damaged, or a window or number of cores that no machine has); of changes of
-    locks HW430 (recorded without), HW830 to HW833; of changes of sleeps and methods as
+    `cores` are too far from those recorded), HW860 (no whole cores), HW303 (damaged, or a window or number of cores that no
+    machine has); of changes of locks HW430 (recorded without), HW830 to HW833; of changes of sleeps and methods as
     `changed_sleeps` and `changed_methods`.
     """
     wanted = change or Change(1)
@@ -83,6 +83,8 @@ def whatif(
     if wanted.locks:
         locks[0] = lock_changes.changed_locks(recording, wanted.locks)
     near, too_far = _near(runs, asked, cores)
+    if odd := [k for k in near if k % wanted.smt.per_core]:
+        raise HeadwayError("HW860", cores=", ".join(map(str, odd)), per_core=wanted.smt.per_core)
     changed = [changed_steps(recording, runs[0], wanted), *[None] * (len(runs) - 1)]
     all_runs = Runs(tuple(runs), tuple(locks), tuple(changed))
     replays = tuple(_replay(each, all_runs.alone(i)) for i, each in enumerate(asked))
@@ -90,10 +92,7 @@ def whatif(
     notices += too_far
     for i, each in enumerate(asked):
         notices += _notices(each, all_runs.alone(i), near)
-    if wanted.sleeps:
-        notices.append(Notice.of("HW855", path=recording.path))
-    if beside is not None:
-        notices.append(Notice.of("HW838", one=recording.path, other=beside.path))
+    notices += _of_change(wanted, recording, beside)
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     predicted: list[Predicted] = []
@@ -102,6 +101,18 @@ def whatif(
         if beside is not None:
             predicted += predict(all_runs, replays, replace(wanted, cores=k))
     return WhatIf(replays, tuple(predicted), (*notices, *_reordered(recording, predicted)))
+
+
+def _of_change(change: Change, recording: Recording, beside: Recording | None) -> list[Notice]:
+    """Return what a change takes for granted."""
+    found = []
+    if change.smt != WHOLE_CORES:
+        found.append(Notice.of("HW861", path=recording.path))
+    if change.sleeps:
+        found.append(Notice.of("HW855", path=recording.path))
+    if beside is not None:
+        found.append(Notice.of("HW838", one=recording.path, other=beside.path))
+    return found
 
 
 def ranking(recording: Recording) -> WhatIf:

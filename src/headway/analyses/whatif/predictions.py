@@ -87,8 +87,8 @@ class Runs:
             has_lock_waits=has_lock_waits,
             plans=cast("list[_native.LockPlan]", self._plans(change.locks, order)),  # its stub knows no None in lists
             changed=cast("list[_native.StepChanges]", self._changed(change, extent)),
-            per_core=1.0,
-            throughput=1.0,
+            per_core=float(change.smt.per_core),
+            throughput=change.smt.throughput,
         )
         return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
 
@@ -132,7 +132,7 @@ def predict(
         others += [runs.replay(change, order=order) for order in _ORDERS]
     if change.reaches_steps:
         others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
-    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods)
+    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods, smt=change.smt)
     if kept != change:
         others.append(runs.replay(kept))
     unseen = [0.0] * len(replays)

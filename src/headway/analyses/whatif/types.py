@@ -60,12 +60,29 @@ class MethodChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Smt:
+    """Cores of several logical CPUs: with all of them busy a core does so many times what it does with one."""
+
+    per_core: int = 1
+    throughput: float = 1.0
+
+    @property
+    def text(self) -> str:
+        """Return the cores for people."""
+        return f"{self.per_core} CPUs a core that do {self.throughput:g}x"
+
+
+WHOLE_CORES = Smt()
+"""Each CPU is a core."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
 
-    `cores`: on so many cores of the same kind. `clock`: CPUs that compute so many times as fast. `io`: I/O so many times as
-    fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`,
-    `methods`: of the first recording.
+    `cores`: on so many cores of the same kind, or logical CPUs with `smt`. `clock`: CPUs that compute so many times as fast.
+    `io`: I/O so many times as fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`, `methods`: of the
+    first recording.
     """
 
     cores: int
@@ -75,6 +92,7 @@ class Change:
     locks: tuple[LockChange, ...] = ()
     sleeps: tuple[SleepChange, ...] = ()
     methods: tuple[MethodChange, ...] = ()
+    smt: Smt = WHOLE_CORES
 
     @property
     def reaches_steps(self) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from headway.report.analysis import BaseAnalysis, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import CoresType, FactorType, OfLockType, SleepType
+from headway.report.parameter_types import CoresType, FactorType, OfLockType, SleepType, SmtType
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +37,7 @@ class WhatIfAnalysis(BaseAnalysis):
         "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
         "headway whatif app.headway --no-sleep Poller.run=0.001",
         "headway whatif app.headway --faster com.acme.Parser.parse=50%",
+        "headway whatif app.headway --cores 8 --smt 2=1.25",
         "headway whatif app.headway --no-gc --clock 0.8",
         "headway whatif a.headway --together b.headway --cores 4 --json",
     )
@@ -58,6 +59,12 @@ class WhatIfAnalysis(BaseAnalysis):
             ),
             click.Option(
                 ["--faster-io"], type=FactorType(), default=1.0, metavar="FACTOR", help="I/O FACTOR times as fast."
+            ),
+            click.Option(
+                ["--smt"],
+                type=SmtType(),
+                metavar="K=FACTOR",
+                help="--cores counts logical CPUs, K of a core, which with all of them busy does FACTOR times as much.",
             ),
             click.Option(["--no-gc"], is_flag=True, help="As if nothing had to be collected."),
             click.Option(
@@ -99,7 +106,7 @@ class WhatIfAnalysis(BaseAnalysis):
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
         """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
         from headway.analyses.whatif.analysis import ranking, whatif
-        from headway.analyses.whatif.types import Change, MethodChange, SleepChange
+        from headway.analyses.whatif.types import WHOLE_CORES, Change, MethodChange, SleepChange
         from headway.store import open_recording
 
         faster = {"clock": options["clock"], "io": options["faster_io"]}
@@ -112,6 +119,7 @@ class WhatIfAnalysis(BaseAnalysis):
             locks=_lock_changes(options),
             sleeps=sleeps,
             methods=methods,
+            smt=options["smt"] or WHOLE_CORES,
         )
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         if options["together"] is None:

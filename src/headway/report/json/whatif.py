@@ -46,6 +46,7 @@ def _predicted(each: Predicted) -> dict[str, Any]:
         ],
         "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in each.change.sleeps],
         "methods": [{"method": method.method, "part": method.part} for method in each.change.methods],
+        "smt": {"per_core": each.change.smt.per_core, "throughput": each.change.smt.throughput},
     }
     return {
         "recording": each.path,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent, significant
-from headway.analyses.whatif.types import Change
+from headway.analyses.whatif.types import WHOLE_CORES, Change
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
@@ -78,6 +78,7 @@ def _change(each: Predicted, recorded_cores: int) -> str:
     parts = [
         *([counted(change.cores, "core")] if is_only_cores or change.cores != recorded_cores else []),
         *(["together"] if each.together else []),
+        *([change.smt.text] if change.smt != WHOLE_CORES else []),
         *([f"{change.clock:g}x clock"] if change.clock != 1 else []),
         *([f"{change.io:g}x I/O"] if change.io != 1 else []),
         *([] if change.has_gc else ["no collections"]),
