@@ -124,3 +124,43 @@ def test_a_mover_that_is_stopped_for_good_costs_a_moment(program: Process) -> No
     os.kill(mover.pid, signal.SIGSTOP)
     assert mover.undo().moved == 1
     assert os.sched_getaffinity(program.pid) == CPUS
+
+
+ASKS_FOR_ITS_MEMORY = """
+import ctypes, sys
+mover, attach = int(sys.argv[1]), 16
+print(ctypes.CDLL(None).ptrace(attach, mover, 0, 0))
+for name in ("mem", "maps", "environ"):
+    try:
+        print(len(open(f"/proc/{mover}/{name}", "rb").read(1)))
+    except PermissionError:
+        print(-1)
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="a container's root is the machine's here")
+def test_a_mover_for_a_containers_powerless_root_has_no_capability_and_is_not_read_by_it() -> None:
+    """They have one user id. In a pid namespace of its own such a root would not even see it."""
+    enter = ["unshare", "--user", "--map-root-user", "--mount", "--"]
+    if subprocess.run([*enter, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces here")
+    begin, end = "import sys; print(flush=True); sys.argv = ['', input()]", "sys.stdout.flush(); input()"
+    script = f"{begin}; exec({ASKS_FOR_ITS_MEMORY!r}); {end}"
+    command = [*enter, sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        process = Process.of(child.pid)
+        assert process is not None
+        mover = mover_of(process)
+        assert mover.ask(HOME).moved == 1
+        with open(f"/proc/{mover.pid}/status") as status:
+            capabilities = [line.split()[1] for line in status if line.startswith(("CapEff", "CapPrm", "CapInh"))]
+        assert [int(each, 16) for each in capabilities] == [0, 0, 0]
+        print(mover.pid, file=child.stdin, flush=True)
+        assert [child.stdout.readline() for _ in range(4)] == ["-1\n"] * 4
+        assert mover.undo().moved == 1
+        assert os.sched_getaffinity(child.pid) == CPUS
+        child.kill()
