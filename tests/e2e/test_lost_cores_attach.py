@@ -65,7 +65,10 @@ def test_while_a_thread_is_in_a_wait_from_before_an_attach_what_another_does_alo
     assert not any("HW498" in row["doubts"] for row in lost if row["cause"] in ("scheduler", "jvm_end", "gc_pause")), (
         lost
     )
-    assert re.search(r"\?: in doubt, see .*HW498\.", text)
+    marked = re.search(r"^\w[^?:\n]* \?", text, re.MULTILINE)
+    assert bool(re.search(r"\?: in doubt, see .*HW498\.", text)) == bool(marked), (
+        "a mark is explained, where there is one"
+    )
     assert "HW498" in text
 
 

@@ -443,7 +443,7 @@ def test_explain_lists_all_messages_and_explains_each(run: Run) -> None:
     assert len(json.loads(run("explain", "--json")[1])) == len(MESSAGES)
 
 
-@pytest.mark.parametrize("wanted", ["HW999", "HW3O1", "", "nonsense"])
+@pytest.mark.parametrize("wanted", ["HW999", "HW3O1", "HW41", "", "nonsense"])
 def test_an_unknown_message_is_an_error_that_names_the_closest(run: Run, wanted: str) -> None:
     code, out, err = run("explain", wanted)
     assert (code, out) == (1, "")
@@ -451,6 +451,8 @@ def test_an_unknown_message_is_an_error_that_names_the_closest(run: Run, wanted:
     assert "HW999" not in err.split(wanted or "HW405: ", 1)[1], "no number is said to be there that is not"
     if wanted == "HW3O1":
         assert "HW301" in err
+    if wanted == "HW41":
+        assert "is HW41" in err, "one that begins so, not HW001, which is as near to HW041"
 
 
 @pytest.mark.parametrize("words", [("record", "--duration"), ("causal", "--time"), ("dump", "--interval")])

@@ -116,5 +116,10 @@ def test_a_loss_in_doubt_is_marked_in_the_table_and_on_the_page() -> None:
     account = dataclasses.replace(found.account, lost=(doubted, *rest))
     render_why(dataclasses.replace(found, account=account), make_console(out))
     assert "A doubt. Sentence 1. Sentence 2." in out.getvalue(), "a doubt takes no sentence's place"
+    small = dataclasses.replace(doubted, core_ns=1, share=0.0, likely_speedup=None)
+    out = io.StringIO()
+    account = dataclasses.replace(found.account, lost=(*rest, small))
+    render_why(dataclasses.replace(found, account=account), make_console(out))
+    assert "in doubt" not in out.getvalue(), "no mark is explained that no line has"
     losses = why_values(dataclasses.replace(found, account=whole))["account"]["losses"]
     assert ["HW498" in loss["evidence"][0] for loss in losses] == [True, *[False] * (len(losses) - 1)]

@@ -12,14 +12,17 @@ from headway.cli.options import print_json
 from headway.errors import MESSAGES, HeadwayError, Message
 
 
-def _closest(wanted: str) -> str:
-    """Return the id most like `wanted`: the fewest characters that differ, then by spelling."""
+def _closest(written: str) -> str:
+    """Return the id most like what was written: of those that begin so, if any do, that with the fewest other characters."""
+    wanted = _full_id(written)
+    begin = f"HW{written.strip().upper().removeprefix('HW')}"
 
-    def unlikeness(known: str) -> tuple[int, float]:
+    def unlikeness(known: str) -> tuple[bool, int, float]:
         differing = sum(a != b for a, b in itertools.zip_longest(wanted, known))
-        return differing, -difflib.SequenceMatcher(None, wanted, known).ratio()
+        likeness = difflib.SequenceMatcher(None, wanted, known).ratio()
+        return begin == "HW" or not known.startswith(begin), differing, -likeness
 
-    return min(MESSAGES, key=unlikeness)
+    return min(sorted(MESSAGES), key=unlikeness)
 
 
 def _full_id(written: str) -> str:
@@ -63,7 +66,7 @@ def command(message_id: str | None, as_json: bool) -> None:
     wanted = _full_id(message_id)
     found = MESSAGES.get(wanted)
     if found is None:
-        raise HeadwayError("HW405", id=message_id, closest=_closest(wanted))
+        raise HeadwayError("HW405", id=message_id, closest=_closest(message_id))
     if as_json:
         print_json(_as_json(found))
         return

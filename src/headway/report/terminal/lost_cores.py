@@ -94,8 +94,7 @@ def _print_rest(result: Why, console: Console, name: str) -> None:
         console.print(Text(f"{text}: headway why {shlex.quote(printable(name))} --json"), soft_wrap=True)
     if not shown:
         return
-    if any(loss.doubts for loss in account.lost):
-        doubts = sorted({each for loss in account.lost for each in loss.doubts})
+    if doubts := sorted({each for loss in shown for each in loss.doubts}):
         console.print(f"?: in doubt, see {', '.join(doubts)}.")
     console.print("share is of core time; likely and bound are of wall time.")
     console.print(f"The order is that of what would likely be gained{_but_for_locks(shown)}.")

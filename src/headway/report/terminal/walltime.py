@@ -30,8 +30,9 @@ def render_walltime(result: Walltime, console: Console) -> None:
         print_line(console, f"work on {other}: {growth_text(result.growth)} as on {cores}", bullet="*")
     print_predictions(result, console)
     for interval in dict.fromkeys(each.interval for each in result.predictions if each.low_ns is not None):
-        which = ", ".join(str(each.cores) for each in result.predictions if each.interval == interval)
-        print_line(console, f"from-to on {which} cores covers: {interval}", bullet=" ")
+        which = [each.cores for each in result.predictions if each.interval == interval]
+        cores = f"{', '.join(map(str, which))} {'core' if which == [1] else 'cores'}"
+        print_line(console, f"from-to on {cores} covers: {interval}", bullet=" ")
     print_notices(console, result.notices, also=ALL)
 
 
