@@ -44,6 +44,12 @@ def test_cores_are_lost_to_carriers_before_the_sleep_that_keeps_one(tmp_path: Pa
     )
 
 
+def test_who_kept_its_carrier_waits_for_none(tmp_path: Path) -> None:
+    """From its time on until it goes on it waits for a core, as its carrier does."""
+    asleep = Wait(FIRST, NAP, 100, 500, waking=300, is_pinned=True)
+    assert found(tmp_path, asleep) == [(CODE[SLEEP], 100, 500, True)]
+
+
 @pytest.mark.parametrize("pinned", [True, False])
 def test_a_sleep_that_keeps_no_carrier_or_that_nobody_waits_beside_is_lost_to_itself(
     tmp_path: Path, pinned: bool

@@ -74,6 +74,8 @@ class LockRecording:
     """When the second CPU was without the program's threads: start, length, and what others ran of it."""
     wakers: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
     """By thread, who ended each of its blocks, by the kernel, and in which call (slice.blocked_in) that was."""
+    standing: Sequence[tuple[int, str, int]] = ()
+    """Threads that were seen waiting: thread, state, and the stack it stood in."""
 
     @property
     def locks(self) -> int:
@@ -107,6 +109,11 @@ class LockRecording:
         if self.gaps:
             names = ("cpu", "start_ns", "dur_ns", "other_ns")
             tables["cpu_gap"] = [dict(zip(names, (1, ORIGIN + gap[0], *gap[1:]), strict=True)) for gap in self.gaps]
+        if self.standing:
+            tables["waiting_stack"] = [
+                {"pid": 100, "thread_id": thread, "state": state, "ns": ORIGIN, "stack_id": stack}
+                for thread, state, stack in self.standing
+            ]
         if self.wakers:
             tables["slice"] = self._slices()
         return synthetic.write(path, self.threads, self.wall, tables=tables, **self.facts)

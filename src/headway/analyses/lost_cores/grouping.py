@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.causes import CARRIERS
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.common.intervals import Spans
 from headway.analyses.lost_cores.bounds import WaitSummary
+from headway.analyses.waits.wait_causes import CODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -80,7 +82,7 @@ def rows_of(
         threads = groups.setdefault(group, {})
         threads[one_thread] = threads.get(one_thread, 0.0) + ns
     for one_cause, one_key in named_anyway:
-        groups.setdefault((one_cause, one_key, -1), {-1: 0.0})
+        groups.setdefault((one_cause, one_key, same(one_cause, -1) if one_key < 0 else -1), {-1: 0.0})
     if pool is not None:
         groups = _pooled(groups, pool)
     sums = sorted(((sum(each.values()), group, each) for group, each in groups.items()), key=lambda row: -row[0])
@@ -157,10 +159,12 @@ def waited_long_for(waits: Waits, chosen: Collection[int], window: tuple[int, in
     On a machine that others keep busy no core is idle meanwhile, and hardly any core time is lost to them.
     """
     inside = (waits.end > window[0]) & (waits.start < window[1])
-    rows = np.flatnonzero((waits.key >= 0) & np.isin(waits.cause, list(chosen)) & waits.is_directed & inside)
+    has_row = (waits.key >= 0) | (waits.cause == CODE[CARRIERS])
+    rows = np.flatnonzero(has_row & np.isin(waits.cause, list(chosen)) & waits.is_directed & inside)
     if not len(rows):
         return frozenset()
-    causes, keys, at = numbered_pairs(waits.cause[rows].astype(np.int64), waits.key[rows].astype(np.int64))
+    causes, keys, at = numbered_pairs(waits.cause[rows].astype(np.int64), waits.key[rows].astype(np.int64) + 1)
+    keys = keys - 1
     length = np.minimum(waits.end[rows], window[1]) - np.maximum(waits.start[rows], window[0])
     total = np.bincount(at, weights=length)
     longest = [one for one in np.argsort(-total)[:MOST_LONG].tolist() if total[one] >= LONG * (window[1] - window[0])]

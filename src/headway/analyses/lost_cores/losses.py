@@ -37,6 +37,8 @@ from headway.analyses.lost_cores.evidence import Evidence
 from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
 from headway.analyses.lost_cores.idle import recorded_timers, standing
 from headway.analyses.lost_cores.kernel_times import KernelTimes
+from headway.analyses.lost_cores.more_carriers import likely_saved_ns
+from headway.analyses.lost_cores.outside_clients import UNKNOWN_GAIN, OutsideClients
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.replay import Replay, saved_ns
 from headway.analyses.lost_cores.room import possible_ns
@@ -65,6 +67,8 @@ OF_THE_KERNEL = (causes.OTHERS_WAIT, causes.BLOCKED, causes.JIT)
 OF_THREADS = (causes.GC, causes.SAFEPOINT)
 """Beside pauses, these are waits for a thread of the JVM, of which the kernel alone tells."""
 CALLS = (causes.SLEEP, causes.IO)
+REPLAYED = VANISHING | {causes.CARRIERS}
+"""Causes whose likely gain a replay tells."""
 OF_THE_MACHINE = (*PHASES, causes.UNKNOWN, causes.SCHEDULER, causes.QUOTA)
 """Causes that are not of the program's own threads, which others would give way to."""
 LEAST_LOST = 0.01
@@ -137,6 +141,7 @@ class Losses:
         self.times = KernelTimes(recording, span)
         self.replay = Replay(recording, waits, span)
         self.doubts = Doubts(recording, waits)
+        self.clients = OutsideClients(recording, waits, self.times)
 
     def of(
         self,
@@ -154,7 +159,7 @@ class Losses:
         is_lost = cause != NAMES.index(causes.IDLE)  # to wait for work from outside loses nothing
         cause, key, thread = (column[is_lost] for column in (cause, key, thread))
         long = (
-            waited_long_for(self.waits, [NAMES.index(each) for each in VANISHING], window) if is_whole else frozenset()
+            waited_long_for(self.waits, [NAMES.index(each) for each in REPLAYED], window) if is_whole else frozenset()
         )
         rows = rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long)
         waited = wait_totals_of(self.waits, [row.key for row in rows], window)
@@ -174,9 +179,17 @@ class Losses:
             if number in replayed:
                 core = replayed[number].of_the_end(core, inputs.cores)
                 core *= self._part_of_awake_holders(row, window) if core / inputs.cores > replayed[number].ns else 1
-            saved = saved_ns(NAMES[row.cause], round(core), limit, inputs, ahead.get(number, 0))
+            gain = ahead.get(number, 0)
+            is_known = NAMES[row.cause] not in REPLAYED or number in ahead
+            if NAMES[row.cause] == causes.CARRIERS:
+                of_carriers = self._of_carriers(replayed.get(number), window)
+                core, gain, is_known = 0, of_carriers or 0, of_carriers is not None
+            is_known = is_known and not self._hangs_on_clients(row, window)
+            if number in replayed and not is_known:  # ordered by lost core time, then
+                core, gain = row.core_ns, 0
+            saved = saved_ns(NAMES[row.cause], round(core), limit, inputs, gain)
             likely = None
-            if limit is not None and (NAMES[row.cause] not in VANISHING or number in ahead):
+            if limit is not None and is_known:
                 # at most its bound, however both are rounded
                 likely = min(limit, inputs.wall_ns / max(inputs.wall_ns - saved, inputs.wall_ns / UNBOUNDED))
             doubts = (*self.doubts.of(row, window), *doubts_of_gain(likely, inputs))
@@ -190,6 +203,22 @@ class Losses:
             else loss
             for rank, (saved, row, loss) in enumerate(ordered)
         )
+
+    def _hangs_on_clients(self, row: LossRow, window: tuple[int, int]) -> bool:
+        """Return whether what would be gained without some waits hangs on when clients outside ask again."""
+        if NAMES[row.cause] not in REPLAYED or row.is_rest or not self.replay.goes_on(window):
+            return False
+        if row.key < 0 and NAMES[row.cause] in CALLS:
+            return self.clients.are_served_by(row.threads, self.places.thread(row.thread)[1], window)
+        pid = self.waits.places[row.key].pid if row.key >= 0 else None
+        return self.clients.are_served_by(self._spans(row, window)[0].tolist(), pid, window)
+
+    def _of_carriers(self, replayed: _ReplayedGain | None, window: tuple[int, int]) -> int | None:
+        """Return the wall time that more carriers likely save; None where it is not known."""
+        if replayed is None or self.replay.goes_on(window):  # how much virtual threads would do more nothing tells
+            return None
+        carriers, _ = self.evidence.kernel.carriers()
+        return likely_saved_ns(self.waits, window, replayed.ns, replayed.unknown_ns, carriers)
 
     def _part_of_awake_holders(self, row: LossRow, window: tuple[int, int]) -> float:
         """Return the part of waits for a lock in which its holder was awake: it would sleep as long without the lock."""
@@ -215,7 +244,8 @@ class Losses:
     def _explained(self, row: LossRow, loss: Loss, window: tuple[int, int]) -> Loss:
         """Return a loss with its evidence, doubts first."""
         text, figures = self.evidence.of(loss.cause, row.key, row.threads, window)
-        return dataclasses.replace(loss, evidence=(*map(doubt_text, loss.doubts), *text), figures=figures)
+        unknown = (UNKNOWN_GAIN,) if self._hangs_on_clients(row, window) else ()
+        return dataclasses.replace(loss, evidence=(*map(doubt_text, loss.doubts), *unknown, *text), figures=figures)
 
     def idle(self) -> tuple[IdleThreads, ...]:
         """Return who waited for work from outside, those of one name and role together, most threads first."""
@@ -245,15 +275,17 @@ class Losses:
         vanishing = [
             number
             for number, row in enumerate(rows)
-            if NAMES[row.cause] in VANISHING and not row.is_rest and (row.key >= 0 or NAMES[row.cause] in CALLS)
+            if NAMES[row.cause] in REPLAYED and not row.is_rest
+            if row.key >= 0 or NAMES[row.cause] in (*CALLS, causes.CARRIERS)
         ][: self.replay.groups()]
         groups = {rows[number].key: group for group, number in enumerate(vanishing) if rows[number].key >= 0}
         calls = {
             group: self.times.calls(NAMES[rows[number].cause], rows[number].threads)
             for group, number in enumerate(vanishing)
-            if rows[number].key < 0
+            if NAMES[rows[number].cause] in CALLS and rows[number].key < 0
         }
-        ahead = self.replay.gains_ns(groups, calls, len(vanishing), window).tolist()
+        carriers = [group for group, number in enumerate(vanishing) if NAMES[rows[number].cause] == causes.CARRIERS]
+        ahead = self.replay.gains_ns(groups, calls, len(vanishing), window, next(iter(carriers), -1)).tolist()
         spans = [
             calls[group] if group in calls else self._spans(rows[number], window)
             for group, number in enumerate(vanishing)
@@ -268,8 +300,12 @@ class Losses:
         }
 
     def _spans(self, row: LossRow, window: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-        """Return the waits of a row that has something that is waited for: thread, start, end."""
-        mine = self.places.pieces(NAMES[row.cause], row.key, window)
+        """Return the waits of a row that has something that is waited for, or of those for a carrier: thread, start, end."""
+        if NAMES[row.cause] == causes.CARRIERS:
+            inside = (self.waits.end > window[0]) & (self.waits.start < window[1])
+            mine = np.flatnonzero(inside & (self.waits.cause == row.cause))
+        else:
+            mine = self.places.pieces(NAMES[row.cause], row.key, window)
         return self.waits.thread[mine].astype(np.int64), self.waits.start[mine], self.waits.end[mine]
 
     def _paused(self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs) -> Mapping[int, int]:

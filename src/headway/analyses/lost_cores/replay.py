@@ -36,6 +36,7 @@ from headway.analyses.critical_path.stopped import handlers, last_active, stop_o
 from headway.analyses.lost_cores.io_wakers import io_waits, with_wakers
 from headway.analyses.lost_cores.ongoing import OngoingThreads, ongoing_threads, unseen_part
 from headway.analyses.lost_cores.program_end import ProgramEnd, reaching
+from headway.analyses.waits.carriers import freed_by
 from headway.analyses.waits.mounted import carriers_of
 from headway.analyses.waits.thread_states import Scale
 from headway.analyses.waits.wait_causes import CODE
@@ -90,7 +91,12 @@ class Replay:
         return max(1, min(MOST_GROUPS, MOST_NUMBERS // max(self._size, 1)))
 
     def gains_ns(
-        self, groups: Mapping[int, int], calls: Mapping[int, Rows], count: int, window: tuple[int, int]
+        self,
+        groups: Mapping[int, int],
+        calls: Mapping[int, Rows],
+        count: int,
+        window: tuple[int, int],
+        of_carriers: int = -1,
     ) -> Ints:
         """Return by group how much sooner the window's end would come without the waits of that group.
 
@@ -98,7 +104,7 @@ class Replay:
         all would have gone on: then it is how much sooner what they did together would have been done (`ongoing`).
 
         `groups`: the group by key of what is waited for; `calls`: by group (thread, start, end) of waits that the kernel alone
-        tells of. There are `count` groups.
+        tells of; `of_carriers`: the group of waits for a carrier (-1: none). There are `count` groups.
         """
         ongoing = self._ongoing(window) if count and self.goes_on(window) else None
         last = ongoing.threads if ongoing is not None else self._last(window) if count else []
@@ -107,7 +113,7 @@ class Replay:
         of_key = np.full(len(self.waits.places) + 1, -1, np.int32)  # the last one: no key
         for key, group in groups.items():
             of_key[key] = group
-        columns = self._within(window, of_key)
+        columns = self._within(window, of_key, of_carriers)
         columns = _merged(columns, self._of_kernel(calls, window))
         ahead_ns = _replayed(columns, self._size, count, last)
         return ahead_ns[0] if ongoing is None else ongoing.ahead_ns(ahead_ns, window[1] - window[0])
@@ -220,15 +226,26 @@ class Replay:
     def _other(self) -> Ints:
         """Who ended each piece, -1 where that is not known: whom it waits for, else who woke it.
 
-        A virtual thread that was woken has what it waited for; that it then waits for a carrier its waker does not end. What a
-        carrier is said to end, the virtual thread ended that it had: that one is not known where it is no target.
+        A virtual thread that was woken has what it waited for; that it then waits for a carrier its waker does not end, but
+        who leaves one. What a carrier is said to end, the virtual thread ended that it had: that one is not known where it is
+        no target.
         """
         waits = self.waits
         if waits.data is None:
             return np.full(len(waits), -1)
         waker = np.where(waits.target >= 0, waits.target, waits.data.blocks.waker[waits.block])
-        unknown = (waker == waits.thread) | (waits.cause == CODE[causes.CARRIERS])
-        return np.where(unknown | np.isin(waker, carriers_of(self.recording)), -1, waker)
+        unknown = (waker == waits.thread) | np.isin(waker, carriers_of(self.recording))
+        return np.where(waits.cause == CODE[causes.CARRIERS], self._left[0], np.where(unknown, -1, waker))
+
+    @cached_property
+    def _left(self) -> tuple[Ints, Ints]:
+        """Who left the carrier that each piece waits for, and when; -1 where nobody is known to have done so."""
+        waits = self.waits
+        thread, ns = np.full(len(waits), -1, dtype=np.int64), np.full(len(waits), -1, dtype=np.int64)
+        rows = np.flatnonzero(waits.cause == CODE[causes.CARRIERS])
+        if waits.data is not None and len(rows):
+            thread[rows], ns[rows] = freed_by(waits.data, waits.block[rows], waits.start[rows], waits.end[rows])
+        return thread, ns
 
     @cached_property
     def _ended_by_unknown(self) -> Ints:
@@ -256,14 +273,16 @@ class Replay:
         waits, threads = self.waits, self._threads
         rows = np.arange(len(waits))
         waking = waits.data.blocks.waking[waits.block] if waits.data is not None else waits.end
+        waking = np.where(self._left[1] >= 0, self._left[1], waking)
         at = np.where((waking > waits.start) & (waking < waits.end), waking, waits.end)
+        is_got = np.isin(waits.cause, [CODE[each] for each in (causes.LOCK, causes.CARRIERS)])
         woken = np.flatnonzero(self._other >= 0)
         birth = threads.birth_ns - self._origin
         born = np.flatnonzero((threads.parent >= 0) & (birth > self.span[0]) & (birth < self.span[1]))
         parts = (
             (birth[born], np.full(len(born), _BORN), born, threads.parent[born], np.full(len(born), -1)),
             (at[woken], np.full(len(woken), _WOKEN), waits.thread[woken], self._other[woken], woken),
-            (waits.end, np.where(waits.cause == CODE[causes.LOCK], _GOT, _ENDED), waits.thread, self._other, rows),
+            (waits.end, np.where(is_got, _GOT, _ENDED), waits.thread, self._other, rows),
         )
         kinds = (np.int64, np.int8, np.int32, np.int32, np.int32)
         time, what, thread, other, piece = (
@@ -272,7 +291,7 @@ class Replay:
         order = np.lexsort((what, time))
         return time[order], what[order], thread[order], other[order], piece[order]
 
-    def _within(self, window: tuple[int, int], of_key: NDArray[np.int32]) -> tuple[Ints, ...]:
+    def _within(self, window: tuple[int, int], of_key: NDArray[np.int32], of_carriers: int) -> tuple[Ints, ...]:
         """Return the events of a window: time, what, thread, other, length, group; a wait counts from the window's begin on."""
         time = self._events[0]
         a, b = np.searchsorted(time, window[0], side="right"), np.searchsorted(time, window[1], side="right")
@@ -281,6 +300,8 @@ class Replay:
         is_end = (what == _ENDED) | (what == _GOT)
         length = np.where(is_end, time - np.maximum(start, window[0]), 0)
         group = np.where(is_end, of_key[np.append(self.waits.key, -1)[piece]], -1)
+        is_carriers = is_end & (np.append(self.waits.cause, 0)[piece] == CODE[causes.CARRIERS])
+        group = np.where(is_carriers, of_carriers, group)
         return time, what, thread, other, length, group
 
     def _of_kernel(self, calls: Mapping[int, Rows], window: tuple[int, int]) -> tuple[Ints, ...]:

@@ -183,9 +183,13 @@ def _laid_out(data: LockData) -> tuple[Ints, Ints, Ints]:
 def _until_unparked(
     data: LockData, block: Ints, start: Ints, end: Ints
 ) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]:
-    """Split the spans of virtual threads: until they were unparked, and from then until they had a carrier."""
+    """Split the spans of virtual threads: until they were unparked, and from then until they had a carrier.
+
+    One that kept its carrier waits for a core then, as its carrier does.
+    """
     waking = data.blocks.waking[block]
-    split = (data.blocks.thread[block] >= data.platform_threads) & (waking >= 0) & (waking < end)
+    left = (data.blocks.thread[block] >= data.platform_threads) & ~data.blocks.is_pinned[block]
+    split = left & (waking >= 0) & (waking < end)
     until = np.where(split, np.maximum(waking, start), end)
     return (block, start, until), (block[split], until[split], end[split])
 
