@@ -247,9 +247,10 @@ def test_a_program_started_by_one_headway_is_not_attached_to_by_another(tmp_path
 
 def test_a_recording_at_work_is_not_replaced_by_force(tmp_path: Path) -> None:
     output = tmp_path / "r.headway"
-    first = start_headway("record", "-o", output, "--", "sleep", "600")
+    # A recorder that is ended before its program has begun leaves nothing.
+    first = start_headway("record", "-o", output, "--", "sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600")
     try:
-        wait_for_file(output / "spool" / "counters.jsonl")
+        wait_for_file(tmp_path / "pid")
         said = refused(headway("record", "--force", "-o", output, "--", "true"), "HW307")
         assert str(first.pid) in said
     finally:
