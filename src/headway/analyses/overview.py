@@ -22,7 +22,7 @@ from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.parallelism import Parallelism, parallelism
 from headway.analyses.scheduling.threads import Threads, threads
 from headway.analyses.scheduling.walltime import Prediction, Walltime, walltime
-from headway.analyses.waits.rules import simple
+from headway.analyses.waits.rules import CONTENTION, simple
 from headway.errors import HeadwayError, Notice
 from headway.errors.plurals import counted
 
@@ -155,7 +155,7 @@ def _contention(found: Locks | None) -> tuple[Finding, ...]:
     if first.holding:
         most = max(first.holding, key=lambda what: first.holding[what] if first.holding else 0)
         share = first.holding[most] / (sum(first.holding.values()) or 1)
-        text += f"; for {percent(share)} of that {HOLDERS[most]}"
+        text += f"; for {percent(share)} of that {(HOLDERS if first.waiting == CONTENTION else ENDERS)[most]}"
     figures = {
         "parking_thread_time_ns": first.sums.thread_time_ns,
         "lost_core_ns": first.lost_core_ns,
@@ -174,6 +174,16 @@ HOLDERS = {
     "unknown": "what its holder did is not known",
 }
 """What the holder of a lock did (waits.thread_states.DOING), in words."""
+ENDERS = {
+    "running": "the thread that ended the wait ran",
+    "runnable": "the thread that ended the wait waited for a core itself",
+    "blocked": "the thread that ended the wait was blocked itself",
+    "gc_pause": "the JVM was in a GC pause",
+    "sleeping": "the thread that ended the wait slept or was in I/O",
+    "handoff": "the next thread was waking up",
+    "unknown": "what the thread that ended the wait did is not known",
+}
+"""The same of what nobody holds: a condition, a latch, a queue, a pool."""
 
 
 def _lock_notices(found: Locks | None) -> tuple[Notice, ...]:
