@@ -191,7 +191,14 @@ void RunSteps::order() {
 }
 
 // A thread that headway's own woke, and that waits on at once in the same call, was sampled: what it ran for that is headway's.
+// One that woke another thread meanwhile did something of its own: headway's threads end waits that are no samples, too.
 void RunSteps::join_sampled_waits() {
+  const std::vector<std::pair<int32_t, int64_t>> wakings = wakings_by_thread();
+  const auto wakes = [&](const Step& step) {
+    const auto found =
+        std::lower_bound(wakings.begin(), wakings.end(), std::pair(step.thread, step.start_ns - kNearNs));
+    return found != wakings.end() && found->first == step.thread && found->second <= step.end_ns + kNearNs;
+  };
   size_t kept = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -199,7 +206,7 @@ void RunSteps::join_sampled_waits() {
     const bool was_sampled = has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 &&
                              step.waited_ns() > 0 && step.running_ns() <= kSampleNs;
     const bool goes_on = was_sampled && !is_last && steps_[i + 1].begin_ns == step.end_ns &&
-                         steps_[i + 1].waited_ns() > 0 && steps_[i + 1].blocked_in == step.blocked_in;
+                         steps_[i + 1].waited_ns() > 0 && steps_[i + 1].blocked_in == step.blocked_in && !wakes(step);
     if (goes_on) {
       steps_[i + 1].begin_ns = step.begin_ns;
     } else {
@@ -210,6 +217,19 @@ void RunSteps::join_sampled_waits() {
   first_.assign(threads_.size() + 1, 0);
   for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+}
+
+// When threads woke others: (thread, time), in order. Empty where headway's own woke none: then nobody asks.
+std::vector<std::pair<int32_t, int64_t>> RunSteps::wakings_by_thread() const {
+  std::vector<std::pair<int32_t, int64_t>> found;
+  const auto is_by_headway = [&](const Step& step) { return has_role(step.waker, ThreadRole::kLeftOut); };
+  if (std::none_of(steps_.begin(), steps_.end(), is_by_headway)) return found;
+  for (const Step& step : steps_) {
+    const bool is_by_thread = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    if (is_by_thread && step.waited_ns() > 0) found.emplace_back(step.waker, step.woken_ns);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 void RunSteps::measure_delays() {

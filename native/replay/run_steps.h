@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "wire/stored_slices.h"
@@ -138,6 +139,7 @@ class RunSteps {
   void signal_starts_of_threads();
   void find_next_waits();
   void join_sampled_waits();
+  std::vector<std::pair<int32_t, int64_t>> wakings_by_thread() const;
   void mark_locks(const LockWaits& locks);
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;

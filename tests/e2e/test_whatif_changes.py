@@ -55,15 +55,17 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return run
 
 
-def asked(path: Path, *words: str) -> dict[str, Any] | None:
-    """Return what whatif says, None where it refuses for a reason that a busy machine may be."""
+def asked(path: Path, *words: str) -> dict[str, Any]:
+    """Return what whatif says; skip the test where it refuses for a reason that a busy machine may be."""
     done = headway("whatif", path, *words, "--json")
     if done.returncode:
         assert any(each in done.stderr for each in NOT_KNOWN), done.stderr
-        return None
+        pytest.skip(f"a busy machine: {done.stderr.splitlines()[0]}")
     found: dict[str, Any] = json.loads(done.stdout)
-    assert found["refused"] is None or found["refused"]["id"] in NOT_KNOWN, found["refused"]
-    return None if found["refused"] else found
+    if found["refused"] is not None:
+        assert found["refused"]["id"] in NOT_KNOWN, found["refused"]
+        pytest.skip(f"a busy machine: {found['refused']}")
+    return found
 
 
 def assert_nearer_to_the_changed_run(before: dict[str, Any], after: dict[str, Any]) -> None:
@@ -77,8 +79,6 @@ def test_shorter_sleeps_save_what_the_program_slept_in_them(record: Recorded) ->
     path, slept_ns = record("wall:5ms", 100, 1)
     shorter, _ = record("wall:5ms", 10, 1)
     before, after = asked(path, "--no-sleep", "Changes.rest=0.01"), asked(shorter, "--clock", "1.0", "--no-gc")
-    if before is None or after is None:
-        return
     (change,) = before["changes"]
     saved_ns = before["recordings"][0]["quiet_ns"] - change["wall_ns"]
     assert 0.5 * 10 * 90e6 < saved_ns <= slept_ns - 10 * 10e6
@@ -89,5 +89,4 @@ def test_a_faster_method_saves_what_the_program_computed_in_it(record: Recorded)
     path, _ = record("cpu:2ms", 0, 2_000_000)
     faster, _ = record("cpu:2ms", 0, 200_000)
     before, after = asked(path, "--faster", "Changes.parse=10%"), asked(faster, "--clock", "1.0", "--no-gc")
-    if before is not None and after is not None:
-        assert_nearer_to_the_changed_run(before, after)
+    assert_nearer_to_the_changed_run(before, after)

@@ -17,6 +17,7 @@ from support.builders.replay_builder import (
     APP,
     BEFORE,
     GC,
+    LEFT_OUT,
     NANOSLEEP,
     OTHER,
     POLL,
@@ -142,6 +143,34 @@ def test_a_thread_that_one_of_the_jvm_s_starts_does_not_begin_before() -> None:
     run = steps(slices, 1000, 2, roles=[OTHER, APP], parents=[-1, 0], births=[BEFORE, 500])
     assert replayed([run], 2) == pytest.approx([600])
     assert replayed([run], 2, plans=[plan(run, acquired([]), 0)]) == pytest.approx([600])
+
+
+def test_a_thread_that_headways_own_ends_the_wait_of_and_that_wakes_another_was_not_just_sampled() -> None:
+    """Thread 1 is the JVM's own and waits with a time limit; main wakes it between two waits, and then waits for it."""
+    us = 1000
+    slices = [
+        Slice(0, 0, 0, 0, 1000 * us),
+        Slice(0, 1000 * us, 1010 * us, 1010 * us, 1100 * us, waker=2),
+        Slice(0, 1100 * us, 1200 * us, 1200 * us, 1300 * us, waker=1),
+        Slice(1, 0, 1050 * us, 1050 * us, 1200 * us, waker=0, blocked_in=TIMED_FUTEX),
+        Slice(2, 0, 0, 0, 1010 * us),
+    ]
+    run = steps(slices, 1300 * us, 3, roles=[APP, VM, LEFT_OUT])
+    assert replayed([run], 3) == pytest.approx([1300 * us])
+    assert replayed([run], 3, work_factor=0.5) == pytest.approx([(500 + 10 + 20 + 75 + 50) * us])
+
+
+def test_a_wait_that_a_sample_cuts_in_two_is_one_that_the_second_half_ends() -> None:
+    us = 1000
+    slices = [
+        Slice(0, 0, 500 * us, 500 * us, 510 * us, waker=2),
+        Slice(0, 510 * us, 1000 * us, 1000 * us, 1300 * us, waker=1),
+        Slice(1, 0, 0, 0, 1000 * us),
+        Slice(2, 0, 0, 0, 500 * us),
+    ]
+    run = steps(slices, 1300 * us, 3, roles=[APP, APP, LEFT_OUT])
+    assert replayed([run], 3) == pytest.approx([1300 * us])
+    assert replayed([run], 3, work_factor=0.5) == pytest.approx([650 * us])
 
 
 def test_a_pipeline_of_two_stages_takes_the_longer_one() -> None:

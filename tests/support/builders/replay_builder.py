@@ -12,7 +12,7 @@ from headway import _native
 from support.builders import synthetic
 from support.builders.synthetic import ORIGIN, FakeThread
 
-APP, GC, VM, OTHER = range(4)
+APP, GC, VM, OTHER, LEFT_OUT = range(5)
 """ThreadRole of native/replay/run_steps.h."""
 BEFORE = -(1 << 60)
 """The birth of threads that ran before the recording."""
