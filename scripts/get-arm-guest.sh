@@ -5,20 +5,11 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 place=$root/build/arm-guest
 
+source "$root/scripts/guest_packages.sh"
 packages=()
 command -v qemu-system-aarch64 >/dev/null || packages+=(qemu-system-arm)
 command -v aarch64-linux-gnu-g++ >/dev/null || packages+=(g++-aarch64-linux-gnu)
-if [ ${#packages[@]} -gt 0 ]; then
-  if [ "$(id -u)" -ne 0 ]; then
-    echo "arm-guest: only root can install packages. Run this, then 'make arm-guest' again:" >&2
-    echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${packages[*]}" >&2
-    exit 1
-  fi
-  echo "arm-guest: installing ${packages[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -q >/dev/null
-  apt-get install -y -q --no-install-recommends "${packages[@]}" </dev/null >/dev/null
-fi
+install_packages arm-guest "${packages[@]}"
 [ ! -e "$place/vmlinuz" ] || exit 0
 
 # Packages for aarch64 through a state of apt's own: this system's list of architectures stays as it is.

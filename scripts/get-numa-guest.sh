@@ -6,17 +6,8 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 place=$root/build/numa-guest
 
-if ! command -v qemu-system-x86_64 >/dev/null; then
-  if [ "$(id -u)" -ne 0 ]; then
-    echo "numa-guest: only root can install packages. Run this, then 'make numa-guest' again:" >&2
-    echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends qemu-system-x86" >&2
-    exit 1
-  fi
-  echo "numa-guest: installing qemu-system-x86"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -q >/dev/null
-  apt-get install -y -q --no-install-recommends qemu-system-x86 </dev/null >/dev/null
-fi
+source "$root/scripts/guest_packages.sh"
+command -v qemu-system-x86_64 >/dev/null || install_packages numa-guest qemu-system-x86
 [ ! -e "$place/kernel" ] || exit 0
 
 echo "numa-guest: downloading a kernel"

@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "columns.h"
 #include "critical_path/critical_path.h"
+#include "slice_columns.h"
 
 namespace nb = nanobind;
 
@@ -25,18 +26,9 @@ void make(CriticalPath* self, Input<int64_t> birth_ns, Input<int32_t> parent, In
 void batch(CriticalPath& self, Input<int16_t> tick_ns, Input<int64_t> end_ticks, Input<int64_t> running_ticks,
            Input<int64_t> runnable_ticks, Input<int64_t> blocked_ticks, Input<int64_t> stolen_ticks,
            Input<int32_t> thread_id, Input<int32_t> waker_id, Input<uint8_t> flags, Input<uint8_t> blocked_in) {
-  PackedSlices slices;
-  slices.rows = tick_ns.shape(0);
-  slices.tick_ns = tick_ns.data();
-  slices.end_ticks = checked(end_ticks, slices.rows);
-  slices.running_ticks = checked(running_ticks, slices.rows);
-  slices.runnable_ticks = checked(runnable_ticks, slices.rows);
-  slices.blocked_ticks = checked(blocked_ticks, slices.rows);
-  slices.stolen_ticks = checked(stolen_ticks, slices.rows);
-  slices.thread_id = checked(thread_id, slices.rows);
-  slices.waker_id = checked(waker_id, slices.rows);
-  slices.flags = checked(flags, slices.rows);
-  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : checked(blocked_in, slices.rows);
+  const PackedSlices slices{stored_slices(tick_ns, end_ticks, running_ticks, runnable_ticks, blocked_ticks,
+                                          stolen_ticks, thread_id, waker_id, flags, blocked_in),
+                            tick_ns.data()};
   nb::gil_scoped_release unlocked;
   self.batch(slices);
 }

@@ -15,6 +15,7 @@
 #include "replay/lock_plan.h"
 #include "replay/run_steps.h"
 #include "replay/step_changes.h"
+#include "slice_columns.h"
 
 namespace nb = nanobind;
 
@@ -38,17 +39,8 @@ bool batch(RunSteps& self, const Input<int16_t>& tick_ns, const Input<int64_t>& 
            const Input<int64_t>& running_ticks, const Input<int64_t>& runnable_ticks,
            const Input<int64_t>& blocked_ticks, const Input<int64_t>& stolen_ticks, const Input<int32_t>& thread_id,
            const Input<int32_t>& waker_id, const Input<uint8_t>& flags, const Input<uint8_t>& blocked_in) {
-  StoredSlices slices;
-  slices.rows = tick_ns.shape(0);
-  slices.end_ticks = checked(end_ticks, slices.rows);
-  slices.running_ticks = checked(running_ticks, slices.rows);
-  slices.runnable_ticks = checked(runnable_ticks, slices.rows);
-  slices.blocked_ticks = checked(blocked_ticks, slices.rows);
-  slices.stolen_ticks = checked(stolen_ticks, slices.rows);
-  slices.thread_id = checked(thread_id, slices.rows);
-  slices.waker_id = checked(waker_id, slices.rows);
-  slices.flags = checked(flags, slices.rows);
-  slices.blocked_in = blocked_in.shape(0) == 0 ? nullptr : checked(blocked_in, slices.rows);
+  const StoredSlices slices = stored_slices(tick_ns, end_ticks, running_ticks, runnable_ticks, blocked_ticks,
+                                            stolen_ticks, thread_id, waker_id, flags, blocked_in);
   nb::gil_scoped_release unlocked;
   return self.batch(slices, tick_ns.data());
 }

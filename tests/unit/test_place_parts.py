@@ -61,6 +61,9 @@ def test_a_program_is_kept_on_a_node_that_holds_it_with_the_most_cpus_then_the_m
     assert home_node([small, full, free], 5 * GIB, ()) == free
     assert home_node([small, full, free], 1 * GIB, (), {full.number: 2, free.number: 1}) == small
     assert home_node([small, full, free], 5 * GIB, (), {full.number: 2, free.number: 1}) == full
+    halves = {full.number: 3 * GIB + 1, free.number: 3 * GIB - 1}
+    assert home_node([full, free], 6 * GIB, (), halves) == free  # the other one has no room for the rest
+    assert home_node([full, free], 6 * GIB, (), {full.number: 5 * GIB, free.number: 1 * GIB}) == full
     assert home_node([small, full, free], 65 * GIB, ()) is None
     assert home_node([small, full, free], 1 * GIB, [small.cpus]) == free
     first, second = declared_nodes([frozenset({0}), frozenset({1})])

@@ -57,19 +57,21 @@ def home_node(
     taken: Collection[frozenset[int]],
     memory_by_node: Mapping[int, int] | None = None,
 ) -> MemoryNode | None:
-    """Return the node to keep a program on: one that holds its memory, with the most CPUs, then the most of the
-    program's memory, which stays where it is, then the most free memory.
+    """Return the node to keep a program on: one that holds its memory, with the most CPUs, then one with room for what the
+    program has elsewhere, then the most of the program's memory, which stays where it is, then the most free memory.
 
     `taken`: sets of CPUs that threads of the program chose for themselves. A node of just these CPUs comes last: threads there
     could not be told from those that are placed.
     """
     holding = [node for node in nodes if node.memory_bytes is None or node.memory_bytes > resident_bytes]
+    has = memory_by_node or {}
     return max(
         holding,
         key=lambda node: (
             node.cpus not in taken,
             len(node.cpus),
-            (memory_by_node or {}).get(node.number, 0),
+            node.free_bytes is None or node.free_bytes >= sum(has.values()) - has.get(node.number, 0),
+            has.get(node.number, 0),
             node.free_bytes or 0,
             -node.number,
         ),

@@ -29,7 +29,7 @@ _PAGE_KIB = re.compile(rb"\bkernelpagesize_kB=(\d+)")
 
 
 def memory_by_node(processes: Iterable[tuple[int, int]]) -> dict[int, int] | None:
-    """Return how many bytes of processes, given by number and resident size, lie on each node.
+    """Return the bytes of memory that some processes, each given as (number, resident bytes), have on each NUMA node.
 
     None where one of them is too large, or all have hardly any, or the kernel does not say, or not in time. Processes that have
     ended have none.

@@ -115,7 +115,7 @@ class SmtType(click.ParamType["Smt"]):
     name = "smt"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Smt:
-        """Split the text at its =; a usage error says what is expected."""
+        """Return the name and the value of text such as NAME=VALUE; a usage error says what is expected."""
         from headway.analyses.whatif.types import Smt
 
         if isinstance(value, Smt):

@@ -57,7 +57,8 @@ class Finished:
 def missing() -> str:
     """Return what a guest needs and this machine lacks, with the command that brings it; empty: nothing."""
     lacks = [] if shutil.which(_EMULATOR) else [_EMULATOR]
-    lacks += [] if (FILES / "kernel").is_file() else ["a kernel of two nodes"]
+    files = ("kernel", "busybox", *(f"{module}.ko" for module in _MODULES))
+    lacks += [] if all((FILES / name).is_file() for name in files) else ["a kernel of two nodes, with its modules"]
     return f"{', '.join(lacks)} missing: make numa-guest (as root; 120 MB of Debian packages)" if lacks else ""
 
 

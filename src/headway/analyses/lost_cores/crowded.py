@@ -33,8 +33,8 @@ def kept_share(inputs: BoundInputs) -> float:
 
 def doubts_of_gain(likely_speedup: float | None, inputs: BoundInputs) -> tuple[str, ...]:
     """Return the ids of the messages that say why a likely gain rests on little."""
-    is_told = likely_speedup is not None and likely_speedup >= 1 + SMALL_GAIN
-    return (CROWDED,) if is_told and kept_share(inputs) > 1 - LEAST_GOT else ()
+    is_gain = likely_speedup is not None and likely_speedup >= 1 + SMALL_GAIN
+    return (CROWDED,) if is_gain and kept_share(inputs) > 1 - LEAST_GOT else ()
 
 
 def doubt_text(message: str) -> str:

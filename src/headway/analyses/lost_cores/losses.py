@@ -300,7 +300,7 @@ class Losses:
         }
 
     def _spans(self, row: LossRow, window: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-        """Return the waits of a row that has something that is waited for, or of those for a carrier: thread, start, end."""
+        """Return the waits behind a row of the account, those for its lock or for a carrier, as thread, start and end."""
         if NAMES[row.cause] == causes.CARRIERS:
             inside = (self.waits.end > window[0]) & (self.waits.start < window[1])
             mine = np.flatnonzero(inside & (self.waits.cause == row.cause))

@@ -38,7 +38,7 @@ _WORK = (causes.IDLE, causes.FEW)
 
 
 class OutsideClients:
-    """Tells whose waits are of requests from outside; loads data on first use."""
+    """Tells which threads of a server handle requests of clients that are not recorded; reads what it needs when asked."""
 
     def __init__(self, recording: Recording, waits: Waits, times: KernelTimes) -> None:
         """Take the recording, its waits, and the times that threads were in system calls."""
@@ -48,7 +48,7 @@ class OutsideClients:
         self._servers: frozenset[int] | None = None
 
     def are_served_by(self, threads: Iterable[int], pid: int | None, window: tuple[int, int]) -> bool:
-        """Return whether some threads of a JVM serve requests from outside. `pid`: None where it is not known."""
+        """Return whether one of these threads handles requests of clients outside. `pid`: their JVM's, None where not known."""
         servers = self._of_recording()
         if not servers or (pid is not None and pid not in servers):
             return False

@@ -64,7 +64,7 @@ def _of_many_threads(recording: Recording, by: Grouping) -> int:
 
 
 def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]:
-    """Return the groups with the most accesses, the most first, and how many are left out."""
+    """Return the classes, threads or both with the most accesses, and how many with fewer are left out."""
     if by not in _KEYS:
         return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]

@@ -96,7 +96,7 @@ def objects_of_threads(recording: Recording, threads: Collection[int]) -> dict[i
 
 
 def _groups(recording: Recording, by: Grouping, sort: Measure, unseen: Allocated) -> tuple[list[AllocationGroup], int]:
-    """Return the largest groups, the largest first, and how many are left out."""
+    """Return the groups that allocated most, by what is sorted by, and how many smaller groups are left out."""
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
     rows = f"""FROM (SELECT *, {_SITE} AS site, {_UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)

@@ -57,9 +57,9 @@ LOCKS_TELL = 0.01
 MOST_LOCKS = 5
 """Places of locks that a ranking goes through."""
 MOST_IN_PAIRS = 3
-"""So many of the best single changes are made in pairs."""
+"""So many of the best single changes are tried in pairs, two at a time."""
 PAIR_GAINS = 0.01
-"""A pair is worth making if it takes less than the better one of its changes by more than this."""
+"""A pair of changes is listed if it shortens the run by more than this part beyond the better one of the two alone."""
 MOST_FACTOR = 64
 """So many times the recorded cores are predicted at most, as for `headway walltime`."""
 LATEST_NS = 1 << 60

@@ -73,7 +73,10 @@ class ChangedSteps:
 
 
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:
-    """Find the steps that a change reaches, None without any. Raises HeadwayError as `changed_sleeps` and `changed_methods`."""
+    """Find the sleeps and the computing of a run that a change alters; None where it alters neither.
+
+    Raises HeadwayError as `changed_sleeps` and `changed_methods`.
+    """
     if not change.reaches_steps:
         return None
     steps = interruptible(run.steps.program_steps)

@@ -134,8 +134,8 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     if first.share < LEAST_LOSS:  # so little core time alone would not explain the gain
         text += f"{faster}, although hardly a core stood idle for it ({lost})"
     else:
-        is_told = (first.likely_speedup or 1.0) >= 1 + LEAST_LOSS
-        text += f"{lost} ({percent(first.share)}){f'; without it {faster}' if is_told else ''}"
+        is_faster = (first.likely_speedup or 1.0) >= 1 + LEAST_LOSS
+        text += f"{lost} ({percent(first.share)}){f'; without it {faster}' if is_faster else ''}"
     if first.doubts:
         text += f" (in doubt: {', '.join(first.doubts)})"
     return f"{text}."
