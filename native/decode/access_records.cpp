@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <tuple>
 
 #include "decode/record_reader.h"
 
@@ -12,42 +14,92 @@ namespace {
 constexpr size_t kMostRows = size_t{1} << 18;
 constexpr uint64_t kMost = uint64_t{1} << 58;  // the sum of all kinds fits, too
 
+using Key = std::tuple<uint64_t, uint32_t, uint32_t>;
+
+bool is_count(uint64_t count) { return count <= kMost; }
+bool is_thread(uint64_t java_id) { return java_id <= INT64_MAX && java_id != 0; }
+
+Key key_of(const auto& record) { return {record.java_id, record.class_id, record.block}; }
+
+uint64_t total(std::span<const uint64_t> counts) { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }
+
+uint64_t total(const hw_access& record) { return total(record.counts); }
+uint64_t total(const hw_access_owners& record) { return total(record.local) + total(record.shared); }
+uint64_t total(const hw_access_pair& record) { return total(record.counts); }
+
 bool is_possible(const hw_access& record) {
-  return record.java_id <= INT64_MAX && record.java_id != 0 &&
-         std::ranges::all_of(record.counts, [](uint64_t count) { return count <= kMost; });
+  return is_thread(record.java_id) && std::ranges::all_of(record.counts, is_count);
+}
+bool is_possible(const hw_access_owners& record) {
+  return is_thread(record.java_id) && std::ranges::all_of(record.local, is_count) &&
+         std::ranges::all_of(record.shared, is_count);
+}
+bool is_possible(const hw_access_pair& record) {
+  return is_thread(record.java_id) && record.owner_id <= INT64_MAX && std::ranges::all_of(record.counts, is_count);
 }
 
-uint64_t total(const hw_access& record) {
-  return std::accumulate(std::begin(record.counts), std::end(record.counts), uint64_t{0});
+// An owner of no more accesses than there are: the rest is of unknown ones.
+void take_owners(const hw_access_owners& owners, AccessRow& row) {
+  for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
+    row.local[kind] = std::min<uint64_t>(owners.local[kind], row.counts[kind]);
+    row.shared[kind] = std::min<uint64_t>(owners.shared[kind], row.counts[kind] - row.local[kind]);
+  }
+}
+
+// False: there are too many.
+bool keep_later(auto& last, const auto& key, const auto& sums) {
+  if (last.size() >= kMostRows && !last.contains(key)) return false;
+  auto& kept = last.try_emplace(key, sums).first->second;
+  if (total(sums) >= total(kept)) kept = sums;
+  return true;
 }
 
 }  // namespace
 
 bool AccessRecords::take(const hw_record* record) {
   hw_access sums;
-  if (record->type != HW_ACCESS || !read_as(record, &sums) || !is_possible(sums)) return true;
-  const Key key{sums.java_id, sums.class_id, sums.block};
-  if (last_.size() >= kMostRows && !last_.contains(key)) return false;
-  hw_access& last = last_.try_emplace(key, sums).first->second;
-  if (total(sums) >= total(last)) last = sums;
+  hw_access_owners owners;
+  hw_access_pair pair;
+  if (record->type == HW_ACCESS && read_as(record, &sums) && is_possible(sums)) {
+    return keep_later(last_, key_of(sums), sums);
+  }
+  if (record->type == HW_ACCESS_OWNERS && read_as(record, &owners) && is_possible(owners)) {
+    return keep_later(owners_, key_of(owners), owners);
+  }
+  if (record->type == HW_ACCESS_PAIR && read_as(record, &pair) && is_possible(pair)) {
+    return keep_later(pairs_, PairKey{pair.java_id, pair.owner_id, pair.block}, pair);
+  }
   return true;
 }
 
 uint64_t AccessRecords::cost_of(const hw_record* record) const {
   constexpr uint64_t kRow = 800;
   hw_access sums;
-  if (record->type != HW_ACCESS || !read_as(record, &sums)) return 0;
-  return last_.contains({sums.java_id, sums.class_id, sums.block}) ? 0 : kRow;
+  hw_access_owners owners;
+  hw_access_pair pair;
+  if (record->type == HW_ACCESS && read_as(record, &sums)) return last_.contains(key_of(sums)) ? 0 : kRow;
+  if (record->type == HW_ACCESS_OWNERS && read_as(record, &owners)) return owners_.contains(key_of(owners)) ? 0 : kRow;
+  if (record->type != HW_ACCESS_PAIR || !read_as(record, &pair)) return 0;
+  return pairs_.contains({pair.java_id, pair.owner_id, pair.block}) ? 0 : kRow;
 }
 
 void AccessRecords::finish(const AllocationRecords* names) {
   rows.reserve(last_.size());
   for (const auto& [key, sums] : last_) {
-    AccessRow row{sums.java_id, names->name_of(sums.class_id), {}};
+    AccessRow row{sums.java_id, names->name_of(sums.class_id), {}, {}, {}};
     std::ranges::copy(sums.counts, row.counts.begin());
+    if (const auto owners = owners_.find(key); owners != owners_.end()) take_owners(owners->second, row);
     rows.push_back(row);
   }
+  pairs.reserve(pairs_.size());
+  for (const auto& [key, pair] : pairs_) {
+    AccessPairRow row{pair.java_id, pair.owner_id, {}};
+    std::ranges::copy(pair.counts, row.counts.begin());
+    pairs.push_back(row);
+  }
   last_ = {};
+  owners_ = {};
+  pairs_ = {};
 }
 
 }  // namespace headway

@@ -16,6 +16,14 @@ struct AccessRow {
   uint64_t java_id;     // HW_MANY_THREADS, HW_VIRTUAL_THREADS
   uint32_t class_name;  // in the texts of AllocationRecords; empty: unknown
   std::array<uint64_t, HW_ACCESS_KINDS> counts;
+  std::array<uint64_t, HW_OWNED_KINDS> local,
+      shared;  // of objects whose owner is known: the thread's own, another one's
+};
+
+struct AccessPairRow {
+  uint64_t java_id;   // as above
+  uint64_t owner_id;  // 0: unknown
+  std::array<uint64_t, HW_OWNED_KINDS> counts;
 };
 
 // The sums of one file.
@@ -29,10 +37,14 @@ class AccessRecords {
   void finish(const AllocationRecords* names);
 
   std::vector<AccessRow> rows;  // in no order
+  std::vector<AccessPairRow> pairs;
 
  private:
-  using Key = std::tuple<uint64_t, uint32_t, uint32_t>;  // java_id, class_id, block
+  using Key = std::tuple<uint64_t, uint32_t, uint32_t>;      // java_id, class_id, block
+  using PairKey = std::tuple<uint64_t, uint64_t, uint32_t>;  // java_id, owner_id, block
   std::map<Key, hw_access> last_;
+  std::map<Key, hw_access_owners> owners_;
+  std::map<PairKey, hw_access_pair> pairs_;
 };
 
 }  // namespace headway

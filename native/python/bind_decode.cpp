@@ -84,6 +84,18 @@ nb::dict accesses_of(const AccessRecords& records) {
   for (size_t i = 0; i < std::size(kNames); ++i) {
     out[kNames[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
   }
+  const auto& pairs = records.pairs;
+  nb::dict of_pairs;
+  of_pairs["java_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_pairs["owner_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.owner_id); });
+  for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
+    const std::string name = kNames[i];
+    out[(name + "_local").c_str()] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.local[i]); });
+    out[(name + "_shared").c_str()] =
+        column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.shared[i]); });
+    of_pairs[kNames[i]] = column(pairs, [i](const AccessPairRow& r) { return static_cast<int64_t>(r.counts[i]); });
+  }
+  out["pairs"] = of_pairs;
   return out;
 }
 

@@ -100,6 +100,8 @@ enum hw_type {
   HW_JAVA_CLASS = 50,
   HW_ALLOCATION = 51,
   HW_ACCESS = 52,
+  HW_ACCESS_OWNERS = 53,
+  HW_ACCESS_PAIR = 54,
 };
 
 struct hw_record {
@@ -424,6 +426,31 @@ struct hw_access {  // tid = the thread that wrote it
   hw_u32 class_id;  // of the class whose code it is: hw_java_class
   hw_u32 block;     // a thread may have several rows of one class, each in a block of its own; they add up
   hw_u64 counts[HW_ACCESS_KINDS];  // tuple reads, tuple writes, array reads, array writes, static reads, static writes
+};
+
+// Of the objects in an hw_access with the same java_id, class_id and block, those whose owner is known: the thread that
+// allocated them. The kinds are the first four of its counts.
+#define HW_OWNED_KINDS 4
+struct hw_access_owners {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u32 class_id;
+  hw_u32 block;
+  hw_u64 local[HW_OWNED_KINDS];   // the accessing thread itself
+  hw_u64 shared[HW_OWNED_KINDS];  // another one
+};
+
+// In place of an owner's java_id: objects whose identity hash the agent has not made.
+#define HW_FOREIGN_OWNER 0x7FFFFFFFFFFFFFFD
+
+// What one thread's accesses to one thread's objects are, in all classes. Sums as well: the one with more is the later one.
+struct hw_access_pair {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u64 owner_id;  // 0: unknown
+  hw_u32 block;
+  hw_u32 reserved;
+  hw_u64 counts[HW_OWNED_KINDS];
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

@@ -175,6 +175,16 @@ def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
     assert set(accesses["groups"][0]) == documented("objects", 4) | documented("objects", 3) - {"site"}
 
 
+def test_accesses_by_owner_have_the_documented_keys(tmp_path: Path) -> None:
+    said = ask("objects", access_recording(tmp_path / "a.headway", with_owners=True), "--matrix")
+    lines = {line.split("|")[1].strip(): line for line in PAGE.splitlines() if line.startswith("| `")}
+    owners = said["accesses"]["owners"]
+    for name, found in (("`shared`", said["shared"]), ("`pairs`", said["pairs"][0]), ("`owners`", owners)):
+        assert set(found) == set(re.findall(r"`(\w+)`", lines[name])) - {name.strip("`")} - (
+            {"tuple", "array", "read", "write"} - set(found)
+        )
+
+
 def test_place_of_a_running_program_prints_the_documented_keys(tmp_path: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:

@@ -57,7 +57,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
-    made |= {"accesses": access_recording(place / "a.headway")}
+    made |= {"accesses": access_recording(place / "a.headway", with_owners=True)}
     made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
     edit(
@@ -71,7 +71,7 @@ def flags_of(command: click.Command) -> list[list[str]]:
     """Return the ways to ask for a command's whole answer: as it is, as JSON, and with whatever shows more."""
     names = {option for each in command.params for option in each.opts}
     ways: list[list[str]] = [[], ["--json"] if "--json" in names else []]
-    ways += [[each] for each in ("--all", "--tree") if each in names]
+    ways += [[each] for each in ("--all", "--tree", "--matrix") if each in names]
     return [way for n, way in enumerate(ways) if way or not n]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,14 @@ from headway.analyses.memory.allocated import allocation_figures
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.types import Grouping
 from headway.errors import HeadwayError
-from headway.record.finalise.finalise import finalise
 from headway.report.analyses.objects import OBJECTS
 from headway.report.analysis import Shown
 from headway.report.json.objects import objects_json
 from headway.report.terminal import make_console
 from headway.store import Recording, open_recording
+from support.builders.access_agent import COMPLETE, accessing_agent, finished
 from support.builders.allocation_spool_builder import AllocatingAgent, access_recording
-from support.builders.spool_builder import Spool
 
-MS = 1_000_000
-JVM, T1 = 10, 11
 MANY, VIRTUAL = 0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFE
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 
@@ -41,41 +37,6 @@ def decoded(spool: Path, agent: AllocatingAgent) -> dict[tuple[int, str], list[t
     return rows
 
 
-def made(facts: dict[bytes, bytes]) -> AllocatingAgent:
-    """Return a JVM with the threads main and w1, and what its agent says of itself."""
-    agent = AllocatingAgent(JVM, created_ns=1 * MS)
-    agent.thread(2 * MS, JVM, 1, b"main")
-    agent.thread(2 * MS, T1, 21, b"w1")
-    for key, value in facts.items():
-        agent.fact(key, value)
-    agent.java_class(1, b"com.acme.Order")
-    return agent
-
-
-COMPLETE = {
-    b"accesses": b"on",
-    b"accesses_end": b"complete",
-    b"accesses_coverage": b"classes=3,classes_left_out=0,loaded_before=0,methods_left_out=0,instructions=9,"
-    b"instructions_left_out=0,threads_left_out=0",
-}
-
-
-def finished(folder: Path, agent: AllocatingAgent) -> Recording:
-    directory = folder / "a.headway"
-    (directory / "spool").mkdir(parents=True)
-    spool = Spool()
-    spool.snapshot(0, JVM, "S", pid=JVM)
-    spool.snapshot(0, T1, "S", start_ns=1, pid=JVM)
-    spool.write(directory / "spool")
-    agent.write(directory / "spool")
-    base = {"format": "headway-recording", "version": 1, "state": "recording", "mode": "ebpf", "pid": JVM}
-    window = {"start_ns": 0, "end_ns": 100 * MS}
-    manifest = {**base, "ended_by": "exit", "window": window, "notices": [], "objects": {"accesses": True}}
-    (directory / "manifest.json").write_text(json.dumps(manifest))
-    finalise(directory)
-    return open_recording(directory)
-
-
 def printed(recording: Recording, by: Grouping) -> str:
     out = io.StringIO()
     OBJECTS.render(Shown(objects(recording, by), False), make_console(out), "a.headway")
@@ -87,7 +48,7 @@ def ids(recording: Recording, by: Grouping = "class") -> set[str]:
 
 
 def test_of_two_records_of_a_row_the_one_with_more_accesses_counts_and_blocks_add_up(tmp_path: Path) -> None:
-    agent = made({})
+    agent = accessing_agent({})
     agent.accessed(7, 1, 1, (5, 0, 0, 0, 0, 0))
     agent.accessed(7, 1, 1, (9, 1, 0, 0, 0, 3))
     agent.accessed(7, 1, 1, (6, 0, 0, 0, 0, 0))
@@ -100,13 +61,13 @@ def test_of_two_records_of_a_row_the_one_with_more_accesses_counts_and_blocks_ad
 
 @pytest.mark.parametrize(("java_id", "count"), [(1, 2**64 - 1), (1, 2**59), (2**63, 1), (2**64 - 1, 1), (0, 1)])
 def test_counts_that_no_program_can_cause_are_left_out(java_id: int, count: int, tmp_path: Path) -> None:
-    agent = made({})
+    agent = accessing_agent({})
     agent.accessed(java_id, 1, 1, (count, 0, 0, 0, 0, 0))
     assert decoded(tmp_path, agent) == {}
 
 
 def test_a_thread_s_rows_are_its_own_and_add_up(tmp_path: Path) -> None:
-    agent = made(COMPLETE)
+    agent = accessing_agent(COMPLETE)
     agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))
     agent.accessed(21, 1, 2, (2, 0, 0, 0, 0, 1))
     agent.accessed(1, 1, 3, (0, 7, 0, 0, 0, 0))
@@ -136,12 +97,12 @@ def test_a_thread_s_rows_are_its_own_and_add_up(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_not_counted_is_said(change: dict[bytes, bytes], wanted: str, tmp_path: Path) -> None:
-    recording = finished(tmp_path, made(COMPLETE | change))
+    recording = finished(tmp_path, accessing_agent(COMPLETE | change))
     assert wanted in ids(recording)
 
 
 def test_a_jvm_that_refuses_says_why(tmp_path: Path) -> None:
-    recording = finished(tmp_path, made({b"accesses_problem": b"no memory for the counters"}))
+    recording = finished(tmp_path, accessing_agent({b"accesses_problem": b"no memory for the counters"}))
     with pytest.raises(HeadwayError, match="no memory for the counters") as raised:
         objects(recording)
     assert raised.value.notice.id == "HW840"
@@ -149,7 +110,7 @@ def test_a_jvm_that_refuses_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"classes", b"classes=x,instructions=-5", b"=,=,==", b"classes=" + b"9" * 300])
 def test_a_coverage_that_can_t_be_read_is_unknown(text: bytes, tmp_path: Path) -> None:
-    recording = finished(tmp_path, made(COMPLETE | {b"accesses_coverage": text}))
+    recording = finished(tmp_path, accessing_agent(COMPLETE | {b"accesses_coverage": text}))
     (jvm,) = recording.manifest.extra["accesses"]["jvms"]
     assert jvm["instructions"] is None
 

@@ -55,7 +55,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
         ("--by", "cpu", *SLIVER),
         BEYOND,
     ],
-    "objects": [(), ("--by", "thread-class", "--all", "--json")],
+    "objects": [(), ("--by", "thread-class", "--all", "--json"), ("--matrix", "--all"), ("--by", "pair", "--json")],
     "numa": [(), ("--cores-per-node", 8, "--nodes", "0/1", "--json"), ("--json", *SLIVER), MIDDLE, BEYOND],
     "memory": [(), ("--json",), ("--iterations", "gc", "--last", 2, "--json")],
     "notes": [("--json",)],

@@ -31,6 +31,7 @@ def test_what_is_asked_for_is_an_interval_and_whether_sites_are_taken(
     [
         ("accesses=3", "write allocations"),
         ("accesses,sites", "write allocations"),
+        ("accesses,owners,sites", "write allocations"),
         ("allocs", "write allocations"),
         ("", "write allocations"),
         ("allocations,lines", "write allocations"),
@@ -64,3 +65,11 @@ def test_the_agent_is_told(tmp_path: Path) -> None:
     assert agent_options(tmp_path, objects=parse("accesses")).endswith(",accesses=1")
     asked = agent_options(tmp_path, objects=parse("accesses", ("com.acme.*", "é")))
     assert asked.endswith(",accesses=1,access_scope=com.acme.%2A:%C3%A9")
+
+
+def test_owners_are_asked_for_with_accesses_only() -> None:
+    asked = parse("accesses,owners", ("com.acme.*",))
+    assert asked == ObjectOptions(None, accesses=True, scope=("com.acme.*",), owners=True)
+    assert asked.as_json()["owners"] is True
+    assert asked.agent_parts == ["accesses=1", "access_owners=1"]
+    assert "owners" not in parse("accesses").as_json()

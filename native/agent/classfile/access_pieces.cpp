@@ -79,7 +79,7 @@ std::optional<Access> access_of(uint8_t opcode) noexcept {
   }
 }
 
-std::optional<AccessPieces> access_pieces(const CodeParts& code) {
+std::optional<AccessPieces> access_pieces(const CodeParts& code, std::span<const uint32_t> elsewhere) {
   const std::optional<std::vector<bool>> is_entry = entries(code);
   if (!is_entry) return std::nullopt;
   AccessPieces found;
@@ -97,7 +97,8 @@ std::optional<AccessPieces> access_pieces(const CodeParts& code) {
   for (size_t at = 0; at < code.code.size(); at += instruction_length(code.code, at)) {
     const uint8_t opcode = code.code[at];
     if ((*is_entry)[at] || ends_piece(code.code, at)) end_at(at);
-    if (const auto kind = access_of(opcode)) ++counts[static_cast<size_t>(*kind)];
+    const auto kind = access_of(opcode);
+    if (kind && !std::ranges::binary_search(elsewhere, at)) ++counts[static_cast<size_t>(*kind)];
   }
   return found;
 }

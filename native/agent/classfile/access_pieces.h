@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "agent/classfile/moved_code.h"
@@ -34,7 +35,7 @@ struct AccessPieces {
   uint32_t uncounted = 0;  // accesses in exception handlers that cover themselves, where nothing may be inserted
 };
 
-// None: the code is malformed.
-std::optional<AccessPieces> access_pieces(const CodeParts& code);
+// None: the code is malformed. `elsewhere`: addresses of accesses that are counted in another way, sorted.
+std::optional<AccessPieces> access_pieces(const CodeParts& code, std::span<const uint32_t> elsewhere = {});
 
 }  // namespace headway::agent

@@ -1,73 +1,142 @@
 #include "agent/classfile/class_accesses.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "agent/classfile/class_assembly.h"
 #include "agent/classfile/class_parts.h"
+#include "agent/classfile/owner_sites.h"
 
 namespace headway::agent {
 namespace {
 
 // Longer methods are never compiled (HugeMethodLimit), and then some hundred times as slow.
 constexpr size_t kMostCompiled = 8000;
-constexpr uint8_t kSipush = 17;
-constexpr uint8_t kInvokeStatic = 184;
+constexpr size_t kMostBytes = 12;  // of what is inserted at one place for one purpose
+constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2;
+
+enum Opcodes : uint8_t {
+  kSipush = 17,
+  kALoad0 = 42,
+  kPop = 87,
+  kPop2 = 88,
+  kDup = 89,
+  kDupX2 = 91,
+  kDup2 = 92,
+  kDup2X1 = 93,
+  kDup2X2 = 94,
+  kInvokeStatic = 184
+};
 
 uint32_t sum_of(const AccessCounts& counts) { return std::accumulate(counts.begin(), counts.end(), uint32_t{0}); }
 
-// The constants of the call, made when it is first needed.
-class CountCall {
+// What is done to the stack so that the object that an instruction is about to use is on top of it once more.
+std::vector<uint8_t> copy_of_object(const ObjectTouch& touch) {
+  switch (touch.kind) {
+    case Access::kTupleRead:
+      return {kDup};
+    case Access::kTupleWrite:
+      return touch.is_wide ? std::vector<uint8_t>{kDup2X1, kPop2, kDupX2} : std::vector<uint8_t>{kDup2, kPop};
+    case Access::kArrayRead:
+      return {kDup2, kPop};
+    default:
+      return touch.is_wide ? std::vector<uint8_t>{kDup2X2, kPop2, kDup2X2, kPop}
+                           : std::vector<uint8_t>{kDupX2, kPop, kDup2X1, kPop};
+  }
+}
+
+// The calls of the hook class, whose constants are made when they are first needed.
+class Calls {
  public:
-  CountCall(uint16_t first, std::string_view hook_class) : added_(first), hook_class_(hook_class) {}
+  Calls(uint16_t first, std::string_view hook_class) : added_(first), hook_class_(hook_class) {}
   const NewConstants& added() const { return added_; }
 
-  std::vector<uint8_t> bytes(int32_t counter) {
-    std::vector<uint8_t> out;
+  std::vector<uint8_t> count(int32_t counter) { return padded({}, counter, method(count_, "count", "(I)V")); }
+
+  std::vector<uint8_t> touch(const ObjectTouch& touch, int32_t row) {
+    return padded(copy_of_object(touch), row, method(touch_, "touch", "(Ljava/lang/Object;I)V"));
+  }
+
+  std::vector<uint8_t> made(NewObject::Where where) {
+    constexpr std::string_view kDescriptor = "(Ljava/lang/Object;)V";
+    const bool is_array = where == NewObject::Where::kArrayOnStack;
+    const uint16_t called = is_array ? method(made_all_, "madeAll", kDescriptor) : method(made_, "made", kDescriptor);
+    return padded({where == NewObject::Where::kThis ? kALoad0 : kDup}, {}, called);
+  }
+
+ private:
+  static std::vector<uint8_t> padded(std::vector<uint8_t> out, std::optional<int32_t> number, uint16_t called) {
     Writer writer(out);
-    writer.u1(kSipush);
-    writer.u2(static_cast<uint16_t>(counter));
+    if (number) {
+      writer.u1(kSipush);
+      writer.u2(static_cast<uint16_t>(*number));
+    }
     writer.u1(kInvokeStatic);
-    writer.u2(method());
+    writer.u2(called);
     while (out.size() % 4 != 0) writer.u1(0);  // nop
     return out;
   }
 
- private:
-  uint16_t method() {
-    if (method_ == 0) {
-      const uint16_t owner = added_.reference(kClass, added_.utf8(hook_class_));
-      const uint16_t name = added_.utf8("count");
-      method_ = added_.pair(kMethodref, owner, added_.pair(kNameAndType, name, added_.utf8("(I)V")));
+  uint16_t method(uint16_t& known, std::string_view name, std::string_view descriptor) {
+    if (owner_ == 0) owner_ = added_.reference(kClass, added_.utf8(hook_class_));
+    if (known == 0) {
+      const uint16_t called = added_.utf8(name);
+      known = added_.pair(kMethodref, owner_, added_.pair(kNameAndType, called, added_.utf8(descriptor)));
     }
-    return method_;
+    return known;
   }
 
   NewConstants added_;
   std::string_view hook_class_;
-  uint16_t method_ = 0;
+  uint16_t owner_ = 0, count_ = 0, touch_ = 0, made_ = 0, made_all_ = 0;
 };
 
+// What is to be counted in a method.
+struct Plan {
+  AccessPieces pieces;
+  OwnerSites sites;
+};
+
+bool stays_compiled(size_t before, size_t inserted) {
+  return before > kMostCompiled || before + inserted <= kMostCompiled;
+}
+
+// None: the code is malformed. Without owners where the code would become too long, or is already.
+std::optional<Plan> plan_of(const ClassParts& parts, const MethodAt& method, bool with_owners) {
+  std::optional<AccessPieces> alone = access_pieces(method.code);
+  if (!alone) return std::nullopt;
+  if (!with_owners) return Plan{std::move(*alone), {}};
+  OwnerSites sites = owner_sites(parts, method);
+  std::vector<uint32_t> touched;
+  for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
+  std::optional<AccessPieces> rest = access_pieces(method.code, touched);
+  const size_t places = sites.touches.size() + sites.made.size() + (rest ? rest->pieces.size() : 0);
+  if (!rest || method.code.code.size() + places * kMostBytes > kMostCompiled) return Plan{std::move(*alone), {}};
+  return Plan{std::move(*rest), std::move(sites)};
+}
+
 // Of all methods; none: the class is malformed.
-std::optional<std::vector<AccessPieces>> pieces_of(const ClassParts& parts) {
-  std::vector<AccessPieces> found;
+std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, bool with_owners) {
+  std::vector<Plan> found;
   for (const MethodAt& method : parts.methods) {
     if (method.attribute_at == 0) {
       found.emplace_back();
       continue;
     }
-    std::optional<AccessPieces> pieces = access_pieces(method.code);
-    if (!pieces) return std::nullopt;
-    found.push_back(std::move(*pieces));
+    std::optional<Plan> plan = plan_of(parts, method, with_owners);
+    if (!plan) return std::nullopt;
+    found.push_back(std::move(*plan));
   }
   return found;
 }
 
-std::vector<AccessCounts> counters_of(std::span<const AccessPieces> methods) {
+std::vector<AccessCounts> counters_of(std::span<const Plan> methods) {
   std::vector<AccessCounts> found;
-  for (const AccessPieces& method : methods) {
-    for (const AccessPiece& piece : method.pieces) {
+  for (const Plan& method : methods) {
+    for (const AccessPiece& piece : method.pieces.pieces) {
       if (std::ranges::find(found, piece.counts) == found.end()) found.push_back(piece.counts);
     }
   }
@@ -79,50 +148,83 @@ struct Counting {
   const ClassParts& parts;
   std::span<const AccessCounts> counters;
   int32_t first_counter;
-  CountCall call;
+  std::optional<int32_t> first_row;
+  Calls calls;
   std::vector<NewCode> codes{};
 };
 
-// False: the class is malformed.
-bool count_in(Counting& counting, const MethodAt& method, const AccessPieces& pieces, CountedClass& result) {
-  std::vector<Inserted> inserted;
-  uint32_t instructions = 0;
-  for (const AccessPiece& piece : pieces.pieces) {
-    const auto counter = std::ranges::find(counting.counters, piece.counts) - counting.counters.begin();
-    inserted.push_back({piece.end, true, counting.call.bytes(counting.first_counter + static_cast<int32_t>(counter))});
-    instructions += sum_of(piece.counts);
+// What stands before each instruction: first what only what comes from above executes.
+std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, const Plan& plan) {
+  std::map<std::pair<uint32_t, bool>, std::vector<uint8_t>> at;
+  const auto put = [&at](uint32_t where, bool only_from_above, const std::vector<uint8_t>& bytes) {
+    std::vector<uint8_t>& there = at[{where, !only_from_above}];
+    there.insert(there.end(), bytes.begin(), bytes.end());
+  };
+  for (const NewObject& made : plan.sites.made) {
+    const size_t next = made.behind + instruction_length(method.code.code, made.behind);
+    put(static_cast<uint32_t>(next), true, counting.calls.made(made.where));
   }
-  result.left_out += pieces.uncounted;
+  for (const AccessPiece& piece : plan.pieces.pieces) {
+    const auto counter = std::ranges::find(counting.counters, piece.counts) - counting.counters.begin();
+    put(piece.end, true, counting.calls.count(counting.first_counter + static_cast<int32_t>(counter)));
+  }
+  for (const ObjectTouch& touch : plan.sites.touches) {
+    put(touch.at, false, counting.calls.touch(touch, *counting.first_row + static_cast<int32_t>(touch.kind)));
+  }
+  std::vector<Inserted> found;
+  for (auto& [where, bytes] : at) found.push_back({where.first, !where.second, std::move(bytes)});
+  return found;
+}
+
+uint32_t of_objects(const AccessCounts& counts) {
+  constexpr auto kOfObjects = static_cast<std::ptrdiff_t>(Access::kStaticRead);
+  return std::accumulate(counts.begin(), counts.begin() + kOfObjects, uint32_t{0});
+}
+
+// False: the class is malformed.
+bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, CountedClass& result) {
+  const std::vector<Inserted> inserted = inserted_in(counting, method, plan);
+  auto instructions = static_cast<uint32_t>(plan.sites.touches.size());
+  uint32_t without_owner = 0;
+  for (const AccessPiece& piece : plan.pieces.pieces) {
+    instructions += sum_of(piece.counts);
+    without_owner += of_objects(piece.counts);
+  }
+  result.left_out += plan.pieces.uncounted;
   if (inserted.empty()) {
-    result.methods_left_out += pieces.uncounted > 0 ? 1 : 0;
+    result.methods_left_out += plan.pieces.uncounted > 0 ? 1 : 0;
     return true;
   }
   NewCode code{method.attributes_at, {}, method.attribute_at, {}};
-  const size_t before = method.code.code.size();
-  const bool stays_compiled =
-      before > kMostCompiled || before + inserted.size() * inserted.front().bytes.size() <= kMostCompiled;
-  const MoveOutcome outcome =
-      stays_compiled ? move_code(counting.parts.file, method.code, inserted, 1, code.bytes) : MoveOutcome::kTooBig;
+  size_t bytes = 0;
+  for (const Inserted& each : inserted) bytes += each.bytes.size();
+  const uint16_t more_stack = counting.first_row ? kMoreStackWithOwners : kMoreStack;
+  const MoveOutcome outcome = stays_compiled(method.code.code.size(), bytes)
+                                  ? move_code(counting.parts.file, method.code, inserted, more_stack, code.bytes)
+                                  : MoveOutcome::kTooBig;
   if (outcome == MoveOutcome::kMalformed) return false;
   const bool is_done = outcome == MoveOutcome::kDone;
   if (is_done) counting.codes.push_back(std::move(code));
   (is_done ? result.instructions : result.left_out) += instructions;
-  result.methods_left_out += is_done && pieces.uncounted == 0 ? 0 : 1;
+  if (is_done && counting.first_row) result.without_owner += without_owner;
+  result.methods_left_out += is_done && plan.pieces.uncounted == 0 ? 0 : 1;
   return true;
 }
 
 }  // namespace
 
-AccessClass accesses_of(std::span<const uint8_t> class_file) noexcept {
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners) noexcept {
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return {};
-  const auto pieces = pieces_of(*parts);
-  if (!pieces) return {};
-  return {true, parts->name, counters_of(*pieces)};
+  const auto plans = plans_of(*parts, with_owners);
+  if (!plans) return {};
+  return {true, parts->name, counters_of(*plans), std::ranges::any_of(*plans, [](const Plan& plan) {
+            return !plan.sites.touches.empty() || !plan.sites.made.empty();
+          })};
 }
 
-CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class,
-                            int32_t first_counter) noexcept {
+CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
+                            std::optional<int32_t> first_row) noexcept {
   CountedClass result;
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return result;
@@ -131,18 +233,18 @@ CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_vie
     result.outcome = InsertOutcome::kAlready;
     return result;
   }
-  const auto pieces = pieces_of(*parts);
-  if (!pieces) return result;
-  const std::vector<AccessCounts> counters = counters_of(*pieces);
-  Counting counting{*parts, counters, first_counter, {parts->file.count(), hook_class}};
+  const auto plans = plans_of(*parts, first_row.has_value());
+  if (!plans) return result;
+  const std::vector<AccessCounts> counters = counters_of(*plans);
+  Counting counting{*parts, counters, first_counter, first_row, {parts->file.count(), hook_class}};
   CountedClass counted;
   for (size_t i = 0; i < parts->methods.size(); ++i) {
-    if (!count_in(counting, parts->methods[i], (*pieces)[i], counted)) return result;
+    if (!count_in(counting, parts->methods[i], (*plans)[i], counted)) return result;
   }
-  if (counting.call.added().overflowed()) return result;
+  if (counting.calls.added().overflowed()) return result;
   counted.outcome = counting.codes.empty() ? InsertOutcome::kNothing : InsertOutcome::kInserted;
   if (!counting.codes.empty()) {
-    counted.bytes = assemble(class_file, parts->file, counting.call.added(), counting.codes);
+    counted.bytes = assemble(class_file, parts->file, counting.calls.added(), counting.codes);
   }
   return counted;
 }

@@ -2,6 +2,9 @@
 // (access_pieces.h) a call `count(I)V` of the hook class, with the number of a counter. Pieces with as many accesses of
 // each kind share a counter, so that accesses are what its count stands for.
 //
+// Where owners are asked for, accesses of objects have a call `touch(Object, int)` each instead, with the object and the
+// number of a row, and what makes new objects is followed by a call `made(Object)` (owner_sites.h).
+//
 // Instructions that nothing is known about, or that leave no room, change nothing: such methods and classes are left
 // as they are, and what they do is counted as left out.
 //
@@ -9,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +28,9 @@ struct AccessClass {
   bool ok = false;  // false: malformed
   std::string_view name;
   std::vector<AccessCounts> counters{};  // what each of the counters it needs stands for, each once
+  bool has_owner_sites = false;          // with owners: something of it asks or notes whose objects are
 };
-AccessClass accesses_of(std::span<const uint8_t> class_file) noexcept;
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners = false) noexcept;
 
 struct CountedClass {
   InsertOutcome outcome = InsertOutcome::kMalformed;
@@ -33,10 +38,12 @@ struct CountedClass {
   uint32_t instructions = 0;      // accesses that are counted now
   uint32_t left_out = 0;          // accesses that are not, for want of room
   uint32_t methods_left_out = 0;  // methods that have such
+  uint32_t without_owner = 0;     // accesses of objects that are counted without asking whose they are
 };
 // `first_counter`: the number of the first of the counters of accesses_of(class_file); those after it follow. Numbers
 // are from -32,768 to 32,767.
-CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class,
-                            int32_t first_counter) noexcept;
+// `first_row`: of those of its kinds of accesses to objects, with owners.
+CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
+                            std::optional<int32_t> first_row = {}) noexcept;
 
 }  // namespace headway::agent

@@ -29,6 +29,7 @@ struct Options {
   int objects = -1;           // bytes between samples of allocations; 0: all are counted; less: none
   bool object_sites = false;  // with `objects`: by the innermost frame, too
   bool accesses = false;      // reads and writes of objects are counted, from the start of the JVM on
+  bool access_owners = false;             // with `accesses`: also by the threads that allocated the objects
   std::vector<std::string> access_scope;  // with `accesses`: globs of the classes whose code is counted (scope.h)
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };

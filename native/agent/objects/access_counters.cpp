@@ -10,8 +10,16 @@ namespace {
 
 // A page with the block's key at its end, then the counters.
 constexpr size_t kHeadBytes = 4096;
-constexpr size_t kBlockBytes = kHeadBytes + size_t{AccessCounters::kCounters} * sizeof(uint64_t);
-constexpr size_t kSlotBytes = size_t{AccessCounters::kSlots} * sizeof(uint64_t);
+constexpr size_t kCounterBytes = size_t{AccessCounters::kCounters} * sizeof(uint64_t);
+// Behind the counters: of each row the accesses to own objects, to those of others, and to those of unknown owners; then
+// of each owner those of each kind.
+constexpr size_t kRowWords = 4;
+constexpr size_t kOwnedBytes = size_t{AccessCounters::kOwnedRows} * kRowWords * sizeof(uint64_t);
+constexpr size_t kPairBytes = size_t{AccessCounters::kForeignOwner + 1} * HW_OWNED_KINDS * sizeof(uint64_t);
+// Behind the table of blocks: how many numbers owners have.
+constexpr size_t kSlotBytes = (size_t{AccessCounters::kSlots} + 1) * sizeof(uint64_t);
+// Words before a block's middle part: its key, its owner's number, the state of its random bits.
+enum HeadWord : size_t { kKey = 1, kOwner = 2, kRandom = 3 };
 constexpr int32_t kMiddle = AccessCounters::kCounters / 2;
 constexpr size_t kMostLeftOut = 1000;  // threads that are told apart
 
@@ -30,18 +38,20 @@ uint64_t middle_of(const unsigned char* memory) {
 }  // namespace
 
 AccessCounters::~AccessCounters() {
-  for (const Block& block : blocks_) munmap(block.memory, kBlockBytes);
-  if (nobodys_ != nullptr) munmap(nobodys_, kBlockBytes);
+  for (const Block& block : blocks_) munmap(block.memory, block_bytes());
+  if (nobodys_ != nullptr) munmap(nobodys_, block_bytes());
   if (slots_ != nullptr) munmap(slots_, kSlotBytes);
 }
 
-bool AccessCounters::start() noexcept {
+bool AccessCounters::start(bool with_owners) noexcept {
   const std::lock_guard locked(mutex_);
   if (slots_ != nullptr) return true;
+  has_owners_ = with_owners;
   nobodys_ = take_memory();
   auto* const slots = static_cast<uint64_t*>(take(kSlotBytes));
   if (nobodys_ == nullptr || slots == nullptr) return false;
   std::fill_n(slots, kSlots, middle_of(nobodys_));  // its key is 0, which no thread has
+  slots[kSlots] = next_owner_ - 1;                  // the last of them
   slots_ = slots;
   return true;
 }
@@ -61,6 +71,29 @@ std::optional<int32_t> AccessCounters::number_of(uint32_t class_id, std::span<co
   return static_cast<int32_t>(first) - kMiddle;
 }
 
+std::optional<int32_t> AccessCounters::rows_of(uint32_t class_id) noexcept {
+  const std::lock_guard locked(mutex_);
+  const auto next = static_cast<uint32_t>(owned_.size()) * HW_OWNED_KINDS;
+  auto found = owned_.find(class_id);
+  if (found == owned_.end()) {
+    if (!has_owners_ || next >= kOwnedRows) return std::nullopt;
+    found = owned_.emplace(class_id, next).first;
+  }
+  return static_cast<int32_t>(found->second) - kMiddle;
+}
+
+uint32_t AccessCounters::owner_of_key(int64_t key) noexcept {
+  if (!has_owners_) return kUnknownOwner;
+  if (key < 0) return kVirtualOwner;
+  if (next_owner_ == kForeignOwner) {
+    ++owners_left_out_;
+    return kUnknownOwner;
+  }
+  owner_ids_[next_owner_] = static_cast<uint64_t>(key);
+  __atomic_store_n(&slots_[kSlots], next_owner_, __ATOMIC_RELEASE);
+  return next_owner_++;
+}
+
 uint64_t AccessCounters::find(int64_t key) noexcept {
   const std::lock_guard locked(mutex_);
   auto found = by_key_.find(key);
@@ -73,6 +106,8 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
     Block& block = blocks_[*number];
     block.serial = ++serial_;
     block.written.clear();
+    block.pairs_written.clear();
+    block.owner = owner_of_key(key);
     set_key(block, key);
     found = by_key_.emplace(key, *number).first;
   }
@@ -81,7 +116,11 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
   return middle;
 }
 
-unsigned char* AccessCounters::take_memory() noexcept { return static_cast<unsigned char*>(take(kBlockBytes)); }
+unsigned char* AccessCounters::take_memory() const noexcept { return static_cast<unsigned char*>(take(block_bytes())); }
+
+size_t AccessCounters::block_bytes() const noexcept {
+  return kHeadBytes + kCounterBytes + (has_owners_ ? kOwnedBytes + kPairBytes : 0);
+}
 
 std::optional<uint32_t> AccessCounters::take_block() noexcept {
   if (!free_.empty()) {
@@ -98,14 +137,16 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
 void AccessCounters::release(uint32_t number) noexcept {
   Block& block = blocks_[number];
   set_key(block, 0);
-  madvise(block.memory + kHeadBytes, kBlockBytes - kHeadBytes, MADV_DONTNEED);  // zeros from now on
+  madvise(block.memory + kHeadBytes, block_bytes() - kHeadBytes, MADV_DONTNEED);  // zeros from now on
   free_.push_back(number);
 }
 
 void AccessCounters::set_key(Block& block, int64_t key) noexcept {
   block.key = key;
-  auto* const at = reinterpret_cast<int64_t*>(block.memory + kHeadBytes - sizeof(int64_t));
-  __atomic_store_n(at, key, __ATOMIC_RELEASE);
+  auto* const head = reinterpret_cast<int64_t*>(block.memory + kHeadBytes);
+  *(head - kOwner) = key == 0 ? kUnknownOwner : block.owner;
+  *(head - kRandom) = static_cast<int64_t>(block.serial) << 40;  // threads begin in different places
+  __atomic_store_n(head - kKey, key, __ATOMIC_RELEASE);
 }
 
 uint64_t* AccessCounters::counters_of(const Block& block) noexcept {
@@ -123,6 +164,34 @@ std::map<uint32_t, AccessCounters::Sums> AccessCounters::sums_of(const Block& bl
       for (size_t kind = 0; kind < kAccesses; ++kind) sums[kind] += times * counted.counts[i][kind];
     }
   }
+  if (has_owners_) add_owned(block, found);
+  return found;
+}
+
+void AccessCounters::add_owned(const Block& block, std::map<uint32_t, Sums>& sums) const noexcept {
+  const uint64_t* const rows = counters_of(block) + kCounters;
+  for (const auto& [class_id, first] : owned_) {
+    for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
+      const uint64_t* const row = rows + (first + kind) * kRowWords;
+      uint64_t local = __atomic_load_n(&row[0], __ATOMIC_RELAXED);
+      const uint64_t shared = __atomic_load_n(&row[1], __ATOMIC_RELAXED);
+      const uint64_t all = local + shared + __atomic_load_n(&row[2], __ATOMIC_RELAXED);
+      if (all == 0) continue;
+      if (block.owner == kVirtualOwner) local = 0;  // another virtual thread's, perhaps
+      Sums& found = sums[class_id];
+      found[kind] += all;
+      found[kLocal + kind] += local;
+      found[kShared + kind] += shared;
+    }
+  }
+}
+
+std::array<uint64_t, HW_OWNED_KINDS> AccessCounters::pair_of(const Block& block, uint32_t owner) const noexcept {
+  const uint64_t* const pairs = counters_of(block) + kCounters + size_t{kOwnedRows} * kRowWords;
+  std::array<uint64_t, HW_OWNED_KINDS> found{};
+  for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
+    found[kind] = __atomic_load_n(&pairs[owner * HW_OWNED_KINDS + kind], __ATOMIC_RELAXED);
+  }
   return found;
 }
 
@@ -139,12 +208,22 @@ hw_access AccessCounters::record_of(uint64_t java_id, uint32_t class_id, uint32_
   record.java_id = java_id;
   record.class_id = class_id;
   record.block = serial;
-  std::ranges::copy(sums, record.counts);
+  std::copy_n(sums.begin(), kAccesses, record.counts);
   return record;
 }
 
+hw_access_owners AccessCounters::owners_of(const hw_access& record, const Sums& sums) noexcept {
+  hw_access_owners found{};
+  found.java_id = record.java_id;
+  found.class_id = record.class_id;
+  found.block = record.block;
+  std::copy_n(sums.begin() + kLocal, HW_OWNED_KINDS, found.local);
+  std::copy_n(sums.begin() + kShared, HW_OWNED_KINDS, found.shared);
+  return found;
+}
+
 uint64_t AccessCounters::total(const Sums& sums) noexcept {
-  return std::accumulate(sums.begin(), sums.end(), uint64_t{0});
+  return std::accumulate(sums.begin(), sums.begin() + kAccesses, uint64_t{0});
 }
 
 uint64_t AccessCounters::java_id(int64_t key) noexcept {

@@ -4,16 +4,19 @@
 // Knows nothing of the JVM.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +31,10 @@ class AccessCounters {
   static constexpr uint32_t kCounters = 1U << 16;
   static constexpr uint32_t kSlots = 1U << 16;
   static constexpr uint32_t kMostBlocks = 1U << 13;  // threads that count at the same time
+  // Rows of accesses by owner, one for each class and kind of access to objects.
+  static constexpr uint32_t kOwnedRows = 1U << 16;
+  // Numbers of owners: threads have those between; their objects' hashes have room for eight bits.
+  static constexpr uint32_t kUnknownOwner = 0, kVirtualOwner = 1, kForeignOwner = 255;
   static constexpr uint32_t kMostRows = 1U << 16;  // of one thread and class; what comes later goes to rows of a class
 
   AccessCounters() = default;
@@ -35,12 +42,16 @@ class AccessCounters {
   AccessCounters(const AccessCounters&) = delete;
   AccessCounters& operator=(const AccessCounters&) = delete;
 
-  // Takes the table that leads from keys to blocks, once. False: no memory.
-  bool start() noexcept;
+  // Takes the table that leads from keys to blocks, once. False: no memory. `with_owners`: blocks have room for accesses
+  // by owner.
+  bool start(bool with_owners = false) noexcept;
 
   // The number of the first of the counters of a class, which has one for each of `counts`; the others follow. A class
   // that comes again has the same. None: there is no room. `class_id`: the class's number for records.
   std::optional<int32_t> number_of(uint32_t class_id, std::span<const AccessCounts> counts) noexcept;
+
+  // The number of the first row of a class, which has one for each kind of access to objects. None: there is no room.
+  std::optional<int32_t> rows_of(uint32_t class_id) noexcept;
 
   // The address of the table of blocks: a thread of key k finds its block's middle at k % kSlots, if that block's key is k.
   uint64_t slots() const noexcept { return reinterpret_cast<uint64_t>(slots_); }
@@ -55,6 +66,7 @@ class AccessCounters {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return;
     write_block(blocks_[found->second], true, write);
+    write_pairs(blocks_[found->second], write);
     release(found->second);
     by_key_.erase(found);
   }
@@ -65,14 +77,22 @@ class AccessCounters {
   uint32_t write_changed(bool is_last, Write write) noexcept {
     const std::lock_guard locked(mutex_);
     uint32_t written = 0;
-    for (const auto& [key, number] : by_key_) written += write_block(blocks_[number], is_last, write);
+    for (const auto& [key, number] : by_key_) {
+      written += write_block(blocks_[number], is_last, write);
+      written += write_pairs(blocks_[number], write);
+    }
     return written + write_rest(write);
   }
 
+  // How many numbers owners have, those of unknown ones and of virtual threads included.
+  uint32_t owners() const noexcept { return next_owner_; }
+  uint32_t owners_left_out() const noexcept { return owners_left_out_; }
   uint32_t threads_left_out() const noexcept { return static_cast<uint32_t>(left_out_.size()); }
 
  private:
-  using Sums = std::array<uint64_t, kAccesses>;
+  // Of each kind; then those of objects with a known owner: the thread's own, another one's.
+  static constexpr size_t kLocal = kAccesses, kShared = kLocal + HW_OWNED_KINDS, kSums = kShared + HW_OWNED_KINDS;
+  using Sums = std::array<uint64_t, kSums>;
   // Which counters are those of a class.
   struct Counted {
     uint32_t class_id;
@@ -83,18 +103,25 @@ class AccessCounters {
     unsigned char* memory;
     int64_t key = 0;
     uint32_t serial = 0;
-    std::map<uint32_t, uint64_t> written{};  // by class_id: the sum of all accesses, when it was handed on last
+    uint32_t owner = kUnknownOwner;                // the number of its thread as an owner
+    std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by owner
+    std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all accesses, when it was handed on last
   };
 
   static uint64_t* counters_of(const Block& block) noexcept;
   static void set_key(Block& block, int64_t key) noexcept;
-  static unsigned char* take_memory() noexcept;
+  unsigned char* take_memory() const noexcept;
+  size_t block_bytes() const noexcept;
+  uint32_t owner_of_key(int64_t key) noexcept;
+  void add_owned(const Block& block, std::map<uint32_t, Sums>& sums) const noexcept;
+  std::array<uint64_t, HW_OWNED_KINDS> pair_of(const Block& block, uint32_t owner) const noexcept;
   std::optional<uint32_t> take_block() noexcept;
   void release(uint32_t number) noexcept;
   std::map<uint32_t, Sums> sums_of(const Block& block) const noexcept;
   // Whether sums may have a row of their own; else they are added to those of the class for all threads.
   bool has_row(Block& block, uint32_t class_id) noexcept;
   static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
+  static hw_access_owners owners_of(const hw_access& record, const Sums& sums) noexcept;
   static uint64_t total(const Sums& sums) noexcept;
   static uint64_t java_id(int64_t key) noexcept;
 
@@ -106,11 +133,42 @@ class AccessCounters {
         uint64_t& before = block.written[class_id];
         if (before == total(sums)) continue;
         before = total(sums);
-        write(record_of(java_id(block.key), class_id, block.serial, sums));
-        ++written;
+        written += write_sums(record_of(java_id(block.key), class_id, block.serial, sums), sums, write);
       } else if (is_last) {
         Sums& rest = rest_[class_id];
-        for (size_t kind = 0; kind < kAccesses; ++kind) rest[kind] += sums[kind];
+        for (size_t kind = 0; kind < kSums; ++kind) rest[kind] += sums[kind];
+      }
+    }
+    return written;
+  }
+
+  template <typename Write>
+  uint32_t write_sums(const hw_access& record, const Sums& sums, Write write) noexcept {
+    write(record);
+    if constexpr (std::is_invocable_v<Write, hw_access_owners>) {
+      if (has_owners_) write(owners_of(record, sums));
+    }
+    return has_owners_ ? 2 : 1;
+  }
+
+  // Those of a thread with all owners that it has met.
+  template <typename Write>
+  uint32_t write_pairs(Block& block, Write write) noexcept {
+    uint32_t written = 0;
+    if constexpr (std::is_invocable_v<Write, hw_access_pair>) {
+      for (uint32_t owner = 0; has_owners_ && owner <= kForeignOwner; ++owner) {
+        const auto counts = pair_of(block, owner);
+        const uint64_t sum = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+        uint64_t& before = block.pairs_written[owner];
+        if (sum == before) continue;
+        before = sum;
+        hw_access_pair record{};
+        record.java_id = java_id(block.key);
+        record.owner_id = owner == kForeignOwner ? HW_FOREIGN_OWNER : owner_ids_[owner];
+        record.block = block.serial;
+        std::ranges::copy(counts, record.counts);
+        write(record);
+        ++written;
       }
     }
     return written;
@@ -123,8 +181,7 @@ class AccessCounters {
       uint64_t& before = rest_written_[class_id];
       if (before == total(sums)) continue;
       before = total(sums);
-      write(record_of(HW_MANY_THREADS, class_id, 0, sums));
-      ++written;
+      written += write_sums(record_of(HW_MANY_THREADS, class_id, 0, sums), sums, write);
     }
     return written;
   }
@@ -139,6 +196,11 @@ class AccessCounters {
   std::vector<uint32_t> free_;
   std::unordered_map<int64_t, uint32_t> by_key_;
   std::set<int64_t> left_out_;  // the first ones
+  bool has_owners_ = false;
+  std::map<uint32_t, uint32_t> owned_;                                        // a class's first row, from 0 on
+  std::array<uint64_t, kForeignOwner + 1> owner_ids_{0, HW_VIRTUAL_THREADS};  // by number
+  uint32_t next_owner_ = kVirtualOwner + 1;
+  uint32_t owners_left_out_ = 0;
   uint32_t serial_ = 0;
   uint32_t rows_ = 0;
   std::map<uint32_t, Sums> rest_;

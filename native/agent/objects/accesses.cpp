@@ -17,6 +17,7 @@
 #include "agent/jvm/raw_monitor.h"
 #include "agent/objects/access_counters.h"
 #include "agent/objects/class_ids.h"
+#include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
 #include "agent/state/records.h"
 #include "agent/state/state.h"
@@ -34,6 +35,9 @@ struct Accesses {
   SumsWriter writer{"headway accesses"};
   BootClass own{"java/lang/HeadwayCount", kCountClassFile, {}};
   std::vector<std::string> scope;
+  int64_t generator =
+      -1;  // of identity hashes, in a thread of the JVM's; below 0: owners are not asked for, or not known
+  bool owners_work = false;
   std::atomic<bool> armed{false};  // classes get counts as they are loaded
   std::atomic<bool> dying{false};
   std::mutex mutex;
@@ -41,7 +45,7 @@ struct Accesses {
 
   // Of classes in scope.
   std::atomic<uint32_t> classes{0}, classes_left_out{0}, loaded_before{0}, methods_left_out{0};
-  std::atomic<uint32_t> instructions{0}, instructions_left_out{0};
+  std::atomic<uint32_t> instructions{0}, instructions_left_out{0}, instructions_without_owner{0};
 };
 
 Accesses& accesses() noexcept {
@@ -72,14 +76,18 @@ bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned cha
 
 // Puts counts in; the outcome says whether there are any.
 CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
-  const AccessClass found = accesses_of(file);
+  Accesses& self = accesses();
+  const AccessClass found = accesses_of(file, self.owners_work);
   if (!found.ok || found.name != internal_name) return {};
   CountedClass nothing;
   nothing.outcome = InsertOutcome::kNothing;
-  if (found.counters.empty()) return nothing;
+  if (found.counters.empty() && !found.has_owner_sites) return nothing;
   const uint32_t class_id = class_id_of_name(internal_name);
-  const auto first = class_id == 0 ? std::nullopt : accesses().counters.number_of(class_id, found.counters);
-  return first ? count_accesses(file, accesses().own.name, *first) : CountedClass{};
+  if (class_id == 0) return {};
+  const auto first = self.counters.number_of(class_id, found.counters);
+  const auto row = self.owners_work ? self.counters.rows_of(class_id) : std::nullopt;
+  if (!first || (self.owners_work && !row)) return {};
+  return count_accesses(file, self.own.name, *first, row);
 }
 
 void note_class(const CountedClass& counted) {
@@ -89,6 +97,7 @@ void note_class(const CountedClass& counted) {
   self.methods_left_out += counted.methods_left_out;
   self.instructions += counted.instructions;
   self.instructions_left_out += counted.left_out;
+  self.instructions_without_owner += counted.without_owner;
 }
 
 bool wants_class_files() noexcept { return accesses().armed.load(std::memory_order_acquire); }
@@ -118,16 +127,27 @@ void set_class_files(bool on) {
 jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesses().counters.slots()); }
 jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
 
+jlong JNICALL native_generator(JNIEnv*, jclass) { return accesses().generator; }
+void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().owners_work = work == JNI_TRUE; }
+
 std::span<const JNINativeMethod> natives() {
   static const JNINativeMethod methods[] = {
       native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
       native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
+      native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
+      native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
   };
   return methods;
 }
 
+struct Write {
+  void operator()(const hw_access& record) const { write_access(record); }
+  void operator()(const hw_access_owners& record) const { write_access_owners(record); }
+  void operator()(const hw_access_pair& record) const { write_access_pair(record); }
+};
+
 int64_t write_sums(bool is_last) {
-  return int64_t{accesses().counters.write_changed(is_last, write_access)} * int64_t{sizeof(hw_access)};
+  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)};
 }
 
 // The program goes on without headway: its classes get their own bytes back.
@@ -157,7 +177,8 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   wanted.can_retransform_classes = 1;
   if (agent().jvmti->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) return "the JVM allows no retransformation";
   if (const char* problem = self.writer.prepare()) return problem;
-  if (!self.counters.start()) return "no memory for the counters";
+  if (agent().options.access_owners) self.generator = hash_generator_offset(jni).value_or(-1);
+  if (!self.counters.start(self.generator >= 0)) return "no memory for the counters";
   forget_classes(jni);
   self.own.natives = natives();
   if (const char* problem = define_boot_class(jni, self.own)) return problem;
@@ -190,6 +211,10 @@ std::string coverage() {
   add("instructions", self.instructions);
   add("instructions_left_out", self.instructions_left_out);
   add("threads_left_out", self.counters.threads_left_out());
+  if (!self.owners_work) return text;
+  add("instructions_without_owner", self.instructions_without_owner);
+  add("owners", self.counters.owners());
+  add("owners_left_out", self.counters.owners_left_out());
   return text;
 }
 
@@ -201,13 +226,16 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (recording() == nullptr || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
   const char* const problem = turn_on(jni, end_silenced);
   write_info(problem == nullptr ? "accesses" : "accesses_problem", problem == nullptr ? "on" : problem);
+  if (problem == nullptr && agent().options.access_owners) {
+    write_info("access_owners", accesses().owners_work ? "allocator" : "unknown");
+  }
   jni->PopLocalFrame(nullptr);
 }
 
 void end_accesses_of_thread(uint64_t java_id) noexcept {
   if (!accesses().writer.is_likely_on()) return;
   const auto id = static_cast<int64_t>(java_id);
-  for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, write_access);
+  for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, Write{});
 }
 
 void silence_accesses(bool dies) noexcept {

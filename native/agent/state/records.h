@@ -28,6 +28,8 @@ void write_waiting_stack(uint32_t stack_id, uint32_t java_id, hw_standing_in sta
 void write_java_class(uint32_t class_id, std::string_view name) noexcept;  // UTF-8
 void write_allocation(hw_allocation record) noexcept;
 void write_access(hw_access record) noexcept;
+void write_access_owners(hw_access_owners record) noexcept;
+void write_access_pair(hw_access_pair record) noexcept;
 void write_last_info(std::string_view key, std::string_view value) noexcept;  // a short value
 void write_info(std::string_view key, std::string_view value) noexcept;
 

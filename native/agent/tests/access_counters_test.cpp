@@ -146,6 +146,65 @@ void threads_beyond_the_limit_are_counted_as_left_out() {
   CHECK_EQUAL(written(*counters, true).size(), size_t{AccessCounters::kMostBlocks});
 }
 
+// As HeadwayCount0.touch does: rows of four words and pairs stand behind the counters, the number of the thread as an
+// owner before its key.
+uint64_t owner_of(AccessCounters& counters, int64_t key) {
+  const uint64_t block = counters.find(key);
+  return *reinterpret_cast<const uint64_t*>(block - (32'768 + 2) * 8);
+}
+void touch(AccessCounters& counters, int64_t key, int32_t row, uint64_t owner, uint64_t times) {
+  const uint64_t block = counters.find(key);
+  const uint64_t own = owner_of(counters, key);
+  const uint64_t column = owner == 0 || owner == 255 ? 2 : owner == own ? 0 : 1;
+  auto* const rows = reinterpret_cast<uint64_t*>(block + 32'768 * 8);
+  rows[static_cast<uint64_t>(row + 32'768) * 4 + column] += times;
+  rows[65'536 * 4 + owner * 4 + (static_cast<uint64_t>(row) & 3)] += times;
+}
+
+struct Owned {
+  std::map<uint64_t, hw_access> rows;
+  std::map<uint64_t, hw_access_owners> owners;
+  std::map<std::pair<uint64_t, uint64_t>, hw_access_pair> pairs;
+  void operator()(const hw_access& row) { rows[row.java_id] = row; }
+  void operator()(const hw_access_owners& row) { owners[row.java_id] = row; }
+  void operator()(const hw_access_pair& row) { pairs[{row.java_id, row.owner_id}] = row; }
+};
+
+void accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain() {
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start(true));
+  const int32_t row = counters->rows_of(7).value_or(0);
+  CHECK_EQUAL(counters->rows_of(7).value_or(0), row);
+  CHECK_EQUAL(counters->rows_of(8).value_or(0), row + 4);
+  const uint64_t first = owner_of(*counters, 20), second = owner_of(*counters, 30);
+  CHECK(first != second && first > 1 && second < 255);
+  CHECK_EQUAL(owner_of(*counters, ~int64_t{20}), uint64_t{AccessCounters::kVirtualOwner});
+  touch(*counters, 20, row, first, 3);
+  touch(*counters, 20, row, second, 5);
+  touch(*counters, 20, row + 3, 0, 7);
+  touch(*counters, 20, row, 255, 9);
+  touch(*counters, ~int64_t{20}, row + 1, AccessCounters::kVirtualOwner, 11);
+  Owned found;
+  counters->write_changed(true, [&](const auto& record) { found(record); });
+  CHECK_EQUAL(found.rows.at(20).counts[0], 17U);
+  CHECK_EQUAL(found.rows.at(20).counts[3], 7U);
+  CHECK_EQUAL(found.owners.at(20).local[0], 3U);
+  CHECK_EQUAL(found.owners.at(20).shared[0], 5U);
+  CHECK_EQUAL((found.pairs.at({20, 30}).counts[0]), 5U);
+  CHECK_EQUAL((found.pairs.at({20, 0}).counts[3]), 7U);
+  CHECK_EQUAL((found.pairs.at({20, HW_FOREIGN_OWNER}).counts[0]), 9U);
+  CHECK_EQUAL(found.rows.at(HW_VIRTUAL_THREADS).counts[1], 11U);
+  CHECK_EQUAL(found.owners.at(HW_VIRTUAL_THREADS).local[1], 0U);
+}
+
+void threads_beyond_the_last_number_are_unknown_owners() {
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start(true));
+  for (int64_t key = 1; key <= 253; ++key) CHECK_EQUAL(owner_of(*counters, key), static_cast<uint64_t>(key) + 1);
+  CHECK_EQUAL(owner_of(*counters, 254), 0U);
+  CHECK_EQUAL(counters->owners_left_out(), 1U);
+}
+
 }  // namespace
 
 int main() {
@@ -157,4 +216,6 @@ int main() {
   virtual_threads_count_apart_from_their_carrier();
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
   threads_beyond_the_limit_are_counted_as_left_out();
+  accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain();
+  threads_beyond_the_last_number_are_unknown_owners();
 }

@@ -33,6 +33,7 @@ Bytes read(const std::string& jdk, const std::string& name) {
 struct Found {
   std::map<int32_t, uint32_t> counters;
   uint32_t accesses = 0;
+  uint32_t touches = 0, made = 0;  // calls that ask and that note whose an object is
 };
 Found look_at(std::span<const uint8_t> bytes) {
   Found found;
@@ -43,9 +44,15 @@ Found look_at(std::span<const uint8_t> bytes) {
     for (size_t at = 0; at < code.size(); at += instruction_length(code, at)) {
       if (access_of(code[at])) ++found.accesses;
       constexpr uint8_t kSipush = 17, kInvokeStatic = 184;
+      if (code[at] == kInvokeStatic) {
+        const auto called = parts->file.member(Reader(code, at + 1).u2());
+        if (called && called->owner == kHook && called->name == "touch") ++found.touches;
+        if (called && called->owner == kHook && called->name.starts_with("made")) ++found.made;
+      }
       if (code[at] != kSipush || at + 4 > code.size() || code[at + 3] != kInvokeStatic) continue;
       const auto member = parts->file.member(Reader(code, at + 4).u2());
-      if (member && member->owner == kHook) ++found.counters[static_cast<int16_t>(Reader(code, at + 1).u2())];
+      if (member && member->owner == kHook && member->name == "count")
+        ++found.counters[static_cast<int16_t>(Reader(code, at + 1).u2())];
     }
   }
   return found;
@@ -69,6 +76,25 @@ void every_access_is_in_one_piece_and_a_class_keeps_its_own() {
     }
     CHECK_EQUAL(stood_for, found.accesses);
     CHECK_EQUAL(after.instructions, found.accesses);
+  }
+}
+
+void with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece() {
+  for (const char* jdk : {"17", "25"}) {
+    const Bytes before = read(jdk, "Formatter");
+    const AccessClass wanted = accesses_of(before, true);
+    CHECK(wanted.ok && wanted.has_owner_sites);
+    const CountedClass after = count_accesses(before, kHook, 0, -32768);
+    CHECK(after.outcome == InsertOutcome::kInserted);
+    CHECK_EQUAL(after.left_out, 0U);
+    const Found found = look_at(after.bytes);
+    uint32_t in_pieces = 0;
+    for (const auto& [number, times] : found.counters) {
+      for (const uint16_t each : wanted.counters.at(static_cast<size_t>(number))) in_pieces += times * each;
+    }
+    CHECK(found.touches > in_pieces && found.made > 0);
+    CHECK_EQUAL(found.touches + in_pieces, look_at(before).accesses);
+    CHECK_EQUAL(after.instructions, look_at(before).accesses);
   }
 }
 
@@ -99,6 +125,8 @@ void random_bytes_never_lead_out_of_bounds() {
     }
     accesses_of(damaged);
     count_accesses(damaged, kHook, 0);
+    accesses_of(damaged, true);
+    count_accesses(damaged, kHook, 0, 0);
   }
 }
 
@@ -170,6 +198,7 @@ int main(int count, char** arguments) {
   CHECK_EQUAL(count, 2);
   classes = arguments[1];
   every_access_is_in_one_piece_and_a_class_keeps_its_own();
+  with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece();
   a_class_that_counts_already_is_left_alone();
   a_cut_off_class_is_malformed_wherever_it_is_cut();
   random_bytes_never_lead_out_of_bounds();

@@ -131,7 +131,7 @@ ROWS: tuple[Message, ...] = (
         "does for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' "
         "hidden classes. `x++` is a read and a write. An access that fails is not counted, nor what stands before it in "
         "the same straight piece of code.",
-        "headway objects NAME.headway --by class   (what is counted, by class)",
+        "headway record --objects accesses,owners -o NAME.headway -- CMD   (whose objects they are)",
         NOTE,
     ),
     Message(
@@ -149,6 +149,28 @@ ROWS: tuple[Message, ...] = (
         "Counted are classes that --object-scope fits, by default those of the program and its libraries. The JDK's own "
         "(java.*, jdk.*, sun.*, com.sun.*) are never counted.",
         "headway record --objects accesses --object-scope 'com.acme.*' -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW847",
+        "accesses by the thread that allocated the object",
+        "an object's owner is the thread that allocated it; on which node it is, is not known; {wrong}",
+        "Unknown are owners of what the JDK allocates (copies of collections, strings' arrays, what is read from streams), of "
+        "objects of classes out of scope, of more than 253 threads, and of what is used in methods that would be too long with "
+        "such counts; virtual threads are one owner together. An object's owner is noted in its identity hash. Where the "
+        "program has asked for the hash before the agent could note it there, the owner is unknown, but for a small share "
+        "of such objects, whose hash reads like an owner's: how many accesses that may be is said. Whatever the code in "
+        "scope does is counted as without owners, but for accesses that fail: all of those before them are counted, and an "
+        "index out of bounds is an access. The program's own identity hashes differ in 19 bits instead of 31.",
+        "headway objects NAME.headway --matrix   (which thread uses whose objects)",
+        NOTE,
+    ),
+    Message(
+        "HW848",
+        "a JVM that does not tell of owners",
+        "whose objects JVM {pid} reads and writes is not known: it makes identity hashes in a way that headway does not know",
+        "The owner of an object is noted in its identity hash. Before, the agent looks whether the JVM makes and keeps them as "
+        "HotSpot of JDK 17 to 25 does, by trying; -XX:hashCode is another way. Accesses are counted all the same.",
+        "headway record --objects accesses -o NAME.headway -- CMD   (without owners)",
     ),
     Message(
         "HW849",

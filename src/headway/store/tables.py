@@ -414,6 +414,40 @@ ACCESS = TableSchema(
     ),
 )
 
+_OWNED = (
+    ("tuple_reads", "reads of fields"),
+    ("tuple_writes", "writes of fields"),
+    ("array_reads", "reads of elements"),
+    ("array_writes", "writes of elements"),
+)
+
+ACCESS_OWNER = TableSchema(
+    "access_owner",
+    "Of the accesses in `access`, those to objects whose owner, the thread that allocated them, is known; the rest is unknown. "
+    "Only where asked for (--objects accesses,owners).",
+    (
+        *ACCESS.columns[:4],
+        *(Column(f"{name}_local", "BIGINT", f"{what} of objects of the same thread") for name, what in _OWNED),
+        *(Column(f"{name}_shared", "BIGINT", f"{what} of objects of another thread") for name, what in _OWNED),
+    ),
+)
+
+ACCESS_PAIR = TableSchema(
+    "access_pair",
+    "How often one thread reads and writes objects that another one, or itself, allocated, in all classes. Only where asked for "
+    "(--objects accesses,owners).",
+    (
+        *ACCESS.columns[:3],
+        Column("owner_thread_id", "INTEGER", "thread.thread_id of the owner; null: none that is known", nullable=True),
+        Column(
+            "owner_java_id",
+            "BIGINT",
+            "Thread.getId() of the owner; 0: unknown, -2: virtual threads, -3: unknown, the program has hashed the object",
+        ),
+        *(Column(name, "BIGINT", what) for name, what in _OWNED),
+    ),
+)
+
 REGION_COUNTER = TableSchema(
     "region_counter",
     "Hardware counters of runs that were measured elsewhere, one row per run, or per region of one. Only where imported.",
@@ -433,6 +467,7 @@ TABLES: dict[str, TableSchema] = {
     for table in (
         *(THREAD, SLICE, THREAD_STATE, ACTIVITY, JVM_PHASE, JVM, COUNTER, CPU_GAP, LOSS),
         *(FRAME, STACK, BLOCKER, BLOCK, HOLD, WAITING_STACK, SAMPLE, MOUNT, ALLOCATION, ACCESS, REGION_COUNTER),
+        *(ACCESS_OWNER, ACCESS_PAIR),
         *causal_tables.ALL,
     )
 }

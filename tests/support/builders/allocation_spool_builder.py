@@ -13,7 +13,8 @@ from support.builders.lock_spool_builder import LockAgent
 from support.builders.recording_builder import ONE_THREAD
 from support.builders.spool_builder import record
 
-JAVA_CLASS, ALLOCATION, ACCESS = 50, 51, 52
+JAVA_CLASS, ALLOCATION, ACCESS, ACCESS_OWNERS, ACCESS_PAIR = 50, 51, 52, 53, 54
+Sums4 = tuple[int, int, int, int]
 
 
 class AllocatingAgent(LockAgent):
@@ -40,6 +41,16 @@ class AllocatingAgent(LockAgent):
         """Add the sums of one row: tuple reads and writes, array reads and writes, static reads and writes."""
         self.records.append(record(1, ACCESS, 1, struct.pack("<QII6Q", java_id, class_id, block, *counts)))
 
+    def owned(self, java_id: int, class_id: int, block: int, local: Sums4, shared: Sums4) -> None:
+        """Add whose the objects of a row of `accessed` are: the thread's own, another one's."""
+        self.records.append(
+            record(1, ACCESS_OWNERS, 1, struct.pack("<QII8Q", java_id, class_id, block, *local, *shared))
+        )
+
+    def paired(self, java_id: int, owner_id: int, block: int, counts: Sums4) -> None:
+        """Add how often a thread used objects of one owner."""
+        self.records.append(record(1, ACCESS_PAIR, 1, struct.pack("<QQII4Q", java_id, owner_id, block, 0, *counts)))
+
     def sampled(self, java_id: int, class_id: int, samples: int, size: int, interval: int, length: int = 0) -> None:
         """Add a row of samples of one size, with the estimates that follow from the interval."""
         chance = -math.expm1(-size / interval)
@@ -61,8 +72,24 @@ def allocation_recording(path: Path) -> Path:
     return write_recording(path, {"window": window, "mode": "agent"}, tables)
 
 
-def access_recording(path: Path) -> Path:
-    """Write a recording in which one thread, and all virtual threads, read and wrote."""
+OWNED = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
+
+
+def _owner_tables() -> dict[str, pa.Table]:
+    """Return of `access_recording` whose the objects are, where that is known, and one pair each of threads."""
+    keys = {"pid": [1, 1], "thread_id": [0, None], "java_id": [1, -2], "class_name": ["Order", "Order"]}
+    local = {f"{name}_local": [1, 0] for name in OWNED}
+    shared = {f"{name}_shared": [n % 3, 10] for n, name in enumerate(OWNED)}
+    pairs = {
+        **{"pid": [1, 1, 1, 1], "thread_id": [0, 0, None, 0], "java_id": [1, 1, -2, 1]},
+        **{"owner_thread_id": [0, None, 0, None], "owner_java_id": [1, -2, 1, 0]},
+    }
+    counts = {name: [1, n % 3, 10, 5 - n - 1 - n % 3] for n, name in enumerate(OWNED)}
+    return {"access_owner": pa.table(keys | local | shared), "access_pair": pa.table(pairs | counts)}
+
+
+def access_recording(path: Path, *, with_owners: bool = False) -> Path:
+    """Write a recording in which one thread, and all virtual threads, read and wrote, `with_owners` also whose objects."""
     thread = {**ONE_THREAD, "from_snapshot": [False]}
     access = {
         **{
@@ -78,4 +105,5 @@ def access_recording(path: Path) -> Path:
     coverage = {"pid": 1, "problem": None, "is_complete": True, "classes": 2, "classes_left_out": 0, "loaded_before": 0}
     coverage |= {"methods_left_out": 1, "instructions": 15, "instructions_left_out": 2, "threads_left_out": 0}
     facts = {"window": window, "mode": "agent", "accesses": {"jvms": [coverage]}}
-    return write_recording(path, facts, {"thread": pa.table(thread), "access": pa.table(access)})
+    tables = {"thread": pa.table(thread), "access": pa.table(access)}
+    return write_recording(path, facts, tables | (_owner_tables() if with_owners else {}))

@@ -3,16 +3,17 @@
 Question   how often does the code of each class read and write fields of objects, array elements and static fields, by thread.
 Method     sums of counts that the agent put into the code of the classes as they were loaded (table `access`).
 Assumes    each straight piece of code is executed to its end, or counts nothing (docs/decisions/0016-accesses.md).
-Wrong when classes or methods were left out (HW841). Owners and nodes are not known: all accesses are of unknown ones.
+Wrong when classes or methods were left out (HW841). Nodes are not known: all accesses are of unknown ones. Owners are where they
+           were asked for (`owners`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices
 from headway.analyses.objects.types import MOST_GROUPS, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.errors import Notice
-from headway.model.names import name_by_id
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -36,22 +37,19 @@ def accesses(recording: Recording, by: Grouping) -> AccessAnswer | None:
         return None
     total = Accessed(*recording.query(f"SELECT {_SUMS} FROM access a").fetchall()[0])
     groups, left_out = _groups(recording, by)
-    return AccessAnswer(total, tuple(groups), tuple(jvms), _of_many_threads(recording, by), left_out)
+    of_all = owned_by_group(recording, ()).get(()) if recording.has("access_owner") else None
+    together = _of_many_threads(recording, by)
+    return AccessAnswer(total, tuple(groups), tuple(jvms), together, left_out, of_all, access_pairs(recording))
 
 
-def access_notices(found: AccessAnswer | None) -> list[Notice]:
+def access_notices(recording: Recording, found: AccessAnswer | None) -> list[Notice]:
     """Return how to record accesses where there are none, else what is not known of them."""
     if found is None:
         return [Notice.of("HW806")]
     notices = [Notice.of("HW845", accesses=found.together)] if found.together else []
     if found.left_out:
         notices.append(Notice.of("HW849", count=found.left_out, what="accesses", shown=MOST_GROUPS))
-    return [*notices, Notice.of("HW844")]
-
-
-def name_of(java_id: int | None) -> str | None:
-    """Return what a thread without a row in table `thread` is called; None for no thread, or many."""
-    return name_by_id(java_id) if java_id is not None and java_id > 0 else None
+    return [*notices, *owner_notices(recording, found)]
 
 
 def _of_many_threads(recording: Recording, by: Grouping) -> int:
@@ -73,6 +71,7 @@ def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
     text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
+    owned = owned_by_group(recording, _KEYS[by]) if recording.has("access_owner") else {}
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))
@@ -86,6 +85,7 @@ def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]
                 facts.get("thread_id"),
                 facts.get("class_name"),
                 Accessed(*row[len(keys) + 2 :]),
+                owned.get(tuple(row[: len(keys)])),
             )
         )
     if len(found) < MOST_GROUPS:

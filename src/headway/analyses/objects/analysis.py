@@ -14,8 +14,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.notices import recorded_notices
-from headway.analyses.objects.accesses import access_notices, accesses, name_of
+from headway.analyses.objects.accesses import access_notices, accesses
 from headway.analyses.objects.bounds import none_sampled, quantity
+from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS, Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
@@ -34,6 +35,7 @@ _KEYS = {
     "thread": ("a.pid", "a.thread_id", "a.unnamed_id"),
     "site": ("a.pid", "site"),
     "thread-class": ("a.pid", "a.thread_id", "a.unnamed_id", "a.class_name"),
+    "pair": ("a.pid", "a.thread_id", "a.unnamed_id"),
 }
 _ORDER = {"bytes": "sum(a.bytes)", "objects": "sum(a.objects)", "array-length": "sum(a.array_length)"}
 _SUMS = """
@@ -57,7 +59,7 @@ def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes
     if not recording.has("allocation") and not intervals:
         if accessed is None:
             raise _nothing(recording, jvms)
-        notices = (*recorded_notices(recording), *access_notices(accessed))
+        notices = (*recorded_notices(recording), *access_notices(recording, accessed))
         return ObjectsAnswer(by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed)
     unseen = none_sampled(max(intervals, default=0))
     total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
@@ -71,7 +73,7 @@ def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes
         interval,
         bool(asked.get("sites")),
         unknown,
-        (*recorded_notices(recording), *_notices(recording, interval, left_out), *access_notices(accessed)),
+        (*recorded_notices(recording), *_notices(recording, interval, left_out), *access_notices(recording, accessed)),
         accessed,
     )
 

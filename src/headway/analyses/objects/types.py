@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from headway.errors import Notice
 
-Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class"]
-"""What rows are told apart by."""
+Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair"]
+"""What rows are told apart by; pair: thread and owner of the object, for allocations thread."""
 Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
 MOST_GROUPS = 1 << 16
@@ -70,6 +70,57 @@ class Accessed:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Accesses to objects of one sort: of each kind."""
+
+    tuple_reads: int = 0
+    tuple_writes: int = 0
+    array_reads: int = 0
+    array_writes: int = 0
+
+    @property
+    def reads(self) -> int:
+        """Return reads of fields and elements."""
+        return self.tuple_reads + self.array_reads
+
+    @property
+    def writes(self) -> int:
+        """Return writes of fields and elements."""
+        return self.tuple_writes + self.array_writes
+
+    @property
+    def together(self) -> int:
+        """Return accesses of all kinds."""
+        return self.reads + self.writes
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Accesses by the object's owner, the thread that allocated it: the accessing thread itself, another one, or unknown."""
+
+    local: Counts
+    shared: Counts
+    unknown: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPair:
+    """How often one thread reads and writes objects that one thread allocated.
+
+    `java_id` as in AccessGroup; `owner_java_id` 0: unknown, -2: virtual threads. `accessor`, `owner` None: no single thread.
+    """
+
+    pid: int
+    accessor: str | None
+    java_id: int | None
+    thread_id: int | None
+    owner: str | None
+    owner_java_id: int | None
+    owner_thread_id: int | None
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
 class AccessGroup:
     """One row of counted reads and writes: those by the code of one class, by one thread, or by both.
 
@@ -83,6 +134,7 @@ class AccessGroup:
     thread_id: int | None
     class_name: str | None
     accessed: Accessed
+    owned: Owned | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +142,7 @@ class AccessAnswer:
     """All accesses of a recording, and those of each group, the most first; no groups where `by` is site.
 
     `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`. `together`: accesses by many threads
-    in one row; `left_out`: groups, those with the fewest accesses.
+    in one row; `left_out`: groups, those with the fewest accesses. `owned` None: owners were not recorded.
     """
 
     total: Accessed
@@ -98,6 +150,8 @@ class AccessAnswer:
     coverage: tuple[Mapping[str, Any], ...]
     together: int = 0
     left_out: int = 0
+    owned: Owned | None = None
+    pairs: tuple[AccessPair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
 from headway.model.names import text, whole_number
-from headway.model.wire import HW_MANY_THREADS, HW_VIRTUAL_THREADS
+from headway.model.wire import HW_FOREIGN_OWNER, HW_MANY_THREADS, HW_VIRTUAL_THREADS
 from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
@@ -19,6 +19,7 @@ from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
@@ -31,6 +32,8 @@ _COVERAGE = (
     "instructions_left_out",
     "threads_left_out",
 )
+_OF_OWNERS = ("instructions_without_owner", "owners", "owners_left_out")
+OWNED_KINDS = KINDS[:4]
 
 
 @dataclass(slots=True)
@@ -48,7 +51,21 @@ class AccessTables:
             for number, agent in enumerate(self.agents):
                 if len(agent["accesses"]["java_id"]):
                     writer.write(self._rows(number, agent))
-        return {"access": writer.info}
+        tables = {"access": writer.info}
+        if any(_knows_owners(agent) for agent in self.agents):
+            tables |= self._write_owners(directory, possible)
+        return tables
+
+    def _write_owners(self, directory: Path, possible: ImpossibleValueFilter) -> dict[str, TableInfo]:
+        """Write `access_owner` and `access_pair`. Raises OSError."""
+        tables = {}
+        for name, rows_of in (("access_owner", self._owner_rows), ("access_pair", self._pair_rows)):
+            with TableWriter(directory, TABLES[name], possible) as writer:
+                for number, agent in enumerate(self.agents):
+                    if _knows_owners(agent) and (rows := rows_of(number, agent)).num_rows:
+                        writer.write(rows)
+            tables[name] = writer.info
+        return tables
 
     def facts(self) -> dict[str, Any]:
         """Return the manifest's key `accesses`: what each JVM counted, and what it left out."""
@@ -68,6 +85,8 @@ class AccessTables:
                 found.append(Notice.of("HW846", pid=jvm["pid"]))
             if left_out := _left_out(jvm):
                 found.append(Notice.of("HW841", pid=jvm["pid"], what=left_out))
+            if jvm["owners_are"] == "unknown":
+                found.append(Notice.of("HW848", pid=jvm["pid"]))
         if any(jvm["problem"] is None for jvm in self.facts().get("jvms", ())):
             found.append(Notice.of("HW843"))
         return found
@@ -81,28 +100,72 @@ class AccessTables:
         numbers = {name: whole_number(value) for name, _, value in pairs}
         is_complete = agent_fact(agent, "accesses_end") == "complete"
         coverage = {name: numbers.get(name) for name in _COVERAGE}
-        return {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete, **coverage}
+        owners_are = agent_fact(agent, "access_owners") or None
+        if owners_are == "allocator":
+            coverage |= {name: numbers.get(name) for name in _OF_OWNERS}
+        known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
+        return {**known, **coverage, "owners_are": owners_are if owners_are in (None, "allocator") else "unknown"}
 
     def _rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+        import pyarrow as pa
+
+        found = agent["accesses"]
+        return pa.table(self._keys(number, agent) | {kind: found[kind] for kind in KINDS})
+
+    def _owner_rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+        import pyarrow as pa
+
+        found = agent["accesses"]
+        names = [f"{kind}_{whose}" for whose in ("local", "shared") for kind in OWNED_KINDS]
+        return pa.table(self._keys(number, agent) | {name: found[name] for name in names})
+
+    def _keys(self, number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of threads and classes of what one agent counted."""
+        names = [text(each) for each in agent["allocations"]["texts"]]
+        found = agent["accesses"]
+        return {
+            "pid": self._pids(number, len(found["java_id"])),
+            **self._threads(number, found["java_id"]),
+            "class_name": spelled_out(names, found["class"])[0],
+        }
+
+    def _pair_rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+        import pyarrow as pa
+
+        found = agent["accesses"]["pairs"]
+        owners = self._threads(number, found["owner_id"])
+        columns = {
+            "pid": self._pids(number, len(found["java_id"])),
+            **self._threads(number, found["java_id"]),
+            "owner_thread_id": owners["thread_id"],
+            "owner_java_id": owners["java_id"],
+        }
+        return pa.table(columns | {kind: found[kind] for kind in OWNED_KINDS})
+
+    def _pids(self, number: int, rows: int) -> np.ndarray[Any, Any]:
+        import numpy as np
+
+        return np.full(rows, self.threads.pid_of_agent[number], dtype=np.int32)
+
+    def _threads(self, number: int, java_ids: np.ndarray[Any, Any]) -> dict[str, Any]:
+        """Return columns of threads by the ids that the JVM has for them."""
         import numpy as np
         import pyarrow as pa
 
-        found, rows = agent["accesses"], len(agent["accesses"]["java_id"])
         of_java = self.threads.thread_of_java[number]
-        ids = np.array([of_java.get(java_id, -1) for java_id in found["java_id"].tolist()], dtype=np.int32)
-        java_ids = np.where(found["java_id"] == HW_MANY_THREADS, -1, found["java_id"])
-        names = [text(each) for each in agent["allocations"]["texts"]]
-        columns: dict[str, Any] = {
-            "pid": np.full(rows, self.threads.pid_of_agent[number], dtype=np.int32),
-            "thread_id": pa.array(ids, mask=ids < 0),
-            "java_id": np.where(java_ids == HW_VIRTUAL_THREADS, -2, java_ids),
-            "class_name": spelled_out(names, found["class"])[0],
-        }
-        return pa.table(columns | {kind: found[kind] for kind in KINDS})
+        ids = np.array([of_java.get(java_id, -1) for java_id in java_ids.tolist()], dtype=np.int32)
+        shown = java_ids
+        for stands_for, here in ((HW_MANY_THREADS, -1), (HW_VIRTUAL_THREADS, -2), (HW_FOREIGN_OWNER, -3)):
+            shown = np.where(shown == stands_for, here, shown)
+        return {"thread_id": pa.array(ids, mask=ids < 0), "java_id": shown}
 
 
 def _counted(agent: Mapping[str, Any]) -> bool:
     return agent_fact(agent, "accesses") == "on"
+
+
+def _knows_owners(agent: Mapping[str, Any]) -> bool:
+    return _counted(agent) and agent_fact(agent, "access_owners") == "allocator"
 
 
 def _left_out(jvm: Mapping[str, Any]) -> str:

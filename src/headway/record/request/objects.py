@@ -18,35 +18,43 @@ class ObjectOptions:
 
     `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
     frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
-    a glob of `scope` fits; no glob: those of the program and its libraries.
+    a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the threads that allocated the
+    objects.
     """
 
     interval_bytes: int | None = 0
     sites: bool = False
     accesses: bool = False
     scope: tuple[str, ...] = ()
+    owners: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps of it."""
         found: dict[str, Any] = {"interval_bytes": self.interval_bytes, "sites": self.sites}
-        return {**found, "accesses": True, "scope": list(self.scope)} if self.accesses else found
+        if not self.accesses:
+            return found
+        of_owners = {"owners": True} if self.owners else {}
+        return {**found, "accesses": True, "scope": list(self.scope), **of_owners}
 
     @property
     def agent_parts(self) -> list[str]:
         """Return the agent's options for it, the scope still as text (jvm_options.encode_value)."""
         parts = [] if self.interval_bytes is None else [f"objects={self.interval_bytes}"]
         parts += ["object_sites=1"] if self.sites else []
-        return [*parts, "accesses=1"] if self.accesses else parts
+        parts += ["accesses=1"] if self.accesses else []
+        return [*parts, "access_owners=1"] if self.owners else parts
 
 
 def parse(text: str, scope: tuple[str, ...] = ()) -> ObjectOptions:
-    """Parse `allocations`, `allocations,sites`, `allocations=512k` or `accesses`. Raises ValueError with what is wrong."""
+    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`. Raises ValueError with what is wrong."""
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
-    if name == "accesses" and not equals and not more.strip():
-        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)))
+    if name == "accesses" and not equals and more.strip() in ("", "owners"):
+        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=bool(more.strip()))
     if name != "allocations" or more.strip() not in ("", "sites"):
-        raise ValueError(f"{text!r}: write allocations, allocations,sites, allocations=512k or accesses")
+        raise ValueError(
+            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses or accesses,owners"
+        )
     if scope:
         raise ValueError("allocations: --object-scope is about accesses; allocations are counted of all classes")
     interval = _bytes(size.strip()) if equals else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.analyses.common.units import percent, size
+from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         AccessGroup,
         Allocated,
         AllocationGroup,
+        Grouping,
         ObjectsAnswer,
         Quantity,
     )
@@ -29,7 +31,7 @@ TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
 MANY_THREADS, VIRTUAL_THREADS = -1, -2
 """In place of an id: threads that share a row."""
-_GROUPINGS = ("class", "thread", "site", "thread-class")
+_GROUPINGS = ("class", "thread", "site", "thread-class", "pair")
 _ATTACHED = "HW802"
 _WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
 _MEASURES = ("bytes", "objects", "array-length")
@@ -46,14 +48,16 @@ class ObjectsAnalysis(BaseAnalysis):
     JIT compiler removed is not there. Counting every object slows down what
     allocates much: a sample does not. Figures from samples (--objects allocations=512k) have 95 %
     intervals. A site is the innermost Java method, and its line.
-    Accesses are reads and writes of fields and array elements, by the class whose code makes them.
+    Accesses are reads and writes of fields and array elements, by the class whose code makes them; with --objects
+    accesses,owners also by the thread that allocated the object.
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",
         "headway objects app.headway",
         "headway objects app.headway --by thread-class --sort objects",
         "headway objects app.headway --json",
-        "headway record --objects accesses -o accesses.headway -- java -jar app.jar",
+        "headway record --objects accesses,owners -o accesses.headway -- java -jar app.jar",
+        "headway objects accesses.headway --matrix",
     )
     has_window = False
     section_needs = ("allocation", "access")
@@ -66,7 +70,12 @@ class ObjectsAnalysis(BaseAnalysis):
                 type=click.Choice(_GROUPINGS),
                 default="class",
                 show_default=True,
-                help="What rows are told apart by; thread-class: each class of each thread.",
+                help="What rows are told apart by; thread-class: each class of each thread; pair: thread and owner.",
+            ),
+            click.Option(
+                ["--matrix"],
+                is_flag=True,
+                help="Show which thread reads and writes whose objects; the same as --by pair.",
             ),
             click.Option(
                 ["--sort"],
@@ -82,7 +91,8 @@ class ObjectsAnalysis(BaseAnalysis):
         """Return what was allocated, read and written. Raises HeadwayError HW800, HW801, HW840."""
         from headway.analyses.objects.analysis import objects
 
-        answer = objects(recording, options.get("by", "class"), options.get("sort", "bytes"))
+        by: Grouping = "pair" if options.get("matrix") else options.get("by", "class")
+        answer = objects(recording, by, options.get("sort", "bytes"))
         return Shown(answer, bool(options.get("show_all")))
 
     def to_json(self, result: Shown[ObjectsAnswer]) -> dict[str, Any]:
@@ -95,7 +105,9 @@ class ObjectsAnalysis(BaseAnalysis):
         """Return totals as sentences, and a table each of the largest groups of allocations and of accesses."""
         found, top = result.answer, None if result.show_all else TOP
         tables = [_allocation_table(found, found.total, top)] if found.total is not None else []
-        if found.accesses is not None:
+        if found.accesses is not None and found.by == "pair":
+            tables += [matrix_table(found.accesses), pair_table(found.accesses, top)]
+        elif found.accesses is not None:
             tables.append(_access_table(found, found.accesses, top))
         return Section("Objects", tuple(_sentences(found)), tuple(each for each in tables if each.rows), found.notices)
 
@@ -120,7 +132,7 @@ def _allocation_table(found: ObjectsAnswer, total: Allocated, top: int | None) -
 
 def _access_table(found: ObjectsAnswer, accessed: AccessAnswer, top: int | None) -> Table:
     """Return the groups with the most accesses; there are none by site."""
-    kinds = ("share", "field reads", "writes", "element reads", "writes", "static")
+    kinds = ("share", "field reads", "writes", "element reads", "writes", "static", *owner_columns(accessed))
     rows = tuple(_access_row(found, accessed.total, group) for group in accessed.groups[:top])
     title = f"Reads and writes by {_by(found)}{_more(len(accessed.groups), len(rows))}"
     return Table(title, (*name_columns(found), *kinds), rows)
@@ -145,6 +157,7 @@ def _sentences(found: ObjectsAnswer) -> list[str]:
         f"The program's code read fields and array elements {reads:,} times and wrote them {writes:,} times; "
         f"static fields, which are no object's, {statics:,} times."
     )
+    sentences += owner_sentences(found.accesses)
     if found.by == "site":
         sentences.append("Accesses are recorded by thread and class, not by site: --by class")
     return sentences
@@ -190,6 +203,7 @@ def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
     of_accesses = () if found.accesses is None else found.accesses.groups
     several = len({*(group.pid for group in found.groups), *(group.pid for group in of_accesses)}) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
+    parts["pair"] = ("thread",)
     return (*(("process",) if several else ()), *parts[found.by])
 
 
@@ -228,6 +242,7 @@ def _access_row(found: ObjectsAnswer, total: Accessed, group: AccessGroup) -> tu
         accessed.array_reads,
         accessed.array_writes,
         accessed.static_reads + accessed.static_writes,
+        *owner_cells(group),
     )
 
 

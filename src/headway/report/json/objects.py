@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headway.analyses.objects.types import AccessAnswer, Accessed, Allocated, AllocationGroup, ObjectsAnswer
+    from headway.analyses.objects.types import (
+        AccessAnswer,
+        Accessed,
+        AccessPair,
+        Allocated,
+        AllocationGroup,
+        Counts,
+        ObjectsAnswer,
+        Owned,
+    )
 
 
 def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
     """Return all allocations and accesses, those of each group, and what was not recorded as null."""
-    total = found.total
+    total, owned = found.total, None if found.accesses is None else found.accesses.owned
     return {
         "allocations": None if total is None else {**_allocated(total), "unknown_share": dict(found.unknown)},
         "accesses": None if found.accesses is None else _accesses(found.accesses),
-        "shared": None,
-        "pairs": None,
+        "shared": None if owned is None else _shared(owned),
+        "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
         "interval_bytes": found.interval_bytes,
         "by": found.by,
         "groups": [_group(each) for each in found.groups],
@@ -51,18 +60,51 @@ def _accesses(found: AccessAnswer) -> dict[str, Any]:
             "java_id": each.java_id,
             "thread_id": each.thread_id,
             "class": each.class_name,
-            **_accessed(each.accessed),
+            **_accessed(each.accessed, each.owned),
         }
         for each in found.groups
     ]
-    return {**_accessed(found.total), "groups": groups, "jvms": [dict(each) for each in found.coverage]}
+    return {**_accessed(found.total, found.owned), "groups": groups, "jvms": [dict(each) for each in found.coverage]}
 
 
-def _accessed(accessed: Accessed) -> dict[str, Any]:
+def _accessed(accessed: Accessed, owned: Owned | None) -> dict[str, Any]:
     return {
         "tuple": {"read": _by_node(accessed.tuple_reads), "write": _by_node(accessed.tuple_writes)},
         "array": {"read": _by_node(accessed.array_reads), "write": _by_node(accessed.array_writes)},
         "static": {"read": accessed.static_reads, "write": accessed.static_writes},
+        "owners": None
+        if owned is None
+        else {name: _counts(getattr(owned, name)) for name in ("local", "shared", "unknown")},
+    }
+
+
+def _counts(counts: Counts) -> dict[str, Any]:
+    return {
+        "tuple": {"read": counts.tuple_reads, "write": counts.tuple_writes},
+        "array": {"read": counts.array_reads, "write": counts.array_writes},
+    }
+
+
+def _shared(owned: Owned) -> dict[str, float | None]:
+    """Return which shares of the accesses whose owner is known are to another thread's objects, and how many are not known."""
+    found: dict[str, float | None] = {}
+    for name, what in (("read", "reads"), ("write", "writes")):
+        local, shared, unknown = (getattr(each, what) for each in (owned.local, owned.shared, owned.unknown))
+        found[name] = shared / (local + shared) if local + shared else None
+        found[f"{name}_unknown"] = unknown / (local + shared + unknown) if local + shared + unknown else None
+    return found
+
+
+def _pair(pair: AccessPair) -> dict[str, Any]:
+    return {
+        "pid": pair.pid,
+        "accessor": pair.accessor,
+        "java_id": pair.java_id,
+        "thread_id": pair.thread_id,
+        "owner": pair.owner,
+        "owner_java_id": pair.owner_java_id,
+        "owner_thread_id": pair.owner_thread_id,
+        **_counts(pair.counts),
     }
 
 

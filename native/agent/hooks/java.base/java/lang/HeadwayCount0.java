@@ -14,13 +14,47 @@ import jdk.internal.vm.annotation.Hidden;
  */
 public final class HeadwayCount0 {
   // As in access_counters.h: each thread's counters are in a block of its own, before which its key stands.
-  private static final long KEY_AT = -(32_768 + 1) * 8L;
+  private static final int MIDDLE = 1 << 15;
+  private static final long KEY_AT = -(MIDDLE + 1) * 8L;
+  private static final long OWNER_AT = KEY_AT - 8;
+  private static final long RANDOM_AT = KEY_AT - 16;
+  private static final long OWNED_AT = MIDDLE * 8L;
+  private static final int OWNED_SHIFT = 5;
+  private static final long PAIRS_AT = OWNED_AT + (2L * MIDDLE << OWNED_SHIFT);
+  private static final int PAIR_SHIFT = 5;
+  private static final int KINDS = 4;
   private static final long MASK = (1 << 16) - 1;
+
+  // As in owner_hash.h: an owner's number, a check of it and random bits, in 31 bits.
+  private static final int OWNER_SHIFT = 23;
+  private static final int CHECK_SHIFT = 19;
+  private static final int RANDOM_MASK = (1 << CHECK_SHIFT) - 1;
+  private static final int CHECK_FACTOR = 0x9E3779B1;
+  private static final int FOREIGN = 255;
+  private static final long RANDOM_STEP = 0x9E3779B97F4A7C15L;
+  private static final int HASH_MASK = 0x7FFFFFFF;
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
+  private static final long JVM_THREAD = U.objectFieldOffset(Thread.class, "eetop");
   private static final boolean HAS_CARRIERS = Runtime.version().feature() >= 21;
   private static final long BLOCKS = blocks();
+  private static final long OWNERS = BLOCKS + (MASK + 1) * 8; // how many numbers are given to owners
+
+  /** Where the generator of identity hashes is in a thread of the JVM's; below 0: owners are not asked for, or not known. */
+  private static final long GENERATOR = generator();
+
+  /** Where the identity hash is in the first word of an object that is not locked; below 0: not known. */
+  private static final int HASH_SHIFT = GENERATOR < 0 ? -1 : hashShift();
+
+  /** Whether it is there as well while a thread has locked the object and none waits. */
+  private static final boolean IS_KEPT_IN_LOCKED = HASH_SHIFT >= 0 && isKeptInLocked();
+
+  static {
+    if (GENERATOR >= 0) {
+      ownersWork(HASH_SHIFT >= 0 && isSteered());
+    }
+  }
 
   private HeadwayCount0() {}
 
@@ -28,25 +62,210 @@ public final class HeadwayCount0 {
 
   private static native long find(long key);
 
+  private static native long generator();
+
+  private static native void ownersWork(boolean work);
+
+  @ForceInline
+  @Hidden
+  private static Thread carrier(Thread current) {
+    return HAS_CARRIERS ? SharedSecrets.getJavaLangAccess().currentCarrierThread() : current;
+  }
+
+  /** The calling thread's block; a virtual thread has one of its carrier's, which it can't leave in between. */
+  @ForceInline
+  @Hidden
+  private static long block(Thread current, Thread carrier) {
+    long id = U.getLong(carrier, THREAD_ID);
+    long key = carrier == current ? id : ~id;
+    long block = U.getLong(BLOCKS + ((key & MASK) << 3));
+    return U.getLong(block + KEY_AT) == key ? block : find(key);
+  }
+
+  @ForceInline
+  @Hidden
+  private static void addOne(long at) {
+    U.putLong(at, U.getLong(at) + 1);
+  }
+
   /** Adds 1 to a counter of the calling thread's; only that thread writes there. */
   @ForceInline
   @Hidden
   public static void count(int counter) {
-    long key;
     Thread current = Thread.currentThread();
-    if (HAS_CARRIERS) {
-      // A virtual thread counts in a block of its carrier's, which it can't leave in between.
-      Thread carrier = SharedSecrets.getJavaLangAccess().currentCarrierThread();
-      long id = U.getLong(carrier, THREAD_ID);
-      key = carrier == current ? id : ~id;
-    } else {
-      key = U.getLong(current, THREAD_ID);
+    addOne(block(current, carrier(current)) + ((long) counter << 3));
+  }
+
+  /** Counts an access to an object by its owner; the kind of access is in the last bits of the row's number. */
+  @ForceInline
+  @Hidden
+  public static void touch(Object object, int row) {
+    if (object == null) {
+      return;
     }
-    long block = U.getLong(BLOCKS + ((key & MASK) << 3));
-    if (U.getLong(block + KEY_AT) != key) {
-      block = find(key);
+    Thread current = Thread.currentThread();
+    long block = block(current, carrier(current));
+    int owner = ownerOf(object);
+    long own = U.getLong(block + OWNER_AT);
+    int column = owner == 0 || owner == FOREIGN ? 2 : owner == own ? 0 : 1;
+    addOne(block + OWNED_AT + ((long) (row + MIDDLE) << OWNED_SHIFT) + ((long) column << 3));
+    addOne(block + PAIRS_AT + ((long) owner << PAIR_SHIFT) + ((long) (row & (KINDS - 1)) << 3));
+  }
+
+  /** The number of an object's owner; 0: it has none; FOREIGN: its identity hash is not of our making. */
+  @ForceInline
+  @Hidden
+  private static int ownerOf(Object object) {
+    long mark = U.getLong(object, 0L);
+    boolean isThere = (mark & 7) == 1 || (IS_KEPT_IN_LOCKED && (mark & 3) == 0);
+    int hash = isThere ? (int) (mark >>> HASH_SHIFT) & HASH_MASK : hashOfLocked(object);
+    if (hash == 0) {
+      return 0;
     }
-    long at = block + ((long) counter << 3);
-    U.putLong(at, U.getLong(at) + 1);
+    int owner = hash >>> OWNER_SHIFT;
+    boolean isOurs = hash == hashOf(owner, hash & RANDOM_MASK) && owner <= U.getInt(OWNERS);
+    return isOurs ? owner : FOREIGN;
+  }
+
+  @ForceInline
+  @Hidden
+  private static int hashOf(int owner, int random) {
+    int check = ((owner << CHECK_SHIFT | random) * CHECK_FACTOR) >>> 28;
+    return owner << OWNER_SHIFT | check << CHECK_SHIFT | random;
+  }
+
+  /** An object that has no hash gets one here that names no owner. */
+  @Hidden
+  private static int hashOfLocked(Object object) {
+    Thread current = Thread.currentThread();
+    Thread carrier = carrier(current);
+    return steered(object, carrier, nextHash(block(current, carrier), 0));
+  }
+
+  @ForceInline
+  @Hidden
+  private static int nextHash(long block, int owner) {
+    long random = U.getLong(block + RANDOM_AT) + RANDOM_STEP;
+    U.putLong(block + RANDOM_AT, random);
+    int bits = (int) (random >>> 45);
+    return hashOf(owner, owner == 0 && bits == 0 ? 1 : bits);
+  }
+
+  /**
+   * The object's identity hash, by the JVM's own way; if it has none yet, it becomes the wanted one: the next that this
+   * thread's generator gives. The generator then goes on as if it had not been asked.
+   */
+  @Hidden
+  private static int steered(Object object, Thread carrier, int wanted) {
+    long state = U.getLong(carrier, JVM_THREAD) + GENERATOR;
+    long first = U.getLong(state);
+    long second = U.getLong(state + 8);
+    try {
+      U.putLong(state, (wanted ^ (wanted >>> 19)) & 0xFFFFFFFFL);
+      return System.identityHashCode(object);
+    } finally {
+      U.putLong(state, first);
+      U.putLong(state + 8, second);
+    }
+  }
+
+  /** An object of the calling thread's that is new. */
+  @ForceInline
+  @Hidden
+  public static void made(Object object) {
+    if (object == null) {
+      return;
+    }
+    long mark = U.getLong(object, 0L);
+    if ((mark & 7) == 1 && ((int) (mark >>> HASH_SHIFT) & HASH_MASK) == 0) {
+      own(object);
+    }
+  }
+
+  @Hidden
+  private static void own(Object object) {
+    Thread current = Thread.currentThread();
+    Thread carrier = carrier(current);
+    long block = block(current, carrier);
+    steered(object, carrier, nextHash(block, (int) U.getLong(block + OWNER_AT)));
+  }
+
+  /** A new array of arrays. */
+  @Hidden
+  public static void madeAll(Object array) {
+    made(array);
+    if (array instanceof Object[]) {
+      for (Object each : (Object[]) array) {
+        if (each == null) {
+          return; // further dimensions are not there yet
+        }
+        madeAll(each);
+      }
+    }
+  }
+
+  // --- whether this JVM keeps identity hashes as we know it ---
+
+  private static int hashShift() {
+    int found = -1;
+    for (int shift = 1; shift <= 33; shift++) {
+      if (isHashAt(shift)) {
+        if (found >= 0) {
+          return -1;
+        }
+        found = shift;
+      }
+    }
+    return found;
+  }
+
+  private static boolean isHashAt(int shift) {
+    for (int i = 0; i < 64; i++) {
+      Object object = i % 2 == 0 ? new Object() : new int[i];
+      if (((int) (U.getLong(object, 0L) >>> shift) & HASH_MASK) != 0) {
+        return false;
+      }
+      int hash = System.identityHashCode(object);
+      long mark = U.getLong(object, 0L);
+      if ((mark & 7) != 1 || ((int) (mark >>> shift) & HASH_MASK) != hash) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isKeptInLocked() {
+    for (int i = 0; i < 8; i++) {
+      Object object = new Object();
+      int hash = System.identityHashCode(object);
+      synchronized (object) {
+        long mark = U.getLong(object, 0L);
+        if ((mark & 3) != 0 || ((int) (mark >>> HASH_SHIFT) & HASH_MASK) != hash) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private static boolean isSteered() {
+    Thread current = Thread.currentThread();
+    long block = block(current, carrier(current));
+    for (int i = 0; i < 256; i++) {
+      Object object = i % 2 == 0 ? new Object() : new byte[i];
+      int wanted = nextHash(block, i);
+      if (steered(object, carrier(current), wanted) != wanted || System.identityHashCode(object) != wanted) {
+        return false;
+      }
+      synchronized (object) {
+        if (System.identityHashCode(object) != wanted) {
+          return false;
+        }
+      }
+      if (((int) (U.getLong(object, 0L) >>> HASH_SHIFT) & HASH_MASK) != wanted) {
+        return false;
+      }
+    }
+    return true;
   }
 }

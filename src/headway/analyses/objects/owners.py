@@ -1,0 +1,111 @@
+"""Whose objects are read and written: by the threads that allocated them.
+
+Question   how many accesses are of a thread's own objects, of those of other threads, and of which; how many of unknown owners.
+Method     the agent notes the allocating thread in the identity hash of each new object, and counts each access by it (tables
+           `access_owner` and `access_pair`; docs/decisions/0017-owners.md).
+Assumes    the program has given no object an identity hash before the agent could; those that it has are counted as unknown, but
+           for the share of them whose hash happens to be that of an owner, which `owner_notices` estimates.
+Bounded    the MOST_GROUPS pairs with the most accesses.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.objects.types import MOST_GROUPS, AccessAnswer, AccessPair, Counts, Owned
+from headway.errors import Notice
+from headway.model.names import name_by_id
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
+_UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
+_FOREIGN = -3
+_HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
+"""As in the agent: of all identity hashes so many name one owner."""
+
+
+def name_of(java_id: int | None) -> str | None:
+    """Return what a thread without a row in table `thread` is called; None for no thread, or many."""
+    return name_by_id(java_id) if java_id is not None and java_id > 0 else None
+
+
+def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[Any, ...], Owned]:
+    """Return accesses by whose the objects are, by columns of table `access` (alias a); of all together where there are none."""
+    known = ", ".join(f"sum(o.{kind}_{whose})" for whose in ("local", "shared") for kind in KINDS)
+    all_of = ", ".join(f"sum(o.{kind})" for kind in KINDS)
+    shown = [key.removeprefix("a.") for key in keys]
+    columns = "".join(f"{key}, " for key in shown)
+    grouped = f"GROUP BY {', '.join(shown)}" if shown else ""
+    of = f"FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
+    found = {}
+    all_rows = recording.query(f"SELECT {columns}{all_of} {of.format('access')}").fetchall()
+    totals = {tuple(row[: len(shown)]): row for row in all_rows}
+    for row in recording.query(f"SELECT {columns}{known} {of.format('access_owner')}").fetchall():
+        key = tuple(row[: len(shown)])
+        counts = [int(each or 0) for each in row[len(shown) :]]
+        local, shared = counts[: len(KINDS)], counts[len(KINDS) :]
+        together = [int(each or 0) for each in totals.get(key, ())[len(shown) :]] or [0] * len(KINDS)
+        unknown = [max(0, each - own - others) for each, own, others in zip(together, local, shared, strict=True)]
+        found[key] = Owned(Counts(*local), Counts(*shared), Counts(*unknown))
+    return found
+
+
+def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
+    """Return who accesses whose objects how often, the most first; empty where owners were not recorded."""
+    if not recording.has("access_pair"):
+        return ()
+    sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
+    order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
+    whose = "CASE WHEN a.owner_java_id = -3 THEN 0 ELSE a.owner_java_id END"
+    keys = f"a.pid, a.thread_id, {_UNNAMED}, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL THEN {whose} END"
+    text = f"""SELECT {keys}, any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id), {sums}
+      FROM access_pair a LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
+      GROUP BY {keys} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
+    found = []
+    for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
+        name, java_id, owner_name, owner_java_id, *counts = more
+        accessor_id = java_id if java_id is not None else unnamed
+        owner_id = owner_java_id if owner_java_id is not None else unnamed_owner
+        found.append(
+            AccessPair(
+                pid,
+                name or name_of(accessor_id),
+                accessor_id,
+                thread,
+                owner_name or name_of(owner_id),
+                owner_id,
+                owner,
+                Counts(*counts),
+            )
+        )
+    return tuple(found)
+
+
+def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
+    """Return what is known of owners, and how many accesses may be counted for a wrong one."""
+    if found.owned is None:
+        return [Notice.of("HW844")]
+    owners = max((each for jvm in found.coverage if isinstance(each := jvm.get("owners"), int)), default=0)
+    wrong = _may_be_wrong(recording, owners)
+    return [
+        Notice.of(
+            "HW847",
+            wrong=f"about {wrong:,} accesses may be counted for a wrong owner"
+            if wrong
+            else "no object was met whose hash the program had asked for first",
+        )
+    ]
+
+
+def _may_be_wrong(recording: Recording, owners: int) -> int:
+    """Return how many accesses are counted for an owner by chance, from those of which the same check says that they are not.
+
+    Objects that the program has hashed: their hashes are as good as random, and of each so many are taken for an owner's.
+    """
+    text = f"SELECT sum({' + '.join(KINDS)}) FROM access_pair WHERE owner_java_id = {_FOREIGN}"
+    (foreign,) = recording.query(text).fetchone() or (0,)
+    chance = min(0.5, owners * _HASHES_OF_OWNER / _HASHES)
+    return math.ceil((foreign or 0) * chance / (1 - chance))

@@ -1,0 +1,90 @@
+"""Tables and sentences of accesses by whose the objects are, for `headway objects` and the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headway.analyses.common.units import percent
+from headway.report.analysis import Table
+
+if TYPE_CHECKING:
+    from headway.analyses.objects.types import AccessAnswer, AccessGroup, AccessPair
+    from headway.report.section import Cell
+
+MOST_OWNERS = 8
+"""Columns of the matrix; the other owners are one column together."""
+_VIRTUAL, _MANY = -2, -1
+
+
+def owner_sentences(found: AccessAnswer) -> list[str]:
+    """Return which share of the reads and writes is to other threads' objects, and how many are not known."""
+    if found.owned is None:
+        return []
+    sentences = []
+    for name in ("reads", "writes"):
+        owned = found.owned
+        local, shared, unknown = (getattr(each, name) for each in (owned.local, owned.shared, owned.unknown))
+        known, together = local + shared, local + shared + unknown
+        if known:
+            share = percent(shared / known)
+            sentences.append(f"Of {known:,} {name} of objects with a known owner {share} are of another thread's.")
+        if unknown:
+            sentences.append(f"Of {percent(unknown / together)} of the {name} the object's owner is unknown.")
+    return sentences
+
+
+def owner_columns(found: AccessAnswer) -> tuple[str, ...]:
+    """Return the last columns of the table of accesses, for `owner_cells`."""
+    return () if found.owned is None else ("own objects", "others'", "unknown")
+
+
+def owner_cells(group: AccessGroup) -> tuple[Cell, ...]:
+    """Return a group's accesses to objects of the thread itself, to those of others, and to those of unknown owners."""
+    owned = group.owned
+    return () if owned is None else (owned.local.together, owned.shared.together, owned.unknown.together)
+
+
+def pair_table(found: AccessAnswer, top: int | None) -> Table:
+    """Return who reads and writes whose objects, the most first."""
+    rows = tuple(
+        (
+            f"{_accessor(pair)}: {_owner(pair)}",
+            pair.counts.tuple_reads,
+            pair.counts.tuple_writes,
+            pair.counts.array_reads,
+            pair.counts.array_writes,
+        )
+        for pair in found.pairs[:top]
+    )
+    more = f" ({len(rows)} of {len(found.pairs)}: --all)" if len(found.pairs) > len(rows) else ""
+    head = ("thread: owner", "field reads", "writes", "element reads", "writes")
+    return Table(f"Reads and writes by thread and owner of the object{more}", head, rows)
+
+
+def matrix_table(found: AccessAnswer) -> Table:
+    """Return how often each thread (rows) reads and writes objects of each thread (columns), in all kinds together."""
+    cells: Counter[tuple[str, str]] = Counter()
+    by_accessor: Counter[str] = Counter()
+    by_owner: Counter[str] = Counter()
+    for pair in found.pairs:
+        accessor, owner, count = _accessor(pair), _owner(pair), pair.counts.together
+        cells[accessor, owner] += count
+        by_accessor[accessor] += count
+        by_owner[owner] += count
+    owners = sorted(name for name, _ in by_owner.most_common(MOST_OWNERS))
+    has_more = len(by_owner) > len(owners)
+    rows = []
+    for accessor in sorted(by_accessor):
+        shown = [cells[accessor, owner] for owner in owners]
+        rows.append((accessor, *shown, *((by_accessor[accessor] - sum(shown),) if has_more else ())))
+    head = ("thread", *owners, *(("other owners",) if has_more else ()))
+    return Table("Reads and writes by thread (rows) and owner of the object (columns)", head, tuple(rows))
+
+
+def _accessor(pair: AccessPair) -> str:
+    return pair.accessor or {_VIRTUAL: "(virtual threads)", _MANY: "(many threads)"}.get(pair.java_id or 0, "(unknown)")
+
+
+def _owner(pair: AccessPair) -> str:
+    return pair.owner or ("(virtual threads)" if pair.owner_java_id == _VIRTUAL else "(unknown)")

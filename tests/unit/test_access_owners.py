@@ -1,0 +1,157 @@
+"""Whose objects are read and written: agents' records of random schedules become what the schedule says."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from headway.analyses.objects.analysis import objects
+from headway.analyses.objects.types import AccessAnswer, Counts
+from headway.report.analyses.object_owners import matrix_table
+from headway.report.json.objects import objects_json
+from headway.store import open_recording
+from support.builders.access_agent import COMPLETE, accessing_agent, finished
+from support.builders.allocation_spool_builder import AllocatingAgent, Sums4, access_recording
+
+KINDS = 4
+FOREIGN = 0x7FFFFFFFFFFFFFFD
+WITH_OWNERS = COMPLETE | {b"access_owners": b"allocator"}
+NAMES = {1: "main", 21: "w1"}
+CLASSES = {1: "com.acme.Order", 2: "com.acme.Book"}
+
+
+@dataclass
+class Schedule:
+    """Threads that allocate objects and use each other's, and the sums that an agent keeps of it, block by block."""
+
+    chance: random.Random
+    owners: dict[int, int] = field(default_factory=dict)
+    uses: Counter[tuple[int, int, int, int]] = field(default_factory=Counter)
+    """By accessing thread, class, owner (0: unknown) and kind."""
+
+    def turn(self) -> None:
+        """Let one thread allocate an object, or use one."""
+        thread = self.chance.choice(list(NAMES))
+        if self.chance.random() < 0.3 or not self.owners:
+            self.owners[len(self.owners)] = self.chance.choice([thread, thread, 0])
+            return
+        owner = self.chance.choice(list(self.owners.values()))
+        self.uses[thread, self.chance.choice(list(CLASSES)), owner, self.chance.randrange(KINDS)] += 1
+
+    def records(self, agent: AllocatingAgent, block: int) -> None:
+        """Add the sums so far, as an agent writes them each second, in any order."""
+        writes: list[Callable[[], None]] = []
+        for thread in NAMES:
+            for number in CLASSES:
+                local, shared, unknown = (self._sums(thread, number, whose) for whose in range(3))
+                a, b, c, d = map(sum, zip(local, shared, unknown, strict=True))
+                writes.append(partial(agent.accessed, thread, number, block, (a, b, c, d, 0, 0)))
+                writes.append(partial(agent.owned, thread, number, block, local, shared))
+            writes += [partial(agent.paired, thread, owner, block, self.pair(thread, owner)) for owner in (*NAMES, 0)]
+        self.chance.shuffle(writes)
+        for write in writes:
+            write()
+
+    def _sums(self, thread: int, number: int, whose: int) -> Sums4:
+        a, b, c, d = (self._sum(thread, number, whose, kind) for kind in range(KINDS))
+        return a, b, c, d
+
+    def _sum(self, thread: int, number: int, whose: int, kind: int) -> int:
+        wanted = {0: {thread}, 1: set(NAMES) - {thread}, 2: {0}}[whose]
+        return sum(self.uses[thread, number, owner, kind] for owner in wanted)
+
+    def pair(self, thread: int, owner: int) -> Sums4:
+        """Return how often a thread used an owner's objects, by kind."""
+        a, b, c, d = (sum(self.uses[thread, number, owner, kind] for number in CLASSES) for kind in range(KINDS))
+        return a, b, c, d
+
+    def of(self, thread: int, whose: int) -> tuple[int, ...]:
+        """Return how often a thread used its own (0), others' (1) and unknown objects (2), by kind."""
+        return tuple(sum(self._sum(thread, number, whose, kind) for number in CLASSES) for kind in range(KINDS))
+
+
+def flat(counts: Counts) -> tuple[int, ...]:
+    return (counts.tuple_reads, counts.tuple_writes, counts.array_reads, counts.array_writes)
+
+
+def answer(folder: Path, agent: AllocatingAgent, by: str = "thread") -> AccessAnswer:
+    found = objects(finished(folder, agent), by).accesses  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_an_agent_counts_of_a_random_schedule_is_what_the_schedule_says(seed: int, tmp_path: Path) -> None:
+    agent = accessing_agent(WITH_OWNERS)
+    agent.java_class(2, b"com.acme.Book")
+    schedules = [Schedule(random.Random(seed * 10 + block)) for block in range(2)]  # of each thread two blocks
+    for turn in range(200):
+        for block, schedule in enumerate(schedules):
+            schedule.turn()
+            if turn % 60 == 59 or turn == 199:
+                schedule.records(agent, block)
+    found = answer(tmp_path, agent)
+    by_thread = {each.java_id: each.owned for each in found.groups}
+    for thread in NAMES:
+        owned = by_thread[thread]
+        assert owned is not None
+        for whose, counts in enumerate((owned.local, owned.shared, owned.unknown)):
+            wanted = [sum(each) for each in zip(*(each.of(thread, whose) for each in schedules), strict=True)]
+            assert flat(counts) == tuple(wanted)
+    pairs = {(each.accessor, each.owner or ""): flat(each.counts) for each in found.pairs}
+    for thread, name in NAMES.items():
+        for owner in (*NAMES, 0):
+            wanted = [sum(each) for each in zip(*(each.pair(thread, owner) for each in schedules), strict=True)]
+            assert pairs.get((name, NAMES.get(owner, "")), (0, 0, 0, 0)) == tuple(wanted)
+
+
+def test_more_owners_than_accesses_are_no_more_than_all_of_them(tmp_path: Path) -> None:
+    agent = accessing_agent(WITH_OWNERS)
+    agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))
+    agent.owned(21, 1, 1, (3, 9, 0, 0), (4, 0, 0, 0))
+    (group,) = answer(tmp_path, agent).groups
+    assert group.owned is not None
+    assert (group.owned.local.tuple_reads, group.owned.shared.tuple_reads) == (3, 2)
+    assert group.owned.local.tuple_writes == group.owned.unknown.tuple_reads == 0
+
+
+def test_hashes_of_the_program_s_own_are_unknown_owners_and_how_many_read_like_one_is_said(tmp_path: Path) -> None:
+    agent = accessing_agent(
+        WITH_OWNERS | {b"accesses_coverage": COMPLETE[b"accesses_coverage"] + b",owners=9,owners_left_out=0"}
+    )
+    agent.accessed(21, 1, 1, (10_000, 0, 0, 0, 0, 0))
+    agent.owned(21, 1, 1, (0, 0, 0, 0), (22, 0, 0, 0))
+    agent.paired(21, FOREIGN, 1, (9_978, 0, 0, 0))
+    agent.paired(21, 1, 1, (22, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    said = " ".join(str(notice.as_json()) for notice in objects(recording).notices if notice.id == "HW847")
+    assert "about 22 accesses" in said  # 9,978 x 9 / (4,096 - 9)
+    found = objects(recording).accesses
+    assert found is not None
+    assert {(each.owner, each.owner_java_id) for each in found.pairs} == {(None, 0), ("main", 1)}
+
+
+def test_a_jvm_whose_owners_are_not_known_has_no_rows_of_them(tmp_path: Path) -> None:
+    agent = accessing_agent(COMPLETE | {b"access_owners": b"unknown"})
+    agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))
+    agent.owned(21, 1, 1, (5, 0, 0, 0), (0, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    assert not recording.has("access_owner")
+    assert "HW848" in {notice.id for notice in objects(recording).notices}
+    assert objects_json(objects(recording))["shared"] is None
+
+
+def test_the_matrix_has_a_row_for_each_thread_and_a_column_for_each_owner(tmp_path: Path) -> None:
+    recording = open_recording(access_recording(tmp_path / "a.headway", with_owners=True))
+    found = objects(recording, "pair").accesses
+    assert found is not None
+    table = matrix_table(found)
+    assert len(table.rows) == 2
+    assert all(sum(row[1:]) > 0 for row in table.rows)  # type: ignore[arg-type]
+    assert {"(virtual threads)", "(unknown)"} <= set(table.columns)
