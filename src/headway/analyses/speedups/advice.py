@@ -27,7 +27,7 @@ from headway.analyses.speedups.choice import NO_LIMIT, Choice, choose
 from headway.analyses.speedups.model import GROUPS, Model
 from headway.analyses.speedups.next_commands import beyond, next_command
 from headway.analyses.speedups.types import AtThreads, Commands, Verdict
-from headway.analyses.speedups.uncertainty import half_width, repeats_for
+from headway.analyses.speedups.uncertainty import Resamples, half_width, repeats_for
 from headway.errors.plurals import counted
 
 NAMES: Mapping[str, str] = {
@@ -66,10 +66,11 @@ def advise(
     sequential: Sequence[RunPrimitives],
     parallel: Sequence[RunPrimitives],
     commands: Commands,
+    resamples: Resamples,
     name: str | None = None,
 ) -> Verdict:
     """Return the verdict at the number of threads of `row`; `name` is the region it covers, if not the whole program."""
-    choice = choose(model, sequential, parallel, tuple(NAMES), name)
+    choice = choose(model, sequential, parallel, tuple(NAMES), resamples, name)
     best, gain = choice.order[0] if choice.order else ("", 0.0)
     spread = _spread(row, best)
     at = f"at {counted(row.threads, 'thread')}"

@@ -29,7 +29,14 @@ from headway.analyses.speedups.pop import pop
 from headway.analyses.speedups.runs import SweepRuns, Window, read_runs
 from headway.analyses.speedups.stack import stack
 from headway.analyses.speedups.types import AtThreads, Pair, SpeedupMetrics, Speedups, Verdict
-from headway.analyses.speedups.uncertainty import COMPUTED, intervals, ratio_interval, real_interval
+from headway.analyses.speedups.uncertainty import (
+    COMPUTED,
+    Resamples,
+    intervals,
+    ratio_interval,
+    real_interval,
+    resample,
+)
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -58,7 +65,8 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
     pooled = {n: pool(group) for n, group in sorted(runs.parallel.items())}
     counters = has_counters(sequential, *pooled.values())
     models = {n: make_model(sequential, parallel, n, counters) for n, parallel in pooled.items()}
-    rows = {n: _whole(runs, n, model, region) for n, model in models.items()}
+    resamples = {n: resample(runs.sequential, runs.parallel[n], n, counters) for n in models}
+    rows = {n: _whole(runs, resamples[n], model, region) for n, model in models.items()}
     asked = _verdict_threads(tuple(rows), runs.cores)
     model = models[asked] if region is None else models[asked].of_region(region)
     return Speedups(
@@ -71,7 +79,7 @@ def answer(runs: SweepRuns, region: str | None = None) -> Speedups:
         rows=tuple(rows.values()),
         verdict=_without_regions(runs, model)
         or _nothing_matched(runs, model)
-        or advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, region),
+        or advise(rows[asked], model, runs.sequential, runs.parallel[asked], runs.commands, resamples[asked], region),
         notices=tuple(_notices(runs, models, rows)),
         warmup=runs.warmup,
         step=step_of_runs((*runs.sequential, *(run for group in runs.parallel.values() for run in group))),
@@ -105,21 +113,21 @@ def _withheld_verdict(runs: SweepRuns, model: Model, reason: str) -> Verdict:
     return Verdict(model.threads, None, None, None, (), command, reason, f"The verdict is withheld: {reason}.")
 
 
-def _whole(runs: SweepRuns, threads: int, model: Model, region: str | None) -> AtThreads:
+def _whole(runs: SweepRuns, resamples: Resamples, model: Model, region: str | None) -> AtThreads:
     """Return the row of the program (with its regions), or of one region."""
     if region is not None:
-        return _row(runs, threads, model.of_region(region), region, {})
-    parts = {name: _row(runs, threads, model.of_region(name), name, {}) for name in runs.regions if name != PARALLEL}
-    return _row(runs, threads, model, None, parts)
+        return _row(runs, resamples, model.of_region(region), region, {})
+    parts = {name: _row(runs, resamples, model.of_region(name), name, {}) for name in runs.regions if name != PARALLEL}
+    return _row(runs, resamples, model, None, parts)
 
 
 def _row(
-    runs: SweepRuns, threads: int, model: Model, region: str | None, regions: Mapping[str, AtThreads]
+    runs: SweepRuns, resamples: Resamples, model: Model, region: str | None, regions: Mapping[str, AtThreads]
 ) -> AtThreads:
-    parallel = runs.parallel[threads]
+    threads, parallel = model.threads, runs.parallel[model.threads]
     computed = _float(model.speedup()) or 0.0
     possible = {limit: _float(value) for limit, value in model.possible().items()}
-    bounds = intervals(runs.sequential, parallel, threads, model.counters, {COMPUTED: computed, **possible}, region)
+    bounds = intervals(resamples, {COMPUTED: computed, **possible}, region)
     low, high = bounds.pop(COMPUTED, (None, None))
     has_real = region is None and not runs.is_part
     plain = (runs.plain_sequential_ns, runs.plain_ns.get(threads, ())) if has_real else ((), ())

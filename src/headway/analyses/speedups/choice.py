@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from headway.analyses.regions.primitives import RunPrimitives
 from headway.analyses.speedups.model import GROUPS, Model
-from headway.analyses.speedups.uncertainty import reach_below, repeats_for, resampled
+from headway.analyses.speedups.uncertainty import Resamples, reach_below, repeats_for
 
 NO_LIMIT = 0.01
 DISTURBED = 0.05
@@ -92,6 +92,7 @@ def choose(
     sequential: Sequence[RunPrimitives],
     parallel: Sequence[RunPrimitives],
     limits: Sequence[str],
+    resamples: Resamples,
     region: str | None = None,
 ) -> Choice:
     """Rank `limits` by their gains, with their rivals."""
@@ -106,10 +107,9 @@ def choose(
         least = math.log1p(SINGLE + others_share(model, parallel) / 2)
         near = [limit for limit, gain in order[1:] if gain >= NO_LIMIT and _apart(found, order[0][0], limit) < least]
         return Choice(order, tuple(near), FEW_REPEATS if near else None, disturbed)
-    drawn = [
-        gains(each, tuple(found), cores, disturbed=disturbed)
-        for each in resampled(sequential, parallel, model.threads, model.counters, region)
-    ]
+    drawn = resamples.figures(
+        lambda each: gains(each if region is None else each.of_region(region), tuple(found), cores, disturbed=disturbed)
+    )
     rivals = _rivals(order, drawn, runs)
     repeats = max(rivals.values()) if rivals and 0 not in rivals.values() else None
     return Choice(order, tuple(rivals), repeats, disturbed)

@@ -12,9 +12,9 @@ Wrong when runs drift; with one run of either program there is no interval, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from headway.analyses.regions.primitives import RunPrimitives
 from headway.analyses.speedups.model import Model, make_model
@@ -27,48 +27,64 @@ if TYPE_CHECKING:
 
     from headway.analyses.speedups.types import Block
 
+Figures = TypeVar("Figures")
 Interval = tuple[float, float]
+Sums = Mapping[str, Mapping[str, float | None]]
 COMPUTED = "computed"
 RESAMPLES = 400
 MOST_REPEATS = 1000
 _SEED = 20211223
 
 
-def intervals(
-    sequential: Sequence[RunPrimitives],
-    parallel: Sequence[RunPrimitives],
-    threads: int,
-    counters: bool,
-    figures: Mapping[str, float | None],
-    region: str | None = None,
-) -> dict[str, Interval]:
-    """Return the intervals of `figures`: COMPUTED and the keys of the model's `possible`. Empty with one run of a program."""
+@dataclass(frozen=True, slots=True)
+class Resamples:
+    """RESAMPLES models of `runs` runs drawn anew; equal draws are one model, as few runs can be drawn in few ways."""
+
+    runs: int
+    models: tuple[Model, ...]
+
+    def figures(self, of: Callable[[Model], Figures]) -> list[Figures]:
+        """Return what `of` makes of each model; it is called once for those that are equal."""
+        found = {id(model): of(model) for model in {id(each): each for each in self.models}.values()}
+        return [found[id(model)] for model in self.models]
+
+
+def resample(
+    sequential: Sequence[RunPrimitives], parallel: Sequence[RunPrimitives], threads: int, counters: bool
+) -> Resamples:
+    """Return models of resampled runs, none with one run of a program; the seed is fixed."""
     runs = min(len(sequential), len(parallel))
     if runs < 2:
-        return {}
+        return Resamples(runs, ())
+    found: dict[tuple[int, int], Model] = {}
+    models = []
+    for alone, beside in zip(_pooled(sequential, _SEED), _pooled(parallel, _SEED + 1), strict=True):
+        key = id(alone), id(beside)  # equal draws are one object
+        if key not in found:
+            found[key] = make_model(alone, beside, threads, counters)
+        models.append(found[key])
+    return Resamples(runs, tuple(models))
+
+
+def intervals(
+    resamples: Resamples, figures: Mapping[str, float | None], region: str | None = None
+) -> dict[str, Interval]:
+    """Return the intervals of `figures`: COMPUTED and the keys of the model's `possible`. Empty with one run of a program."""
     drawn: dict[str, list[float]] = {}
-    for model in resampled(sequential, parallel, threads, counters, region):
-        for key, value in {COMPUTED: model.speedup(), **model.possible()}.items():
-            if value is not None and value > 0:
-                drawn.setdefault(key, []).append(float(value))
+    for values in resamples.figures(lambda model: _speedups(model if region is None else model.of_region(region))):
+        for key, value in values.items():
+            drawn.setdefault(key, []).append(value)
     return {
-        key: _interval(figure, drawn[key], runs)
+        key: _interval(figure, drawn[key], resamples.runs)
         for key, figure in figures.items()
         if figure and len(drawn.get(key, ())) == RESAMPLES
     }
 
 
-def resampled(
-    sequential: Sequence[RunPrimitives],
-    parallel: Sequence[RunPrimitives],
-    threads: int,
-    counters: bool,
-    region: str | None = None,
-) -> Iterator[Model]:
-    """Yield RESAMPLES models of resampled runs; the seed is fixed."""
-    for pair in zip(_pooled(sequential, _SEED), _pooled(parallel, _SEED + 1), strict=True):
-        model = make_model(*pair, threads, counters)
-        yield model if region is None else model.of_region(region)
+def _speedups(model: Model) -> dict[str, float]:
+    """Return the computed and the possible speedups that are known and above 0."""
+    found = {COMPUTED: model.speedup(), **model.possible()}
+    return {key: float(value) for key, value in found.items() if value is not None and value > 0}
 
 
 def reach_below(figure: float, drawn: Sequence[float], runs: int) -> float:
@@ -148,8 +164,8 @@ def _picks(count: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
 
 
-def _pooled(runs: Sequence[RunPrimitives], seed: int) -> Iterator[dict[str, dict[str, float | None]]]:
-    """Yield the means of drawn runs, RESAMPLES times: as `speedup_parts.pool`, in floats."""
+def _pooled(runs: Sequence[RunPrimitives], seed: int) -> list[Sums]:
+    """Return the means of drawn runs, RESAMPLES times: as `parts.pool`, in floats. Equal draws are one object."""
     import numpy as np
 
     names = list(dict.fromkeys(region.name for run in runs for region in run.regions))
@@ -158,9 +174,12 @@ def _pooled(runs: Sequence[RunPrimitives], seed: int) -> Iterator[dict[str, dict
         for region in run.regions:
             values = [getattr(region, field) for field in NUMBERS]
             table[row, names.index(region.name)] = [math.nan if value is None else value for value in values]
-    for pick in _picks(len(runs), seed):
-        means = table[pick].mean(axis=0).tolist()
-        yield {
+    found: dict[tuple[int, ...], Sums] = {}
+    picks = [tuple(pick) for pick in _picks(len(runs), seed).tolist()]
+    for pick in dict.fromkeys(picks):
+        means = table[list(pick)].mean(axis=0).tolist()
+        found[pick] = {
             name: {field: None if math.isnan(value) else value for field, value in zip(NUMBERS, row, strict=True)}
             for name, row in zip(names, means, strict=True)
         }
+    return [found[pick] for pick in picks]
