@@ -355,7 +355,7 @@ enum hw_block_flags {
 struct hw_block {  // ts_ns = end; tid = the OS thread (of a virtual thread: its carrier at the end)
   struct hw_record head;
   hw_i64 start_ns;
-  hw_i64 waking_ns;   // the unpark that ended it; 0: none seen (timeout, interrupt, monitor)
+  hw_i64 waking_ns;   // the unpark that ended it, a sleep's due time; 0: none seen (timeout, interrupt, monitor)
   hw_u32 blocker_id;  // 0: parked without a blocker
   hw_u32 stack_id;    // 0: not taken this time
   hw_u32 java_id;

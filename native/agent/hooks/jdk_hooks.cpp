@@ -88,7 +88,7 @@ std::span<const JNINativeMethod> natives() {
   static const CausalListener& causal = *listeners().causal;
   static const JNINativeMethod methods[] = {
       native("begin", "(Ljava/lang/Object;IIIII)J", locks.begin),
-      native("end", "(JI)V", locks.end),
+      native("end", "(JIJ)V", locks.end),
       native("wakes", "(II)V", locks.wakes),
       native("held", "(Ljava/lang/Object;IIJJ)V", locks.held),
       native("parkBegins", "(IZ)Z", causal.park_begins),

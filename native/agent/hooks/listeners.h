@@ -16,7 +16,7 @@ namespace headway::agent {
 struct LockListener {
   jlong(JNICALL* begin)(JNIEnv*, jclass, jobject blocker, jint hash, jint class_hash, jint thread, jint owner,
                         jint flags);
-  void(JNICALL* end)(JNIEnv*, jclass, jlong waiting, jint flags);
+  void(JNICALL* end)(JNIEnv*, jclass, jlong waiting, jint flags, jlong due_ns);
   void(JNICALL* wakes)(JNIEnv*, jclass, jint target, jint thread);
   void(JNICALL* held)(JNIEnv*, jclass, jobject synchroniser, jint hash, jint thread, jlong start_ns, jlong end_ns);
   void (*untimed)(uint32_t holds) noexcept;  // so many more holds began that will not be timed

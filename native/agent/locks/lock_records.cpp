@@ -313,13 +313,15 @@ Waits::Handle LockRecords::wait_begins(JavaSide& java, LockThread& thread, const
   return handle;
 }
 
-void LockRecords::wait_ends(LockThread& thread, Waits::Handle handle, uint32_t flags) noexcept {
+void LockRecords::wait_ends(LockThread& thread, Waits::Handle handle, uint32_t flags, int64_t due_ns) noexcept {
   const Alone alone(thread);
   const Sections::Inside inside(sections_, tid_of(thread));
   Wait wait;
   if (!waits_.end(handle, wait)) return;
   wait.tid = tid_of(thread);
-  close(thread, wait, monotonic_ns(), flags);
+  const int64_t now_ns = monotonic_ns();
+  if (wait.waking_ns == 0 && due_ns > wait.start_ns && due_ns <= now_ns) wait.waking_ns = due_ns;
+  close(thread, wait, now_ns, flags);
 }
 
 void LockRecords::close(LockThread& thread, Wait& wait, int64_t now_ns, uint32_t flags) noexcept {

@@ -83,7 +83,8 @@ class LockRecords {
     uint32_t stack_id = 0;  // of a thread that was seen to wait (HW_BL_ATTACHED); 0: not known
   };
   Waits::Handle wait_begins(JavaSide& java, LockThread& thread, const Beginning& it) noexcept;
-  void wait_ends(LockThread& thread, Waits::Handle wait, uint32_t flags) noexcept;
+  // `due_ns`: when its time was over, which woke it if nobody else did; 0: not known.
+  void wait_ends(LockThread& thread, Waits::Handle wait, uint32_t flags, int64_t due_ns = 0) noexcept;
   bool goes_on(Waits::Handle wait) noexcept { return waits_.goes_on(wait); }
   void waking(JavaSide& java, LockThread& thread, uint32_t target, uint32_t java_id) noexcept;
   struct Hold {

@@ -43,6 +43,31 @@ void a_wait_becomes_a_record_with_its_blocker_its_owner_and_its_waker() {
   CHECK_EQUAL(table.of(block.blocker_id).times_parked, 1u);
 }
 
+// Of four sleeps whose time is known: one is over when its time is, one earlier, one was ended before, one began later.
+void a_wait_whose_time_is_over_was_ended_then_and_by_nobody() {
+  Recording recording;
+  Thread thread;
+  const auto sleeps = [&](uint32_t waker, auto due_ns) {
+    const uint32_t flags = HW_BL_TIMED | HW_BL_VIRTUAL | HW_BL_SLEEP;
+    const Waits::Handle wait = recording->wait_begins(thread.java, thread.locks, park(nullptr, 1, 0, flags));
+    if (waker != 0) recording->waking(thread.java, thread.locks, 1, waker);
+    recording->wait_ends(thread.locks, wait, 0, due_ns(monotonic_ns()));
+  };
+  const auto now = [](int64_t now_ns) { return now_ns; };
+  sleeps(0, now);
+  sleeps(0, [](int64_t now_ns) { return now_ns + 1'000'000'000; });
+  sleeps(2, now);
+  sleeps(0, [](int64_t now_ns) { return now_ns - 1'000'000'000; });
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.blocks.size(), 4u);
+  CHECK(all.blocks[0].start_ns < all.blocks[0].waking_ns && all.blocks[0].waking_ns <= all.blocks[0].head.ts_ns);
+  CHECK_EQUAL(all.blocks[0].waker_java_id, 0u);
+  CHECK_EQUAL(all.blocks[1].waking_ns, 0);
+  CHECK_EQUAL(all.blocks[2].waker_java_id, 2u);
+  CHECK_EQUAL(all.blocks[3].waking_ns, 0);
+}
+
 void objects_of_one_hash_and_uses_of_one_object_are_told_apart() {
   Recording recording;
   Thread thread;
@@ -323,6 +348,7 @@ void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
 int main() {
   using namespace headway::agent;
   a_wait_becomes_a_record_with_its_blocker_its_owner_and_its_waker();
+  a_wait_whose_time_is_over_was_ended_then_and_by_nobody();
   objects_of_one_hash_and_uses_of_one_object_are_told_apart();
   parks_of_one_acquisition_are_one_wait_and_sleeps_have_a_row_of_their_own();
   monitors_waited_for_long_at_the_end_have_their_owners(0, true);

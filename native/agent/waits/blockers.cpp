@@ -145,11 +145,11 @@ Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, 
       locks->wait_begins(java, this_lock_thread(), beginning(kind, blocker, java_id, owner, flags)));
 }
 
-void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags) noexcept {
+void wait_ends(JNIEnv*, Waiting* waiting, uint32_t flags, int64_t due_ns) noexcept {
   LockRecords* locks = running();
   if (locks == nullptr || waiting == nullptr) return;
   const HookCost::Call timed;
-  locks->wait_ends(this_lock_thread(), reinterpret_cast<Waits::Handle>(waiting), flags);
+  locks->wait_ends(this_lock_thread(), reinterpret_cast<Waits::Handle>(waiting), flags, due_ns);
 }
 
 LockRecording* lock_recording() noexcept { return reinterpret_cast<LockRecording*>(running()); }

@@ -25,8 +25,9 @@ struct Blocker {
 // memory.
 Waiting* wait_begins(JNIEnv* jni, hw_blocker_kind kind, const Blocker& blocker, uint32_t java_id, uint32_t owner,
                      uint32_t flags) noexcept;
-// It goes on. The OS thread may be another one by now (virtual threads). `flags`: more that became known.
-void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags) noexcept;
+// It goes on. The OS thread may be another one by now (virtual threads). `flags`: more that became known. `due_ns`: when
+// its time was over, unless somebody ended it before; 0: it has no time, or nobody knows it.
+void wait_ends(JNIEnv* jni, Waiting* waiting, uint32_t flags, int64_t due_ns = 0) noexcept;
 // Names a recording of locks, for as long as the process lives; nullptr: none goes on.
 struct LockRecording;
 LockRecording* lock_recording() noexcept;

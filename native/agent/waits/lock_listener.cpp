@@ -16,8 +16,8 @@ jlong JNICALL hook_begin(JNIEnv* jni, jclass, jobject blocker, jint hash, jint c
   return reinterpret_cast<jlong>(waiting);
 }
 
-void JNICALL hook_end(JNIEnv* jni, jclass, jlong waiting, jint flags) {
-  wait_ends(jni, reinterpret_cast<Waiting*>(waiting), static_cast<uint32_t>(flags));
+void JNICALL hook_end(JNIEnv* jni, jclass, jlong waiting, jint flags, jlong due_ns) {
+  wait_ends(jni, reinterpret_cast<Waiting*>(waiting), static_cast<uint32_t>(flags), due_ns);
 }
 
 void JNICALL hook_wakes(JNIEnv* jni, jclass, jint target, jint thread) {

@@ -282,7 +282,12 @@ BLOCK = TableSchema(
         Column("waker_thread_id", "INTEGER", "who unparked it, or by the kernel who woke it", nullable=True),
         Column("waker_java_id", "BIGINT", "the same by Thread.getId()", nullable=True),
         Column("waker_stack_id", "INTEGER", "stack of the unpark", nullable=True),
-        Column("waking_ns", "BIGINT", "the unpark, or the kernel's waking; null: not seen", nullable=True),
+        Column(
+            "waking_ns",
+            "BIGINT",
+            "the unpark, when a virtual thread's sleep was over (with no waker), or the kernel's waking; null: not seen",
+            nullable=True,
+        ),
         Column(
             "is_kernel_waking",
             "BOOLEAN",

@@ -3,7 +3,8 @@
 Question   virtual threads could run and had no carrier. Would they have run with one, or waited for a lock at once?
 Method     the recording is replayed without these waits (lost_cores.replay). A lock stays busy for as long as threads waited for
            it, however many carriers there are: its holders follow each other. Only while its holder itself waited for a carrier
-           that would be shorter. So the program takes at least that time, of the lock that was waited for longest. What is
+           that would be shorter. So the program takes at least that time, of the lock that was waited for longest, and the time
+           before the first wait for a carrier and after the last one. What is
            between the replay and the time in which it is not known who ended what the program's end hangs on may be gained, too:
            where that makes a difference, or nothing can be said of the end, the gain is not known.
 Assumes    a lock that nobody waited for is no obstacle with more carriers, either. With a single carrier nobody can wait for a
@@ -45,10 +46,19 @@ def likely_saved_ns(
     ):
         return None
     wall_ns = window[1] - window[0]
-    most_ns = wall_ns - _longest_busy_ns(waits, window)
+    span = _span_without(waits, window)
+    most_ns = span[1] - span[0] - _longest_busy_ns(waits, span)
     least_ns, up_to_ns = min(replayed_ns, most_ns), min(replayed_ns + unknown_ns, most_ns)
     is_known = wall_ns - least_ns <= SAME * max(wall_ns - up_to_ns, 1)
     return least_ns if is_known else None
+
+
+def _span_without(waits: Waits, window: tuple[int, int]) -> tuple[int, int]:
+    """Return the part of a window from where a thread was first without a carrier to where one last was."""
+    rows = np.flatnonzero((waits.cause == CODE[causes.CARRIERS]) & (waits.end > window[0]) & (waits.start < window[1]))
+    if not len(rows):
+        return window[0], window[0]
+    return max(window[0], int(waits.start[rows].min())), min(window[1], int(waits.end[rows].max()))
 
 
 def _longest_busy_ns(waits: Waits, window: tuple[int, int]) -> int:

@@ -249,8 +249,9 @@ class Replay:
 
     @cached_property
     def _ended_by_unknown(self) -> Ints:
-        """Pieces that are over, and nobody knows by whom. Nobody ended a sleep, or what lasted until its time was over; of
-        I/O the kernel tells; and a carrier is waited for no longer than for a core.
+        """Pieces of the program's threads that are over, and nobody knows by whom. Nobody ended a sleep, or what lasted until its
+        time was over; of I/O the kernel tells; and a carrier is waited for no longer than for a core. Threads of the JVM, as
+        the one that ends the sleeps of virtual threads, wait for times and for what the program asks of them.
         """
         waits = self.waits
         if waits.data is None:
@@ -259,7 +260,9 @@ class Replay:
         is_time = blocks.is_timed[waits.block] & (waits.cause != CODE[causes.LOCK])
         is_nobody = np.isin(waits.cause, [CODE[each] for each in (causes.SLEEP, causes.IO, causes.CARRIERS)]) | is_time
         is_open = blocks.is_open[waits.block] & (waits.end >= blocks.end[waits.block])
-        return np.flatnonzero((self._other < 0) & ~is_nobody & ~is_open)
+        is_vm = np.array([kind not in PROGRAM for kind in self._threads.kinds] + [False])
+        of_vm = is_vm[np.minimum(waits.thread, len(self._threads))]
+        return np.flatnonzero((self._other < 0) & ~is_nobody & ~is_open & ~of_vm)
 
     @cached_property
     def _size(self) -> int:

@@ -1,8 +1,10 @@
 """Finds the times in which a virtual thread could run but waited for a carrier thread.
 
-Method     a virtual thread that is unparked may go on; until its park returns it waits for a carrier. The scheduler of virtual
-           threads lets no carrier idle while one is waiting, so all that time every carrier is taken: it runs, wants to run, or
-           is pinned (kept by a virtual thread that blocks where it can't leave it).
+Method     a virtual thread that is unparked, or whose sleep is over, may go on; until its park returns it waits for a carrier.
+           Not while one was idle and is on its way: the scheduler of virtual threads wakes it, and it waits for a core, if
+           anything. Else every carrier is taken: it runs, wants to run, or is pinned (kept by a virtual thread that blocks where
+           it can't leave it). A carrier that has been blocked is idle until it runs again, as far as more of them are than
+           virtual threads that keep theirs in a wait.
            A virtual thread that keeps its carrier while it sleeps wants no core as long as others wait for one (pieces.py).
            Who waited got the carrier that another virtual thread had left last (`freed_by`).
 Assumes    that scheduler, which every JDK has as long as nobody exchanges it.
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import places_of
+from headway.analyses.common.intervals import NOTHING, Spans, pairs, reached
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,12 +28,48 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_FUTEXES = (0, 1, 2)
+"""What an idle carrier is blocked in, by slice.blocked_in; 0: not known."""
+
 
 def without_carrier(data: LockData, block: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return which spans (block, start, end) from unpark to return are waits for a carrier."""
+    """Return the parts of spans (block, start, end) from unpark to return in which all carriers were taken."""
     rows = data.recording.query("SELECT DISTINCT pid FROM thread WHERE kind = 'carrier'").fetchall()
-    known = np.isin(data.blockers.pid[data.blocks.blocker[block]], [row[0] for row in rows])
-    return block[known], start[known], end[known]
+    process = data.blockers.pid[data.blocks.blocker[block]]
+    rows_of, begins, ends = [block[:0]], [start[:0]], [end[:0]]
+    for pid, mine in places_of(process):
+        if (pid,) not in rows:
+            continue
+        span = int(start[mine].min()), int(end[mine].max())
+        taken = Spans.single(*span) - _some_idle(data, pid, span)
+        row, at = pairs(*reached(taken.start, taken.end, start[mine], end[mine]))
+        rows_of.append(block[mine[row]])
+        begins.append(np.maximum(start[mine[row]], taken.start[at]))
+        ends.append(np.minimum(end[mine[row]], taken.end[at]))
+    return np.concatenate(rows_of), np.concatenate(begins), np.concatenate(ends)
+
+
+def _some_idle(data: LockData, pid: int, span: tuple[int, int]) -> Spans:
+    """Return when a carrier of a JVM had nothing to carry, or was on its way to it."""
+    if not data.recording.has("slice"):
+        return NOTHING
+    low, high = (data.recording.window_ns[0] + each for each in span)
+    begin = "s.start_ns - COALESCE(s.runnable_ns, 0) - s.blocked_ns"
+    found = data.recording.query(
+        f"SELECT {begin} - {data.recording.window_ns[0]} AS began, s.start_ns - {data.recording.window_ns[0]} AS ran"
+        " FROM slice s JOIN thread t USING (thread_id) WHERE t.kind = 'carrier' AND t.pid = $1 AND s.blocked_ns > 0"
+        f" AND COALESCE(s.blocked_in, 0) IN {_FUTEXES} AND s.start_ns > {low} AND {begin} < {high}",
+        (pid,),
+    ).fetchnumpy()
+    began, ran = (np.asarray(found[name]).astype(np.int64) for name in ("began", "ran"))
+    blocks = data.blocks
+    kept = np.flatnonzero((blocks.thread >= data.platform_threads) & blocks.is_pinned)
+    kept = kept[data.blockers.pid[blocks.blocker[kept]] == pid]
+    time = np.concatenate([began, ran, blocks.began[kept], blocks.full[kept]])
+    step = np.repeat([1, -1, -1, 1], [len(began), len(ran), len(kept), len(kept)])
+    order = np.argsort(time, kind="stable")
+    time, idle = time[order], np.cumsum(step[order])
+    return Spans.of(time[:-1][idle[:-1] > 0], time[1:][idle[:-1] > 0]) if len(time) else NOTHING
 
 
 def freed_by(data: LockData, block: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:

@@ -120,7 +120,7 @@ public final class HeadwayHook0 {
 
   private static native long begin(Object blocker, int hash, int classHash, int thread, int owner, int flags);
 
-  private static native void end(long waiting, int flags);
+  private static native void end(long waiting, int flags, long dueNs);
 
   private static native void wakes(int target, int thread);
 
@@ -296,7 +296,7 @@ public final class HeadwayHook0 {
     try {
       SharedSecrets.getJavaLangAccess().parkVirtualThread(nanos);
     } finally {
-      ends(waiting, pinned());
+      ends(waiting, pinned(), start + nanos);
       noteSleep(self, start, nanos);
     }
   }
@@ -620,8 +620,14 @@ public final class HeadwayHook0 {
 
   @Hidden
   private static void ends(long waiting, int flags) {
+    ends(waiting, flags, 0);
+  }
+
+  /** A sleep is over when its time is, by System.nanoTime; that nobody tells otherwise. */
+  @Hidden
+  private static void ends(long waiting, int flags, long dueNs) {
     try {
-      end(waiting, flags);
+      end(waiting, flags, dueNs);
       keepPlace();
     } catch (VirtualMachineError ignored) {
       // the thread's next event ends this wait
