@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "native" / "wire" / "records.h"
 PAYLOADS = ROOT / "src" / "headway" / "report" / "html" / "payloads"
-TOPICS = ("common", "counters", "flame", "lost_cores", "recording", "sweep", "causal")
+TOPICS = ("common", "counters", "flame", "lost_cores", "placements", "recording", "sweep", "causal")
 LINE = 120
 
 # --- wire.py, from records.h ----------------------------------------------------------------------------------------

@@ -83,3 +83,9 @@ def test_a_table_that_can_not_be_simulated_is_an_error_about_what_is_simulated(
 def test_without_something_to_simulate_it_is_wrong_usage(run: Run) -> None:
     assert run("place")[0] == 2
     assert run("place", "--simulate", "published", "--policy", "best")[0] == 2
+    assert run("place", "--simulate", "published", "--show", "a.jsonl")[0] == 2
+    for words in (("--show", "a.jsonl", "--move-pages"), ("--pid", "1", "--nodes", "0/1", "--move-pages")):
+        code, _, err = run("place", *words)
+        assert code == 2
+        assert "--move-pages" in err
+    assert run("run", "--move-pages", "--", "true")[0] == 2

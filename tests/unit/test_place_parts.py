@@ -365,6 +365,7 @@ def test_an_answer_to_an_earlier_question_is_none_to_the_last_one(sleeper: Proce
     assert mover.ask(HOME).moved == 1
     mover._socket.sendall(LOOK)  # as after a question whose answer was not waited for
     assert mover.undo().moved == 1
+    assert mover.memory is None
     assert os.sched_getaffinity(sleeper.pid) == CPUS
 
 

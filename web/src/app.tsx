@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { Histogram } from "./charts/histogram";
+import { Placements } from "./charts/placements";
 import { Timeline } from "./charts/timeline";
 import { WalltimeChart } from "./charts/walltime";
 import { Counters } from "./counters/view";
@@ -54,6 +55,7 @@ export function App({ payload }: { payload: Payload }) {
       </Section>
       <Lanes payload={payload} span={span} onSpan={setSpan} />
       <Counters payload={payload} span={span} onSpan={setSpan} />
+      {payload.placements && <Placements view={payload.placements} span={span} />}
       <Added sections={payload.sections} />
       <Facts facts={payload.facts} />
     </Page>

@@ -28,7 +28,9 @@ def placing_options(command: Command) -> Command:
     file_help = "A file to which the program appends: its lines are the units of work. [instructions]"
     nodes_help = "Sets of CPUs that are taken for memory nodes, such as 0-7/8-15. [those of the machine]"
     event_help = "An event of 'headway record --counters' that is a unit of work."
+    pages_help = "Move memory as well: to the node on which threads stay, and back at the end."
     for option in (
+        click.option("--move-pages", "moves_memory", is_flag=True, help=pages_help),
         click.option("--progress-event", "event", metavar="EVENT", help=event_help),
         click.option("--progress-file", "file", type=click.Path(path_type=Path), metavar="FILE", help=file_help),
         click.option("--nodes", type=NodesType(), metavar="CPUS", help=nodes_help),
@@ -46,6 +48,7 @@ Examples:
   headway place --pid 1234 --progress-file access.log --dry-run
   headway place --simulate published
   headway place --simulate programs.csv --policy headway --json
+  headway place --show placed.jsonl
 """,
 )
 @click.option("--pid", type=int, metavar="PID", help="A running program of your own, with the processes below it.")
@@ -57,6 +60,13 @@ Examples:
     "model",
     metavar="MODEL",
     help="Move nothing: 'published', or FILE.csv with the columns application and all_nodes_speedup.",
+)
+@click.option(
+    "--show",
+    "records",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Show what an earlier 'headway place --json' wrote: when the program was where, why, and what came of it.",
 )
 @click.option(
     "--policy",
@@ -71,29 +81,38 @@ Examples:
     help=f"With --simulate: runs of each, of other noise. [{DEFAULT_SEEDS}]",
 )
 @json_option
-def command(model: str | None, policy: str | None, seeds: int | None, as_json: bool, **options: Any) -> None:
+def command(
+    model: str | None, records: Path | None, policy: str | None, seeds: int | None, as_json: bool, **options: Any
+) -> None:
     """Keep a program on one memory node, or let it use all.
 
     A running program (--pid) is moved by the affinity of its threads, and only where that makes it faster: spells on both
-    placements are compared with an interval. Ctrl-C, and the end of headway however it comes, put all threads back. Each
-    decision is a line; with --json one of JSON.
+    placements are compared with an interval. With --move-pages its memory follows where threads stay. Ctrl-C, and the end
+    of headway however it comes, put all back. Each decision is a line; with --json one of JSON.
 
     --simulate tells what policies would have done with programs of which it is known how fast they are on all nodes,
     relative to one. Published are 15 of DaCapo and Renaissance.
     """
-    if (model is None) == (options["pid"] is None):
-        raise click.UsageError("give either --pid PID, or --simulate MODEL")
-    if model is not None:
+    if [model, records, options["pid"]].count(None) != 2:
+        raise click.UsageError("give one of --pid PID, --simulate MODEL and --show FILE")
+    if options["pid"] is None:
         live = [f"--{name}" for name in ("nodes", "duration") if options[name] is not None]
         live += ["--dry-run"] if options["is_dry"] else []
         live += ["--progress-file"] if options["file"] is not None else []
         live += ["--progress-event"] if options["event"] is not None else []
+        live += ["--move-pages"] if options["moves_memory"] else []
         if live:
             raise click.UsageError(f"{', '.join(live)} goes with --pid")
+    if model is not None:
         _simulate(model, policy or "all", seeds or DEFAULT_SEEDS, as_json=as_json)
         return
     if seeds is not None or policy == "all":
         raise click.UsageError("--seeds and --policy all go with --simulate")
+    if records is not None:
+        if policy is not None:
+            raise click.UsageError("--policy goes with --pid and --simulate")
+        _show(records, as_json=as_json)
+        return
     _place(policy or "headway", as_json=as_json, **options)
 
 
@@ -115,6 +134,22 @@ def _simulate(model: str, policy: str, seeds: int, *, as_json: bool) -> None:
     render_placement(found, seeds, make_console())
 
 
+def _show(path: Path, *, as_json: bool) -> None:
+    """Print what was recorded of placing programs."""
+    from headway.analyses.placement.records import read_placements
+
+    found = read_placements(path)
+    if as_json:
+        from headway.report.json.placement import placed_json
+
+        print_json(placed_json(found))
+        return
+    from headway.report.terminal import make_console
+    from headway.report.terminal.placement import render_placed
+
+    render_placed(found, make_console())
+
+
 def _place(policy: str, *, as_json: bool, pid: int, **options: Any) -> None:
     """Place a running program until it ends, the duration is over, or somebody asks to end."""
     from headway.cli.live import ended_by_signals, over, process_descriptor, seconds
@@ -123,11 +158,14 @@ def _place(policy: str, *, as_json: bool, pid: int, **options: Any) -> None:
     from headway.record.session.plan import running_process
 
     one_progress(options["file"], options["event"])
+    nodes = declared(options["nodes"])
+    memory_of_nodes(nodes, options["moves_memory"])
     request = Request(
         policy,
-        declared(options["nodes"]),
+        nodes,
         options["is_dry"],
         None if options["duration"] is None else seconds(options["duration"], 0, "--duration"),
+        options["moves_memory"],
     )
     process = running_process(pid, "place")
     with ended_by_signals() as ended, process_descriptor(pid) as descriptor:
@@ -147,6 +185,12 @@ def declared(nodes: Nodes | None) -> tuple[frozenset[int], ...]:
     if nodes is not None and not nodes.sets:
         raise click.UsageError("--nodes: give the CPUs of each node, such as 0-7/8-15")
     return () if nodes is None else nodes.sets
+
+
+def memory_of_nodes(nodes: tuple[frozenset[int], ...], moves_memory: bool) -> None:
+    """Raise click.UsageError where memory is to be moved between nodes that are declared."""
+    if nodes and moves_memory:
+        raise click.UsageError("--move-pages goes with the machine's own nodes: sets of CPUs (--nodes) have no memory")
 
 
 def one_progress(file: Path | None, event: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.place import declared, one_progress, placing_options, record_printer
+from headway.cli.place import declared, memory_of_nodes, one_progress, placing_options, record_printer
 from headway.cli.recording import SETTINGS, Progress, Working, make_plan, recording_options, say, tell
 from headway.errors import HeadwayError, Notice
 
@@ -56,6 +56,7 @@ def command(
     nodes: Nodes | None,
     file: Path | None,
     event: str | None,
+    moves_memory: bool,
     **options: Any,
 ) -> int:
     """Record a command, print the findings, write a report.
@@ -69,9 +70,9 @@ def command(
     With --place nothing is recorded or written: the program is placed, and decisions are lines on standard error.
     """
     if is_placed:
-        return _placed(context, words, nodes, file, event)
-    if nodes is not None or file is not None or event is not None:
-        raise click.UsageError("--nodes, --progress-file and --progress-event go with --place")
+        return _placed(context, words, nodes, file, event, moves_memory)
+    if nodes is not None or file is not None or event is not None or moves_memory:
+        raise click.UsageError("--nodes, --progress-file, --progress-event and --move-pages go with --place")
     from headway.record.session.plan import default_output
 
     plan = make_plan(output or default_output(words, Path.cwd()), words, None, options, by_default=True)
@@ -113,14 +114,19 @@ def command(
 
 
 def _placed(
-    context: click.Context, words: tuple[str, ...], nodes: Nodes | None, file: Path | None, event: str | None
+    context: click.Context,
+    words: tuple[str, ...],
+    nodes: Nodes | None,
+    file: Path | None,
+    event: str | None,
+    moves_memory: bool,
 ) -> int:
     """Run a command, and place it while it runs."""
     from headway.placement.launched import run_placed
     from headway.placement.place import Request
     from headway.placement.progress import progress_of
 
-    mine = {"is_placed", "nodes", "file", "event", "words"}
+    mine = {"is_placed", "nodes", "file", "event", "moves_memory", "words"}
     given = [
         each.opts[0]
         for each in context.command.params
@@ -131,9 +137,11 @@ def _placed(
     if given:
         raise click.UsageError(f"{', '.join(given)}: with --place nothing is recorded")
     one_progress(file, event)
+    sets = declared(nodes)
+    memory_of_nodes(sets, moves_memory)
     return run_placed(
         words,
-        Request(nodes=declared(nodes)),
+        Request(nodes=sets, moves_memory=moves_memory),
         lambda: progress_of(file, event, may_appear=True),
         record_printer(as_json=False, err=True),
         say,

@@ -1,4 +1,4 @@
-"""HW720 to HW729: where a running program is placed (`headway place --pid`)."""
+"""HW720 to HW731: where a running program is placed (`headway place --pid`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROWS: tuple[Message, ...] = (
         "nothing that tells how fast a program is",
         "nothing tells how much the program does: cycles and instructions can't be counted here ({reason})",
         "CPU time alone is no progress: a program that waits for memory uses as much of it. Placing by it would be a guess, so "
-        "nothing is placed.",
+        "nothing is placed, unless the nodes of its memory are known and the policy is headway's.",
         "headway place --pid PID --progress-file LOG   (its lines are the units of work; run --place takes the same option)",
     ),
     Message(
@@ -80,5 +80,19 @@ ROWS: tuple[Message, ...] = (
         "threads of process {pid} may still be kept on CPUs {cpus}: whoever was to put them back was ended, too",
         "A process of its own puts the threads back, and another one where that was ended. Somebody ended or stopped both.",
         "taskset -a -c -p {all} {pid}",
+    ),
+    Message(
+        "HW730",
+        "records of placing that can't be read",
+        "{where}: {reason}",
+        "What is read back is what 'headway place --json' writes: one record a line, in the order of time.",
+        "headway place --pid PID --json > placed.jsonl",
+    ),
+    Message(
+        "HW731",
+        "records of placing that are not of a recording",
+        "{path}: {reason}",
+        "Times of both are compared, so both have to be of one program, on one machine, since its last start.",
+        "headway place --show {path}   (what the records tell by themselves)",
     ),
 )

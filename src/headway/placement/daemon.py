@@ -15,6 +15,7 @@ from headway.analyses.placement.types import ALL, ONE, Observation, Placement, P
 from headway.errors import HeadwayError
 from headway.errors.plurals import counted
 from headway.placement.affinities import Cpus, Moved
+from headway.placement.memory_follower import MemoryFollower, end_of_memory
 from headway.placement.mover import BASE, HOME, LOOK, Mover, MoverEnded
 from headway.placement.nodes import allowed_by_cpuset, balances_itself
 from headway.placement.readings import MeasuredInterval, Readings
@@ -38,13 +39,31 @@ class _Spell:
     placement: Placement
     began_s: float
     costs: list[float] = field(default_factory=list)
+    before_memory: int | None = None
+    """So many readings there were when memory began to be moved, and when that was over."""
+    after_memory: int | None = None
+
+    def see_memory(self, *, is_under_way: bool) -> None:
+        """Note when memory is moved."""
+        if is_under_way and self.before_memory is None:
+            self.before_memory = len(self.costs)
+        if self.before_memory is not None:
+            self.after_memory = None if is_under_way else self.after_memory or len(self.costs)
+
+    def speed_after_memory(self) -> float | None:
+        """Return how fast the program was after its memory had been moved, relative to before; None where not known."""
+        if self.before_memory is None or self.after_memory is None:
+            return None
+        before, after = self.costs[: self.before_memory], self.costs[self.after_memory :]
+        return statistics.fmean(before) / statistics.fmean(after) if before and after else None
 
 
 @dataclass(slots=True)
 class Daemon:
     """Measure and place one program until it or headway ends. `wait`: waits some seconds, and returns what ended the wait.
 
-    `mover`: the process that moves the threads; None where decisions are recorded only (--dry-run).
+    `mover`: the process that moves the threads; None where decisions are recorded only (--dry-run). `tells_speed`: whether
+    readings tell how fast the program is.
     """
 
     places: NodeChoice
@@ -55,6 +74,10 @@ class Daemon:
     emit: Callable[[Record], None]
     wait: Callable[[float], Ended]
     duration_s: float | None = None
+    moves_memory: bool = False
+    tells_speed: bool = True
+    _memory: MemoryFollower | None = None
+    _is_trial: bool = False
     _spell: _Spell = field(default_factory=lambda: _Spell(ALL, time.monotonic()))
     _before: _Spell | None = None
     _why: str = ""
@@ -100,6 +123,10 @@ class Daemon:
         text = f"process {root.pid}: {places.nodes} nodes{declared}; judged by {self.readings.progress.name}"
         text += f"{_memory_text(places)}{also}"
         self._emit("start", text, facts)
+        if self.moves_memory and self.mover is not None:
+            self._memory = MemoryFollower(
+                self.mover, places.text(ONE), lambda text, facts: self._emit("memory", text, facts)
+            )
         self.readings.begin()
 
     def _until_end(self) -> str:
@@ -108,7 +135,7 @@ class Daemon:
         ended = self._act(decision.placement, decision.why, None)
         pause_s = decision.seconds
         while not ended:
-            ended = self.wait(pause_s if self.duration_s is None else min(pause_s, max(0.0, self._left_s())))
+            ended = self._pause(pause_s if self.duration_s is None else min(pause_s, max(0.0, self._left_s())))
             if ended:
                 break
             if self.duration_s is not None and self._left_s() <= 0:
@@ -122,6 +149,7 @@ class Daemon:
                 if time.monotonic() - self._spell.began_s - measured.seconds >= COLD_S:
                     self._spell.costs.append(measured.seconds / measured.units)
                 decision = self.policy.decide(self.observe(measured, self._spell.placement))
+                self._is_trial = decision.is_trial
                 ended = self._act(decision.placement, decision.why, measured)
             pause_s = max(decision.seconds, (time.thread_time() - began_s) / MOST_OF_A_CPU)
         reasons = {
@@ -162,6 +190,24 @@ class Daemon:
         self._left_alone = moved.left_alone
         return moved
 
+    def _pause(self, seconds: float) -> Ended:
+        """Wait, and return what ended it. Memory is moved meanwhile: that has a pace of its own."""
+        if self._memory is None:
+            return self.wait(seconds)
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            if ended := self.wait(min(left_s, self._memory.wait_s())):
+                return ended
+            self._move_memory()
+        return ""
+
+    def _move_memory(self) -> None:
+        """Move memory after threads that stay where they are."""
+        if self._memory is None or self._is_trial or self._is_balanced:
+            return
+        self._memory.follow(self._spell.placement, self._spell.began_s)
+        self._spell.see_memory(is_under_way=self._memory.is_under_way)
+
     def _look(self) -> str | None:
         """Look for new threads and for changes of the machine, now and then. Return why to end, if so."""
         now_s = time.monotonic()
@@ -173,10 +219,11 @@ class Daemon:
             return "the CPUs that the program may use changed"
         if balances_itself() != self._is_balanced:
             self._is_balanced = not self._is_balanced
-            state = "on" if self._is_balanced else "off"
-            self._emit(
-                "note", f"automatic balancing of nodes was switched {state}", {"kernel_balances": self._is_balanced}
+            text = f"automatic balancing of nodes was switched {'on' if self._is_balanced else 'off'}"
+            text += (
+                "; meanwhile the kernel alone moves memory" if self._is_balanced and self._memory is not None else ""
             )
+            self._emit("note", text, {"kernel_balances": self._is_balanced})
         if self.mover is not None:
             moved = self.mover.ask(LOOK)
             if moved.left_alone > self._left_alone:
@@ -189,7 +236,7 @@ class Daemon:
     def _close_spell(self) -> None:
         """Record what came of a spell: how fast the program was, beside the spell before."""
         spell = self._spell
-        if spell.costs:
+        if spell.costs and self.tells_speed:
             cost = statistics.fmean(spell.costs)
             seconds = time.monotonic() - spell.began_s
             facts = {
@@ -203,6 +250,9 @@ class Daemon:
             if before is not None and before.placement != spell.placement:
                 facts["speed_to_spell_before"] = statistics.fmean(before.costs) / cost
                 text += f", {facts['speed_to_spell_before']:.3f} times as many as before"
+            if (after := spell.speed_after_memory()) is not None:
+                facts["speed_after_memory"] = after
+                text += f"; {after:.3f} times as fast once memory was moved"
             self._emit("spell", text, facts)
             self._before = spell
 
@@ -219,11 +269,12 @@ class Daemon:
         finally:
             self.readings.progress.close()
         self._close_spell()
-        facts: dict[str, Any] = {"why": reason} | ({} if moved is None else moved.as_json())
+        of_memory, memory_facts = end_of_memory(None if self.mover is None else self.mover.memory)
+        facts: dict[str, Any] = {"why": reason} | ({} if moved is None else moved.as_json()) | memory_facts
         text = f"end: {reason}" + (
             "" if moved is None or not moved.moved else f"; {counted(moved.moved, 'thread')} put back"
         )
-        self._emit("end", text, facts)
+        self._emit("end", f"{text}{of_memory}", facts)
 
     def _left_s(self) -> float:
         assert self.duration_s is not None

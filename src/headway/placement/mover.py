@@ -1,4 +1,4 @@
-"""A process of its own that moves the program's threads, and puts them back when headway ends, however that ends.
+"""A process of its own that moves the program's threads and memory, and puts them back when headway ends, however that ends.
 
 headway asks it over a socket. When the other end closes, by an end of headway's that nobody could catch (kill -9), it undoes what
 it did and ends. It has left headway's session, and ignores what ends others, so that a signal for headway or its whole group does
@@ -15,13 +15,16 @@ import signal
 import socket
 import time
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from dataclasses import astuple, replace
+from typing import Any, NoReturn, cast
 
 from headway.placement.affinities import Affinities, Moved
+from headway.placement.moved_memory import UNDO_S, MemoryMoved, MovedMemory
 from headway.record.target_process.processes import Process
 from headway.record.target_process.rights import Rights, acts_here, take
 
 HOME, BASE, LOOK, UNDO = b"h", b"b", b"l", b"u"
+MEMORY_HOME, MEMORY_BACK = b"m", b"w"
 _ANSWER_S = 30.0
 """So long it may neither answer nor run: of a program with many threads, on a busy machine, moving takes as long as it takes."""
 _LEAST_SHARE = 0.05
@@ -46,19 +49,35 @@ class MoverEnded(Exception):  # noqa: N818  (it is no error of headway's: somebo
 
 
 class Mover:
-    """The process that moves the threads of one program."""
+    """The process that moves the threads of one program, and its memory where that is asked for."""
 
-    def __init__(self, affinities: Affinities, rights: Rights, keep: Iterable[int] = ()) -> None:
-        """Start it. `keep`: descriptors that stay open in it. Raises OSError when there can't be another process."""
+    def __init__(self, affinities: Affinities, rights: Rights, keep: Iterable[int] = (), home: int = -1) -> None:
+        """Start it. `keep`: descriptors that stay open in it; `home`: the node to move memory to.
+
+        Raises OSError when there can't be another process.
+        """
         self._affinities, self._rights, self._keep = affinities, rights, tuple(keep)
+        self._moved_memory = MovedMemory(home, lambda: affinities.processes)
         self.used_s = 0.0
         """CPU time of the last thing that it was asked."""
+        self.memory: MemoryMoved | None = None
+        """What came of moving memory, when it was last asked for."""
         self._own: list[list[int]] = []
         self._processes: list[list[int]] = []
         self._start()
 
     def ask(self, what: bytes) -> Moved:
         """Let it move threads, and return what came of it. Raises MoverEnded."""
+        return Moved(*self._answer_to(what)["moved"])
+
+    def ask_memory(self, what: bytes) -> MemoryMoved:
+        """Let it move memory for a short time, and return what came of it. Raises MoverEnded."""
+        found = MemoryMoved(*self._answer_to(what)["memory"])
+        self.memory = found
+        return found
+
+    def _answer_to(self, what: bytes) -> dict[str, Any]:
+        """Ask it something, and return its answer. Raises MoverEnded."""
         try:
             self._socket.settimeout(_LOOK_S)
             self._socket.sendall(what)
@@ -73,12 +92,19 @@ class Mover:
         if [root.pid, root.start_ticks] not in answer["processes"] and root.is_alive:
             raise MoverEnded(self.pid)  # the program's user lets it open no files, so that it sees no thread
         self._own, self._processes, self.used_s = answer["own"], answer["processes"], answer["used_s"]
-        return Moved(*answer["moved"])
+        return cast("dict[str, Any]", answer)
 
     def undo(self) -> Moved:
-        """Put all threads back and end the process. If it has ended, another one does that. Raises MoverEnded."""
+        """Put all threads back, and memory that was moved, and end the process. If it has ended, another one does that.
+
+        What came of memory is `memory`. The process that moved it alone knows where it was: without it none is put back.
+        Raises MoverEnded.
+        """
         try:
-            moved = self.ask(UNDO)
+            answer = self._answer_to(UNDO)
+            moved = Moved(*answer["moved"])
+            if self.memory is not None:
+                self.memory = MemoryMoved(*answer["memory"])
         except MoverEnded:
             self._end()
             mine = self._affinities
@@ -87,6 +113,8 @@ class Mover:
             mine.seen, mine.is_home = {}, True
             self._start()
             moved = self.ask(UNDO)
+            if self.memory is not None:
+                self.memory = replace(self.memory, moved_bytes=0, refused_bytes=0)
         self._end()
         return moved
 
@@ -95,7 +123,7 @@ class Mover:
         self.pid = os.fork()
         if self.pid == 0:
             self._affinities.excluded = frozenset({os.getpid(), os.getppid()})
-            _serve(theirs, self._affinities, self._rights, self._keep)
+            _serve(theirs, self._affinities, self._moved_memory, self._rights, self._keep)
         theirs.close()
         self._socket = ours
         self._rest = b""
@@ -140,7 +168,9 @@ def _most_files() -> int:
     return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], _FILES)
 
 
-def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: tuple[int, ...]) -> NoReturn:
+def _serve(
+    theirs: socket.socket, affinities: Affinities, memory: MovedMemory, rights: Rights, keep: tuple[int, ...]
+) -> NoReturn:
     """In the child: leave everything that is headway's alone but the socket, then answer until nobody asks any more."""
     files = _most_files()
     try:
@@ -154,24 +184,28 @@ def _serve(theirs: socket.socket, affinities: Affinities, rights: Rights, keep: 
             affinities.begin()
         with contextlib.suppress(OSError):
             while what := theirs.recv(1):
-                theirs.sendall(_answer(affinities, what, files))
+                theirs.sendall(_answer(affinities, memory, what, files))
                 if what == UNDO:
                     os._exit(0)
         affinities.undo()
+        memory.back(UNDO_S)
     finally:
         os._exit(0)
 
 
-def _answer(affinities: Affinities, what: bytes, files: int) -> bytes:
+def _answer(affinities: Affinities, memory: MovedMemory, what: bytes, files: int) -> bytes:
     moves = {HOME: affinities.to_home, BASE: affinities.to_base, LOOK: affinities.look, UNDO: affinities.undo}
+    memory_moves = {MEMORY_HOME: memory.to_home, MEMORY_BACK: memory.back, UNDO: lambda: memory.back(UNDO_S)}
     began_s = time.thread_time()
     is_blind = _most_files() < files
-    moved = moves[what]()
+    moved = moves[what]() if what in moves else None
+    of_memory = memory_moves[what]() if what in memory_moves else None
     answer: dict[str, Any] = {
         "to": what.decode(),
         "is_blind": is_blind or _most_files() < files,
         "used_s": time.thread_time() - began_s,
-        "moved": [moved.moved, moved.left_alone, moved.refused, moved.is_complete],
+        "moved": None if moved is None else astuple(moved),
+        "memory": None if of_memory is None else astuple(of_memory),
         "own": sorted(affinities.own),
         "processes": [[each.pid, each.start_ticks] for each in affinities.processes],
     }

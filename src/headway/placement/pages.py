@@ -7,9 +7,11 @@ Left out   Pages of files: they lie where whoever read the file first was, and o
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from headway.record.target_process.deadline import Deadline, within
@@ -26,6 +28,18 @@ _SHARED = (b"file=/memfd:", b"file=/dev/zero\\040(deleted)", b"file=/SYSV")
 """How the kernel names memory that processes can share, as if it were files: ZGC's heap is a memfd."""
 _NODE = re.compile(rb"\bN(\d+)=(\d+)")
 _PAGE_KIB = re.compile(rb"\bkernelpagesize_kB=(\d+)")
+_PLAIN = (b"default", b"local")
+"""Policies of mappings for which nobody chose a node."""
+_SPARSE = 64
+"""A mapping that is so many times as large as the memory in it takes longer to look through than its pages are worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedMemory:
+    """Addresses of a process's memory."""
+
+    start: int
+    end: int
 
 
 def memory_by_node(processes: Iterable[tuple[int, int]]) -> dict[int, int] | None:
@@ -67,3 +81,33 @@ def _of_mapping(line: bytes) -> dict[int, int]:
     page = _PAGE_KIB.search(line)
     size = int(page[1]) << 10 if page else 0
     return {int(node): int(count) * size for node, count in _NODE.findall(line)}
+
+
+def mappings_elsewhere(pid: int, node: int) -> list[MappedMemory]:
+    """Return the mappings of a process that have memory on other nodes, and no policy of their own; none where not known."""
+    try:
+        if _resident_bytes(pid) > MOST_BYTES:
+            return []
+        return within(Deadline.after(LIMIT_S), lambda: _elsewhere(pid, node))
+    except OSError:
+        return []
+
+
+def _elsewhere(pid: int, node: int) -> list[MappedMemory]:
+    chosen: dict[int, int] = {}
+    with open(f"/proc/{pid}/numa_maps", "rb") as lines:
+        for number, line in enumerate(lines):
+            if number >= MOST_MAPPINGS:
+                return []
+            start, policy = line.split(b" ", 2)[:2]
+            found = _of_mapping(line)
+            if policy.strip() in _PLAIN and found.keys() - {node}:
+                chosen[int(start, 16)] = sum(found.values())
+    ends = (line.split(b" ", 1)[0].split(b"-") for line in Path(f"/proc/{pid}/maps").read_bytes().splitlines())
+    mappings = [MappedMemory(int(first, 16), int(last, 16)) for first, last in ends]
+    return [each for each in mappings if each.end - each.start <= _SPARSE * chosen.get(each.start, 0)]
+
+
+def _resident_bytes(pid: int) -> int:
+    with open(f"/proc/{pid}/statm", "rb") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")

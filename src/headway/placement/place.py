@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headway.analyses.placement.algorithm_one import AlgorithmOne
+from headway.analyses.placement.few_workers import FewWorkers, remote_share_of_all
 from headway.analyses.placement.paired import PairedSpells
 from headway.analyses.placement.types import Policy
 from headway.errors import HeadwayError, Notice
@@ -15,7 +16,7 @@ from headway.placement.daemon import Daemon, Ended
 from headway.placement.mover import Mover
 from headway.placement.nodes import allowed_by_cpuset, declared_nodes, home_node, machine_nodes, usable
 from headway.placement.pages import memory_by_node
-from headway.placement.progress import ProgramProgress
+from headway.placement.progress import CpuTime, ProgramProgress
 from headway.placement.readings import MeasuredInterval, Readings
 from headway.placement.single_daemon import placing
 from headway.placement.types import NodeChoice, Record
@@ -26,12 +27,16 @@ from headway.record.target_process.rights import read_status, rights_of
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user asks for. `nodes`: sets of CPUs that are declared as nodes, empty: those of the machine."""
+    """What a user asks for. `nodes`: sets of CPUs that are declared as nodes, empty: those of the machine.
+
+    `moves_memory`: threads that stay on a node get their memory there; of nodes that are declared nobody knows the memory.
+    """
 
     policy: str = "headway"
     nodes: tuple[frozenset[int], ...] = ()
     is_dry: bool = False
     duration_s: float | None = None
+    moves_memory: bool = False
 
 
 def place(
@@ -49,12 +54,22 @@ def place(
         found = places_of(process, request.nodes)
         if isinstance(found, Notice):
             return found
-        progress = measure()
+        progress = _progress(request, found, measure)
         try:
             _place(process, request, found, progress, lock, emit, wait)
         finally:
             progress.close()
     return None
+
+
+def _progress(request: Request, places: NodeChoice, measure: Callable[[], ProgramProgress]) -> ProgramProgress:
+    """Return what tells how much the program does, or that nothing does where its workers and memory tell where to keep it."""
+    try:
+        return measure()
+    except HeadwayError as error:
+        if error.notice.id != "HW723" or request.policy != "headway" or places.remote_share is None:
+            raise
+        return CpuTime()
 
 
 def _place(
@@ -69,7 +84,8 @@ def _place(
     mover = None
     if not request.is_dry:
         try:
-            mover = Mover(_affinities(process, places), rights_of(process.pid), (lock,))
+            rights = rights_of(process.pid)
+            mover = Mover(_affinities(process, places), rights, (lock,), places.home.number)
         except (ProcessLookupError, FileNotFoundError):
             raise HeadwayError("HW004", pid=process.pid, reason="it has ended") from None
     excluded = frozenset({os.getpid()} | ({mover.pid} if mover is not None else set()))
@@ -77,13 +93,15 @@ def _place(
     by_time = request.policy == "headway"
     daemon = Daemon(
         places,
-        _policy(request.policy, cores),
+        _policy(request.policy, cores) if not isinstance(progress, CpuTime) else _by_workers(places, cores),
         Readings(process, progress, excluded),
         mover,
         MeasuredInterval.by_time if by_time else MeasuredInterval.by_cycles,
         emit,
         wait,
         request.duration_s,
+        request.moves_memory and not places.is_declared,
+        not isinstance(progress, CpuTime),
     )
     daemon.run()
 
@@ -92,6 +110,15 @@ def _policy(name: str, cores: int) -> Policy:
     if name == "headway":
         return PairedSpells(cores)
     return AlgorithmOne(cores, back_off=name == "paper-back-off")
+
+
+def _by_workers(places: NodeChoice, cores: int) -> Policy:
+    """Return the policy for a program of which nothing tells how fast it is."""
+    share, cpus = places.remote_share, {node.number: len(node.cpus) for node in usable(machine_nodes(), places.base)}
+    on_all = remote_share_of_all(cpus, places.memory_by_node or {})
+    assert share is not None  # as is asked for before
+    assert on_all is not None
+    return FewWorkers(cores, share, on_all)
 
 
 def _affinities(process: Process, places: NodeChoice) -> Affinities:

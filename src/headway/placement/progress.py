@@ -15,7 +15,7 @@ from headway.model.thread_counts import ThreadCounts
 from headway.record.collect.thread_counters import ThreadWatch, countable_if_any
 from headway.record.counters.groups import CounterOptions, parse
 from headway.record.counters.usable import Group
-from headway.record.target_process.processes import Process
+from headway.record.target_process.processes import Process, read_stat
 from headway.store.directory import is_untrusted_user, open_entry, untrusted_place, user_name
 
 BY_CYCLES = "cycles,instructions"
@@ -199,6 +199,31 @@ class Events:
         now = [value * enabled / running if running else 0.0 for value, enabled, running in thread.totals]
         self._sums = [total + max(0.0, new - last) for total, new, last in zip(self._sums, now, old, strict=True)]
         return now
+
+
+class CpuTime:
+    """No progress: the CPU time of a program, by which its readings end. Nothing tells how fast it is."""
+
+    name = "its workers and the nodes of its memory: nothing tells how fast it is"
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._most_ms = 0.0
+
+    def done(self, processes: Iterable[Process]) -> Done | None:
+        """Return the CPU time of the processes up to now, in milliseconds; never less than before, as some of them end."""
+        now_ms = sum(1e3 * cpu_s for each in processes if (cpu_s := _cpu_s(each.pid)) is not None)
+        self._most_ms = max(self._most_ms, now_ms)
+        return Done(self._most_ms)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _cpu_s(pid: int) -> float | None:
+    """Return how long a process has run; None when it has ended."""
+    stat = read_stat(pid)
+    return None if stat is None else (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def progress_of(file: Path | None, event: str | None, *, may_appear: bool = False) -> ProgramProgress:

@@ -9,7 +9,7 @@ from headway.analyses.placement.types import Placement
 from headway.placement.affinities import Cpus
 from headway.placement.nodes import MemoryNode
 
-Event = Literal["start", "decision", "spell", "note", "end"]
+Event = Literal["start", "decision", "spell", "memory", "note", "end"]
 
 
 @dataclass(frozen=True, slots=True)

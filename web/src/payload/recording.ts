@@ -4,6 +4,7 @@ import type { Kind, MadeBy, Notice } from "./common";
 import type { CountersView } from "./counters";
 import type { FlameSet } from "./flame";
 import type { WhyView } from "./lost_cores";
+import type { PlacementsView } from "./placements";
 
 export const DOINGS = [
   "running_ns",
@@ -302,6 +303,8 @@ export interface Payload {
   locks: LockView | null;
   /** What was counted while threads ran; null where nothing was. */
   counters: CountersView | null;
+  /** When the program was on one memory node and when on all; null where no records of that were given. */
+  placements: PlacementsView | null;
   /** Flame graphs of what was sampled, and of time blocked; null where there is neither. */
   flames: FlameSet | null;
   /** Why a view has nothing to show, or there are no lanes: a view is never empty without saying why. */

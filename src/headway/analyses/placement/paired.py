@@ -20,7 +20,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headway.analyses.placement.types import ALL, ONE, Decision, Observation, Placement
 
@@ -150,6 +150,11 @@ class PairedSpells:
 
     def decide(self, seen: Observation) -> Decision:
         """Note a reading, and return where to run next."""
+        decision = self._decision(seen)
+        is_open = self.current is not None and self.current.best is None and not self.current.has_few_workers
+        return replace(decision, is_trial=is_open)
+
+    def _decision(self, seen: Observation) -> Decision:
         self._clock_s += seen.seconds
         kind = self._kind_of(seen)
         if kind is None:

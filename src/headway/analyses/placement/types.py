@@ -29,11 +29,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where to run until the next decision, in how many seconds that is, and why."""
+    """Where to run until the next decision, in how many seconds that is, and why. `is_trial`: to see how fast it is there."""
 
     placement: Placement
     seconds: float
     why: str
+    is_trial: bool = False
 
 
 class Policy(Protocol):

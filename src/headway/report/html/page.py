@@ -25,16 +25,22 @@ _SLOT = '<script type="application/json" id="headway-payload">'
 
 
 def render_html(
-    recording: Recording, path: Path | str, *, overwrite: bool = False, found: Overview | None = None
+    recording: Recording,
+    path: Path | str,
+    *,
+    overwrite: bool = False,
+    found: Overview | None = None,
+    placements: Path | None = None,
 ) -> Path:
     """Write a recording's report to `path` and return it; the file appears whole or not at all.
 
-    `found`: what `overview` gave for the same recording, by those who have asked already.
+    `found`: what `overview` gave for the same recording, by those who have asked already. `placements`: a file that
+    `headway place --json` wrote meanwhile.
 
     Raises HeadwayError HW500 (the file exists, unless `overwrite`), HW501 (it can't be written) or HW502 (this
     installation lacks the page), and what the analyses raise.
     """
-    return write_page(build_payload(recording, found), path, overwrite=overwrite)
+    return write_page(build_payload(recording, found, placements), path, overwrite=overwrite)
 
 
 def write_page(payload: dict[str, Any], path: Path | str, *, overwrite: bool = False) -> Path:

@@ -18,12 +18,15 @@ from headway.report.analysis import View
 from headway.report.html.facts import facts, title
 from headway.report.html.flame_pack import json_bytes
 from headway.report.html.missing import no_thread_states
+from headway.report.html.placements import placements_view
 from headway.report.html.sections import Sections, sections
 from headway.report.html.text import cut, with_levels
 from headway.report.html.threads import NAME_CHARS, lane_values
 from headway.report.registry import analysis, own_analyses
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headway.store import Recording
 
 PAYLOAD_BYTES = 2_000_000
@@ -34,11 +37,14 @@ TEXT_CHARS = 600
 IN_THE_VIEW = ("cores", "lost_most")
 
 
-def build_payload(recording: Recording, found: Overview | None = None) -> dict[str, Any]:
+def build_payload(
+    recording: Recording, found: Overview | None = None, placements: Path | None = None
+) -> dict[str, Any]:
     """Return everything the page shows of a recording, at most PAYLOAD_BYTES of UTF-8 JSON.
 
-    `found`: its overview, by those who have made it already.
+    `found`: its overview, by those who have made it already. `placements`: what `headway place --json` wrote meanwhile.
     """
+    placed = None if placements is None else placements_view(recording, placements)
     found = overview(recording) if found is None else found
     asked = [analysis(plugin).view(recording, found) for plugin in own_analyses()]
     views = [view for view in asked if view is not None]
@@ -46,6 +52,7 @@ def build_payload(recording: Recording, found: Overview | None = None) -> dict[s
     limit = MAX_LANES
     while True:
         payload = _payload(recording, found, lanes(recording, found.threads.rows, limit), views, added)
+        payload["placements"] = placed
         if json_bytes(payload) <= PAYLOAD_BYTES or limit == 0:
             return payload
         limit //= 2

@@ -1,4 +1,4 @@
-"""`headway place --simulate` on the terminal: each program under each policy, beside the best fixed placement."""
+"""`headway place --simulate` and `--show` on the terminal: programs under each policy, and what was recorded of placing one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.placement.analysis import assumptions
 from headway.analyses.placement.machine import Machine
+from headway.analyses.placement.types import ONE
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.tables import make_table
+from headway.report.terminal.tables import UNKNOWN, make_table, time_text
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from headway.analyses.placement.records import PlacedProgram
     from headway.analyses.placement.types import Simulation
+
+MOST_SPELLS = 100
 
 
 def render_placement(found: Sequence[Simulation], seeds: int, console: Console) -> None:
@@ -43,3 +47,28 @@ def render_placement(found: Sequence[Simulation], seeds: int, console: Console) 
     console.print("What the model assumes", style="bold")
     for text in assumptions(Machine()):
         print_line(console, text, bullet="*")
+
+
+def render_placed(found: Sequence[PlacedProgram], console: Console) -> None:
+    """Print each program that was placed: when it was where, why, and what came of it."""
+    for each in found:
+        ended = "its records stop" if each.ended is None else printable(each.ended)
+        share = each.on_one_share
+        on_one = "" if share is None else f", {100 * share:.0f} % of the time on node {each.home}"
+        length = time_text(each.end_ns - each.start_ns)
+        text = f"process {each.pid}, placed for {length}: {counted(each.moves, 'move')}{on_one}; end: {ended}"
+        console.print(text)
+        table = make_table(
+            ("at", "right"), ("placement", "left"), ("why", "left"), ("threads", "right"), ("speed", "right"),
+            title="Placements; speeds are relative to the time before",
+        )  # fmt: skip
+        for spell in each.spells[:MOST_SPELLS]:
+            where = f"node {each.home}" if spell.placement == ONE else "all nodes"
+            speed = UNKNOWN if spell.speed is None else f"{spell.speed:.3f}x"
+            at = time_text(spell.start_ns - each.start_ns)
+            table.add_row(at, where, printable(spell.why), str(spell.threads_moved), speed)
+        print_table(console, table)
+        if len(each.spells) > MOST_SPELLS:
+            console.print(f"{len(each.spells) - MOST_SPELLS} more: --json")
+        for at_ns, text in each.notes[:MOST_SPELLS]:
+            print_line(console, f"{time_text(at_ns - each.start_ns)}: {printable(text)}", bullet="*")

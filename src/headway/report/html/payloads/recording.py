@@ -8,6 +8,7 @@ from headway.report.html.payloads.common import Kind, MadeBy, NoticePayload
 from headway.report.html.payloads.counters import CountersView
 from headway.report.html.payloads.flame import FlameSet
 from headway.report.html.payloads.lost_cores import WhyView
+from headway.report.html.payloads.placements import PlacementsView
 
 DOINGS = tuple(
     f"{doing}_ns" for doing in ("running", "runnable", "blocked", "gc_pause", "sleeping", "handoff", "unknown")
@@ -328,6 +329,8 @@ class Payload(TypedDict):
     locks: LockView | None
     counters: CountersView | None
     """What was counted while threads ran; null where nothing was."""
+    placements: PlacementsView | None
+    """When the program was on one memory node and when on all; null where no records of that were given."""
     flames: FlameSet | None
     """Flame graphs of what was sampled, and of time blocked; null where there is neither."""
     missing: dict[ViewName, str | None]

@@ -1,0 +1,171 @@
+"""Memory that follows threads to a node: which mappings, in what portions, and what is noted to put it back.
+
+That pages really are where they were moved is seen in a guest of two nodes (tests/guests/test_numa_placement.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.analyses.placement.types import ALL, ONE
+from headway.placement.memory_follower import MemoryFollower, end_of_memory
+from headway.placement.moved_memory import PAGE, MemoryMoved, MovedMemory, _runs
+from headway.placement.mover import MEMORY_BACK, MEMORY_HOME
+from headway.placement.nodes import machine_nodes
+from headway.placement.pages import mappings_elsewhere, memory_by_node
+from headway.record.target_process.processes import Process
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MBIND = {"x86_64": 237, "aarch64": 235}[platform.machine()]
+BIND = 2
+SIZE = 8 << 20
+A_WHILE_S = 60.0
+"""No call takes that long; a short one on a busy machine may end before anything is done."""
+NOWHERE = 1000
+"""The number of no node: all memory is elsewhere."""
+
+knows_nodes = pytest.mark.skipif(
+    memory_by_node([(os.getpid(), 1)]) is None, reason="the kernel does not say on which nodes memory is"
+)
+
+
+@pytest.fixture
+def memory() -> Iterator[tuple[int, mmap.mmap]]:
+    """Give touched memory of this process, and its address."""
+    with mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as found:
+        for at in range(0, SIZE, PAGE):
+            found[at] = 1
+        byte = ctypes.c_char.from_buffer(found)
+        address = ctypes.addressof(byte)
+        del byte
+        yield address, found
+
+
+def myself() -> Process:
+    found = Process.of(os.getpid())
+    assert found is not None
+    return found
+
+
+def covers(address: int) -> bool:
+    return any(each.start <= address < each.end for each in mappings_elsewhere(os.getpid(), NOWHERE))
+
+
+@knows_nodes
+def test_memory_for_which_somebody_chose_a_node_is_left_alone(memory: tuple[int, mmap.mmap]) -> None:
+    address, _ = memory
+    assert covers(address)
+    first = machine_nodes()[0].number
+    mask = ctypes.c_ulong(1 << first)
+    assert LIBC.syscall(MBIND, ctypes.c_void_p(address), ctypes.c_ulong(SIZE), BIND, ctypes.byref(mask), 64, 0) == 0
+    assert not covers(address)
+
+
+@knows_nodes
+def test_nothing_is_moved_that_is_there_already(memory: tuple[int, mmap.mmap]) -> None:
+    nodes = machine_nodes()
+    if len(nodes) != 1:
+        pytest.skip("this machine has several nodes")
+    assert mappings_elsewhere(os.getpid(), nodes[0].number) == []
+    mine = MovedMemory(nodes[0].number, lambda: [myself()])
+    assert mine.to_home(A_WHILE_S) == MemoryMoved(0, 0, 0, is_done=True)
+    assert mine.back(A_WHILE_S) == MemoryMoved(0, 0, 0, is_done=True)
+
+
+@knows_nodes
+def test_a_node_without_room_gets_nothing_and_that_is_said() -> None:
+    found = MovedMemory(NOWHERE, lambda: [myself()]).to_home(A_WHILE_S)
+    assert (found.moved_bytes, found.is_done) == (0, True)
+    assert found.reason == f"node {NOWHERE} has too little free memory"
+
+
+def test_of_a_process_that_has_ended_nothing_is_moved_and_nothing_is_left() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = Process.of(child.pid)
+        assert process is not None
+        child.kill()
+        child.wait()
+        mine = MovedMemory(0, lambda: [process])
+        assert mine.to_home(A_WHILE_S) == MemoryMoved(0, 0, 0, is_done=True)
+        mine.runs += _runs(process, [(0, 1)])
+        assert mine.back(A_WHILE_S) == MemoryMoved(0, PAGE, 0, is_done=True)
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
+def test_runs_of_pages_are_the_pages_again(pairs: list[tuple[int, int]]) -> None:
+    pages = sorted((PAGE * number, node) for number, node in pairs)
+    runs = [*_runs(Process(1, 1), pages)]
+    assert [(each.start + PAGE * number, each.node) for each in runs for number in range(each.pages)] == pages
+    assert all(a.start + PAGE * a.pages < b.start or a.node != b.node for a, b in itertools.pairwise(runs))
+
+
+def test_the_more_a_page_takes_the_fewer_are_moved_at_once() -> None:
+    sizes = []
+    for page_s in (1e-6, 1e-5, 1e-4, 1.0):
+        mine = MovedMemory(0, tuple)
+        mine.page_s = page_s
+        sizes.append(mine._batch(0.05))
+    assert sizes == [1024, 625, 62, 16]
+
+
+class ScriptedMover:
+    """Answers as a mover whose memory takes three calls, and notes what it is asked."""
+
+    used_s = 0.05
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+
+    def ask_memory(self, what: bytes) -> MemoryMoved:
+        self.asked.append(what)
+        return MemoryMoved(PAGE, 0, PAGE * len(self.asked), is_done=len(self.asked) % 3 == 0)
+
+
+def test_memory_follows_threads_that_stay_in_small_parts_and_goes_back_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("headway.placement.memory_follower.time.monotonic", lambda: clock[0])
+    mover, records = ScriptedMover(), list[dict[str, object]]()
+    follower = MemoryFollower(mover, "node 1", lambda text, facts: records.append({"text": text, **facts}))  # type: ignore[arg-type]
+
+    def seconds(count: int, placement: str, since_s: float) -> None:
+        for _ in range(count):
+            follower.follow(ONE if placement == "one" else ALL, since_s)
+            clock[0] += 1
+
+    seconds(30, "all", 100.0)  # as it was started: there is nothing to do
+    assert mover.asked == []
+    moved_s = clock[0]
+    seconds(4, "one", moved_s)
+    assert mover.asked == []
+    seconds(10, "one", moved_s)
+    assert mover.asked == [MEMORY_HOME] * 3
+    (record,) = records
+    assert (record["placement"], record["memory_moved_bytes"], record["memory_away_bytes"]) == (
+        "one",
+        3 * PAGE,
+        3 * PAGE,
+    )
+    seconds(10, "one", moved_s)
+    seconds(10, "all", clock[0])
+    assert mover.asked == [MEMORY_HOME] * 3 + [MEMORY_BACK] * 3
+    assert records[1]["text"].startswith("0.0 MiB of memory put back in ")  # type: ignore[attr-defined]
+
+
+def test_the_end_says_what_was_put_back_and_what_stays() -> None:
+    assert end_of_memory(None) == ("", {})
+    assert end_of_memory(MemoryMoved(5 << 20, 1 << 20, 2 << 20, is_done=False)) == (
+        "; 5.0 MiB of memory put back; 3.0 MiB of memory stay where they were moved",
+        {"memory_put_back_bytes": 5 << 20, "memory_left_bytes": 3 << 20},
+    )
