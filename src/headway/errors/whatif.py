@@ -102,7 +102,7 @@ ROWS: tuple[Message, ...] = (
         "two changes of one lock",
         "{lock} is changed twice: {one}; {other}",
         "A line stands for all locks that are waited for there, so one lock may have two names.",
-        "ask for one change of each lock",
+        "headway locks NAME.headway --by site   (which lock each line is of: then ask for one change of each)",
     ),
     Message(
         "HW833",
@@ -147,7 +147,7 @@ ROWS: tuple[Message, ...] = (
         "{one} and {other} together: such predictions have been compared with exact simulations, and with two real programs only "
         "on machines that ran others, too",
         "Programs that share cores also share caches and memory, which a replay does not know.",
-        "run both at once, and compare",
+        "headway record -o both.headway -- sh -c 'ONE & TWO & wait'   (both at once, to compare with)",
         NOTE,
     ),
     Message(
