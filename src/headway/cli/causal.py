@@ -135,7 +135,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
 
 
 def is_reading(words: tuple[str, ...], ctx: click.Context, given: dict[str, Any]) -> bool:
-    """Tell whether a recording is to be shown: the first word is one, and nothing is asked for that makes one.
+    """Return whether a recording is to be shown: the first word is one, and nothing is asked for that makes one.
 
     A command may have the name of a folder that lies here: `java`.
     """

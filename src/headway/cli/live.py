@@ -90,7 +90,7 @@ def looks(
 
 
 def is_over(ended: int) -> bool:
-    """Tell, without waiting, whether somebody asked us to end."""
+    """Return, without waiting, whether somebody asked us to end."""
     return bool(select.select([ended], [], [], 0)[0])
 
 

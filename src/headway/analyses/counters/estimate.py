@@ -1,4 +1,4 @@
-"""From what was counted to what there was: counts of groups that took turns on the counters, with an interval.
+"""Estimates the full counts of groups that took turns on the counters, each with an interval.
 
 Question   how many events there were in the running time of a thread, when its group counted in a part of it only.
 Method     value = sum(count) x sum(enabled) / sum(running), over all slices of the interval: scaling each slice by itself

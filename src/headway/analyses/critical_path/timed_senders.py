@@ -1,4 +1,4 @@
-"""Tells processes that sent a signal because a time was over, as `timeout 5 java ...` does: nobody waited for what they did.
+"""Recognises processes that sent a signal because a time was over, as `timeout 5 java ...` does: nobody waited for their work.
 
 Question   a thread of another recorded process ended a JVM. Did the program's end wait for what that one did, or for a time?
 Method     where the sender waited for timers for at least half of the JVM's life until then, it was the time. A shell's

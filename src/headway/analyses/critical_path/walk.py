@@ -138,9 +138,9 @@ class Walk:
         self._exit_ns = exit_ns(recording)
         self._ended_by = _ended_by(recording, threads)
         self._pid = threads.pid
-        told = stops(recording, threads)
-        self._handlers = [each for each in told if each.handler is not None]
-        self._timers = [(each, int(threads.birth_ns[each.active])) for each in told if each.timer is not None]
+        stopped = stops(recording, threads)
+        self._handlers = [each for each in stopped if each.handler is not None]
+        self._timers = [(each, int(threads.birth_ns[each.active])) for each in stopped if each.timer is not None]
         parent = threads.parent.copy()
         for each in self._handlers:  # nobody waited for the signal itself
             parent[each.handler] = each.active
@@ -235,17 +235,17 @@ def _ended_by(recording: Recording, threads: PathThreadTable) -> Ints:
     within a moment of it were killed by that.
     """
     found = np.full(len(threads), -1)
-    told = {each.pid: each for each in exits(recording)}
-    killed = {each.pid: each for each in stops(recording, threads)}
+    exit_of = {each.pid: each for each in exits(recording)}
+    stop_of = {each.pid: each for each in stops(recording, threads)}
     for pid, mine in threads.by_process.items():
         first = mine[threads.tid[mine] == pid]
         if not len(first):
             continue
         ender, since = int(first[-1]), int(threads.end_ns[first[-1]]) - _DYING_NS
-        if pid in told and told[pid].waker in mine:
-            ender, since = told[pid].waker, told[pid].start_ns
-        elif pid in killed:
-            ender, since = killed[pid].active, killed[pid].start_ns
+        if pid in exit_of and exit_of[pid].waker in mine:
+            ender, since = exit_of[pid].waker, exit_of[pid].start_ns
+        elif pid in stop_of:
+            ender, since = stop_of[pid].active, stop_of[pid].start_ns
         dying = mine[(threads.end_ns[mine] >= since) & (threads.end_ns[mine] < NEVER) & (mine != ender)]
         found[dying] = ender
     return found

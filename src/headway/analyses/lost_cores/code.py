@@ -74,7 +74,7 @@ class CodeFinder:
         return spot(self.recording, stack[by_itself], weight[by_itself])
 
     def blocked(self, threads: Sequence[int], cause: str, window: tuple[int, int], waits: Waits) -> Where:
-        """Return where some threads slept or waited for I/O while the kernel says so, and not in a wait that the JVM told."""
+        """Return where some threads slept or waited for I/O as the kernel has it, apart from waits that the JVM recorded."""
         stacks, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for thread, start, end in self.asleep(threads, cause, window, waits):
             time, stack, weight = self._samples((thread,), _WALL)
@@ -90,10 +90,10 @@ class CodeFinder:
         found = []
         thread, start, end = self._in_calls(threads, self._in_sleep if cause == SLEEP else IN_IO)
         start, end = np.maximum(start, window[0]), np.minimum(end, window[1])
-        told = np.flatnonzero(np.isin(waits.thread, thread))
-        told_of = {one: told[places] for one, places in places_of(waits.thread[told].astype(np.int64))}
+        in_jvm = np.flatnonzero(np.isin(waits.thread, thread))
+        in_jvm_of = {one: in_jvm[places] for one, places in places_of(waits.thread[in_jvm].astype(np.int64))}
         for one, places in places_of(thread):
-            mine, known = places[end[places] > start[places]], told_of.get(one, told[:0])
+            mine, known = places[end[places] > start[places]], in_jvm_of.get(one, in_jvm[:0])
             waited = _inside((start[mine] + end[mine]) // 2, waits.start[known], waits.end[known])
             mine = np.delete(mine, waited)
             found.append((one, start[mine], end[mine]))

@@ -1,4 +1,4 @@
-"""Tells which waits of a server are of threads that serve requests from outside of the recording.
+"""Finds the waits of a server whose threads serve requests from outside of the recording.
 
 Question   how much faster would a server be whose end is nobody's? Clients that wait for an answer before they ask again send
            more when answers come sooner; others send what they send. The recording of the server alone does not tell which.
@@ -38,7 +38,7 @@ _WORK = (causes.IDLE, causes.FEW)
 
 
 class OutsideClients:
-    """Tells which threads of a server handle requests of clients that are not recorded; reads what it needs when asked."""
+    """Finds the threads of a server that handle requests of clients that are not recorded; reads what it needs when asked."""
 
     def __init__(self, recording: Recording, waits: Waits, times: KernelTimes) -> None:
         """Take the recording, its waits, and the times that threads were in system calls."""

@@ -96,7 +96,7 @@ def _socket_name(facts: JvmFacts) -> str:
 
 
 def _listens(facts: JvmFacts, tmp: int) -> bool:
-    """Tell whether the JVM's socket is there. Raises HeadwayError HW025 where somebody else has taken its name."""
+    """Return whether the JVM's socket is there. Raises HeadwayError HW025 where somebody else has taken its name."""
     name = _socket_name(facts)
     try:
         status = os.stat(name, dir_fd=tmp, follow_symlinks=False)
@@ -142,7 +142,7 @@ def _make_trigger(facts: JvmFacts, tmp: int, name: str) -> None:
 
 
 def has_ended(pid: int) -> bool:
-    """Tell whether the process has ended, or is a zombie that nobody has waited for."""
+    """Return whether the process has ended, or is a zombie that nobody has waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):

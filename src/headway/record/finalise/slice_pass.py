@@ -122,7 +122,7 @@ class ExecutedByCpu:
 
 
 class PassProgress:
-    """Tells how much of a window has been decoded: at most 99 %, since writing comes after it."""
+    """Reports how much of a window has been decoded: at most 99 %, since writing comes after it."""
 
     def __init__(self, window: tuple[int, int], progress: Callable[[float], None]) -> None:
         """Tell `progress` the share that is done."""

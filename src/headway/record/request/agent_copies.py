@@ -98,7 +98,7 @@ def _places() -> Iterator[Path]:
 
 
 def is_open_to_all(file: Path) -> bool:
-    """Tell whether every user may read `file`, as far as modes say so."""
+    """Return whether every user may read `file`, as far as modes say so."""
     try:
         return bool(file.stat().st_mode & stat.S_IROTH) and all(
             place.stat().st_mode & stat.S_IXOTH for place in file.parents
@@ -184,7 +184,7 @@ def _lock_of(at: int) -> int:
 
 
 def _is_copy(at: int, library: Path) -> bool:
-    """Tell whether the directory `at` has a file of ours that all can load, whose content is that of `library`."""
+    """Return whether the directory `at` has a file of ours that all can load, whose content is that of `library`."""
     with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy, library.open("rb") as original:
         status = os.fstat(copy.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o755:
@@ -224,7 +224,7 @@ def _copies_in(place: Path) -> Iterator[Path]:
 
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a copy with a random name is no longer being made."""
+    """Return whether a copy with a random name is no longer being made."""
     return time.time() - entry.stat(follow_symlinks=False).st_ctime > _UNFINISHED_S
 
 

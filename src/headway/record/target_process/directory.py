@@ -201,7 +201,7 @@ class TargetDirectory:
 
 
 def is_own_name(name: object) -> bool:
-    """Tell whether such a directory could be called so."""
+    """Return whether such a directory could be called so."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
@@ -232,7 +232,7 @@ def remove_left_behind(tmp: int, owner: int) -> int:
 
 
 def _is_free(fd: int) -> bool:
-    """Tell whether no recorder holds this directory; the agent itself looks for a moment, once a second."""
+    """Return whether no recorder holds this directory; the agent itself looks for a moment, once a second."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

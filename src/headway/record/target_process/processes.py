@@ -32,7 +32,7 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the pid still belongs to the same process and it has not ended (a zombie has)."""
+        """Return whether the pid still belongs to the same process and it has not ended (a zombie has)."""
         stat = read_stat(self.pid)
         return stat is not None and int(stat[19]) == self.start_ticks and stat[0] not in ("Z", "X")
 
@@ -90,7 +90,7 @@ def trees(roots: Iterable[int]) -> list[int]:
 
 
 def is_jvm(pid: int) -> bool:
-    """Tell whether the process has a HotSpot (or other) libjvm loaded. False when its maps can't be read.
+    """Return whether the process has a HotSpot (or other) libjvm loaded. False when its maps can't be read.
 
     Raises TimeoutError when the process keeps them from being read.
     """

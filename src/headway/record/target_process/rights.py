@@ -65,7 +65,7 @@ def read_status(pid: int) -> dict[str, str]:
 
 
 def sees_our_files(pid: int) -> bool:
-    """Tell whether a path means the same file to process `pid` as to us: same mount namespace, same root directory.
+    """Return whether a path means the same file to process `pid` as to us: same mount namespace, same root directory.
 
     A root directory of another mount is not asked for anything: who serves it may never answer.
     """

@@ -29,7 +29,7 @@ _EVERY_SET = "all"
 
 
 class CountersAnalysis(BaseAnalysis):
-    """Tells what was counted while each thread ran."""
+    """The analysis `counters`: what was counted while each thread ran."""
 
     name = "counters"
     summary = summary_of(name)

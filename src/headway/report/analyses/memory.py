@@ -20,18 +20,19 @@ DEFAULT_LAST = 10
 
 
 class MemoryAnalysis(BaseAnalysis):
-    """Tells how a program uses memory, beside the published programs."""
+    """The analysis `memory`: how a program uses memory, beside published programs."""
 
     name = "memory"
     summary = summary_of(name)
     help = """Tell how a program uses memory: what it allocates, executes and misses.
 
-    For recordings made with --objects allocations, --counters, or both, or
-    with --objects accesses (reads for each write). Each of the others
-    stands beside those of 31 published programs (DaCapo and
-    Renaissance on 8 cores). What is not recorded is named, with its reason
-    and the recording that would have it. Where iterations are recorded,
-    figures of counters are the mean of the last ones.
+    What is allocated needs a recording with --objects allocations, reads
+    for each write one with --objects accesses, and instructions and misses
+    one with --counters. Figures of allocations and counters stand beside
+    those of 31 published programs (DaCapo and Renaissance on 8 cores). What
+    is not recorded is named, with its reason and the recording that would
+    have it. Where iterations are recorded, figures of counters are the mean
+    of the last ones.
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",

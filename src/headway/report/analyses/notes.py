@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NotesAnalysis(BaseAnalysis):
-    """Tells all messages of a recording and of what is asked of it first, none of them folded."""
+    """The analysis `notes`: all messages of a recording and of `why` about it, none of them folded."""
 
     name = "notes"
     summary = summary_of(name)

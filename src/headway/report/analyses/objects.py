@@ -38,7 +38,7 @@ _MEASURES = ("bytes", "objects", "array-length")
 
 
 class ObjectsAnalysis(BaseAnalysis):
-    """Tells who allocates what, and who reads and writes."""
+    """The analysis `objects`: who allocates what, and who reads and writes."""
 
     name = "objects"
     summary = summary_of(name)

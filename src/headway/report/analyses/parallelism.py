@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ParallelismAnalysis(BaseAnalysis):
-    """Tells T_j: how long exactly j threads were active."""
+    """The analysis `parallelism`: how long exactly j threads were active, for each j."""
 
     name = "parallelism"
     summary = summary_of(name)

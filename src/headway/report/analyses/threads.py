@@ -23,7 +23,7 @@ TOP = 40
 
 
 class ThreadsAnalysis(BaseAnalysis):
-    """Tells per thread how long it ran, waited for a core, and was blocked."""
+    """The analysis `threads`: how long each thread ran, waited for a core, and was blocked."""
 
     name = "threads"
     summary = summary_of(name)
