@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from support.drivers.ordinary_user import OrdinaryUser, ordinary_user
+from support.drivers.workloads import compile_java
 
 CPUS = sorted(os.sched_getaffinity(0))
 pytestmark = pytest.mark.skipif(len(CPUS) < 2, reason="virtual nodes take two CPUs")
@@ -216,6 +217,31 @@ def test_a_decision_has_what_was_measured(program: Program) -> None:
     for each in measured:
         assert each["seconds_per_unit"] == pytest.approx(each["seconds"] / each["units"])
         assert each["units"] % 500 == 0
+
+
+def test_processes_that_a_jvm_starts_meanwhile_are_placed_and_put_back_with_it(tmp_path: Path) -> None:
+    compile_java(tmp_path, PROGRAM.with_name("ForkingWork.java"))
+    log = tmp_path / "work.log"
+    log.touch()
+    command = ["java", "-cp", str(tmp_path), "ForkingWork"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        jvm = Program(process, log)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        with daemon(jvm) as placing:
+            assert eventually(lambda: jvm.all_on(CPUS[:1]))
+            child = jvm.tell("sleep 600")
+            try:
+                assert eventually(lambda: os.sched_getaffinity(child) == {CPUS[0]})
+                placing.terminate()
+                assert records(placing)[-1]["why"] == "somebody asked to end"
+                assert os.sched_getaffinity(child) == {*CPUS}
+                assert jvm.all_on(CPUS)
+            finally:
+                os.kill(child, signal.SIGKILL)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(ENOUGH_S) == 0
 
 
 def test_a_second_daemon_is_refused_with_the_number_of_the_first(program: Program) -> None:

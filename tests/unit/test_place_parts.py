@@ -70,6 +70,19 @@ def test_a_program_is_kept_on_a_node_that_holds_it_with_the_most_cpus_then_the_m
     assert home_node([first, second], 1 << 50, ()) == first
 
 
+def test_a_node_without_memory_holds_no_program_but_its_cpus_are_there_to_run_on(tmp_path: Path) -> None:
+    for number, cpus, total in ((0, "0-3", 0), (1, "4-7", 8 << 20)):
+        node = tmp_path / f"node{number}"
+        node.mkdir()
+        (node / "cpulist").write_text(f"{cpus}\n")
+        (node / "meminfo").write_text(f"Node {number} MemTotal: {total} kB\nNode {number} MemFree: {total} kB\n")
+    nodes = machine_nodes(tmp_path)
+    assert [(each.number, each.memory_bytes) for each in nodes] == [(0, 0), (1, 8 * GIB)]
+    assert len(usable(nodes, range(8))) == 2
+    assert home_node(nodes, 1 * GIB, (), {1: GIB}) == nodes[1]
+    assert home_node(nodes[:1], 0, ()) is None
+
+
 def test_cpus_that_are_not_online_make_no_node() -> None:
     myself = Process.of(os.getpid())
     assert myself is not None
