@@ -3,7 +3,7 @@
 // Recorded are waits for a lock with who ended them, and holds of those that got it while others were queued. Who wakes a
 // thread that waits for a lock releases it; so a thread that wakes one outside of its recorded holds had it as well. Since
 // when is unknown: as long as other holds of that lock last, and no longer than it was free. Holds that nobody waited
-// during are on no record.
+// during are on no record: a thread that got the lock, with nobody queued, and wakes one much later, has had it twice.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,10 @@ struct Acquisition {
   int64_t asked_ns = 0;
   int64_t got_ns = 0;
   int64_t released_ns = 0;
-  bool is_whole = true;  // its begin and its end were recorded
+  bool is_whole = true;        // its begin and its end were recorded
+  bool knows_got = true;       // its begin was: a wait for the lock ended then
+  bool knows_released = true;  // its end was: it woke a thread
+  bool is_hold = false;        // it is a recorded hold
 };
 
 // Of each lock in order of got_ns, none of which overlap; locks in order. Rows of unknown threads are left out.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -90,22 +90,65 @@ def test_a_sleep_with_the_lock_in_hand_goes_on_without_it() -> None:
     assert replayed([run], 2, last=[1], plans=sooner) == pytest.approx([100])
 
 
-def test_whoever_wakes_a_thread_that_waits_for_a_lock_had_it_as_long_as_others_have_it() -> None:
-    """No hold of thread 0 is recorded: it wakes thread 1 at 10 ms. Thread 1 has the lock for 2 ms."""
-    ms = 1_000_000
+MS = 1_000_000
 
-    def column(*values: int, kind: Any = np.int64) -> Any:
-        return np.array(values, kind)
 
-    none = column(0, kind=np.uint8)
+class Blocked(NamedTuple):
+    """A wait for the lock that a thread which had it ended at its end, in ms."""
+
+    thread: int
+    start: int
+    end: int
+    waker: int
+
+
+def acquisitions(waits: Sequence[Blocked], holds: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """Return (thread, asked, got, released) of one lock, in ms; `holds`: recorded thread, start, end."""
+
+    def column(values: Iterable[int], kind: Any = np.int64) -> Any:
+        return np.array(list(values), kind)
+
+    none = column((0 for _ in waits), np.uint8)
     found = _native.LockAcquisitions(
-        lock=column(0, kind=np.int32), thread=column(1, kind=np.int32), waker=column(0, kind=np.int32),
-        owner=column(-1, kind=np.int32), start_ns=column(9 * ms), end_ns=column(10 * ms), waking_ns=column(10 * ms),
-        is_repark=none, is_monitor_wait=none, hold_lock=column(0, kind=np.int32), hold_thread=column(1, kind=np.int32),
-        hold_start_ns=column(10 * ms), hold_end_ns=column(12 * ms),
+        lock=column((0 for _ in waits), np.int32), thread=column((each.thread for each in waits), np.int32),
+        waker=column((each.waker for each in waits), np.int32), owner=column((-1 for _ in waits), np.int32),
+        start_ns=column(each.start * MS for each in waits), end_ns=column(each.end * MS for each in waits),
+        waking_ns=column(each.end * MS for each in waits), is_repark=none, is_monitor_wait=none,
+        hold_lock=column((0 for _ in holds), np.int32), hold_thread=column((each[0] for each in holds), np.int32),
+        hold_start_ns=column(each[1] * MS for each in holds), hold_end_ns=column(each[2] * MS for each in holds),
     ).columns()  # fmt: skip
     rows = zip(*(found[name].tolist() for name in ("thread", "asked_ns", "got_ns", "released_ns")), strict=True)
-    assert list(rows) == [(0, 8 * ms, 8 * ms, 10 * ms), (1, 9 * ms, 10 * ms, 12 * ms)]
+    return [(thread, asked // MS, got // MS, released // MS) for thread, asked, got, released in rows]
+
+
+def test_whoever_wakes_a_thread_that_waits_for_a_lock_had_it_as_long_as_others_have_it() -> None:
+    """No hold of thread 0 is recorded: it wakes thread 1 at 10. Thread 1 has the lock for 2."""
+    assert acquisitions([Blocked(1, 9, 10, 0)], [(1, 10, 12)]) == [(0, 8, 8, 10), (1, 9, 10, 12)]
+
+
+def test_a_thread_that_got_a_lock_long_before_the_first_one_found_it_taken_has_had_it_twice() -> None:
+    """Thread 1 gets it at 10, with nobody queued, and wakes thread 0 at 1000, which has waited for 1; recorded holds take 2."""
+    waits = [Blocked(1, 9, 10, 0), Blocked(0, 999, 1000, 1)]
+    assert acquisitions(waits, [(0, 1000, 1002)]) == [
+        (0, 8, 8, 10),
+        (1, 9, 10, 12),
+        (1, 998, 998, 1000),
+        (0, 999, 1000, 1002),
+    ]
+
+
+def test_a_thread_that_was_waited_for_since_soon_after_it_got_a_lock_has_had_it_all_the_time() -> None:
+    """Thread 0 waits from 12 to 1000 for thread 1, which got it at 10."""
+    waits = [Blocked(1, 9, 10, 0), Blocked(0, 12, 1000, 1)]
+    assert (1, 9, 10, 1000) in acquisitions(waits, [(0, 1000, 1002)])
+
+
+def test_a_thread_that_releases_a_lock_after_another_one_got_it_has_had_it_twice() -> None:
+    """Thread 1 gets it at 10; thread 2, which has waited from 9 on, at 20; thread 1 wakes thread 0 at 30."""
+    waits = [Blocked(1, 9, 10, 0), Blocked(2, 9, 20, -1), Blocked(0, 25, 30, 1)]
+    found = acquisitions(waits, [])
+    assert next(each for each in found if each[0] == 2)[2] == 20
+    assert all(released <= 20 or got >= 20 for thread, _, got, released in found if thread == 1)
 
 
 def test_no_interval_begins_below_zero_however_much_a_lock_cost(tmp_path: Path) -> None:
