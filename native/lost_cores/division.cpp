@@ -30,15 +30,21 @@ void LossAccount::count_running(const Thread& t, int change) {
 void LossAccount::count_used() {
   is_used_dirty_ = false;
   rates_.stolen = static_cast<double>(stolen_all_) * kRateUnit;
-  const double room = options_.cores - static_cast<double>(running_all_);
+  double room = options_.cores - static_cast<double>(running_all_), part = 1.0;
+  if (options_.shares_cores) {
+    if (room < 0) part = options_.cores / static_cast<double>(running_all_);
+    for (int kind = 0; kind < kUsedKinds; ++kind) rates_.used[kind] = used_[kind] * part;
+    rates_.stolen *= part;
+    room = std::max(room, 0.0);
+  }
   rates_.excess = std::max(0.0, -room);
   // Others are in the way only as far as there are cores beside those that the program runs on.
   const double others = changes_.others() + static_cast<double>(strangers_);
   const double taken = std::min(others, std::max(0.0, room));
   const double headway = others > 0 ? changes_.headway() * (taken / others) : 0;
-  rates_.used[kHeadwayKind] = used_[kHeadwayKind] + headway;
+  rates_.used[kHeadwayKind] = used_[kHeadwayKind] * part + headway;
   rates_.other = taken - headway;
-  idle_ = std::max(0.0, room) - taken;
+  idle_ = std::min(std::max(0.0, room) - taken, options_.most_idle);
 }
 
 void LossAccount::divide() {

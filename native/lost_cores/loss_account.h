@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -32,6 +33,10 @@ struct AccountOptions {
   double cores = 1;
   int64_t bin_ns = 1;
   std::vector<int64_t> cuts;  // where segments meet, in any order
+  // All threads that are ready run, and share the cores evenly where they are more than those: as in a replay.
+  bool shares_cores = false;
+  // So many idle cores count at an instant; with one, causes have the wall time for which they keep a core idle.
+  double most_idle = std::numeric_limits<double>::infinity();
 };
 
 // What a thread is to the program's work: a worker, which runs (kWorker); a thread that hardly runs and that no worker

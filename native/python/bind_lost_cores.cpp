@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <initializer_list>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -84,8 +85,9 @@ class BoundLossAccount {
 
 void make(BoundLossAccount* self, int64_t from_ns, int64_t to_ns, double cores, int64_t bin_ns,
           std::vector<int64_t> cuts, Input<uint8_t> kinds, Input<uint8_t> is_background, Input<int64_t> exit_ns,
-          nb::dict waits, nb::dict spans, nb::dict others, Input<int64_t> probe_ns, Input<int32_t> probe_thread) {
-  AccountOptions options{from_ns, to_ns, cores, bin_ns, std::move(cuts)};
+          nb::dict waits, nb::dict spans, nb::dict others, Input<int64_t> probe_ns, Input<int32_t> probe_thread,
+          bool shares_cores, double most_idle) {
+  AccountOptions options{from_ns, to_ns, cores, bin_ns, std::move(cuts), shares_cores, most_idle};
   check(options);
   new (self) BoundLossAccount(std::move(options), {vector_of(kinds), vector_of(is_background), vector_of(exit_ns)},
                               waits, spans, others, probe_ns, probe_thread);
@@ -192,7 +194,8 @@ void bind_lost_cores(nb::module_& m) {
                                "Gives each core that nothing ran on to a cause: see lost_cores/loss_account.h.")
       .def("__init__", &make, nb::kw_only(), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("cores"), nb::arg("bin_ns"),
            nb::arg("cuts"), nb::arg("kinds"), nb::arg("is_background"), nb::arg("exit_ns"), nb::arg("waits"),
-           nb::arg("spans"), nb::arg("others"), nb::arg("probe_ns"), nb::arg("probe_thread"))
+           nb::arg("spans"), nb::arg("others"), nb::arg("probe_ns"), nb::arg("probe_thread"),
+           nb::arg("shares_cores") = false, nb::arg("most_idle") = std::numeric_limits<double>::infinity())
       .def("batch", &batch, nb::kw_only(), nb::arg("tick_ns"), nb::arg("end_ticks"), nb::arg("running_ticks"),
            nb::arg("runnable_ticks"), nb::arg("blocked_ticks"), nb::arg("stolen_ticks"), nb::arg("thread_id"),
            nb::arg("waker_id"), nb::arg("flags"), nb::arg("blocked_in") = nb::none(),

@@ -13,6 +13,7 @@
 #include "replay/core_replay.h"
 #include "replay/lock_acquisitions.h"
 #include "replay/lock_plan.h"
+#include "replay/replay_timeline.h"
 #include "replay/run_steps.h"
 #include "replay/step_changes.h"
 #include "slice_columns.h"
@@ -190,8 +191,11 @@ void make_step_changes(StepChanges* self, const RunSteps& steps, const Input<uin
 nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int32_t>& last, double cores,
                 bool has_stolen, double work_factor, double io_factor, double waking_factor, bool has_collections,
                 bool has_lock_waits, const std::vector<const LockPlan*>& plans,
-                const std::vector<const StepChanges*>& changed, double per_core, double throughput) {
-  if (runs.size() != last.size() || runs.size() != plans.size() || runs.size() != changed.size()) {
+                const std::vector<const StepChanges*>& changed, double per_core, double throughput,
+                const std::vector<ReplayTimeline*>& timelines) {
+  const bool has_timelines = !timelines.empty();
+  if (runs.size() != last.size() || runs.size() != plans.size() || runs.size() != changed.size() ||
+      (has_timelines && runs.size() != timelines.size())) {
     throw nb::value_error("columns of different length");
   }
   for (const double each : {cores, work_factor, io_factor, waking_factor, per_core, throughput}) {
@@ -209,7 +213,9 @@ nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int3
     if (changed[i] != nullptr && changed[i]->wait_ns.size() != runs[i]->steps().size()) {
       throw nb::value_error("changes of another run");
     }
-    asked.push_back({runs[i], plans[i], last[i], changed[i]});
+    ReplayTimeline* timeline = has_timelines ? timelines[i] : nullptr;
+    if (timeline != nullptr && !timeline->is_new_of(*runs[i])) throw nb::value_error("a timeline of another replay");
+    asked.push_back({runs[i], plans[i], last[i], changed[i], timeline});
   }
   const ReplayChanges changes{cores,         has_stolen,      work_factor,    io_factor,
                               waking_factor, has_collections, has_lock_waits, {per_core, throughput}};
@@ -263,7 +269,7 @@ void bind_replay(nb::module_& m) {
   m.def("replay_on_cores", &replay, nb::kw_only(), nb::arg("runs"), nb::arg("last"), nb::arg("cores"),
         nb::arg("has_stolen"), nb::arg("work_factor"), nb::arg("io_factor"), nb::arg("waking_factor"),
         nb::arg("has_collections"), nb::arg("has_lock_waits"), nb::arg("plans"), nb::arg("changed"),
-        nb::arg("per_core"), nb::arg("throughput"),
+        nb::arg("per_core"), nb::arg("throughput"), nb::arg("timelines") = std::vector<ReplayTimeline*>(),
         "Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than "
         "cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, "
         "and "

@@ -13,5 +13,6 @@ void bind_parquet(nanobind::module_& m);
 void bind_lost_cores(nanobind::module_& m);
 void bind_critical_path(nanobind::module_& m);
 void bind_replay(nanobind::module_& m);
+void bind_replay_timeline(nanobind::module_& m);
 void bind_locks(nanobind::module_& m);  // called by bind_decode
 }  // namespace headway

@@ -21,6 +21,7 @@ NB_MODULE(_native, m) {
   headway::bind_lost_cores(m);
   headway::bind_critical_path(m);
   headway::bind_replay(m);
+  headway::bind_replay_timeline(m);
 #endif
 #ifdef HEADWAY_WITH_decode
   headway::bind_decode(m);

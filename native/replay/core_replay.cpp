@@ -39,6 +39,7 @@ struct Progress {
   const std::vector<StepSignal>* signals = nullptr;
   const LockPlan* plan = nullptr;
   const StepChanges* changed = nullptr;
+  ReplayTimeline* timeline = nullptr;
   ReplayedLocks locks;
   Replayed found;
 
@@ -65,6 +66,7 @@ class CoreReplay {
       run.last = runs[i].last;
       run.plan = runs[i].plan;
       run.changed = runs[i].changed;
+      run.timeline = runs[i].timeline;
       run.signals = run.plan != nullptr ? &run.plan->signals : &run.steps->signals();
       if (run.plan != nullptr) run.locks = ReplayedLocks(run.plan->barging, run.plan->seed);
       run.group = group;
@@ -179,7 +181,7 @@ class CoreReplay {
   // Who stands still for a collection that nobody can end goes on.
   bool let_all_go() {
     for (Progress& run : runs_) {
-      for (size_t i = 1; i < run.groups && !run.is_done; ++i) sharing_.let_go(run.group + i);
+      for (size_t i = 1; i < run.groups && !run.is_done; ++i) let_go(run, static_cast<uint32_t>(i - 1));
     }
     return sharing_.ready() > 0 || end_first_wait();
   }
@@ -199,7 +201,7 @@ class CoreReplay {
       ++run.found.forced;
       run.is_ended[cursor.step] = 1;
       cursor.is_waiting = false;
-      timer(run, thread, 0);
+      go_on_after(run, thread, 0, 0);
       return true;
     }
     return false;
@@ -252,6 +254,12 @@ class CoreReplay {
     timers_.push({now_ns_ + ns, order_++, run.offset + thread, ++run.cursors[thread].timer, -1});
   }
 
+  // The wait of a thread is over after some time, and it runs, or wants to, a delay later.
+  void go_on_after(Progress& run, uint32_t thread, double ns, double delay_ns) {
+    if (run.timeline != nullptr) run.timeline->is_woken(thread, now_ns_ + ns);
+    timer(run, thread, ns + delay_ns);
+  }
+
   // A thread comes to the first of its steps; what it did before the recording lasts as long as it lasted.
   void begin(Progress& run, uint32_t thread) {
     const Cursor& cursor = run.cursors[thread];
@@ -259,17 +267,19 @@ class CoreReplay {
     const Step& step = at(run, thread);
     const auto before_ns = static_cast<double>(step.begin_ns - run.steps->from_ns());
     if (step.wait == StepWait::kThread || before_ns <= 0) return wait(run, thread);
-    timer(run, thread, before_ns + wait_ns(run, thread) + delay(run, step));
+    if (run.timeline != nullptr) run.timeline->waits(thread, cursor.step, before_ns);
+    go_on_after(run, thread, before_ns + wait_ns(run, thread), delay(run, step));
   }
 
   void wait(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     const Step& step = at(run, thread);
+    if (run.timeline != nullptr) run.timeline->waits(thread, cursor.step, now_ns_);
     release_in_wait(run, thread);
     if (run.is_decided(cursor.step) || (step.is_lock && !changes_.has_lock_waits)) return compute(run, thread);
     if (is_of_jvm(run, thread) && run.is_ended[cursor.step] == 0) {
       cursor.is_waiting = true;
-      return timer(run, thread, wait_ns(run, thread) * changes_.work_factor + delay(run, step));
+      return go_on_after(run, thread, wait_ns(run, thread) * changes_.work_factor, delay(run, step));
     }
     switch (step.wait) {
       case StepWait::kThread:
@@ -284,7 +294,7 @@ class CoreReplay {
         const uint32_t next = run.steps->next_wait()[cursor.step];
         cursor.is_idle = run.steps->is_idle(cursor.step);
         const bool has_work = cursor.is_idle && next < cursor.end && run.is_ended[next] != 0;
-        timer(run, thread, has_work ? 0 : wait_ns(run, thread) + delay(run, step));
+        go_on_after(run, thread, has_work ? 0 : wait_ns(run, thread), has_work ? 0 : delay(run, step));
       }
     }
   }
@@ -318,6 +328,7 @@ class CoreReplay {
   void compute(Progress& run, uint32_t thread) {
     Cursor& cursor = run.cursors[thread];
     const Step& step = at(run, thread);
+    if (run.timeline != nullptr) run.timeline->runs(thread, now_ns_);
     const double all_ns = work(run, thread);
     double until_ns = all_ns;
     if (const StepSignal* next = run.next(cursor)) {
@@ -352,8 +363,9 @@ class CoreReplay {
       return compute(run, thread);
     }
     cursor.done_ns = 0;
+    if (run.timeline != nullptr) run.timeline->ends(thread, now_ns_);
     if (++cursor.step < cursor.end) return wait(run, thread);
-    run.locks.release_all(thread, [&](uint32_t next) { wake(run, next); });
+    run.locks.release_all(thread, [&](uint32_t next) { wake(run, next, thread); });
     const bool is_last = run.last < 0 ? is_program(*run.steps, thread) : static_cast<size_t>(run.last) == thread;
     if (is_last) --run.left;
     end_if_over(run);
@@ -363,16 +375,18 @@ class CoreReplay {
   bool acquire(Progress& run, uint32_t thread, uint32_t lock) {
     Cursor& cursor = run.cursors[thread];
     cursor.is_asking = !run.locks.acquire(lock, thread, now_ns_);
+    if (cursor.is_asking && run.timeline != nullptr) run.timeline->asks(thread, lock, run.locks.holder(lock), now_ns_);
     return !cursor.is_asking;
   }
 
   void release(Progress& run, uint32_t thread, uint32_t lock) {
     const int32_t next = run.locks.release(lock, thread);
-    if (next >= 0) wake(run, static_cast<uint32_t>(next));
+    if (next >= 0) wake(run, static_cast<uint32_t>(next), thread);
   }
 
   // A thread that waits for a lock tries to get it when it is awake.
-  void wake(Progress& run, uint32_t thread) {
+  void wake(Progress& run, uint32_t thread, uint32_t waker) {
+    if (run.timeline != nullptr) run.timeline->is_woken_by(thread, waker, now_ns_);
     const double usual_ns = static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor;
     timer(run, thread, changes_.has_stolen ? run.plan->waking_ns : usual_ns);
   }
@@ -384,21 +398,32 @@ class CoreReplay {
       Cursor& cursor = run.cursors[thread];
       if (cursor.is_idle && run.steps->next_wait()[cursor.step] == signal.target) {
         cursor.is_idle = false;
-        return timer(run, thread, delay(run, at(run, thread)));
+        return go_on_after(run, thread, 0, delay(run, at(run, thread)));
       }
       if (!cursor.is_waiting || cursor.step != signal.target) return;
       cursor.is_waiting = false;
-      timer(run, thread, delay(run, at(run, thread)));
+      go_on_after(run, thread, 0, delay(run, at(run, thread)));
     } else if (signal.what != StepSignal::kAcquires && changes_.has_collections) {
-      const size_t group = run.group + signal.target + 1;
-      signal.what == StepSignal::kStops ? sharing_.stop(group) : sharing_.let_go(group);
+      signal.what == StepSignal::kStops ? stop(run, signal) : let_go(run, signal.target);
     }
+  }
+
+  void stop(Progress& run, const StepSignal& signal) {
+    sharing_.stop(run.group + signal.target + 1);
+    const int32_t vm_thread = run.steps->steps()[signal.step].thread;
+    if (run.timeline != nullptr) run.timeline->stops(signal.target, vm_thread, now_ns_);
+  }
+
+  void let_go(Progress& run, uint32_t process) {
+    sharing_.let_go(run.group + process + 1);
+    if (run.timeline != nullptr) run.timeline->goes_on(process, now_ns_);
   }
 
   void end_if_over(Progress& run) {
     if (run.left > 0 || run.is_done) return;
     run.is_done = true;
     run.found.end_ns = now_ns_;
+    if (run.timeline != nullptr) run.timeline->finish(now_ns_);
     for (size_t i = 0; i < run.groups; ++i) sharing_.remove_all(run.group + i);
     --open_;
   }

@@ -11,6 +11,7 @@
 
 #include "replay/core_sharing.h"
 #include "replay/lock_plan.h"
+#include "replay/replay_timeline.h"
 #include "replay/run_steps.h"
 #include "replay/step_changes.h"
 
@@ -50,6 +51,7 @@ struct ReplayRun {
   const LockPlan* plan = nullptr;        // null: waits for locks are over when whoever ended them comes there
   int32_t last = -1;                     // the thread whose end is the run's; -1: all of the program's
   const StepChanges* changed = nullptr;  // null: no single steps are
+  ReplayTimeline* timeline = nullptr;    // where what threads do is reported; null: nowhere
 };
 
 std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes);

@@ -32,6 +32,7 @@ class ReplayedLocks {
   }
 
   size_t waiting() const { return waiting_; }
+  int32_t holder(uint32_t lock) const { return static_cast<int32_t>(locks_[lock].holder); }  // -1: it is free
   // By lock: how long threads have waited for it, added up.
   std::vector<double> waited_ns(double now_ns) const;
 

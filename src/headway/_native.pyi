@@ -196,7 +196,7 @@ class LossAccount:
     Gives each core that nothing ran on to a cause: see lost_cores/loss_account.h.
     """
 
-    def __init__(self, *, from_ns: int, to_ns: int, cores: float, bin_ns: int, cuts: Sequence[int], kinds: NDArray[numpy.uint8], is_background: NDArray[numpy.uint8], exit_ns: NDArray[numpy.int64], waits: dict[str, Any], spans: dict[str, Any], others: dict[str, Any], probe_ns: NDArray[numpy.int64], probe_thread: NDArray[numpy.int32]) -> None: ...
+    def __init__(self, *, from_ns: int, to_ns: int, cores: float, bin_ns: int, cuts: Sequence[int], kinds: NDArray[numpy.uint8], is_background: NDArray[numpy.uint8], exit_ns: NDArray[numpy.int64], waits: dict[str, Any], spans: dict[str, Any], others: dict[str, Any], probe_ns: NDArray[numpy.int64], probe_thread: NDArray[numpy.int32], shares_cores: bool = False, most_idle: float = float('inf')) -> None: ...
 
     def batch(self, *, tick_ns: int, end_ticks: NDArray[numpy.int64], running_ticks: NDArray[numpy.int64], runnable_ticks: NDArray[numpy.int64], blocked_ticks: NDArray[numpy.int64], stolen_ticks: NDArray[numpy.int64], thread_id: NDArray[numpy.int32], waker_id: NDArray[numpy.int32], flags: NDArray[numpy.uint8], blocked_in: object | None = None) -> bool:
         """
@@ -293,10 +293,37 @@ class StepChanges:
     def __init__(self, *, steps: RunSteps, step: NDArray[numpy.uint32], wait_ns: NDArray[numpy.float64], work_factor: NDArray[numpy.float64]) -> None:
         """By places in the run's steps; a negative wait stays as it was."""
 
-def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan], changed: Sequence[StepChanges], per_core: float, throughput: float) -> list[Any]:
+def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan], changed: Sequence[StepChanges], per_core: float, throughput: float, timelines: Sequence[ReplayTimeline] = []) -> list[Any]:
     """
     Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, and how many waits had to be ended. See native/replay/core_replay.h.
     """
+
+class ReplayTimeline:
+    """
+    What a run's threads do while it is replayed; see native/replay/replay_timeline.h.
+    """
+
+    def __init__(self, steps: RunSteps) -> None:
+        """Of a replay that is to come."""
+
+    @property
+    def is_whole(self) -> bool:
+        """False: there were too many slices, and some are missing."""
+
+    def slices(self, from_ns: int) -> dict[str, Any]:
+        """
+        Slices as they are stored, in ticks of 1 ns, in order; the span begins at from_ns.
+        """
+
+    def lock_waits(self, plan: LockPlan) -> dict[str, Any]:
+        """
+        Waits for recorded locks, each as long as one thread had it, in ns since the start of the span.
+        """
+
+    def times(self, thread: NDArray[numpy.int32], ns: NDArray[numpy.int64]) -> Any:
+        """
+        When threads come to where they were at recorded times, in ns since the start of the span.
+        """
 
 class LiveRecords:
     """

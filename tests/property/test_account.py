@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -189,6 +191,18 @@ def test_each_core_of_each_instant_of_a_busy_program_goes_where_the_rules_say(se
 @given(cases())
 def test_each_core_of_each_instant_goes_where_the_rules_say(case: Case) -> None:
     assert_same(case)
+
+
+@pytest.mark.parametrize("most_idle", [math.inf, 1.0])
+@settings(max_examples=40)
+@given(st.integers(0, 1 << 32))
+def test_threads_that_share_the_cores_use_all_of_them_and_no_more(most_idle: float, seed: int) -> None:
+    """As in a replay; with one idle core at most, causes have the time for which they keep one idle."""
+    case = replace(program(Random(seed)), shares_cores=True, most_idle=most_idle)
+    assert_same(case)
+    assert all(segment["excess_ns"] == 0 for segment in native(case)["segments"])
+    if math.isinf(most_idle):
+        assert_identity(case)
 
 
 @settings(max_examples=100)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headway.analyses.whatif.analysis import ranking, whatif
+from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, Smt
 from headway.errors import HeadwayError
 from headway.store import open_recording

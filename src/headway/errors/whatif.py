@@ -248,4 +248,13 @@ ROWS: tuple[Message, ...] = (
         "headway doctor   (which CPUs this machine has)",
         NOTE,
     ),
+    Message(
+        "HW862",
+        "a predicted run whose lost cores are not known",
+        "{path}: predictions without an account of lost cores: virtual threads wait for something, or it would take more than 18 "
+        "million slices",
+        "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
+        "What limits the run is then said by how many threads are ready.",
+        "headway why {path}   (the account of the recorded run)",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +54,8 @@ class Case:
     cuts: list[int] = field(default_factory=list)
     cores: float = 2.0
     bin_ns: int = 7
+    shares_cores: bool = False
+    most_idle: float = math.inf
 
 
 def native(case: Case, batch: int = 5) -> dict[str, Any]:
@@ -93,6 +96,8 @@ def native(case: Case, batch: int = 5) -> dict[str, Any]:
         },
         probe_ns=ints([p[0] for p in case.probes]),
         probe_thread=ints([p[1] for p in case.probes], np.int32),
+        shares_cores=case.shares_cores,
+        most_idle=case.most_idle,
     )
     starts = range(0, len(case.slices), batch)
     for start in reversed(starts):

@@ -248,9 +248,10 @@ class Moment:
             row = self.states[thread][1]
             assert row is not None
             stolen = min(row.stolen, row.running) / row.running
-            sums.stolen += stolen
-            sums.used[self.oracle.kind(thread)] += 1 - stolen
-        room = case.cores - len(running)
+            share = min(1.0, case.cores / len(running)) if case.shares_cores else 1.0
+            sums.stolen += stolen * share
+            sums.used[self.oracle.kind(thread)] += (1 - stolen) * share
+        room = max(0.0, case.cores - len(running)) if case.shares_cores else case.cores - len(running)
         sums.excess = max(0.0, -room)
         rates = [(o[2] / (o[1] - o[0]), o) for o in case.others if o[0] <= self.ns < o[1] and o[2] > 0]
         others = sum(rate for rate, _ in rates) + strangers
@@ -259,7 +260,7 @@ class Moment:
         headway = ours * taken / others if others else 0.0
         sums.used[4] += headway
         sums.other += taken - headway
-        return max(0.0, room) - taken
+        return min(max(0.0, room) - taken, case.most_idle)
 
     def in_phases(self, idle: float) -> float:
         """Give pauses, start and end their part; return the rest."""

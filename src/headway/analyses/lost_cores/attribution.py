@@ -139,7 +139,7 @@ def sweep(
         "bin_ns": bin_ns,
         "cuts": [origin + int(cut) for cut in cuts],
         "others": others.columns,
-        **_inputs(recording, waits, probes, (begin, end)),
+        **account_inputs(recording, waits, probes, (begin, end)),
     }
     found = _account(recording, (origin + begin, origin + end), inputs)
     collected = gc_times.load(recording)
@@ -147,7 +147,7 @@ def sweep(
         float(cores),
         begin,
         end,
-        tuple(_collected(_segment(each, origin), collected) for each in found["segments"]),
+        tuple(_collected(segment_of(each, origin), collected) for each in found["segments"]),
         bin_ns,
         _collected_bins(found["bins"].reshape(-1, len(BIN_NAMES)), begin, end, bin_ns, collected),
         found["directed"],
@@ -175,7 +175,7 @@ def _collected_bins(bins: Floats, begin: int, end: int, bin_ns: int, collected: 
     return whole
 
 
-def _inputs(
+def account_inputs(
     recording: Recording, waits: Waits, probes: tuple[Ints, NDArray[np.int32]] | None, window: tuple[int, int]
 ) -> dict[str, Any]:
     """Return what the native account wants to know beside slices and other processes."""
@@ -339,7 +339,8 @@ def _watchers(recording: Recording, waits: Waits) -> Ints:
     return np.array(sorted(found), np.int64)
 
 
-def _segment(found: Mapping[str, Any], origin: int) -> AccountSegment:
+def segment_of(found: Mapping[str, Any], origin: int) -> AccountSegment:
+    """Return a stretch of what the native account found, its rows the largest first."""
     order = np.argsort(-found["core_ns"], kind="stable")
     return AccountSegment(
         found["start_ns"] - origin,

@@ -49,7 +49,7 @@ from headway.analyses.waits.resources import of_phaser
 from headway.analyses.waits.roles import OUTSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -153,15 +153,10 @@ class Losses:
         is_whole: bool = True,
     ) -> tuple[Loss, ...]:
         """Return what was lost in segments that make up a window, what would gain most first; of a phase with less detail."""
-        cause, key, thread, lost = (
-            np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
-        )
-        is_lost = cause != NAMES.index(causes.IDLE)  # to wait for work from outside loses nothing
-        cause, key, thread = (column[is_lost] for column in (cause, key, thread))
         long = (
             waited_long_for(self.waits, [NAMES.index(each) for each in REPLAYED], window) if is_whole else frozenset()
         )
-        rows = rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long)
+        rows = self.rows(segments, core_ns, long)
         waited = wait_totals_of(self.waits, [row.key for row in rows], window)
         slow = slow_side.of_waits(self.times, self.waits, [r.key for r in rows if NAMES[r.cause] in SLOW], window)
         lost_ns = sum(row.core_ns for row in rows)
@@ -169,7 +164,7 @@ class Losses:
         inputs = dataclasses.replace(inputs, placing_ns=placing_ns, started_ns=self._started(rows, window))
         replayed = self._replayed_gains(rows, window, inputs)
         ahead = {**{row: each.ns for row, each in replayed.items()}, **self._paused(rows, window, inputs)}
-        as_if_alone = _as_if_alone(rows, int(lost[~is_lost].sum()), inputs)
+        as_if_alone = _as_if_alone(rows, sum(int(each.by_cause[NAMES.index(causes.IDLE)]) for each in segments), inputs)
         found: list[tuple[float, LossRow, Loss]] = []
         for number, row in enumerate(rows):
             share = row.core_ns / max(core_ns, 1)
@@ -202,6 +197,27 @@ class Losses:
             if is_whole and not row.is_rest and (loss.share >= EXPLAINED or (rank < FIRST and saved > 0))
             else loss
             for rank, (saved, row, loss) in enumerate(ordered)
+        )
+
+    def rows(
+        self, segments: Sequence[AccountSegment], core_ns: int, long: Collection[tuple[int, int]] = ()
+    ) -> list[LossRow]:
+        """Return what was lost in some segments by cause and place, the most first.
+
+        `long`: causes and objects that have a row however little was lost to them.
+        """
+        cause, key, thread, lost = (
+            np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
+        )
+        is_lost = cause != NAMES.index(causes.IDLE)  # to wait for work from outside loses nothing
+        cause, key, thread = (column[is_lost] for column in (cause, key, thread))
+        return rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long)
+
+    def named(self, rows: Sequence[LossRow], window: tuple[int, int], core_ns: int) -> tuple[Loss, ...]:
+        """Return losses with their places in a window of the recording, and without what they would gain."""
+        return tuple(
+            Loss(NAMES[row.cause], row.core_ns, row.core_ns / max(core_ns, 1), self._place(row, window), None)
+            for row in rows
         )
 
     def _hangs_on_clients(self, row: LossRow, window: tuple[int, int]) -> bool:

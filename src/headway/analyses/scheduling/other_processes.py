@@ -48,22 +48,24 @@ class OtherProcessesTime:
 
 
 def spans(recording: Recording, cpus: int) -> Columns:
-    """Return the spans that speak for idle cores, and those in which the program's CPU quota was used up."""
+    """Return the spans that speak for idle cores, and those in which the program's CPU quota was used up; `pid`: whose, or -1."""
     phases = recording.query("SELECT pid, start_ns, dur_ns, kind FROM jvm_phase WHERE dur_ns > 0").fetchall()
     phases = [each for each in phases if each[3] in _CODES]
     alive = _alive(_lives(recording), [each[0] for each in phases], [each[1] for each in phases])
-    rows: list[tuple[int, int, int, float]] = [
-        (start, start + dur, _CODES[kind], 1 / each) for (_, start, dur, kind), each in zip(phases, alive, strict=True)
+    rows: list[tuple[int, int, int, float, int]] = [
+        (start, start + dur, _CODES[kind], 1 / each, pid)
+        for (pid, start, dur, kind), each in zip(phases, alive, strict=True)
     ]
     for cpu, start, dur in recording.query("SELECT cpu, start_ns, dur_ns FROM loss WHERE source = 'sched'").fetchall():
-        rows.append((start, start + dur, LOST, 1 / max(cpus, 1) if cpu >= 0 else 1.0))
-    rows += [(start, end, THROTTLED, 1.0) for start, end in _throttled(recording, cpus)]
-    start, end, code, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
+        rows.append((start, start + dur, LOST, 1 / max(cpus, 1) if cpu >= 0 else 1.0, -1))
+    rows += [(start, end, THROTTLED, 1.0, -1) for start, end in _throttled(recording, cpus)]
+    start, end, code, weight, pid = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return {
         "start_ns": np.array(start, np.int64),
         "end_ns": np.array(end, np.int64),
         "code": np.array(code, np.uint8),
         "weight": np.array(weight, np.float64),
+        "pid": np.array(pid, np.int64),
     }
 
 

@@ -21,6 +21,7 @@ from headway.analyses.profile.cpu_time import CPU
 from headway.analyses.stacks.labels import plain_lambda
 from headway.analyses.stacks.table import CUT, NOT_STORED, load_stacks
 from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.rules import is_jdk
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 MOST_UNREAD = 0.1
 """Part of the CPU time of the program's threads for which no stack may have been read."""
+LEAST_SHARE = 0.05
+"""Part of the program's CPU samples from which on a method is a candidate."""
 _NORMAL = 1.96
 """Standard errors to each side of an interval of 95 %."""
 
@@ -94,6 +97,30 @@ def changed_methods(
     error = _NORMAL * np.sqrt(np.maximum(1 - count / max(int(is_program.sum()), 1), 0) / count)
     part = np.array([each.part for each in changes])
     return ChangedMethods(steps["step"].astype(np.int64), work_ns, inside_ns, unread_ns, part, error)
+
+
+def hottest(recording: Recording, count: int) -> list[str]:
+    """Return the program's methods in which most CPU samples are, each with what it calls of the JDK, LEAST_SHARE or more."""
+    if not recording.has("sample"):
+        return []
+    rows = recording.query(
+        f"SELECT s.stack_id, COUNT(*) AS samples FROM sample s JOIN thread t USING (thread_id) WHERE s.event = '{CPU}'"
+        " AND t.kind = 'app' AND s.stack_id IS NOT NULL GROUP BY s.stack_id ORDER BY s.stack_id"
+    ).fetchnumpy()
+    ids, samples = whole(rows["stack_id"]), whole(rows["samples"])
+    table = load_stacks(recording, ids)
+    is_own = np.array([bool(each.class_name) and not is_jdk(each.class_name) for each in table.frames], bool)
+    is_own &= table.is_code
+    places = np.flatnonzero(is_own[table.stacks.frames])
+    places = np.append(places, len(table.stacks.frames))
+    innermost = places[np.searchsorted(places, table.stacks.begin[:-1])]
+    sums: dict[str, int] = {}
+    for row, at in enumerate(innermost.tolist()):
+        if at < table.stacks.begin[row + 1]:
+            name = table.frames[int(table.stacks.frames[at])]._replace(line=None).text
+            sums[name] = sums.get(name, 0) + int(samples[row])
+    least = LEAST_SHARE * int(samples.sum())
+    return [name for name in sorted(sums, key=lambda each: -sums[each]) if sums[name] >= least][:count]
 
 
 def _samples(recording: Recording) -> dict[str, Ints] | None:

@@ -1,8 +1,9 @@
 """Replays recorded runs after a change, and says between which wall times the result lies, and what limits it next.
 
 Question   how long does a run take after a change, how sure is that, and what would have to be changed then?
-Method     whatif.analysis says how runs are replayed, and what is in an interval. What limits a run is what most of its time is
-           limited by; a lock does, where threads wait for locks for half of the time in which a core is free.
+Method     whatif.analysis says how runs are replayed, and what is in an interval. What limits a run is what keeps a core idle for
+           most of its time (whatif.predicted_run), or that no core is; start and end of the JVM come last. Where that is not
+           known, levels of parallelism say it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
+from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
 from headway.analyses.whatif.types import Change, Levels, Predicted
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
     from headway import _native
+    from headway.analyses.whatif.predicted_run import PredictedRuns
     from headway.analyses.whatif.recorded_locks import RecordedLocks
     from headway.analyses.whatif.run_steps import RecordedRun
     from headway.analyses.whatif.step_changes import ChangedSteps
-    from headway.analyses.whatif.types import Extent, LockChange, UnchangedRun
+    from headway.analyses.whatif.types import Extent, LockChange, PredictedAccount, UnchangedRun
 
 _SLOW_WAKING = 3.0
 WORK_PER_DOUBLING = 0.30
@@ -29,8 +33,6 @@ WORK_PER_DOUBLING = 0.30
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
-_LOCK_LIMITED = 0.5
-"""A lock limits a run if threads wait for locks for so much of the time in which a core is free."""
 _ORDERS = (2, 3)
 """Seeds of further replays: who comes first to a free lock, and which part of a split one is whose."""
 
@@ -70,10 +72,13 @@ class Runs:
         has_lock_waits: bool = True,
         order: int = 1,
         extent: Extent = "middle",
+        timeline: _native.ReplayTimeline | None = None,
+        plans: list[_native.LockPlan | None] | None = None,
     ) -> list[Replayed]:
-        """Replay the runs beside each other."""
+        """Replay the runs beside each other. `timeline`: of a single one; `plans`: of all, where they are there already."""
         from headway import _native
 
+        planned = self._plans(change.locks, order) if plans is None else plans
         found = interruptible(
             _native.replay_on_cores,
             runs=[each.steps for each in self.runs],
@@ -85,10 +90,11 @@ class Runs:
             waking_factor=waking,
             has_collections=change.has_gc,
             has_lock_waits=has_lock_waits,
-            plans=cast("list[_native.LockPlan]", self._plans(change.locks, order)),  # its stub knows no None in lists
+            plans=cast("list[_native.LockPlan]", planned),  # its stub knows no None in lists
             changed=cast("list[_native.StepChanges]", self._changed(change, extent)),
             per_core=float(change.smt.per_core),
             throughput=change.smt.throughput,
+            timelines=[] if timeline is None else [timeline],
         )
         return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
 
@@ -101,15 +107,14 @@ class Runs:
     def _changed(self, change: Change, extent: Extent) -> list[_native.StepChanges | None]:
         return [each.native(extent) if each is not None and change.reaches_steps else None for each in self.changed]
 
-    def limit(self, i: int, replayed: Replayed) -> tuple[str | None, str | None]:
-        """Return what most of a run's time is limited by, and of a lock which one."""
-        cause = _limit(replayed.levels)
-        locks = self.locks[i]
-        is_lost = replayed.lock_limited_ns > _LOCK_LIMITED * replayed.free_ns
-        if locks is None or cause in (None, "cores") or not is_lost or not len(replayed.lock_waits_ns):
-            return cause, None
-        lock = max(range(len(replayed.lock_waits_ns)), key=lambda each: replayed.lock_waits_ns[each])
-        return "lock", locks.place[lock] or locks.name[lock]
+    def traced(self, change: Change) -> tuple[list[Replayed], PredictedTimeline]:
+        """Replay a single run, and return what its threads do, too."""
+        from headway import _native
+
+        plans = self._plans(change.locks, 1)
+        timeline = _native.ReplayTimeline(self.runs[0].steps)
+        found = self.replay(change, timeline=timeline, plans=plans)
+        return found, PredictedTimeline(timeline, round(found[0].ns), change.cores, self.locks[0], plans[0])
 
 
 def predict(
@@ -118,11 +123,23 @@ def predict(
     change: Change,
     *,
     together: bool = True,
-    limits: Runs | None = None,
+    accounts: PredictedRuns | None = None,
+    is_explained: bool = False,
 ) -> list[Predicted]:
-    """Return what becomes of runs that share the cores; what limits them next is that of `limits`, the same runs."""
-    middle = runs.replay(change)
-    limiting = middle if limits is None else limits.replay(change)
+    """Return what becomes of runs that share the cores.
+
+    `accounts`: of a single run; without them levels of parallelism say what limits it.
+    """
+    account: PredictedAccount | None = None
+    limit: tuple[str | None, str | None] | None = None
+    if accounts is None:
+        middle = runs.replay(change)
+    else:
+        middle, timeline = runs.traced(change)
+        if accounts.is_known(timeline):
+            account = accounts.account(timeline) if is_explained else None
+            first = accounts.limits(timeline)[0]
+            limit = first.cause, accounts.place_of(first)
     others = [
         runs.replay(change, waking=0.0, has_lock_waits=False),
         runs.replay(change, waking=0.0),
@@ -144,7 +161,7 @@ def predict(
         off = abs(replay.error or 0.0)
         grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
-        cause, place = (limits or runs).limit(i, limiting[i])
+        cause, place = limit or (_limit(middle[i].levels), None)
         found.append(
             Predicted(
                 path=replay.path,
@@ -158,18 +175,19 @@ def predict(
                 levels=middle[i].levels,
                 next_place=place,
                 reordered=middle[i].reordered,
+                account=account,
             )
         )
     return found
 
 
 def _limit(levels: Levels) -> str | None:
-    """Return what most of the time is limited by."""
+    """Return what most of the time is limited by, as far as the number of ready threads tells."""
     by_cause = {
-        "cores": levels.all_ns + levels.many_ns,
-        "serial": levels.one_ns,
-        "waiting": levels.none_ns,
-        "threads": levels.few_ns,
+        CORES: levels.all_ns + levels.many_ns,
+        causes.SERIAL: levels.one_ns,
+        causes.BLOCKED: levels.none_ns,
+        causes.FEW: levels.few_ns,
     }
     found = max(by_cause, key=lambda cause: by_cause[cause])
     return found if by_cause[found] > 0 else None

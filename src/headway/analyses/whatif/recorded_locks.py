@@ -42,11 +42,12 @@ MOST_LOCKS = 5000
 class RecordedLocks:
     """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
 
-    `others`: names and places of what was waited for and is no exclusive lock. `waited_ns`: by lock, thread time. `is_whole`:
-    every wait was read.
+    `rows`: of each in LockData.blockers. `others`: names and places of what was waited for and is no exclusive lock.
+    `waited_ns`: by lock, thread time. `is_whole`: every wait was read.
     """
 
     acquired: _native.LockAcquisitions
+    rows: Ints
     name: tuple[str, ...]
     place: tuple[str, ...]
     is_fair: Bools
@@ -125,6 +126,7 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     }
     return RecordedLocks(
         acquired,
+        rows,
         tuple(names[row] for row in rows.tolist()),
         tuple(places.text(row) or "" for row in rows.tolist()),
         np.array(is_fair, bool),

@@ -20,7 +20,8 @@ from headway.analyses.common.patterns import in_time
 from headway.analyses.common.units import percent
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import has_locks, whole
-from headway.analyses.waits.sites import line_of, line_of_frames, sites_of
+from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.wait_stacks import line_of_frames
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
 SLACK_NS = 50_000
@@ -96,6 +98,25 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
     return ChangedSleeps(sleeps.step[mine], ns[mine], sleeps.step[sleeps.is_unknown], int(asked.max()))
 
 
+def longest(recording: Recording, steps: Mapping[str, Ints], count: int) -> list[str]:
+    """Return the places at which threads sleep longest, all added up; none where too many sleeps have no place."""
+    if not recording.has("sample") and not has_locks(recording):
+        return []
+    sleeps = _sleeps(recording, steps)
+    total = int(sleeps.length_ns.sum())
+    if int(sleeps.length_ns[sleeps.is_unknown].sum()) > MOST_WITHOUT_PLACE * total:
+        return []
+    sums = _by_place(sleeps)
+    at = np.argsort(-sums, kind="stable")[:count].tolist()
+    return [sleeps.places[i] for i in at if sums[i] > 0 and sleeps.places[i] not in sleeps.virtual]
+
+
+def _by_place(sleeps: Sleeps) -> Floats:
+    """Return how long threads sleep at each place."""
+    known = ~sleeps.is_unknown
+    return np.bincount(sleeps.place[known], sleeps.length_ns[known], len(sleeps.places)).astype(np.float64)
+
+
 def _matching(recording: Recording, sleeps: Sleeps, change: SleepChange) -> list[int]:
     """Return the places that a change means."""
     with in_time(change.place.pattern, recording.path):
@@ -104,9 +125,8 @@ def _matching(recording: Recording, sleeps: Sleeps, change: SleepChange) -> list
     if virtual:
         raise HeadwayError("HW853", path=recording.path, place=min(virtual))
     if not found:
-        sums = np.bincount(sleeps.place[~sleeps.is_unknown], sleeps.length_ns[~sleeps.is_unknown], len(sleeps.places))
-        longest = [sleeps.places[i] for i in np.argsort(-sums, kind="stable").tolist()]
-        near = nearest_first(change.place.pattern, longest, _MOST_NAMES)
+        there = [sleeps.places[i] for i in np.argsort(-_by_place(sleeps), kind="stable").tolist()]
+        near = nearest_first(change.place.pattern, there, _MOST_NAMES)
         raise HeadwayError("HW852", path=recording.path, pattern=change.place.pattern, places=", ".join(near))
     return found
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Mapping
 
+    from headway.analyses.lost_cores.types import Loss
     from headway.errors import Notice
 
 Extent = Literal["least", "middle", "most"]
@@ -112,12 +114,72 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitedLock:
+    """A lock that threads wait for in a predicted run: its name, the line, for how long, all added up, and how often.
+
+    A wait counts once for each thread that has the lock meanwhile.
+    """
+
+    lock: str
+    place: str | None
+    waited_ns: int
+    waits: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathPart:
+    """What a thread did on a predicted run's critical path, as `headway critical-path` names it, and for how long.
+
+    What is `running` may share cores with other threads.
+    """
+
+    thread: str
+    state: str
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedAccount:
+    """Where the cores of a predicted run go, as `headway why` accounts for a recorded one: used by kind, idle, lost by cause.
+
+    `lost`: the most first, without what each would gain. `locks` and `path`: only where the run is to be explained.
+    """
+
+    cores: int
+    wall_ns: int
+    used_ns: Mapping[str, int]
+    idle_ns: int
+    lost: tuple[Loss, ...]
+    locks: tuple[WaitedLock, ...] = ()
+    path: tuple[PathPart, ...] = ()
+
+    @property
+    def core_ns(self) -> int:
+        """Return what the program could have used: cores x wall time."""
+        return self.cores * self.wall_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """The best of some changes made beside those before it, and the wall time with all of them.
+
+    `gain`: how many times as fast that is as without it; `tried`: of how many it is the best.
+    """
+
+    change: Change
+    wall_ns: int
+    gain: float
+    tried: int
+
+
+@dataclass(frozen=True, slots=True)
 class Predicted:
     """The wall time after a change, of the run `path`, on a machine that runs nothing else; `together`: beside the others.
 
-    `next_cause` is what most of that time is limited by: cores, lock, serial, waiting, threads, None where nothing is.
-    `next_place`: of a lock, which one. `reordered`: waits that were ended because threads waited in a circle, in
-    another order of locks.
+    `next_cause` is what keeps a core idle for most of that time (common.causes), or `cores` where none is; None where nothing
+    is. `next_place`: where, None where that is not known. `account`: where it was asked for and is known. `further`: what
+    another change would gain, the last one hardly anything; where that was asked for. `reordered`: waits that were ended
+    because threads waited in a circle, in another order of locks.
     """
 
     path: str
@@ -131,6 +193,8 @@ class Predicted:
     levels: Levels
     next_place: str | None = None
     reordered: int = 0
+    account: PredictedAccount | None = None
+    further: tuple[Further, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +215,15 @@ class UnchangedRun:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The answer: a replay for each recording, the first one's first, and what was predicted in the order asked for."""
+    """The answer: a replay for each recording, the first one's first, and what was predicted in the order asked for.
+
+    `tried`: of a ranking, how many changes and pairs it is the best of; None where changes were asked for.
+    """
 
     replays: tuple[UnchangedRun, ...]
     predicted: tuple[Predicted, ...]
     notices: tuple[Notice, ...]
+    tried: int | None = None
 
     @property
     def refused(self) -> Notice | None:

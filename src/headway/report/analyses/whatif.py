@@ -26,7 +26,8 @@ class WhatIfAnalysis(BaseAnalysis):
     summary = summary_of(name)
     help = """Replay a recording as if something were different, and predict the wall time.
 
-    Without options it ranks changes, alone and the best in pairs: a lock less, no collections, faster I/O, twice the cores.
+    Without options it ranks changes, alone and the best in pairs: a lock less, no collections, faster I/O, twice the cores, no
+    sleep, a faster method.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
     for a machine that runs nothing else. Changes given together are made together; with --together those of locks,
@@ -34,6 +35,7 @@ class WhatIfAnalysis(BaseAnalysis):
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
+        "headway whatif app.headway --without-lock com.acme.Cache.get:42 --explain",
         "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
         "headway whatif app.headway --no-sleep Poller.run=0.001",
         "headway whatif app.headway --faster com.acme.Parser.parse=50%",
@@ -101,11 +103,17 @@ class WhatIfAnalysis(BaseAnalysis):
                 metavar="METHOD=PART",
                 help="METHOD (Class.method), with what it calls, takes PART (50%) of its CPU time. Needs --sample cpu.",
             ),
+            click.Option(
+                ["--explain"],
+                is_flag=True,
+                help="What each predicted run loses its cores to, its locks and critical path, and what a further change gains.",
+            ),
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
         """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
-        from headway.analyses.whatif.analysis import ranking, whatif
+        from headway.analyses.whatif.analysis import whatif
+        from headway.analyses.whatif.ranking import ranking
         from headway.analyses.whatif.types import WHOLE_CORES, Change, MethodChange, SleepChange
         from headway.store import open_recording
 
@@ -122,11 +130,14 @@ class WhatIfAnalysis(BaseAnalysis):
             smt=options["smt"] or WHOLE_CORES,
         )
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
+        explain = options["explain"]
         if options["together"] is None:
             is_open = change == Change(1) and not options["cores"]
-            return ranking(recording) if is_open else whatif(recording, cores, change)
+            if is_open:
+                return ranking(recording, is_explained=explain)
+            return whatif(recording, cores, change, is_explained=explain)
         with contextlib.closing(open_recording(options["together"])) as beside:
-            return whatif(recording, cores, change, beside)
+            return whatif(recording, cores, change, beside, is_explained=explain)
 
     def to_json(self, result: WhatIf) -> dict[str, Any]:
         """Return the stable form of a result."""

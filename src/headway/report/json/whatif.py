@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
+    from headway.analyses.whatif.types import Change, Predicted, PredictedAccount, UnchangedRun, WhatIf
 
 
 def whatif_json(result: WhatIf) -> dict[str, Any]:
@@ -17,6 +17,7 @@ def whatif_json(result: WhatIf) -> dict[str, Any]:
         **first,
         "recordings": replays,
         "changes": [_predicted(each) for each in result.predicted],
+        "tried": result.tried,
         "warnings": [notice.as_json() for notice in result.notices],
     }
 
@@ -34,28 +35,53 @@ def _replay(each: UnchangedRun) -> dict[str, Any]:
     }
 
 
-def _predicted(each: Predicted) -> dict[str, Any]:
-    change = {
-        "cores": each.change.cores,
-        "clock": each.change.clock,
-        "faster_io": each.change.io,
-        "no_gc": not each.change.has_gc,
+def change_json(change: Change) -> dict[str, Any]:
+    """Return a set of changes."""
+    return {
+        "cores": change.cores,
+        "clock": change.clock,
+        "faster_io": change.io,
+        "no_gc": not change.has_gc,
         "locks": [
             {"lock": lock.lock, "removed": lock.is_removed, "held_part": lock.held_part, "parts": lock.parts}
-            for lock in each.change.locks
+            for lock in change.locks
         ],
-        "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in each.change.sleeps],
-        "methods": [{"method": method.method, "part": method.part} for method in each.change.methods],
-        "smt": {"per_core": each.change.smt.per_core, "throughput": each.change.smt.throughput},
+        "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in change.sleeps],
+        "methods": [{"method": method.method, "part": method.part} for method in change.methods],
+        "smt": {"per_core": change.smt.per_core, "throughput": change.smt.throughput},
     }
+
+
+def _predicted(each: Predicted) -> dict[str, Any]:
     return {
         "recording": each.path,
         "together": each.together,
-        "change": change,
+        "change": change_json(each.change),
         "wall_ns": each.wall_ns,
         "low_ns": each.low_ns,
         "high_ns": each.high_ns,
         "speedup": each.speedup,
         "next": None if each.next_cause is None else {"cause": each.next_cause, "place": each.next_place},
         "levels": {name: round(ns) for name, ns in asdict(each.levels).items()},
+        "account": None if each.account is None else _account(each.account),
+        "further": [
+            {"change": change_json(one.change), "wall_ns": one.wall_ns, "gain": one.gain, "tried": one.tried}
+            for one in each.further
+        ],
+    }
+
+
+def _account(account: PredictedAccount) -> dict[str, Any]:
+    return {
+        "cores": account.cores,
+        "wall_ns": account.wall_ns,
+        "core_ns": account.core_ns,
+        "used": dict(account.used_ns),
+        "idle_ns": account.idle_ns,
+        "lost": [
+            {"cause": loss.cause, "core_ns": loss.core_ns, "share": loss.share, "place": asdict(loss.place)}
+            for loss in account.lost
+        ],
+        "locks": [asdict(each) for each in account.locks],
+        "critical_path": [asdict(each) for each in account.path],
     }

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.causes import CAUSES
 from headway.analyses.common.units import duration, percent, significant
-from headway.analyses.whatif.types import WHOLE_CORES, Change
+from headway.analyses.whatif.predicted_run import CORES
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
 from headway.report.terminal.notices import ALL, print_notices
 from headway.report.terminal.tables import make_table
+from headway.report.terminal.whatif_account import predicted_text, render_predicted_account, title_of
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
+    from headway.analyses.whatif.types import UnchangedRun, WhatIf
 
-_LIMITS = {
-    "lock": "threads wait for a lock while cores are free",
-    "cores": "more threads are ready than there are cores, or as many",
-    "serial": "one thread is ready, and there are more cores",
-    "waiting": "no thread is ready: sleep, I/O, what comes from outside",
-    "threads": "fewer threads are ready than there are cores",
-}
+_CORES = "for most of the time as many threads are ready as there are cores, or more"
 
 
 def render_whatif(result: WhatIf, console: Console) -> None:
@@ -37,9 +32,17 @@ def render_whatif(result: WhatIf, console: Console) -> None:
         print_notices(console, (result.refused, *result.notices), also=ALL)
         return
     print_table(console, _table(result))
+    if result.tried is not None:
+        print_line(
+            console, f"the best of {counted(result.tried, 'change')} and pairs of changes that were tried", bullet=" "
+        )
     for cause in dict.fromkeys(each.next_cause for each in result.predicted):
         if cause is not None:
-            print_line(console, f"{cause}: {_LIMITS[cause]}{_places(result, cause)}", bullet=" ")
+            meaning = _CORES if cause == CORES else CAUSES[cause]
+            print_line(console, f"{title_of(cause)}: {meaning}{_places(result, cause)}", bullet=" ")
+    for after in result.predicted:
+        if after.account is not None:
+            render_predicted_account(after, after.account, result.replays[0].recorded_cores, console)
     print_notices(console, result.notices, also=ALL)
 
 
@@ -68,25 +71,10 @@ def _table(result: WhatIf) -> Table:
     for each in result.predicted:
         row = (duration(each.wall_ns), duration(each.low_ns), duration(each.high_ns))
         which = (Path(each.path).name,) if has_others else ()
-        table.add_row(_change(each, recorded), *which, *row, f"{significant(each.speedup)}x", each.next_cause or "")
+        table.add_row(
+            predicted_text(each, recorded), *which, *row, f"{significant(each.speedup)}x", title_of(each.next_cause)
+        )
     return table
-
-
-def _change(each: Predicted, recorded_cores: int) -> str:
-    change = each.change
-    is_only_cores = change == Change(change.cores) and not each.together
-    parts = [
-        *([counted(change.cores, "core")] if is_only_cores or change.cores != recorded_cores else []),
-        *(["together"] if each.together else []),
-        *([change.smt.text] if change.smt != WHOLE_CORES else []),
-        *([f"{change.clock:g}x clock"] if change.clock != 1 else []),
-        *([f"{change.io:g}x I/O"] if change.io != 1 else []),
-        *([] if change.has_gc else ["no collections"]),
-        *[replace(lock, lock=without_package(lock.lock)).text for lock in change.locks],
-        *[sleep.text for sleep in change.sleeps],
-        *[replace(method, method=without_package(method.method)).text for method in change.methods],
-    ]
-    return ", ".join(parts)
 
 
 def _places(result: WhatIf, cause: str) -> str:

@@ -1,0 +1,251 @@
+"""Ranks the changes that may be worth making: predicts the wall time after each, alone and the best in pairs.
+
+Question   which change, or pair of changes, shortens the run most?
+Method     candidates are a lock less (the places that threads waited at longest), no collections, I/O twice as fast, twice the
+           cores, no sleep (the places of the longest sleeps), and a method that takes half of its CPU time (those in which most
+           samples are). Each is replayed once; those that shorten the run most get intervals and an account of what limits them
+           next, and so do pairs of the best of them, where the second one gains something.
+Bounded    MOST_LOCKS, MOST_SLEEPS and MOST_METHODS candidates of a kind; MOST_RANKED get intervals.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from headway.analyses.common.notices import recorded_notices
+from headway.analyses.waits.blocks import has_locks
+from headway.analyses.whatif import lock_changes, methods, sleeps
+from headway.analyses.whatif.predicted_run import PredictedRuns
+from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.step_changes import changed_steps
+from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
+from headway.analyses.whatif.unchanged import loaded, notices_of, reordered, replayed
+from headway.errors import HeadwayError, Notice
+from headway.model.interruptible import interruptible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.analyses.whatif.run_steps import RecordedRun
+    from headway.analyses.whatif.types import Predicted, UnchangedRun
+    from headway.store import Recording
+
+MOST_LOCKS = 5
+MOST_SLEEPS = 3
+MOST_METHODS = 3
+"""Candidates of a kind that a ranking tries."""
+MOST_RANKED = 8
+"""So many of the best single changes get intervals."""
+MOST_IN_PAIRS = 3
+"""So many of the best single changes are tried in pairs, two at a time."""
+PAIR_GAINS = 0.01
+"""A pair of changes is listed if it shortens the run by more than this part beyond the better one of the two alone."""
+MOST_EXPLAINED = 4
+"""Predictions for which further changes are tried."""
+MOST_FURTHER = 3
+"""So many changes are tried after one, one after the other."""
+_FASTER = 0.5
+"""What is left of a method's CPU time."""
+
+
+class Candidates:
+    """The changes of a recorded run that are tried, and the replays that tell what they bring.
+
+    With locks the replay decides anew who gets them; where that can't be done, changes of locks are not among the candidates.
+    """
+
+    def __init__(self, recording: Recording, run: RecordedRun) -> None:
+        """Replay the unchanged run, with its locks decided anew and as recorded."""
+        self.recording = recording
+        self.run = run
+        self.notices: list[Notice] = []
+        self.plain = Runs((run,), (None,), (None,))
+        self.replay = replayed(recording, self.plain)
+        self.decided: Runs | None = None
+        self.decided_replay: UnchangedRun | None = None
+        if not has_locks(recording):
+            self.notices.append(Notice.of("HW836", path=recording.path))
+            return
+        decided = Runs((run,), (lock_changes.locks_of(recording),), (None,))
+        replay = replayed(recording, decided)
+        if replay.refused is not None:
+            self.notices.append(Notice.of("HW837", path=recording.path, reason=replay.refused.message))
+            return
+        self.decided, self.decided_replay = decided, replay
+
+    @property
+    def unchanged(self) -> UnchangedRun:
+        """Return the replay of the unchanged run that predictions stand on."""
+        if self.replay.refused is not None and self.decided_replay is not None:
+            return self.decided_replay
+        return self.replay
+
+    @cached_property
+    def singles(self) -> tuple[Change, ...]:
+        """The single changes that are tried."""
+        return (*self._locks(), *self._others(), *self._sleeps(), *self._methods())
+
+    def runs(self, change: Change) -> tuple[Runs, UnchangedRun]:
+        """Return the runs that a change is made in, and their unchanged replay. Raises HeadwayError as `changed_steps`."""
+        is_decided = change.locks or self.replay.refused is not None
+        base, replay = self.plain, self.replay
+        if is_decided and self.decided is not None and self.decided_replay is not None:
+            base, replay = self.decided, self.decided_replay
+        return Runs(base.runs, base.locks, (changed_steps(self.recording, self.run, change),)), replay
+
+    def wall_ns(self, change: Change) -> float | None:
+        """Return the wall time after a change; None where the change can't be made."""
+        try:
+            runs, _ = self.runs(change)
+        except HeadwayError:
+            return None
+        ns = runs.replay(change)[0].ns
+        return ns if ns >= 0 else None
+
+    def both(self, one: Change, other: Change) -> Change | None:
+        """Return two changes made together; None where they change the same, or the second one nothing."""
+        if self._is_same(one, other):
+            return None
+        return Change(
+            max(one.cores, other.cores),
+            clock=one.clock if one.clock != 1 else other.clock,
+            io=max(one.io, other.io),
+            has_gc=one.has_gc and other.has_gc,
+            locks=(*one.locks, *other.locks),
+            sleeps=(*one.sleeps, *other.sleeps),
+            methods=(*one.methods, *other.methods),
+            smt=one.smt,
+        )
+
+    def _is_same(self, one: Change, other: Change) -> bool:
+        locks = self.decided.locks[0] if self.decided is not None else None
+        if one.locks and other.locks and locks is not None:
+            numbers = [{n for each in change.locks for n in locks.numbers(each.lock)} for change in (one, other)]
+            if numbers[0] & numbers[1]:
+                return True
+        is_faster_io = other.io > 1 and one.io > 1
+        is_without_gc = not other.has_gc and not one.has_gc
+        is_asleep = {each.place.pattern for each in one.sleeps} & {each.place.pattern for each in other.sleeps}
+        is_method = {each.method for each in one.methods} & {each.method for each in other.methods}
+        return is_faster_io or is_without_gc or bool(is_asleep) or bool(is_method)
+
+    def _locks(self) -> list[Change]:
+        """Return the losses of the places that threads waited at longest."""
+        locks = self.decided.locks[0] if self.decided is not None else None
+        if locks is None:
+            return []
+        by_place: dict[str, int] = {}
+        for i, ns in enumerate(locks.waited_ns.tolist()):
+            text = locks.place[i] or locks.name[i]
+            by_place[text] = by_place.get(text, 0) + ns
+        longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
+        return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
+
+    def _others(self) -> list[Change]:
+        found = [Change(2 * self.run.recorded_cores)]
+        if self.run.has_collections:
+            found.append(Change(self.run.recorded_cores, has_gc=False))
+        if self.run.waited_ns["io"] > 0:
+            found.append(Change(self.run.recorded_cores, io=2.0))
+        return found
+
+    def _sleeps(self) -> list[Change]:
+        steps = interruptible(self.run.steps.program_steps)
+        places = sleeps.longest(self.recording, steps, MOST_SLEEPS)
+        return [
+            Change(self.run.recorded_cores, sleeps=(SleepChange(re.compile(f"^{re.escape(place)}$"), 0.0),))
+            for place in places
+        ]
+
+    def _methods(self) -> list[Change]:
+        found = methods.hottest(self.recording, MOST_METHODS)
+        return [Change(self.run.recorded_cores, methods=(MethodChange(method, _FASTER),)) for method in found]
+
+
+def ranking(recording: Recording, *, is_explained: bool = False) -> WhatIf:
+    """Predict the wall time after each change that may be worth making, the best first. Raises HeadwayError as `whatif`."""
+    run = loaded(recording)
+    candidates = Candidates(recording, run)
+    plain = candidates.plain
+    notices = [*recorded_notices(recording), *notices_of(recording, plain, ()), *candidates.notices]
+    unchanged = candidates.unchanged
+    if unchanged.refused is not None:
+        return WhatIf((unchanged,), (), tuple(notices))
+    accounts = PredictedRuns(recording, run)
+    tried = [(ns, change) for change in candidates.singles if (ns := candidates.wall_ns(change)) is not None]
+    tried.sort(key=lambda each: each[0])
+    predicted: list[Predicted] = []
+    for _, change in tried[:MOST_RANKED]:
+        predicted += _predicted(candidates, change, accounts, is_explained=is_explained)
+    pairs = _pairs(candidates, predicted)
+    for pair in pairs:
+        predicted += _predicted(candidates, pair, accounts, is_explained=is_explained)
+    listed = [each for each in predicted if _is_worth_making(candidates, each, predicted)]
+    best = sorted(listed, key=lambda each: each.wall_ns)
+    if is_explained:
+        best = with_further(candidates, best)
+        notices += [Notice.of("HW862", path=recording.path)] if any(each.account is None for each in best) else []
+    count = len(candidates.singles) + len(pairs)
+    return WhatIf((unchanged,), tuple(best), (*notices, *reordered(recording, best)), count)
+
+
+def with_further(candidates: Candidates, predicted: Sequence[Predicted]) -> list[Predicted]:
+    """Add to the first predictions, up to MOST_EXPLAINED, what further changes would gain."""
+    if candidates.unchanged.refused is not None:
+        return list(predicted)
+    found = [replace(each, further=_further(candidates, each.change)) for each in predicted[:MOST_EXPLAINED]]
+    return [*found, *predicted[MOST_EXPLAINED:]]
+
+
+def _further(candidates: Candidates, change: Change) -> tuple[Further, ...]:
+    """Return the best further change, and the best one after that, until one gains hardly anything or none is left."""
+    wall_ns = candidates.wall_ns(change)
+    if wall_ns is None:
+        return ()
+    found: list[Further] = []
+    while len(found) < MOST_FURTHER:
+        tried = []
+        for each in candidates.singles:
+            is_of_cores = each == Change(each.cores)
+            single = replace(each, cores=change.cores * (2 if is_of_cores else 1))
+            both = candidates.both(change, single)
+            ns = candidates.wall_ns(both) if both is not None else None
+            if both is not None and ns is not None:
+                tried.append((ns, both, single))
+        if not tried:
+            break
+        ns, change, single = min(tried, key=lambda each: each[0])
+        found.append(Further(single, round(ns), wall_ns / max(ns, 1.0), len(tried)))
+        if ns > (1 - PAIR_GAINS) * wall_ns:
+            break
+        wall_ns = ns
+    return tuple(found)
+
+
+def _predicted(
+    candidates: Candidates, change: Change, accounts: PredictedRuns, *, is_explained: bool
+) -> list[Predicted]:
+    runs, replay = candidates.runs(change)
+    return predict(runs, (replay,), change, together=False, accounts=accounts, is_explained=is_explained)
+
+
+def _pairs(candidates: Candidates, singles: Sequence[Predicted]) -> list[Change]:
+    """Return the best changes that gain something, two at a time."""
+    gaining = [each.change for each in sorted(singles, key=lambda each: each.wall_ns) if each.speedup > 1 + PAIR_GAINS]
+    both = [candidates.both(one, other) for one, other in combinations(gaining[:MOST_IN_PAIRS], 2)]
+    return [each for each in both if each is not None and candidates.wall_ns(each) is not None]
+
+
+def _is_worth_making(candidates: Candidates, asked: Predicted, predicted: Sequence[Predicted]) -> bool:
+    """Return False of a pair that takes about as long as one of its changes alone."""
+    parts = [
+        one.wall_ns
+        for pair in combinations(predicted, 2)
+        if asked not in pair and candidates.both(pair[0].change, pair[1].change) == asked.change
+        for one in pair
+    ]
+    return not parts or asked.wall_ns < (1 - PAIR_GAINS) * min(parts)

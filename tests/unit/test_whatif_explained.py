@@ -1,0 +1,136 @@
+"""`headway whatif --explain`: the account of a predicted run is that of `why` for no change, else what arithmetic says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.analyses.lost_cores.analysis import why
+from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.ranking import ranking
+from headway.analyses.whatif.types import Change, LockChange, Predicted, PredictedAccount
+from headway.store import open_recording
+from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.replay_builder import NANOSLEEP, POLL, Slice, write
+from support.builders.synthetic import FakeThread
+from unit.test_whatif_locks import CONTENDED, NAME, PLACE
+
+Run = Callable[..., tuple[int, str, str]]
+
+STAGE = LockRecording(
+    threads=[
+        FakeThread(states=[("R", 100), ("B", 200), ("R", 100)], name="one"),
+        FakeThread(states=[("R", 10), ("B", 90), ("R", 100), ("B", 200), ("R", 100)], name="two"),
+        FakeThread(states=[("R", 10), ("B", 190), ("R", 100), ("B", 200), ("R", 400)], name="three"),
+    ],
+    waits=[
+        Wait(1, 0, 10, 100, owner=0, waker=0, waking=100, stack=0),
+        Wait(2, 0, 10, 200, owner=0, waker=1, waking=200, stack=0),
+        Wait(0, 0, 100, 300, owner=1, waker=2, waking=300, stack=0),
+        Wait(1, 0, 200, 400, owner=2, waker=0, waking=400, stack=0),
+        Wait(2, 0, 300, 500, owner=0, waker=1, waking=500, stack=0),
+    ],
+    holds=[LockHold(0, i % 3, 100 * i, 100 * i + 100) for i in range(6)],
+    wall=900,
+    stacks=[(*LOCK_FRAMES, ("com.acme.Cache", "get"))],
+    wakers={0: [(2, 1)], 1: [(0, 1), (0, 1)], 2: [(1, 1), (1, 1)]},
+    facts={"recorded_cores": 3, "ended_by": "duration"},
+)
+"""Three threads compute 100 with a lock, twice each; then the last one computes 300 alone: a serial stage."""
+
+
+def explained(path: Path, cores: int, *locks: LockChange) -> tuple[Predicted, PredictedAccount]:
+    """Return the one prediction with its account."""
+    (found,) = whatif(open_recording(path), [cores], Change(1, locks=locks), is_explained=True).predicted
+    assert found.account is not None
+    return found, found.account
+
+
+def lost(account: Any) -> dict[tuple[str, str | None], int]:
+    """Return core time by cause, and lock or thread."""
+    return {(each.cause, each.place.lock or each.place.thread): each.core_ns for each in account.lost}
+
+
+SLEEPERS = [
+    Slice(0, 0, 400, 400, 500, blocked_in=POLL),
+    Slice(1, 0, 0, 0, 100),
+    Slice(1, 100, 300, 300, 500, blocked_in=NANOSLEEP, irq=True),
+]
+
+
+@pytest.mark.parametrize("recording", [CONTENDED, STAGE], ids=["a lock", "a lock, then a stage"])
+def test_the_account_of_the_unchanged_run_is_that_of_why(recording: LockRecording, tmp_path: Path) -> None:
+    path = recording.write(tmp_path / "a.headway")
+    cores = recording.facts["recorded_cores"]
+    account = why(open_recording(path), cores=cores).account
+    _, predicted = explained(path, cores)
+    assert lost(predicted) == lost(account)
+    assert predicted.used_ns == dict(account.used_ns)
+    assert predicted.core_ns == sum(predicted.used_ns.values()) + predicted.idle_ns + sum(lost(predicted).values())
+
+
+def test_without_locks_on_record_the_account_is_that_of_why_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", SLEEPERS, 500, 2, ended_by="duration")
+    _, predicted = explained(path, 2)
+    assert lost(predicted) == lost(why(open_recording(path), cores=2).account)
+
+
+def test_without_the_lock_the_serial_stage_is_what_limits_next(tmp_path: Path) -> None:
+    """Threads wait for the lock from 10 to 500, and one is alone for 400. Without: all of them for 200, one for 300 alone."""
+    path = STAGE.write(tmp_path / "a.headway")
+    before, _ = explained(path, 3)
+    after, account = explained(path, 3, LockChange(NAME, is_removed=True))
+    assert (before.next_cause, before.next_place, before.wall_ns) == ("lock_contention", PLACE, 900)
+    assert (after.next_cause, after.next_place, after.wall_ns) == ("serial_section", "three", 510)
+    assert lost(account) == {("serial_section", "three"): 600, ("too_few_tasks", None): 10}
+
+
+def test_a_lock_limits_before_the_cores_that_nobody_has_work_for(tmp_path: Path) -> None:
+    """On eight cores seven are idle while one thread has the lock; six of them have no thread that would run."""
+    path = CONTENDED.write(tmp_path / "a.headway")
+    found, account = explained(path, 8)
+    assert (found.next_cause, found.next_place) == ("lock_contention", PLACE)
+    assert max(account.lost, key=lambda each: each.core_ns).cause == "serial_section"
+
+
+def test_locks_and_the_critical_path_of_a_predicted_run_are_those_of_the_replay(tmp_path: Path) -> None:
+    path = CONTENDED.write(tmp_path / "a.headway")
+    _, half = explained(path, 2, LockChange(NAME, held_part=0.5))
+    assert [(each.lock, each.place) for each in half.locks] == [(NAME, PLACE)]
+    _, whole = explained(path, 2)
+    assert [(each.waited_ns, each.waits) for each in whole.locks] == [(360, 3)]
+    assert 0 < half.locks[0].waited_ns < 360
+    assert sum(each.ns for each in half.path) == half.wall_ns
+
+
+def test_a_second_change_that_gains_nothing_ends_the_list(tmp_path: Path) -> None:
+    found = ranking(open_recording(CONTENDED.write(tmp_path / "a.headway")), is_explained=True)
+    first, second = found.predicted
+    assert first.change.locks[0].lock == PLACE
+    assert [round(each.gain, 2) for each in first.further] == [1.0]
+    assert [each.wall_ns for each in second.further] == [440, 440]
+    assert found.tried == 2
+
+
+def test_virtual_threads_leave_the_account_unknown_and_say_so(run: Run, tmp_path: Path) -> None:
+    recording = replace(CONTENDED, waits=[*CONTENDED.waits, Wait(-1, 1, 10, 20, waker=0, waking=20, stack=0)])
+    code, out, _ = run("whatif", recording.write(tmp_path / "a.headway"), "--cores", "2", "--explain", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["changes"][0]["account"] is None
+    assert answer["changes"][0]["next"] == {"cause": "serial_section", "place": None}
+    assert "HW862" in {each["id"] for each in answer["warnings"]}
+
+
+def test_the_command_prints_the_account_and_what_a_further_change_gains(run: Run, tmp_path: Path) -> None:
+    path = CONTENDED.write(tmp_path / "a.headway")
+    out = run("whatif", path, "--cores", "2", "--explain")[1]
+    assert "Where the cores would go" in out
+    assert "critical path" in out
+    assert "then, best of" in out
+    assert "Where the cores would go" not in run("whatif", path, "--cores", "2")[1]
