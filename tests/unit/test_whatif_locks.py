@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from headway import _native
-from headway.analyses.whatif.analysis import ranking, whatif
+from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange
 from headway.errors import HeadwayError
 from headway.store import open_recording
@@ -256,7 +257,7 @@ def test_without_options_the_best_single_change_comes_first_and_says_what_limits
     assert first["change"]["locks"] == [{"lock": PLACE, "removed": True, "held_part": 1.0, "parts": 1}]
     assert first["low_ns"] <= 440 <= first["high_ns"]
     assert (second["change"]["cores"], second["wall_ns"]) == (4, 680)
-    assert second["next"] == {"cause": "lock", "place": PLACE}
+    assert second["next"] == {"cause": "lock_contention", "place": PLACE}
     shown = run("whatif", path)[1]
     assert "without Cache.get:4" in shown
     assert "lock: threads wait for a lock while cores are free: Cache.get:4" in " ".join(shown.split())
