@@ -118,6 +118,20 @@ def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path
     assert by_metric["share_of_time_serial"] == pytest.approx(0.75)
 
 
+def test_a_serial_phase_that_is_found_is_not_said_to_be_unknown(tmp_path: Path) -> None:
+    """Of workers that differ as well: what else their imbalance comes from is open."""
+    alone = Worker("first", 19, 3 * S, (3 * S, 3 * S))
+    times = [int(each * S) for each in (2.0, 0.4, 1.5, 0.8, 1.1)]
+    crew = [Worker(f"w{n}", 20 + n, ns, (ns, ns), cpu=n, start_ns=3 * S) for n, ns in enumerate(times)]
+    (program,) = asked(recorded(tmp_path / "a.headway", [alone, *crew]), cores=2).programs
+    assert program.answer(PARALLELISM) == "imbalanced"
+    assert "serial-phase" in program.root_causes
+    causes = [text for text in program.undetermined if text.startswith("root cause of the imbalance")]
+    assert [text.split(":")[0] for text in causes] == ["root cause of the imbalance beside the serial phase"]
+    assert any("what one thread does alone" in text for text in program.advice)
+    assert not any("main" in text for text in program.advice)
+
+
 def test_a_program_that_did_not_run_or_whose_threads_are_unknown_has_no_class(tmp_path: Path) -> None:
     asleep = [Worker("main", 1, 0), Worker("GC Thread#0", 0, S, (S, S), kind="gc")]
     (program,) = asked(recorded(tmp_path / "a.headway", asleep), cores=8).programs

@@ -50,7 +50,8 @@ ONE_JVM_EACH = "one JVM per node, where the work can be divided: nothing is shar
 _BY_CAUSE = {
     FEW_WORKERS: "more threads, if there is work for them: as many as both nodes have cores",
     ONE_WORKER: "divide the work of the one worker that does most of it, before anything else",
-    SERIAL: "what main does alone bounds the speedup: divide it, or let the workers go on meanwhile",
+    SERIAL: "what one thread does alone bounds the speedup: divide it, or let others go on meanwhile (headway why tells of a "
+    "recording which thread that is, and where)",
     SEVERAL: "classify each workload by itself: together they look imbalanced",
     OUTLIER: "leave the one thread out of the balance: it has another role",
     SHARED_WRITES: "data that several threads write: one copy for each thread or node, merged at the end; padding of hot fields",

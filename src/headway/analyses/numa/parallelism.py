@@ -60,6 +60,17 @@ _IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
     "other; totals by thread don't tell, figures by phase would"
 )
+_BESIDE_SERIAL = (
+    "root cause of the imbalance beside the serial phase: work that differs from worker to worker, or several workloads one "
+    "after the other; totals by thread don't tell, figures by phase would"
+)
+
+
+def note_serial_phase(found: ClassFinding) -> None:
+    """Note that one thread is alone for most of the time: so much is then known of the cause of an imbalance."""
+    if SERIAL not in found.causes:
+        found.causes.append(SERIAL)
+    found.undetermined[:] = [_BESIDE_SERIAL if text == _IN_TIME else text for text in found.undetermined]
 
 
 def parallelism_of(program: ProgramFigures, cores: int) -> ClassFinding:

@@ -5,7 +5,7 @@ Method     the rules of the classes (parallelism.py, dependencies.py), over what
            recording, or the window that is asked for.
 Assumes    the program has as many threads on another machine. Pools that go by the number of CPUs have not: where a node has more
            CPUs than the program had, a lack of workers decides nothing.
-Unknown    reads and writes of objects are not recorded, so that data dependencies are never determined.
+Unknown    who wrote last what is read is not recorded, so that data dependencies are never determined.
 Checked    tests/unit/test_numa_recorded.py.
 """
 
@@ -25,7 +25,7 @@ from headway.analyses.numa.advice import advice_of, guideline_of
 from headway.analyses.numa.columns import ThreadRange
 from headway.analyses.numa.dependencies import dependencies_of, locality_of
 from headway.analyses.numa.nodes import Nodes, cores_per_node
-from headway.analyses.numa.parallelism import parallelism_of
+from headway.analyses.numa.parallelism import note_serial_phase, parallelism_of
 from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
 from headway.analyses.numa.types import (
     DEPENDENCIES,
@@ -33,7 +33,6 @@ from headway.analyses.numa.types import (
     LOCALITY,
     PARALLEL,
     PARALLELISM,
-    SERIAL,
     SINGLE,
     TLP_BOUND,
     ClassFinding,
@@ -114,7 +113,10 @@ def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:
     if found.answer == SINGLE:
         dependencies, locality = dependencies_of(figures, SINGLE), locality_of(figures, SINGLE, None)
     else:
-        dependencies.undetermined.append("data dependencies: who reads and writes whose objects can't be recorded yet")
+        dependencies.undetermined.append(
+            "data dependencies: which thread wrote last what another one reads is not recorded; which one allocated it can be "
+            "(headway record --objects accesses,owners, then headway objects --matrix)"
+        )
         locality.undetermined.append(
             "locality: one recording does not show what two nodes change; two do (headway numa ONE.headway TWO.headway)"
         )
@@ -217,8 +219,8 @@ def _add_times(found: ClassFinding, recording: Recording, window: Window, cores:
     is_serial = alone > MOST_SERIAL and found.answer in (IMBALANCED, PARALLEL)
     text = f"for {alone:.0%} of the time with any active thread it was one alone"
     found.near(IMBALANCED if is_serial else None, text, "share_of_time_serial", alone, MOST_SERIAL)
-    if is_serial and SERIAL not in found.causes:
-        found.causes.append(SERIAL)
+    if is_serial:
+        note_serial_phase(found)
     if nodes.count > 1 and cores is not None:
         beyond = sum(level.ns for level in times.levels if level.threads > cores) / max(1, times.wall_ns)
         text = f"for {beyond:.0%} of the time more threads were active than the {counted(cores, 'core')} of a node"
