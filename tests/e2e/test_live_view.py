@@ -218,7 +218,7 @@ def test_a_monitor_is_shown_by_its_place_though_threads_waited_for_it_before_the
     own = [row for row in rows if any(frame.startswith("headway.workloads.") for frame in row["first_stack"])]
     assert own
     assert all(re.fullmatch(r"headway\.workloads\.\S+:\d+", row["place"]) for row in own)
-    assert re.search(r"^(headway\.workloads\.|~|[\w$]+\.)\S*:\d+", shown.stdout, re.MULTILINE), shown.stdout
+    assert re.search(r"^(headway\.workloads\.|…|[\w$]+\.)\S*:\d+", shown.stdout, re.MULTILINE), shown.stdout
     assert not [row["name"] for row in rows if row["place"] is None], rows
 
 

@@ -276,6 +276,16 @@ def test_walltime_json_has_the_promised_keys(run: Run, recording: Path) -> None:
     assert all(set(each) >= {"id", "message"} for each in data["warnings"])
 
 
+def test_walltime_asks_for_no_numbers_of_cores(run: Run, recording: Path, tmp_path: Path) -> None:
+    """Without them it is one, half, as recorded, twice and four times, of a table of levels as well."""
+    data = json.loads(run("walltime", recording, "--json")[1])
+    assert [each["cores"] for each in data["predictions"]] == [1, 2, 4, 8]
+    (tmp_path / "x.csv").write_text("active_threads,a\n4,2\n1,1.5\n", encoding="utf-8")
+    options = ["--levels", tmp_path / "x.csv", "--column", "a", "--recorded-cores", 4, "--json"]
+    of_levels = json.loads(run("walltime", *options)[1])
+    assert [each["cores"] for each in of_levels["predictions"]] == [1, 2, 4, 8, 16]
+
+
 @pytest.mark.parametrize(
     "cores",
     ["0", "-1", "abc", "", ",", "1,", "1.5", "1e3", "8193", "99999999999999999999", "0x2", "\u0662", "1;2", "1 2"],

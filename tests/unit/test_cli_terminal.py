@@ -13,7 +13,8 @@ import pytest
 from headway.analyses import overview as overviews
 from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.overview import default_cores, overview
+from headway.analyses.overview import overview
+from headway.analyses.scheduling.walltime import default_cores
 from headway.report.terminal import make_console, render_overview
 from headway.report.terminal.text import printable
 from headway.store import open_recording

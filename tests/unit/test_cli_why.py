@@ -93,7 +93,7 @@ def test_the_terminal_says_the_same_first_and_fits_80_columns(run: Run, recordin
     code, out, err = run("why", recording)
     assert (code, err) == (0, "")
     text = " ".join(out.split())
-    assert text.startswith("* 4 cores x 1.00 us = 4.00 core-us: 875 ns used by the application, 200 ns by GC")
+    assert text.startswith("* 4 cores x 1.00 us = 4.00 core-us: 0.88 us used by the application, 0.20 us by GC")
     assert max(len(line) for line in out.splitlines() if "headway why" not in line) <= 80
     assert all(char.isprintable() or char == "\n" for char in out)
 

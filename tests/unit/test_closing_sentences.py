@@ -213,7 +213,7 @@ def test_what_says_least_of_a_place_goes_first() -> None:
     assert fitted_place(POOL, 60) == "org.example.ConnPool.borrow:15, Condition@1554d8d3 (http-6)"
     assert fitted_place(POOL, 27) == "ConnPool.borrow:15 (http-6)"
     assert fitted_place(POOL, 20) == "ConnPool.borrow:15"
-    assert fitted_place(POOL, 14) == "~ool.borrow:15"
+    assert fitted_place(POOL, 14) == "…ool.borrow:15"
     assert fitted_place(Place(thread="worker-1"), 10) == "worker-1"
     assert fitted_place(Place(thread="exec-*", threads=10), 40) == "10 threads exec-*"
     assert place_text(Place("Pool.run", 3, thread="exec-*", threads=10)) == "Pool.run:3 (10 threads exec-*)"

@@ -195,7 +195,7 @@ def test_a_long_place_loses_its_package_then_the_begin_of_its_class_but_never_me
     place = "com.zaxxer.hikari.util.VeryConcurrentBagOfConnections.borrow:151"
     assert short_place(place, 80) == place
     assert short_place(place, 50) == "VeryConcurrentBagOfConnections.borrow:151"
-    assert short_place(place, 24) == "~fConnections.borrow:151"
+    assert short_place(place, 24) == "…fConnections.borrow:151"
 
 
 def test_a_cycle_in_the_sums_is_told_without_reading_as_a_deadlock(tmp_path: Path) -> None:

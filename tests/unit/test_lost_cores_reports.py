@@ -28,8 +28,8 @@ def shown(rows: int = 3, phases: int = 2) -> str:
 def test_the_sentence_comes_first_then_causes_evidence_phases_and_warnings() -> None:
     text = " ".join(shown().split())
     assert text.startswith(
-        "* 2 cores x 10.0 s = 20.0 core-s: 12.0 s used by the application, 1.00 s by GC, 400 ms by the JIT, "
-        "200 ms by headway, 600 ms stolen by the host, 1.00 s used by other processes, 4.80 s (24%) lost."
+        "* 2 cores x 10.0 s = 20.0 core-s: 12.0 s used by the application, 1.00 s by GC, 0.40 s by the JIT, "
+        "0.20 s by headway, 0.60 s stolen by the host, 1.00 s used by other processes, 4.80 s (24%) lost."
     )
     parts = ("Where the lost cores went", "lock contention", "serial section", "was there for", "Phases", "A bound is")
     places = [text.index(part) for part in (*parts, "Warnings", "HW100")]
@@ -67,7 +67,17 @@ def test_without_losses_there_is_no_table() -> None:
     whole = Account(0, SECOND, 1.0, {"app": SECOND}, None, None, (), 0.0)
     render_account(whole, make_console(out))
     said = " ".join(out.getvalue().split())
-    assert said == "* 1 core x 1.00 s = 1.00 core-s: 1.00 s used by the application, 0 ns (0%) lost."
+    assert said == "* 1 core x 1.00 s = 1.00 core-s: 1.00 s used by the application, 0 s (0%) lost."
+
+
+def test_all_times_of_the_sentence_have_one_unit_and_what_is_too_small_for_it_is_said_so() -> None:
+    whole = Account(0, SECOND // 2, 4.0, {"app": SECOND, "gc": 99_500_000}, None, 895_000_000, (), 0.0)
+    (loss, *_) = why_result(1).account.lost
+    said = sentence(dataclasses.replace(whole, lost=(dataclasses.replace(loss, core_ns=583_000),)))
+    assert said == (
+        "4 cores x 0.50 s = 2.00 core-s: 1.00 s used by the application, 0.10 s by GC, 0.90 s used by other processes, "
+        "<0.01 s (<0.1%) lost."
+    )
 
 
 def test_fractional_cores_and_a_sum_that_is_not_told_apart_are_said_so() -> None:

@@ -21,7 +21,7 @@ from headway.analyses.lost_cores.types import Account, Why
 from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.parallelism import Parallelism, parallelism
 from headway.analyses.scheduling.threads import Threads, threads
-from headway.analyses.scheduling.walltime import Prediction, Walltime, walltime
+from headway.analyses.scheduling.walltime import Prediction, Walltime, default_cores, walltime
 from headway.analyses.waits.rules import CONTENTION, simple
 from headway.errors import HeadwayError, Notice
 from headway.errors.plurals import counted
@@ -188,11 +188,6 @@ ENDERS = {
 
 def _lock_notices(found: Locks | None) -> tuple[Notice, ...]:
     return found.notices if found is not None else ()
-
-
-def default_cores(recorded: int) -> tuple[int, ...]:
-    """Return the default numbers of cores to predict for: one, half, as recorded, twice and four times."""
-    return tuple(sorted({1, max(1, recorded // 2), recorded, 2 * recorded, 4 * recorded}))
 
 
 def _how_parallel(levels: Parallelism, cores: int | None) -> Finding:

@@ -50,21 +50,27 @@ def idle_sentence(account: Account) -> str:
 
 
 def sentence(account: Account) -> str:
-    """Return where cores x wall time went, in one sentence."""
+    """Return where cores x wall time went, in one sentence and one unit of time."""
     cores = cores_text(account.cores)
     total = account.core_ns or 1
+    unit = duration(total).rsplit(" ", 1)[1] if total < 100e9 else "s"
+
+    def time(ns: int) -> str:
+        return _in_unit(ns, unit)
+
     used = [
-        f"{duration(ns)} by {_USERS.get(kind, kind)}"
+        f"{time(ns)} by {_USERS.get(kind, kind)}"
         for kind, ns in account.used_ns.items()
         if ns > SMALL * total or kind in ("app", TOGETHER)
     ]
     parts = [used[0].replace(" by ", " used by ", 1), *used[1:]] if used else []
     taken = ((account.stolen_ns, "stolen by the host"), (account.other_processes_ns, "used by other processes"))
-    parts += [f"{duration(ns)} {what}" for ns, what in taken if ns is not None and ns > SMALL * total]
+    parts += [f"{time(ns)} {what}" for ns, what in taken if ns is not None and ns > SMALL * total]
     if account.idle_ns > SMALL * total:
-        parts.append(f"{duration(account.idle_ns)} ({percent(account.idle_ns / total)}) idle")
-    parts.append(f"{duration(account.lost_ns)} ({percent(account.lost_ns / total)}) lost")
-    return f"{cores} x {duration(account.wall_ns)} = {_core_time(account.core_ns)}: {', '.join(parts)}."
+        parts.append(f"{time(account.idle_ns)} ({percent(account.idle_ns / total)}) idle")
+    parts.append(f"{time(account.lost_ns)} ({percent(account.lost_ns / total)}) lost")
+    number, unit = time(account.core_ns).rsplit(" ", 1)
+    return f"{cores} x {time(account.wall_ns)} = {number} core-{unit}: {', '.join(parts)}."
 
 
 def cores_text(cores: float) -> str:
@@ -73,10 +79,10 @@ def cores_text(cores: float) -> str:
     return f"{number} {'core' if cores == 1 else plural('core')}"
 
 
-def _core_time(ns: int) -> str:
-    """Return core time in its own unit: two cores for one second are 2.00 core-s."""
-    number, unit = duration(ns).rsplit(" ", 1) if ns < 100e9 else (significant(ns / 1e9), "s")
-    return f"{number} core-{unit}"
+def _in_unit(ns: int, unit: str) -> str:
+    """Return a time in a given unit, to a hundredth of it: times of one sentence are compared with each other."""
+    count = ns / {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    return f"<0.01 {unit}" if 0 < count < 0.005 else f"{significant(count)} {unit}"
 
 
 def loss_sentence(loss: Loss) -> str:

@@ -36,6 +36,7 @@ from headway.analyses.scheduling.preconditions import Case, PreconditionFinding,
 from headway.analyses.scheduling.published_levels import read_levels
 from headway.analyses.scheduling.work_growth import WorkGrowth, finding
 from headway.errors import HeadwayError, Notice
+from headway.model.machine_limits import MAX_CORES
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -90,6 +91,12 @@ class _RunLevels:
 
     levels: tuple[int, ...]
     corrected: tuple[int, ...] | None
+
+
+def default_cores(recorded: int) -> tuple[int, ...]:
+    """Return the numbers of cores to predict for where none are asked for: one, half, as recorded, twice and four times."""
+    asked = {1, max(1, recorded // 2), recorded, 2 * recorded, 4 * recorded}
+    return tuple(sorted(each for each in asked if each <= MAX_CORES))
 
 
 def walltime(recording: Recording, cores: Sequence[int], growth: WorkGrowth | None = None) -> Walltime:

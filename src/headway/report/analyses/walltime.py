@@ -30,6 +30,7 @@ class WalltimeAnalysis(BaseAnalysis):
     summary = summary_of(name)
     help = """Predict the wall time on other numbers of cores."""
     examples = (
+        "headway walltime app.headway",
         "headway walltime app.headway --cores 1,2,4,8",
         "headway walltime app.headway --cores 16 --json",
         "headway walltime two.headway --against four.headway --cores 8",
@@ -40,9 +41,10 @@ class WalltimeAnalysis(BaseAnalysis):
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return --cores, and --levels with what belongs to it."""
-        cores, of_levels = "Numbers of cores, such as 1,2,4,8.", "With --levels: cores it was measured on."
+        cores = "Numbers of cores, such as 1,2,4,8; by default one, half, as recorded, twice and four times."
+        of_levels = "With --levels: cores it was measured on."
         return (
-            click.Option(["--cores"], type=CoresType(), required=True, metavar="LIST", help=cores),
+            click.Option(["--cores"], type=CoresType(), metavar="LIST", help=cores),
             click.Option(
                 ["--against"],
                 type=click.Path(path_type=Path),
@@ -73,13 +75,15 @@ class WalltimeAnalysis(BaseAnalysis):
 
     def run(self, recording: Recording | None, window: Window, **options: Any) -> Walltime:
         """Return the predictions. Raises HeadwayError as `walltime` and `walltime_of_levels` of analyses.scheduling.walltime."""
-        from headway.analyses.scheduling.walltime import walltime, walltime_of_levels
+        from headway.analyses.scheduling.walltime import default_cores, walltime, walltime_of_levels
 
+        recorded = options["recorded_cores"] if recording is None else recording.manifest.recorded_cores
+        cores = options["cores"] or default_cores(recorded or 1)
         if recording is None:
-            return walltime_of_levels(options["levels"], options["column"], options["recorded_cores"], options["cores"])
+            return walltime_of_levels(options["levels"], options["column"], options["recorded_cores"], cores)
         if options["against"] is None:
-            return walltime(recording, options["cores"])
-        return _compared(recording, options["against"], options["cores"])
+            return walltime(recording, cores)
+        return _compared(recording, options["against"], cores)
 
     def to_json(self, result: Walltime) -> dict[str, Any]:
         """Return the stable form of a result."""

@@ -59,7 +59,7 @@ def short_place(place: str, width: int) -> str:
     if cell_len(place) <= width:
         return place
     bare = without_package(place)
-    return bare if cell_len(bare) <= width else "~" + bare[1 - width :]
+    return bare if cell_len(bare) <= width else "…" + bare[1 - width :]
 
 
 def without_package(text: str) -> str:

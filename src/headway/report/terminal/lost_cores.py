@@ -209,4 +209,4 @@ def shortened(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     head = (width - 1) // 2
-    return f"{text[:head]}~{text[len(text) - (width - 1 - head) :]}"
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"

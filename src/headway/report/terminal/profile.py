@@ -107,7 +107,7 @@ def short(name: str, width: int) -> str:
     """Keep the end of a long name, where class and method stand; of words in brackets, which name no method, the begin."""
     if len(name) <= width:
         return name
-    return f"{name[: width - 2]}~)" if name.startswith("(") else "~" + name[1 - width :]
+    return f"{name[: width - 2]}…)" if name.startswith("(") else "…" + name[1 - width :]
 
 
 def tree_rows(found: Profile, show_all: bool, width: int = 80) -> tuple[list[tuple[str, str, str]], int]:
