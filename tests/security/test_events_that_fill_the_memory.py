@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headway.errors import HeadwayError
-from headway.store import open_recording, values
+from headway.store import open_recording
+from headway.store.checks import values
 from headway.store.files import checksum
 from headway.store.reader import Recording
 from support.builders.edited_manifest import edit

@@ -213,7 +213,8 @@ def test_a_table_without_a_column_that_it_never_lacked_is_told(
 IN_LITTLE_ROOM = """
 import os, pathlib, resource, sys
 from headway.errors import HeadwayError
-from headway.store import open_recording, values
+from headway.store import open_recording
+from headway.store.checks import values
 os.sysconf = lambda _: 0
 values._LEAST_ROOM_BYTES = int(sys.argv[2])
 before = resource.getrlimit(resource.RLIMIT_AS)

@@ -14,7 +14,8 @@ from headway.analyses.stacks.types import CallTree, Frame, Profile
 from headway.errors import HeadwayError
 from headway.report.export import collapsed, export_collapsed, export_perfetto
 from headway.report.export import protobuf as pb
-from headway.store import TABLES, open_recording, shared_texts, values
+from headway.store import TABLES, open_recording, shared_texts
+from headway.store.checks import values
 from headway.store.files import checksum
 from headway.store.manifest import TableInfo, write_manifest
 from headway.store.possible import ImpossibleValueFilter

@@ -20,9 +20,9 @@ from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.directory import TargetDirectory
 from headway.record.target_process.rights import Rights
 from headway.store import TABLES, open_recording
+from headway.store.checks.ranges import LARGEST, YEAR_NS
 from headway.store.manifest import write_manifest
 from headway.store.possible import ImpossibleValueFilter
-from headway.store.ranges import LARGEST, YEAR_NS
 from headway.store.reader import Recording
 from headway.store.writer import conform
 from support.builders.spool_builder import Agent, Spool, record

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headway.errors import HeadwayError
-from headway.store import TABLES, open_recording, values
+from headway.store import TABLES, open_recording
+from headway.store.checks import values
 from headway.store.files import checksum
 from headway.store.manifest import read_manifest
 from headway.store.reader import Recording

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headway.store import causal_tables
+from headway.store.checks.ranges import LARGEST, YEAR_NS, RangeFacts, range_of
 from headway.store.possible import ImpossibleValueFilter
-from headway.store.ranges import LARGEST, YEAR_NS, RangeFacts, range_of
 from headway.store.tables import TABLES
 from headway.store.writer import conform
 

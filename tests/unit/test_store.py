@@ -15,7 +15,8 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.record.target_process.processes import Process
-from headway.store import TABLES, footer, open_recording, read_manifest, write_manifest
+from headway.store import TABLES, open_recording, read_manifest, write_manifest
+from headway.store.checks import footer
 from headway.store.recorder import boot_id
 from headway.store.writer import conform, write_recording
 from support.builders.edited_manifest import edit, take_tables_as_they_are

@@ -1,7 +1,7 @@
 """Filters rows before they are written: values that no program can cause are left out, as a JVM's agent may report anything.
 
-What is written can be read again then: readers refuse a table with such values (values.py). A table's sums must fit 64 bits, and
-each JVM has its share of that: the rows of one whose agent means harm leave out no other's.
+What is written can be read again then: readers refuse a table with such values (checks/values.py). A table's sums must fit 64
+bits, and each JVM has its share of that: the rows of one whose agent means harm leave out no other's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
-from headway.store.ranges import IDS, LARGEST, Range, RangeFacts, range_of
+from headway.store.checks.ranges import IDS, LARGEST, Range, RangeFacts, range_of
 from headway.store.table_types import Column, TableSchema
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import stat
@@ -15,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
 from headway.store import directory as directories
-from headway.store import packing, sql, values
+from headway.store import packing, sql
 from headway.store.arrow_batches import batches
-from headway.store.files import checksum, open_ordinary
-from headway.store.manifest import Manifest, TableInfo, damaged, read_manifest, unreadable
-from headway.store.ranges import RangeFacts
+from headway.store.checks import values
+from headway.store.checks.ranges import RangeFacts
+from headway.store.checks.whole_files import check_ends, check_sum
+from headway.store.files import open_ordinary
+from headway.store.manifest import Manifest, damaged, read_manifest, unreadable
 from headway.store.recorder import not_finalised
 from headway.store.scratch import make_scratch
 from headway.store.tables import TABLES, TableSchema
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-_PARQUET = b"PAR1"
 _MOST_NOT_ON_RECORD = 1 << 20
 _MOST_REPEATS = 1000
 """As `--repeat` has it: a stranger's directory may hold any number of recordings."""
@@ -220,7 +220,7 @@ class Recording:
                 self.verify(*TABLES[name].needs)
             elif name in self.manifest.tables and name not in self._verified:
                 path, info = self.path / f"{name}.parquet", self.manifest.tables[name]
-                _check_sum(path, self.file(name), info, self.path)
+                check_sum(path, self.file(name), info, self.path)
                 if _is_table(name):
                     self._check_values(path, name, info.rows)
                 self._verified.add(name)
@@ -347,7 +347,7 @@ def open_recording(path: Path | str) -> Recording:
         raise not_finalised(path, manifest.to_json())
     for name, info in manifest.tables.items():
         if _is_table(name):
-            _check_file(path / f"{name}.parquet", info, path)
+            check_ends(path / f"{name}.parquet", info, path)
     return Recording(path, manifest)
 
 
@@ -370,33 +370,6 @@ def is_event_table(name: str) -> bool:
     return re.fullmatch(r"jfr_\w+", name, re.ASCII) is not None and name not in TABLES
 
 
-def _check_file(path: Path, info: TableInfo, directory: Path) -> None:
-    """Compare a Parquet file's size with the manifest and look at both ends: cheap, and finds every cut-off copy."""
-    try:
-        with open(path, "rb", opener=_open_plainly) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "it is not an ordinary file")
-            size = status.st_size
-            head = file.read(4)
-            file.seek(max(size - 4, 0))
-            tail = file.read(4)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise damaged(path, "it is a link", directory) from error
-        raise unreadable(path, error, directory) from error
-    if size != info.bytes:
-        reason = f"it has {size} bytes, the manifest says {info.bytes}"
-        raise damaged(path, reason, directory)
-    if head != _PARQUET or tail != _PARQUET:
-        raise damaged(path, "it is not a whole Parquet file", directory)
-
-
-def _open_plainly(path: str, flags: int) -> int:
-    """Open a file of a recording: no link to one elsewhere, and without waiting for the other end of a FIFO."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
 def _is_utf8(path: Path) -> bool:
     """Return whether a path's bytes are its text in UTF-8: not so where the name, or the locale, has another encoding."""
     try:
@@ -411,19 +384,6 @@ def _is_exchangeable(directory: Path) -> bool:
         return False
     status = os.stat(directory)
     return directories.is_untrusted_user(status.st_uid) or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
-def _check_sum(path: Path, to_open: Path, info: TableInfo, directory: Path) -> None:
-    """Compare a file with the checksum that it was written with; those of before have none."""
-    if info.crc32 is None:
-        return
-    try:
-        with open(to_open, "rb") if to_open != path else open(open_ordinary(path), "rb") as file:
-            found = checksum(file.fileno(), info.bytes)
-    except OSError as error:
-        raise unreadable(path, error, directory) from error
-    if found != (info.bytes, info.crc32):
-        raise damaged(path, "its checksum is not that of what it holds, so figures from it would be wrong", directory)
 
 
 def _columns_looked_at(table: str, present: Sequence[str]) -> list[str]:

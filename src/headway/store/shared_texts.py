@@ -1,6 +1,6 @@
 """Columns of names that many rows share: each name is kept once, until a table spells it out in every row.
 
-A table's texts have limits, too (ranges.py): a name of 16 MiB takes no room in a file, and minutes in what prints it.
+A table's texts have limits, too (checks/ranges.py): a name of 16 MiB takes no room in a file, and minutes in what prints it.
 A few bytes of a file name a text of 64 KiB, so that spelling out multiplies: what a stranger wrote is spelled out within limits.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
-from headway.store.ranges import LONG_BYTES, MOST_LONG_BYTES, RangeFacts, range_of
+from headway.store.checks.ranges import LONG_BYTES, MOST_LONG_BYTES, RangeFacts, range_of
 from headway.store.table_types import TableSchema
 
 if TYPE_CHECKING:

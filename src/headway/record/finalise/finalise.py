@@ -11,11 +11,10 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.errors import Notice
 from headway.model.names import text
 from headway.model.wire import HW_PH_GC_PAUSE, HW_PH_SHUTDOWN, HW_PH_STARTUP
 from headway.record.directory.completeness import Missing
@@ -23,6 +22,7 @@ from headway.record.finalise import collections, endings, invariants, thread_tab
 from headway.record.finalise.access_table import AccessTables
 from headway.record.finalise.allocation_table import AllocationTables
 from headway.record.finalise.counter_rows import counter_rows, totals_by_cpu
+from headway.record.finalise.found_notices import merged, notices_of
 from headway.record.finalise.lock_tables import LockTables
 from headway.record.finalise.masking import with_masked_facts
 from headway.record.finalise.mount_table import mount_rows
@@ -37,13 +37,13 @@ from headway.record.finalise.slice_pass import (
 )
 from headway.record.finalise.stack_tables import write_stacks
 from headway.record.finalise.thread_table import RecordedThreads
-from headway.store.directory import pinned, remove_within, without_descriptors
+from headway.store.checks.values import room_bytes
+from headway.store.directory import pinned, remove_within
 from headway.store.manifest import CAUSAL, Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
 from headway.store.manifest_types import LONGEST_NS
 from headway.store.possible import NO_JVM, ImpossibleValueFilter
 from headway.store.shared_texts import notices_of_cut_texts, shortened
 from headway.store.tables import TABLES
-from headway.store.values import room_bytes
 from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ _RECORDS_SHARE = 2
 """One part in so many of the memory for a recording's tables is for what agents wrote; of the rest, samples are most."""
 _MOST_FACTS_BYTES = 16 << 20
 """So much of the manifest is what JVMs say of themselves; each has its share."""
-_LEFT_OUT_THREADS = "births"
-"""The source of such a loss: threads beyond those that a recording may have (native/decode/lifecycle.h)."""
 
 
 def finalise(directory: Path | str, progress: Progress | None = None) -> Manifest:
@@ -75,54 +73,74 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     draft = read_manifest_json(directory)
     if draft.get("kind") == CAUSAL:
         return _build_causal(directory, progress, missing)
-    from headway import _native
-
-    spool = directory / "spool"
-    if not pinned(spool).is_dir():
-        raise no_spool(directory, draft)
-    decoder = _native.Decoder(str(pinned(spool)), room_bytes() // _RECORDS_SHARE)
+    decoder = _decoder(directory, draft)
     progress(0.0)
-    lives, agents = decoder.lifecycle(), with_masked_facts(decoder.agents(), draft)
-    threads = thread_table.identify(lives, agents, is_of_kernel=decoder.has_sched())
-    window = _window(draft, lives, decoder.last_record_ns() if missing.recorder_died else None)
-    facts: dict[str, Any] = {"window": {"start_ns": window[0], "end_ns": window[1]}}
-    counted = counter_rows(spool)
-    facts |= totals_by_cpu(draft, counted, window)
-    locks = LockTables(decoder.locks(), threads, agents, window, draft.get("locks") or {})
-    samples = SampleTables(threads, agents, window, draft.get("sampling") or {})
-    allocations = AllocationTables(threads, agents, draft.get("objects") or {})
-    accesses = AccessTables(threads, agents)
+    sources = _sources(directory, draft, decoder, missing)
+    facts: dict[str, Any] = {"window": {"start_ns": sources.window[0], "end_ns": sources.window[1]}}
+    counted = counter_rows(directory / "spool")
+    facts |= totals_by_cpu(draft, counted, sources.window)
     executed = ExecutedByCpu()
-    tables, result = _read_slices(directory, decoder, [locks, samples, executed], window, threads, agents, progress)
+    tables, result = _read_slices(sources, decoder, [sources.locks, sources.samples, executed], progress)
     if result is not None:
         facts["other_ns"] = _other_ns(facts.get("busy_ns") or {}, executed.ns)
-        facts |= _judge(result, threads, window, draft)
-    possible = ImpossibleValueFilter(window, threads.pid_of_agent.values())
-    tables |= _write_small(directory, threads, agents, result, possible)
+        facts |= _judge(result, sources.threads, sources.window, draft)
+    possible = ImpossibleValueFilter(sources.window, sources.threads.pid_of_agent.values())
+    tables |= _write_small(directory, sources.threads, sources.agents, result, possible)
     tables |= _write(directory, "counter", _rows("counter", counted))
-    tables |= allocations.write(directory, possible) | accesses.write(directory, possible)
-    tables |= locks.write(directory, lambda: progress(0.99), possible)
-    tables |= write_stacks(directory, locks, samples, lambda: progress(0.99), possible)
-    ends = endings.shutdown_started_ns(directory, tables), endings.process_exited_ns(threads, window)
-    tables |= _write(directory, "jvm_phase", _rows("jvm_phase", _phases(threads, agents, *ends)), possible)
-    mounts = mount_rows(threads, agents, window)
-    tables |= _write(directory, "mount", mounts, possible) if mounts.num_rows else {}
-    facts |= {"locks": locks.facts(), "sampling": samples.facts()}
-    if objects := allocations.facts():
-        facts["objects"] = objects
-    if counted_accesses := accesses.facts():
-        facts["accesses"] = counted_accesses
-    facts["jvms"] = [_jvm(threads.pid_of_agent[number], agent, len(agents)) for number, agent in enumerate(agents)]
-    of_rows = possible.notices() + notices_of_cut_texts(tables)
-    found = _notices(facts, result, agents) + locks.notices() + samples.notices() + of_rows
-    found += allocations.notices(attached=bool(draft.get("attached")), wall_ns=window[1] - window[0])
-    found += accesses.notices()
-    facts["notices"] = _merge(draft.get("notices") or [], found)
+    tables |= _write_of_agents(sources, tables, possible, lambda: progress(0.99))
+    facts |= _facts_of_agents(sources)
+    found = notices_of(facts, result, sources.agents) + sources.locks.notices() + sources.samples.notices()
+    found += possible.notices() + notices_of_cut_texts(tables)
+    wall_ns = sources.window[1] - sources.window[0]
+    found += sources.allocations.notices(attached=bool(draft.get("attached")), wall_ns=wall_ns)
+    found += sources.accesses.notices()
+    facts["notices"] = merged(draft.get("notices") or [], found)
     plain = {name: info.as_json() for name, info in tables.items()}
     write_manifest(directory, {**draft, **facts, "tables": plain, "state": missing.state})
     remove_within(directory, "spool")
     progress(1.0)
     return Manifest.from_json(read_manifest_json(directory), directory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What tables are made of beside slices: threads, what agents wrote, and who gathers locks, samples and objects of it."""
+
+    directory: Path
+    threads: RecordedThreads
+    agents: list[dict[str, Any]]
+    window: tuple[int, int]
+    locks: LockTables
+    samples: SampleTables
+    allocations: AllocationTables
+    accesses: AccessTables
+
+
+def _decoder(directory: Path, draft: Mapping[str, Any]) -> Any:
+    """Return the decoder of a recording's spool. Raises HeadwayError HW308 where there is none."""
+    from headway import _native
+
+    spool = directory / "spool"
+    if not pinned(spool).is_dir():
+        raise no_spool(directory, draft)
+    return _native.Decoder(str(pinned(spool)), room_bytes() // _RECORDS_SHARE)
+
+
+def _sources(directory: Path, draft: Mapping[str, Any], decoder: Any, missing: Missing) -> _Sources:
+    """Read the small things: births, names, Java threads, what agents wrote."""
+    lives, agents = decoder.lifecycle(), with_masked_facts(decoder.agents(), draft)
+    threads = thread_table.identify(lives, agents, is_of_kernel=decoder.has_sched())
+    window = _window(draft, lives, decoder.last_record_ns() if missing.recorder_died else None)
+    return _Sources(
+        directory,
+        threads,
+        agents,
+        window,
+        LockTables(decoder.locks(), threads, agents, window, draft.get("locks") or {}),
+        SampleTables(threads, agents, window, draft.get("sampling") or {}),
+        AllocationTables(threads, agents, draft.get("objects") or {}),
+        AccessTables(threads, agents),
+    )
 
 
 def _build_causal(directory: Path, progress: Progress, missing: Missing) -> Manifest:
@@ -158,22 +176,17 @@ def _window(draft: Mapping[str, Any], lives: Mapping[str, Any], last_ns: int | N
 
 
 def _read_slices(
-    directory: Path,
-    decoder: Any,
-    sinks: Sequence[SliceSink],
-    window: tuple[int, int],
-    threads: RecordedThreads,
-    agents: Sequence[Mapping[str, Any]],
-    progress: Progress,
+    sources: _Sources, decoder: Any, sinks: Sequence[SliceSink], progress: Progress
 ) -> tuple[dict[str, TableInfo], Mapping[str, Any] | None]:
     """Read the slices once for all who need them, and write the tables of scheduling; without scheduling there are none."""
     import pyarrow as pa
 
+    directory, window, threads = sources.directory, sources.window, sources.threads
     with contextlib.ExitStack() as opened:
         if decoder.has_sched():
             slices = opened.enter_context(slice_writer(directory, decoder))
             sinks = [*sinks, SliceTable(slices), PassProgress(window, progress)]
-        result = run_pass(decoder, sinks, window, threads.kind_codes, collections.spans(threads, agents))
+        result = run_pass(decoder, sinks, window, threads.kind_codes, collections.spans(threads, sources.agents))
     if result is None:
         return {}, None
     tables = {"slice": slices.info, **_write(directory, "activity", _activity(result))}
@@ -263,6 +276,36 @@ def _write_small(
     }
 
 
+def _write_of_agents(
+    sources: _Sources,
+    written: Mapping[str, TableInfo],
+    possible: ImpossibleValueFilter,
+    is_at_work: Callable[[], None],
+) -> dict[str, TableInfo]:
+    """Write the tables of what JVMs did: objects, locks, stacks, phases, mounts. `written`: those that there are by now."""
+    directory, threads, agents = sources.directory, sources.threads, sources.agents
+    tables = sources.allocations.write(directory, possible) | sources.accesses.write(directory, possible)
+    tables |= sources.locks.write(directory, is_at_work, possible)
+    tables |= write_stacks(directory, sources.locks, sources.samples, is_at_work, possible)
+    shutdown_ns = endings.shutdown_started_ns(directory, {**written, **tables})
+    phases = _phases(threads, agents, shutdown_ns, endings.process_exited_ns(threads, sources.window))
+    tables |= _write(directory, "jvm_phase", _rows("jvm_phase", phases), possible)
+    mounts = mount_rows(threads, agents, sources.window)
+    return tables | (_write(directory, "mount", mounts, possible) if mounts.num_rows else {})
+
+
+def _facts_of_agents(sources: _Sources) -> dict[str, Any]:
+    """Return the manifest's keys about what agents recorded, and about their JVMs."""
+    facts: dict[str, Any] = {"locks": sources.locks.facts(), "sampling": sources.samples.facts()}
+    if objects := sources.allocations.facts():
+        facts["objects"] = objects
+    if accesses := sources.accesses.facts():
+        facts["accesses"] = accesses
+    agents, pid_of_agent = sources.agents, sources.threads.pid_of_agent
+    facts["jvms"] = [_jvm(pid_of_agent[number], agent, len(agents)) for number, agent in enumerate(agents)]
+    return facts
+
+
 def _rows(name: str, rows: Any) -> pa.Table:
     """Return rows (tuples in the table's column order) as a table."""
     import pyarrow as pa
@@ -322,54 +365,3 @@ def _within(value: str, most_bytes: int) -> str:
     """Return a text that ends in "..." where it has more bytes in JSON, where one character may be six."""
     is_long = len(value) * 6 > most_bytes and len(json.dumps(value, ensure_ascii=False).encode()) > most_bytes
     return shortened(value, most_bytes // 6) if is_long else value
-
-
-# --- what a reader must be told --------------------------------------------------------------------------------------
-
-
-_LOST_OF_A_SPOOL = "names of threads, phases, locks and facts of its JVM are lost or end there"
-
-
-def _notices(facts: Mapping[str, Any], result: Mapping[str, Any] | None, agents: list[dict[str, Any]]) -> list[Notice]:
-    found = []
-    if result is not None:
-        found += _loss_notices(result["losses"], facts["window"]["start_ns"])
-        broken = [each["message"] for each in facts["invariants"] if not each["ok"]]
-        found += [Notice.of("HW201", message=message) for message in broken]
-        count = _strays_inside(result)
-        if count:
-            found.append(Notice.of("HW202", count=count))
-        found += [Notice.of("HW203", problem=problem) for problem in result["problems"]]
-    found += [
-        Notice.of("HW229", path=Path(agent["path"]).name, what=_LOST_OF_A_SPOOL) for agent in agents if agent["is_cut"]
-    ]
-    lost = sum(agent["lost"] for agent in agents)
-    if lost:
-        found.append(Notice.of("HW204", count=lost))
-    return found
-
-
-def _strays_inside(result: Mapping[str, Any]) -> int:
-    """Return how many threads of unknown birth have any time inside the window: some end before an attach is complete."""
-    totals, count = result["threads"], len(result["strays"])
-    if not count:
-        return 0
-    own = totals["running_ns"] + totals["runnable_ns"] + totals["blocked_ns"]
-    return int((own[-count:] > 0).sum())
-
-
-def _loss_notices(losses: Sequence[tuple[str, int, int, int, int]], start_ns: int) -> list[Notice]:
-    """Return what to tell of losses (source, cpu, first_ns, last_ns, events): those of threads are no losses of records."""
-    found = []
-    if spans := [events for source, _, _, _, events in losses if source != _LEFT_OUT_THREADS]:
-        found.append(Notice.of("HW200", events=sum(spans), spans=len(spans)))
-    for source, _, first_ns, _, births in losses:
-        if source == _LEFT_OUT_THREADS:
-            found.append(Notice.of("HW235", count=births, after_s=max(0, first_ns - start_ns) / 1e9))
-    return found
-
-
-def _merge(known: list[dict[str, str]], added: list[Notice]) -> list[dict[str, str]]:
-    """Return notices with those that are new, in which files have the recording's path, not one of headway's descriptors."""
-    named = [replace(notice, message=without_descriptors(notice.message)).as_json() for notice in added]
-    return known + [notice for notice in named if notice not in known]

@@ -26,9 +26,9 @@ from headway.record.finalise.sample_weights import ExecutedAt, until_next
 from headway.record.finalise.thread_lives import ThreadLives
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.record.request.sampling import BY_TIME, files_of
+from headway.store.checks.values import room_bytes
 from headway.store.shared_texts import MOST_BYTES
 from headway.store.tables import TABLES
-from headway.store.values import room_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
-from headway.store.file_columns import LONGEST_SHOWN, Impossible, event_column, present_columns
-from headway.store.footer import Comparison, Footer
-from headway.store.ranges import (
+from headway.store.checks.file_columns import LONGEST_SHOWN, Impossible, event_column, present_columns
+from headway.store.checks.footer import Comparison, Footer
+from headway.store.checks.ranges import (
     IDS,
     LARGEST,
     LONG_BYTES,
@@ -34,7 +34,7 @@ from headway.store.ranges import (
     range_in_ticks,
     range_of,
 )
-from headway.store.second_reading import SecondReading
+from headway.store.checks.second_reading import SecondReading
 from headway.store.shared_texts import long_bytes
 from headway.store.table_types import Column, TableSchema
 
