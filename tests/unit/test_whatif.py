@@ -320,6 +320,17 @@ def test_a_part_of_a_run_is_said_to_be_one(tmp_path: Path) -> None:
     assert "HW826" not in found("whole.headway", "exit")
 
 
+def test_a_part_of_a_run_may_be_as_short_as_the_time_in_which_a_thread_was_ready(tmp_path: Path) -> None:
+    """A thread works for 200 us of 1000 another one ticks for 10 after each 90: whether somebody waits for that nothing tells."""
+    ticks = [
+        Slice(1, 100 * i, 100 * i + 90, 100 * i + 90, 100 * i + 100, blocked_in=NANOSLEEP, irq=True) for i in range(10)
+    ]
+    path = write(tmp_path / "a.headway", [Slice(0, 0, 0, 0, 200), *ticks], 1000, 2, ended_by="duration")
+    (found,) = whatif(open_recording(path), [2]).predicted
+    assert found.high_ns >= found.wall_ns
+    assert found.low_ns == pytest.approx(280 * US, rel=0.01)
+
+
 def test_cores_far_from_those_recorded_are_not_predicted(tmp_path: Path) -> None:
     recording = open_recording(write(tmp_path / "a.headway", EQUAL, 1200, 1))
     found = whatif(recording, [64, 65, 1000])

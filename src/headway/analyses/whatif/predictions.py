@@ -161,6 +161,8 @@ def predict(
         off = abs(replay.error or 0.0)
         grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
+        if runs.runs[i].last < 0:  # nobody knows whose end it waits for: who sleeps may be no part of that
+            ends.append(max(ns - middle[i].levels.none_ns, 0.0))
         cause, place = limit or (_limit(middle[i].levels), None)
         found.append(
             Predicted(
