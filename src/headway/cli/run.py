@@ -18,6 +18,7 @@ from headway.errors import HeadwayError, Notice
 if TYPE_CHECKING:
     from headway.analyses.numa.nodes import Nodes
     from headway.analyses.overview import Overview
+    from headway.record.session.plan import Plan
     from headway.store import Manifest, Recording
 
 _STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
@@ -77,36 +78,40 @@ def command(
 
     plan = make_plan(output or default_output(words, Path.cwd()), words, None, options, by_default=True)
 
-    from headway.record.collect.listener import Listener
-    from headway.record.session.session import record
     from headway.report.output import refuse_taken
 
     refuse_taken(_page(plan.output), overwrite=plan.force)  # now, not when the program has run for an hour
+    return _record_and_show(plan)
+
+
+def _record_and_show(plan: Plan) -> int:
+    """Record, print the findings and write the report; return the program's exit code."""
+    from headway.record.collect.listener import Listener
+    from headway.record.session.session import record
+
+    # One recording's messages come with its findings: printed here as well, each would be on the screen twice.
+    postponed: list[Notice] = []
+
+    def say_all(*others: Notice) -> None:
+        for each in (*postponed, *others):
+            say(each)
+        postponed.clear()
 
     def complete(directory: Path) -> None:
         if not plan.is_series:
             show(directory, plan.force)
 
-    def failed(notice: Notice) -> None:
-        for each in (*held, notice):
-            say(each)
-        held.clear()
-
-    # One recording's messages come with its findings: told here as well, each would be on the screen twice.
-    held: list[Notice] = []
-    hold = say if plan.is_series else held.append
+    listener = Listener(
+        say=say if plan.is_series else postponed.append,
+        failed=say_all,
+        complete=complete,
+        progress=Progress(),
+        tell=lambda text: tell(f"headway: {text}"),
+    )
     try:
-        listener = Listener(
-            say=hold,
-            failed=failed,
-            complete=complete,
-            progress=Progress(),
-            tell=lambda text: tell(f"headway: {text}"),
-        )
         code = record(plan, listener)
     except BaseException:
-        for notice in held:
-            say(notice)
+        say_all()
         raise
     if plan.is_series:
         show(plan.output, plan.force)

@@ -136,8 +136,6 @@ def _measures(
         else:
             visits = _scattered(visits_of.get(name, []), order) if kind != "candidate" else nothing
             measured = Measured(name, "throughput", visits, columns["effective_ns"].astype(float))
-        base = (columns["speedup_pct"] == 0) & ~columns["is_control"]
-        ended = measured.visits[base].sum()
         points.append(
             ProgressPoint(
                 name=name,
@@ -146,19 +144,24 @@ def _measures(
                 where=where,
                 hits=int(hits),
                 hits_per_s=int(hits) / seconds,
-                latency_ns=float(measured.time_ns[base].sum() / ended) if is_pair and ended else None,
+                latency_ns=_mean_latency_ns(measured, columns) if is_pair else None,
             )
         )
         if kind != "candidate":
             measures.append(measured)
     if mode == END_TO_END:
-        ones = np.ones(len(columns["run"]))
-        measures.insert(0, Measured(WHOLE_RUN, "run", ones, columns["effective_ns"].astype(float)))
-        whole = ProgressPoint(
-            name=WHOLE_RUN, measure="run", kind="run", where="", hits=len(ones), hits_per_s=len(ones) / seconds
-        )
+        runs = len(columns["run"])
+        measures.insert(0, Measured(WHOLE_RUN, "run", np.ones(runs), columns["effective_ns"].astype(float)))
+        whole = ProgressPoint(name=WHOLE_RUN, measure="run", kind="run", where="", hits=runs, hits_per_s=runs / seconds)
         points.insert(0, whole)
     return tuple(points), tuple(measures)
+
+
+def _mean_latency_ns(measured: Measured, columns: Mapping[str, Any]) -> float | None:
+    """Return the mean latency of a pair in experiments that made nothing faster; None where no latency ended in them."""
+    base = (columns["speedup_pct"] == 0) & ~columns["is_control"]
+    ended = measured.visits[base].sum()
+    return float(measured.time_ns[base].sum() / ended) if ended else None
 
 
 # Progress points by name; the two ends of a pair are one, under the begin's name.

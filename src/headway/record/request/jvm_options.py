@@ -158,10 +158,16 @@ def plan_launch(
         return LaunchPlan(list(argv), dict(env), "arguments", notices, copy)
     if direct:
         return LaunchPlan([argv[0], *added, *argv[1:]], dict(env), "arguments", notices, copy)
+    return _plan_by_environment(argv, env, added, notices, copy)
+
+
+def _plan_by_environment(
+    argv: Sequence[str], env: Mapping[str, str], added: Sequence[str], notices: list[Notice], copy: AgentCopy | None
+) -> LaunchPlan:
+    """Return a plan in which the JVMs that a command starts find the options in JAVA_TOOL_OPTIONS."""
     if shutil.which(argv[0] if argv else "", path=env.get("PATH")) is not None:
-        notices.append(Notice.of("HW010", command=argv[0]))
-    value = " ".join([env[TOOL_OPTIONS]] if env.get(TOOL_OPTIONS) else [])
-    joined = " ".join(filter(None, [value, *map(_quoted, added)]))
+        notices = [*notices, Notice.of("HW010", command=argv[0])]
+    joined = " ".join(filter(None, [env.get(TOOL_OPTIONS, ""), *map(_quoted, added)]))
     return LaunchPlan(list(argv), {**env, TOOL_OPTIONS: joined}, "environment", notices, copy)
 
 

@@ -61,19 +61,7 @@ def plan_sweep(wishes: SweepOptions) -> Sweep:
     HW006 (the input can't be read), HW093 (an event to be sampled is not counted here), or HW103 to HW106 (events to be counted).
     """
     threads = tuple(dict.fromkeys(wishes.threads))
-    given = ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel"))
-    programs = [split_command(command, 1, option)[0] for command, option in given if command is not None]
-    if "{threads}" not in wishes.parallel and len(threads) > 1:
-        raise HeadwayError("HW081", command=wishes.parallel)
-    for program in programs:
-        launch.find_program(program, os.environ)
-    if wishes.from_marker is not None:
-        _compiled("--from-marker", wishes.from_marker)
-    if wishes.input is not None and not os.access(wishes.input, os.R_OK):
-        raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
-    check_counted(wishes.sample, range(1, wishes.repeat + 1))
-    if (counters := counted_by(wishes.counters)) is not None:
-        usable(counters.groups, is_default=counters.is_default)
+    _check(wishes, threads)
     regions = parse_regions(wishes.regions, "--region")
     cores = len(wishes.cpus or os.sched_getaffinity(0))
     seed = wishes.seed if wishes.seed is not None else time.time_ns() % 1_000_000
@@ -101,6 +89,23 @@ def plan_sweep(wishes: SweepOptions) -> Sweep:
         counters=wishes.counters,
         arguments_kept=wishes.keep_arguments,
     )
+
+
+def _check(wishes: SweepOptions, threads: Sequence[int]) -> None:
+    """Raise as `plan_sweep` for what can't be started, read or counted here."""
+    given = ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel"))
+    programs = [split_command(command, 1, option)[0] for command, option in given if command is not None]
+    if "{threads}" not in wishes.parallel and len(threads) > 1:
+        raise HeadwayError("HW081", command=wishes.parallel)
+    for program in programs:
+        launch.find_program(program, os.environ)
+    if wishes.from_marker is not None:
+        _compiled("--from-marker", wishes.from_marker)
+    if wishes.input is not None and not os.access(wishes.input, os.R_OK):
+        raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
+    check_counted(wishes.sample, range(1, wishes.repeat + 1))
+    if (counters := counted_by(wishes.counters)) is not None:
+        usable(counters.groups, is_default=counters.is_default)
 
 
 def check_counted(sample: str | None, numbers: Iterable[int]) -> None:
