@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -51,6 +52,20 @@ def numbered_texts(texts: Sequence[str]) -> tuple[list[str], Ints]:
     found = sorted(set(texts))
     place = {text: number for number, text in enumerate(found)}
     return found, np.fromiter((place[text] for text in texts), np.int64, len(texts))
+
+
+def shared_texts(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, NDArray[np.object_]]:
+    """Return the columns of texts of some batches by name, each different text once in memory."""
+    parts: dict[str, list[NDArray[np.object_]]] = {name: [] for name in names}
+    once: dict[str | None, str | None] = {}
+    for batch in batches:
+        for name in names:
+            column = batch.column(name).dictionary_encode(null_encoding="encode")
+            texts = [once.setdefault(text, text) for text in column.dictionary.to_pylist()]
+            different = np.array(texts, dtype=object)
+            parts[name].append(different[column.indices.to_numpy(zero_copy_only=False)])
+    none = np.zeros(0, dtype=object)
+    return {name: np.concatenate([none, *columns]) for name, columns in parts.items()}
 
 
 def numbered_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:

@@ -30,9 +30,9 @@ LEAST = 100_000
 """So many waits are read whatever the limit is."""
 LEAST_OBJECTS = 10_000
 """So many objects have a row of their own whatever the limit is."""
-_PER_ROW = {"thread": 1000, "frame": 1900, "jvm_phase": 1000}
+_PER_ROW = {"thread": 1000, "frame": 1000, "jvm_phase": 1000}
 """Bytes for each row of a table beyond BASE, at the peak of the report: measured with a million rows."""
-_PER_DISTINCT_OBJECT = 2000
+_PER_DISTINCT_OBJECT = 300
 """Bytes that an object takes which shares its class or place with no other, so that it can't share a row."""
 _LITTLE = 150 << 20
 """What a process takes for a recording with few rows."""
@@ -58,7 +58,7 @@ def parsed(text: str) -> int | None:
 
 def most_waits(recording: Recording) -> int:
     """Return how many waits of a recording may be in memory."""
-    return max(LEAST, (limit() - BASE - _of_objects(_objects(recording))) // PER_WAIT)
+    return max(LEAST, (limit() - BASE - _of_objects(recording)) // PER_WAIT)
 
 
 def most_objects(objects: int) -> int:
@@ -92,10 +92,15 @@ def _objects(recording: Recording) -> int:
     return tables["blocker"].rows if "blocker" in tables else 0
 
 
-def _of_objects(objects: int) -> int:
-    """Return the bytes that objects take."""
+def _of_objects(recording: Recording) -> int:
+    """Return the bytes that objects take: those with rows of their own, and the places of others, at most one a frame."""
+    objects = _objects(recording)
     own = most_objects(objects)
-    return PER_OBJECT * own + (PER_FOLDED * objects if own < objects else 0)
+    if own == objects:
+        return PER_OBJECT * own
+    tables = recording.manifest.tables
+    places = min(objects - own, tables["frame"].rows if "frame" in tables else 0)
+    return PER_OBJECT * (own + places) + PER_FOLDED * objects
 
 
 def text(size: int) -> str:

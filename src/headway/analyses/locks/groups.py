@@ -15,7 +15,6 @@ from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.locks.metrics import GroupedSums, grouped_sums
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import ObjectPlaces, object_places
-from headway.analyses.waits.sites import line_of
 from headway.model.lock_sums import LockSums
 
 if TYPE_CHECKING:
@@ -109,12 +108,13 @@ def make_groups(data: LockData, sites: Sites, by: str) -> Groups:
 
 
 def _by_site(data: LockData, sites: Sites) -> tuple[Ints, Ints, list[str]]:
-    stacks, inverse = numbered(sites.stack)
-    lines = [line_of(data, int(stack)) for stack in stacks]
-    different = sorted(set(lines))
-    place = {line: at for at, line in enumerate(different)}
-    number = np.array([place[line] for line in lines], dtype=np.int64)
-    codes, group = numbered(number[inverse] * len(KINDS) + data.blocks.kind)
+    used, line = numbered(data.stacks.line_numbers(sites.stack))
+    texts = [data.stacks.lines[number] for number in used.tolist()]
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    different = [texts[number] for number in order]
+    codes, group = numbered(place[line] * len(KINDS) + data.blocks.kind)
     return (
         group,
         codes % len(KINDS),

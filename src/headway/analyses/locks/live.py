@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.locks.metrics import Metrics, metrics
 from headway.analyses.waits.rules import OTHER, TOGETHER, Rule, Wait, classify, display, may_have_several_holders
-from headway.analyses.waits.sites import frame_text, line_of_frames
+from headway.analyses.waits.wait_stacks import frame_text, line_of_frames
 from headway.model.lock_sums import LockSums
 
 if TYPE_CHECKING:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _MONITOR_OR_LOCK = {"monitor", "lock", "semaphore"}
+_MOST_STACKS = 4096
+"""Stacks whose texts are kept: a million rows may have one each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +245,8 @@ class Rows:
 
     @cached_property
     def _judged(self) -> Callable[[str, str, int], Rule]:
-        """Return what judges a first stack; the same one is judged once."""
-        return lru_cache(maxsize=None)(lambda kind, name, stack: judge(self.data, kind, name, stack, False))
+        """Return what judges a first stack; the same one is judged once, unless there are very many."""
+        return lru_cache(maxsize=_MOST_STACKS)(lambda kind, name, stack: judge(self.data, kind, name, stack, False))
 
     # --- how long ------------------------------------------------------------------------------------------------------
 
@@ -340,9 +342,9 @@ class Rows:
 
     @cached_property
     def _stack_texts(self) -> Callable[[int], tuple[str, tuple[str, ...], bool]]:
-        """Return what gives a stack's line, frames and whether it is cut; each is made once."""
+        """Return what gives a stack's line, frames and whether it is cut; each is made once, unless there are very many."""
         data = self.data
-        return lru_cache(maxsize=None)(
+        return lru_cache(maxsize=_MOST_STACKS)(
             lambda stack: (line_of(data, stack), stack_text(data, stack), data.is_cut(stack))
         )
 

@@ -67,12 +67,12 @@ def load_stacks(recording: Recording, ids: Ints, by_line: bool = False, notes: S
     `notes`: those that come after NOTES.
     """
     wanted = distinct(ids)
-    frames, frame_of, kind_of = _frames(recording, by_line)
-    note_frame = len(frames)
-    notes = (*NOTES, *notes)
-    frames += [Frame("", text) for text in (*notes, CUT, NOT_STORED)]
-    cut_frame, lost_frame = note_frame + len(notes), note_frame + len(notes) + 1
     row, frame_id, cut = _rows(recording, wanted)
+    known = _frames_with(recording, by_line, frame_id)
+    note_frame = len(known.frames)
+    notes = (*NOTES, *notes)
+    frames = (*known.frames, *(Frame("", text) for text in (*notes, CUT, NOT_STORED)))
+    cut_frame, lost_frame = note_frame + len(notes), note_frame + len(notes) + 1
     count = np.bincount(row, minlength=len(wanted))
     is_cut = np.zeros(len(wanted), dtype=bool)
     is_cut[row[cut]] = True
@@ -82,27 +82,63 @@ def load_stacks(recording: Recording, ids: Ints, by_line: bool = False, notes: S
     note = KINDS.index("note")
     flat, kind = np.full(int(begin[-1]), lost_frame, np.int32), np.full(int(begin[-1]), note, np.int8)
     place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    is_stored = frame_id < len(frame_of)
+    is_stored = known.rows[frame_id] >= 0
     place, frame_id = place[is_stored], frame_id[is_stored]
-    flat[place], kind[place] = frame_of[frame_id], kind_of[frame_id]
+    flat[place], kind[place] = known.rows[frame_id], known.kinds[frame_id]
     flat[begin[1:][is_cut] - 1] = cut_frame  # its outermost frame
     flat[begin[:-1][is_note]] = note_frame - 1 - wanted[is_note]
     is_code = np.arange(len(frames)) < note_frame
-    return StackTable(wanted, StackColumns(begin, flat, kind), tuple(frames), is_code)
+    return StackTable(wanted, StackColumns(begin, flat, kind), frames, is_code)
 
 
-def _frames(recording: Recording, by_line: bool) -> tuple[list[Frame], Ints, Ints]:
-    """Return the distinct frames, and per frame_id its row among them and its kind (a row of KINDS)."""
-    rows = recording.query("SELECT frame_id, class_name, method, line, kind FROM frame").fetchall()
-    found: dict[Frame, int] = {}
-    size = max((row[0] for row in rows), default=-1) + 1
-    frame_of, kind_of = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    kinds = {kind: number for number, kind in enumerate(KINDS)}
-    for frame_id, class_name, method, line, kind in rows:
-        frame = Frame(class_name or "", method or "", line if by_line and line is not None and line >= 0 else None)
-        frame_of[frame_id] = found.setdefault(frame, len(found))
-        kind_of[frame_id] = kinds.get(kind, 0)
-    return list(found), frame_of, kind_of
+class _FramesOfStacks:
+    """The distinct frames on stacks that were asked for; by frame_id the row of each (-1: not read yet), and its kind."""
+
+    def __init__(self, recording: Recording, by_line: bool) -> None:
+        """Begin without frames. `by_line`: lines of a method are frames of their own."""
+        self._recording = recording
+        self._number: dict[Frame, int] = {}
+        self.by_line = by_line
+        self.rows = np.full(0, -1, np.int64)
+        self.kinds = np.zeros(0, np.int64)
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """Return the frames in the order of their rows."""
+        return tuple(self._number)
+
+    def add(self, ids: Ints) -> None:
+        """Read the frames with these ids that were not read before; those that are not stored have no row."""
+        more = max(int(ids.max(initial=-1)) + 1 - len(self.rows), 0)
+        self.rows = np.append(self.rows, np.full(more, -1, np.int64))
+        self.kinds = np.append(self.kinds, np.zeros(more, np.int64))
+        is_wanted = np.zeros(len(self.rows), bool)
+        is_wanted[ids[self.rows[ids] < 0]] = True
+        if not is_wanted.any():
+            return
+        import pyarrow as pa
+
+        kinds = {kind: number for number, kind in enumerate(KINDS)}
+        once: dict[str, str] = {}
+        text = f"SELECT frame_id, line, class_name, method, kind FROM frame WHERE frame_id < {len(self.rows)}"
+        for batch in self._recording.batches(text):
+            mine = batch.filter(pa.array(is_wanted[batch.column("frame_id").to_numpy()]))
+            for frame_id, line, class_name, method, kind in zip(
+                *(each.to_pylist() for each in mine.columns), strict=True
+            ):
+                name, of = (once.setdefault(each or "", each or "") for each in (class_name, method))
+                frame = Frame(name, of, line if self.by_line and line is not None and line >= 0 else None)
+                self.rows[frame_id] = self._number.setdefault(frame, len(self._number))
+                self.kinds[frame_id] = kinds.get(kind, 0)
+
+
+def _frames_with(recording: Recording, by_line: bool, ids: Ints) -> _FramesOfStacks:
+    """Return a recording's frames, among them those with these ids: one copy for several profiles of it, as a report has."""
+    kept = recording.kept.get(_FramesOfStacks)
+    if not isinstance(kept, _FramesOfStacks) or kept.by_line != by_line:
+        kept = recording.kept[_FramesOfStacks] = _FramesOfStacks(recording, by_line)
+    kept.add(distinct(ids))
+    return kept
 
 
 def _rows(recording: Recording, wanted: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:

@@ -8,7 +8,6 @@ forgotten objects of one class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from headway.analyses.scheduling.activity import checked_window
 from headway.analyses.waits import block_rows
 from headway.analyses.waits.block_rows import KINDS, Blocks, whole
 from headway.analyses.waits.object_rows import Blockers, read_blockers
+from headway.analyses.waits.wait_stacks import WaitStacks
 from headway.errors import HeadwayError, Notice
 from headway.model.names import may_have_virtual_threads, name_by_id, virtual_name
 
@@ -64,30 +64,17 @@ class LockData:
     until_ns: int | None = None
 
     @cached_property
-    def _stacks(self) -> Mapping[int, tuple[tuple[tuple[str, str, int | None], ...], bool]]:
-        """Return the stacks of waits as frames (class, method, line), innermost first, and whether they are cut.
-
-        Samples have stacks in the same table, a hundred times as many: these are left there.
-        """
-        rows = self.recording.query(
-            "SELECT s.stack_id, f.class_name, f.method, f.line, s.is_cut FROM stack s JOIN frame f"
-            " ON f.frame_id = s.frame_id WHERE s.stack_id IN (SELECT stack_id FROM block UNION"
-            " SELECT waker_stack_id FROM block UNION SELECT first_stack_id FROM blocker) ORDER BY s.stack_id, s.depth"
-        ).fetchall()
-        found: dict[int, list[tuple[str, str, int | None]]] = {}
-        cut: dict[int, bool] = {}
-        for stack, class_name, method, line, is_cut in rows:
-            found.setdefault(stack, []).append((class_name, method, line))
-            cut[stack] = cut.get(stack, False) or bool(is_cut)
-        return {stack: (tuple(frames), cut[stack]) for stack, frames in found.items()}
+    def stacks(self) -> WaitStacks:
+        """Return the stacks of waits."""
+        return WaitStacks(self.recording)
 
     def frames(self, stack: int) -> tuple[tuple[str, str, int | None], ...]:
         """Return the frames of a stack, innermost first; none for -1 or a stack that is not stored."""
-        return self._stacks.get(stack, ((), False))[0]
+        return self.stacks.frames(stack)
 
     def is_cut(self, stack: int) -> bool:
         """Return whether a stack is deeper than what is stored."""
-        return self._stacks.get(stack, ((), False))[1]
+        return self.stacks.is_cut(stack)
 
 
 def load(recording: Recording, window: tuple[int, int] | None) -> LockData:
@@ -96,6 +83,7 @@ def load(recording: Recording, window: tuple[int, int] | None) -> LockData:
     Raises HeadwayError HW430 (recorded without locks), HW401 (window empty or outside) or HW402 (no span).
     """
     checked_window(recording, window)
+    window = None if window == (0, recording.wall_ns) else window
     if not has_locks(recording):
         problem = (recording.manifest.extra.get("locks") or {}).get("problem")
         raise HeadwayError("HW430", path=recording.path, reason=f" ({problem})" if problem else "")
@@ -116,10 +104,9 @@ class _Loaded:
 def _load(recording: Recording, window: tuple[int, int] | None) -> _Loaded:
     threads = _Threads(recording)
     length = recording.wall_ns
-    is_asked_whole = window is None or window == (0, length)
-    is_part = is_asked_whole and _is_part(recording) and has_all_waits(recording) and _fits(recording)
+    is_part = window is None and _is_part(recording) and has_all_waits(recording) and _fits(recording)
     blockers = read_blockers(recording)
-    part = (0, length) if is_part else None if is_asked_whole else window
+    part = (0, length) if is_part else window
     found = block_rows.read(recording, threads, blockers.rows_of, part)
     blocks = found.blocks
     if is_part:  # who waited already waits from there on (HW434)
@@ -131,7 +118,7 @@ def _load(recording: Recording, window: tuple[int, int] | None) -> _Loaded:
     data = LockData(
         recording,
         window or (0, length),
-        is_asked_whole and not is_part,
+        window is None and not is_part,
         blockers,
         blocks,
         holds,

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import numbered, numbered_pairs
+from headway.analyses.common.columns import distinct, numbered, numbered_pairs
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.rules import Wait, is_jdk, is_of_locks, is_proxy
-from headway.analyses.waits.sites import line_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 20
-_Numbers = dict[tuple[str, str], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,27 +55,32 @@ class ObjectPlaces:
 
 def object_places(data: LockData, sites: Sites) -> ObjectPlaces:
     """Find the line at which each object is waited for."""
-    lines: list[str] = []
-    number: _Numbers = {}
-    line = _lines_of_blocks(data, sites, number, lines)
-    rest = np.flatnonzero((line < 0) & (data.blockers.table["first_stack_id"] >= 0))
-    if len(rest):
-        stacks, at = numbered(np.asarray(data.blockers.table["first_stack_id"][rest]))
-        line[rest] = np.array([_number(data, int(stack), number, lines) for stack in stacks], dtype=np.int64)[at]
-    return ObjectPlaces(line, _alike(data, line), lines)
+    kept = data.recording.kept.get(ObjectPlaces)
+    if isinstance(kept, tuple) and kept[0] is sites.stack and isinstance(kept[1], ObjectPlaces):
+        return kept[1]
+    first = np.asarray(data.blockers.table["first_stack_id"])
+    stacks = distinct(np.concatenate([distinct(sites.stack), distinct(first)]))
+    place_of, lines = _places(data, stacks)
+    line = _lines_of_blocks(data, sites, stacks, place_of)
+    rest = np.flatnonzero((line < 0) & (first >= 0))
+    line[rest] = place_of[np.searchsorted(stacks, first[rest])]
+    found = ObjectPlaces(line, _alike(data, line), lines)
+    data.recording.kept[ObjectPlaces] = (sites.stack, found)
+    return found
 
 
-def _number(data: LockData, stack: int, number: _Numbers, lines: list[str]) -> int:
-    """Return the number of a stack's line and locking class, new where they were not met before; -1 where it is not known."""
-    frames = data.frames(stack)
-    if not frames:
-        return -1
-    text = line_of(data, stack)
-    key = text, _locking_class(frames)
-    if key not in number:
-        number[key] = len(lines)
-        lines.append(text)
-    return number[key]
+def _places(data: LockData, stacks: Ints) -> tuple[Ints, list[str]]:
+    """Return the number of each stack's line and locking class, -1 where it is not known, and the line of each number."""
+    number: dict[str, int] = {}
+    locking = np.full(len(stacks), -1, dtype=np.int64)
+    for at, stack in enumerate(stacks.tolist()):
+        frames = data.frames(stack)
+        if frames:
+            locking[at] = number.setdefault(_locking_class(frames), len(number))
+    found = np.full(len(stacks), -1, dtype=np.int64)
+    known = np.flatnonzero(locking >= 0)
+    line, _, found[known] = numbered_pairs(data.stacks.line_numbers(stacks[known]), locking[known])
+    return found, [data.stacks.lines[each] for each in line.tolist()]
 
 
 def _locking_class(frames: Sequence[tuple[str, str, int | None]]) -> str:
@@ -88,21 +91,16 @@ def _locking_class(frames: Sequence[tuple[str, str, int | None]]) -> str:
     return name if is_jdk(name) else ""
 
 
-def _lines_of_blocks(data: LockData, sites: Sites, number: _Numbers, lines: list[str]) -> Ints:
+def _lines_of_blocks(data: LockData, sites: Sites, stacks: Ints, place_of: Ints) -> Ints:
     """Return for each object the line with most of the time waited for it, by its single blocks; -1 without any."""
     blocks, count = data.blocks, len(data.blockers)
     found = np.full(count, -1, dtype=np.int64)
     if not len(blocks):
         return found
-    line_of_stack: dict[int, int] = {}
     parts = []
     for low in range(0, len(blocks), _CHUNK):  # there may be tens of millions
         part = slice(low, low + _CHUNK)
-        stacks, at = numbered(sites.stack[part])
-        for stack in stacks.tolist():
-            if stack not in line_of_stack:
-                line_of_stack[stack] = _number(data, stack, number, lines)
-        line = np.array([line_of_stack[stack] for stack in stacks.tolist()], dtype=np.int64)[at]
+        line = place_of[np.searchsorted(stacks, sites.stack[part])]
         known = np.flatnonzero(line >= 0)
         # An instant counts a little, so that an object with empty blocks alone has a place, too.
         length = (blocks.end[part] - blocks.start[part])[known].astype(np.float64) + 1e-3

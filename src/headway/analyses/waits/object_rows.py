@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common import memory
-from headway.analyses.common.columns import numbered_texts
+from headway.analyses.common.columns import numbered_texts, shared_texts
 from headway.analyses.common.notices import OBJECTS_LEFT
 from headway.analyses.waits.block_rows import KINDS, whole
 from headway.analyses.waits.rules import SLEEP, display
@@ -153,7 +153,8 @@ def _blockers(recording: Recording, query: str, row_of_id: NDArray[np.int32]) ->
     found = recording.query(f"SELECT {numbers} FROM ({query}) ORDER BY blocker_id").fetchnumpy()
     table: dict[str, Any] = {name: whole(found[name]) for name in (*_NUMBERS, "objects")}
     objects = table.pop("objects")
-    table |= _texts(recording, query)
+    batches = recording.batches(f"SELECT {', '.join(_TEXTS)} FROM ({query}) ORDER BY blocker_id")
+    table |= shared_texts(batches, _TEXTS)
     kind = np.zeros(len(table["kind"]), dtype=np.int64)
     for number, name in enumerate(KINDS):
         kind[table["kind"] == name] = number
@@ -162,21 +163,6 @@ def _blockers(recording: Recording, query: str, row_of_id: NDArray[np.int32]) ->
         known = row_of_id >= 0
         row_of_id[known] = np.searchsorted(table["blocker_id"], row_of_id[known])
     return Blockers(table["pid"], kind, is_object, table, objects, row_of_id)
-
-
-def _texts(recording: Recording, query: str) -> dict[str, NDArray[np.object_]]:
-    """Return the columns of texts in the order of blocker_id, each different text once in memory."""
-    batches = recording.batches(f"SELECT {', '.join(_TEXTS)} FROM ({query}) ORDER BY blocker_id")
-    parts: dict[str, list[NDArray[np.object_]]] = {name: [] for name in _TEXTS}
-    once: dict[str | None, str | None] = {}
-    for batch in batches:
-        for name in _TEXTS:
-            column = batch.column(name).dictionary_encode(null_encoding="encode")
-            texts = [once.setdefault(text, text) for text in column.dictionary.to_pylist()]
-            different = np.array(texts, dtype=object)
-            parts[name].append(different[column.indices.to_numpy(zero_copy_only=False)])
-    none = np.zeros(0, dtype=object)
-    return {name: np.concatenate([none, *columns]) for name, columns in parts.items()}
 
 
 def _row_of(recording: Recording, kept: str) -> NDArray[np.int32]:

@@ -86,6 +86,7 @@ def load(recording: Recording, window: tuple[int, int] | None = None) -> Waits:
 
     Raises HeadwayError HW401 (window empty or outside) or HW402 (no span).
     """
+    window = None if window == (0, recording.wall_ns) else window
     kept = recording.kept.get(Waits)
     if isinstance(kept, tuple) and kept[0] == window and isinstance(kept[1], Waits):
         return kept[1]

@@ -10,8 +10,9 @@ place of the wait and the class, and so are the objects beyond the thousand of e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from headway.analyses.common.causes import CAUSES, CONDITION, LOCK
 from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES, SLEEP, TOGETHER, display
-from headway.analyses.waits.sites import line_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,16 +50,14 @@ def of_phaser(class_name: str) -> bool:
     return class_name.endswith("Phaser$QNode")
 
 
-def keys_of(data: LockData, sites: Sites, cause: Ints, waited: Ints) -> tuple[Ints, tuple[Waited, ...]]:
+def keys_of(data: LockData, sites: Sites, cause: Ints, waited: Ints) -> tuple[Ints, Sequence[Waited]]:
     """Number and describe what the blocks wait for; `waited` is the length of each."""
     blocks, blockers = data.blocks, data.blockers
     if not len(blocks):
         return np.zeros(0, np.int64), ()
     names, class_of = blockers.classes
     alone = _by_object(data, sites, cause, waited, names, class_of)
-    stacks, at = numbered(sites.stack)
-    lines: dict[str, int] = {}
-    line = np.array([lines.setdefault(line_of(data, int(stack)), len(lines)) for stack in stacks])[at]
+    line = data.stacks.line_numbers(sites.stack)
     pids, pid_of = numbered(blockers.pid)
     kind = (class_of * len(pids) + pid_of)[blocks.blocker]
     group = len(blockers) + line * (len(names) * len(pids)) + kind
@@ -67,11 +65,7 @@ def keys_of(data: LockData, sites: Sites, cause: Ints, waited: Ints) -> tuple[In
     causes, _, key = numbered_pairs(cause, np.where(alone, one, group))
     first = np.zeros(len(causes), dtype=np.int64)
     first[key[::-1]] = np.arange(len(key))[::-1]
-    objects = _objects(data, key)
-    return key, tuple(
-        _described(data, int(cause[i]), int(i), int(objects[key[i]]), bool(alone[i]), int(sites.stack[i]))
-        for i in first
-    )
+    return key, WaitedFor(data, cause[first], first, _objects(data, key), alone[first], sites.stack[first])
 
 
 def _is_alike(cause: Ints) -> NDArray[np.bool_]:
@@ -105,17 +99,40 @@ def _objects(data: LockData, key: Ints) -> Ints:
     return np.bincount(keys, minlength=int(key.max()) + 1)
 
 
-def _described(data: LockData, cause: int, block: int, objects: int, alone: bool, stack: int) -> Waited:
-    row = int(data.blocks.blocker[block])
-    blockers = data.blockers
-    class_name = blockers.class_name(row)
-    is_one = objects == 1
-    name = blockers.name(row) if is_one else display(class_name, 0).removesuffix(TOGETHER)
-    if alone and not is_one:
-        name = f"{objects} objects ({name})"
-    if class_name == SLEEP and not data.frames(stack):
-        name = f"{name} (place not known)"
-    cause_name = list(CAUSES)[cause]
-    return Waited(
-        cause_name, name, row if is_one and blockers.is_object[row] else -1, class_name, int(blockers.pid[row])
-    )
+class WaitedFor(Sequence[Waited]):
+    """What is waited for by its number, described on demand, as there may be a million."""
+
+    def __init__(
+        self, data: LockData, cause: Ints, block: Ints, objects: Ints, is_alone: NDArray[np.bool_], stack: Ints
+    ) -> None:
+        """Take of each its cause, one of its blocks with its stack, its number of objects, and whether these are told apart."""
+        self._data = data
+        self._cause, self._block, self._objects, self._is_alone, self._stack = cause, block, objects, is_alone, stack
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._block)
+
+    @overload
+    def __getitem__(self, index: int) -> Waited: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Waited]: ...
+
+    def __getitem__(self, index: int | slice) -> Waited | Sequence[Waited]:
+        """Return one, or some."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        blockers = self._data.blockers
+        row = int(self._data.blocks.blocker[self._block[place]])
+        class_name, objects = blockers.class_name(row), int(self._objects[place])
+        is_one = objects == 1
+        name = blockers.name(row) if is_one else display(class_name, 0).removesuffix(TOGETHER)
+        if self._is_alone[place] and not is_one:
+            name = f"{objects} objects ({name})"
+        if class_name == SLEEP and not self._data.frames(int(self._stack[place])):
+            name = f"{name} (place not known)"
+        cause_name = list(CAUSES)[int(self._cause[place])]
+        is_object = is_one and blockers.is_object[row]
+        return Waited(cause_name, name, row if is_object else -1, class_name, int(blockers.pid[row]))

@@ -9,13 +9,12 @@ stack was taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses.common.columns import numbered, numbered_pairs
+from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.periodic_threads import with_periodic
 from headway.analyses.waits.polls import polls
@@ -28,10 +27,8 @@ from headway.analyses.waits.rules import (
     Rule,
     Wait,
     classify,
-    is_jdk,
-    is_of_locks,
-    is_proxy,
 )
+from headway.analyses.waits.wait_stacks import frame_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,9 +98,7 @@ def _at_the_one_place(data: LockData, stack: Ints) -> Ints:
     if not len(known):
         return stack
     ways, stacks, at = numbered_pairs(way[known], stack[known].astype(np.int64))
-    numbers, which = numbered(stacks)
-    texts: dict[str, int] = {}
-    line = np.array([texts.setdefault(line_of(data, number), len(texts)) for number in numbers.tolist()])[which]
+    line = data.stacks.line_numbers(stacks)
     order = np.lexsort((np.bincount(at, minlength=len(ways)), ways))
     ways, stacks, line = ways[order], stacks[order], line[order]
     first = np.flatnonzero(np.append(True, ways[1:] != ways[:-1]))
@@ -192,30 +187,7 @@ def judge(data: LockData, kind: str, class_name: str, stack: int, is_timed: bool
 
 def line_of(data: LockData, stack: int) -> str:
     """Return the line at which a stack waits."""
-    return line_of_frames(data.frames(stack))
-
-
-def line_of_frames(frames: Sequence[tuple[str, str, int | None]]) -> str:
-    """Return the frame that is named as the place of a wait: the innermost one outside the JDK.
-
-    Where all are the JDK's, the innermost outside of its locks, so that its code that locks is named; else that outside of what
-    makes threads wait.
-    """
-    own = [frame for frame in frames if not is_jdk(frame[0]) and not is_proxy(frame[0])]
-    if own:
-        return frame_text(own[0])
-    wait = Wait("", "", tuple((name, method) for name, method, _ in frames))
-    callers = wait.callers
-    plain = [frame for frame in frames if not is_proxy(frame[0])]
-    outside = plain[len(plain) - len(callers) :]
-    users = [frame for frame in outside if not is_of_locks(frame[0])]
-    return frame_text((users or outside)[0]) if outside else "(stack not known)"
-
-
-def frame_text(frame: tuple[str, str, int | None]) -> str:
-    """Format a frame: org.example.Store.put:42."""
-    class_name, method, line = frame
-    return f"{class_name}.{method}:{line}" if line is not None and line >= 0 else f"{class_name}.{method}"
+    return data.stacks.lines[int(data.stacks.line_numbers(np.array([stack]))[0])]
 
 
 def stack_text(data: LockData, stack: int) -> tuple[str, ...]:
