@@ -21,10 +21,12 @@ FOLDER = Path("/run")
 SPREAD = Path(__file__).parents[1] / "programs" / "memory_of_two_nodes.py"
 BALANCING = Path("/proc/sys/kernel/numa_balancing")
 ENOUGH_PAGES = 40
+A_LOOK_S = 2.0
+"""Between two looks at all pages of a program: each takes a CPU for half a second in an emulated machine."""
 CPU_1 = Path("/sys/devices/system/cpu/cpu1/online")
 DEFAULT, BIND, INTERLEAVE = 0, 2, 3
 """Policies of memory, by number (linux/mempolicy.h)."""
-ENOUGH_S = 200.0
+ENOUGH_S = 500.0
 _SET_MEMPOLICY, _MOVE_PAGES = 238, 279
 _LIBC = ctypes.CDLL(None, use_errno=True)
 HEADWAY = [sys.executable, "-m", "headway"]
@@ -48,11 +50,11 @@ def started(command: list[str], log: Path, policy: int, nodes: int) -> subproces
     return process
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[[], bool], every_s: float = 0.05) -> None:
     end_s = time.monotonic() + ENOUGH_S
     while not condition():
         assert time.monotonic() < end_s, "waited for long"
-        time.sleep(0.05)
+        time.sleep(every_s)
 
 
 def affinities(pid: int) -> list[list[int]]:
@@ -157,11 +159,11 @@ def memory_moved() -> dict[str, Any]:
     found: dict[str, Any] = {"before": pages_by_node(program.pid)}
     for way, number in (("ended", signal.SIGTERM), ("killed", signal.SIGKILL)):
         headway = place(program.pid, log, "--move-pages")
-        eventually(lambda: pages_by_node(program.pid).get(1, 0) == 0)
+        eventually(lambda: pages_by_node(program.pid).get(1, 0) == 0, A_LOOK_S)
         time.sleep(1)
         headway.send_signal(number)
         found[way] = records(headway)
-        eventually(lambda: pages_by_node(program.pid) == found["before"])
+        eventually(lambda: pages_by_node(program.pid) == found["before"], A_LOOK_S)
     found["faults"] = switched_meanwhile(program.pid, log)
     end.touch()
     found["exit"] = program.wait(ENOUGH_S)
@@ -200,7 +202,7 @@ def memory_of_jvm(classes: str) -> dict[str, Any]:
     eventually(lambda: '"decision"' in lines.read_text())
     home = json.loads(lines.read_text().splitlines()[0])["home"]
     elsewhere = pages_by_node(program.pid).get(1 - home, 0)
-    eventually(lambda: pages_by_node(program.pid).get(1 - home, 0) <= elsewhere - ENOUGH_PAGES)
+    eventually(lambda: pages_by_node(program.pid).get(1 - home, 0) <= elsewhere - ENOUGH_PAGES, A_LOOK_S)
     rounds = {"before": log.read_text().count("\n")}
     headway.terminate()
     headway.wait(ENOUGH_S)

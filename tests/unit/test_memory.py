@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,17 @@ from headway.analyses.memory.accessed import NAMES as ACCESSES
 from headway.analyses.memory.accessed import RATIO, REMEDY, access_figures
 from headway.analyses.memory.analysis import memory
 from headway.analyses.memory.types import MemoryAnswer, MemoryFigure
+from headway.analyses.numa.published import published
 from headway.errors import HeadwayError
 from headway.model.iterations import IterationMarks
 from headway.report.analyses.memory import MEMORY
 from headway.report.analyses.memory_texts import LABELS, tables
+from headway.report.html import build_payload
+from headway.report.section import Scatter
 from headway.store import open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema
-from support.builders.allocation_spool_builder import access_recording
+from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.counted_builder import PID, CountedSlice, counted_recording
 from support.builders.edited_manifest import edit, take_tables_as_they_are
 from support.builders.memory_builder import Worker, memory_recording
@@ -285,3 +288,48 @@ def test_every_figure_has_words_for_people_and_each_gap_its_reason(tmp_path: Pat
     assert all((each["value"] is None) == (each["reason"] is not None) for each in said["figures"].values())
     section = MEMORY.section(found)
     assert len(section.tables[0].rows) == sum(1 for each in found.figures if each.value is not None)
+
+
+def test_the_report_draws_what_is_known_of_the_program_beside_the_published_ones(tmp_path: Path) -> None:
+    found = asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S))
+    drawn = MEMORY.section(found).scatter
+    assert drawn is not None
+    (own,) = [figures for name, figures in drawn.points if name == drawn.own]
+    assert list(own) == [found.figure(name).value for name in names_of(drawn.axes)]
+    assert None not in own
+    others = {name: figures for name, figures in drawn.points if name != drawn.own}
+    assert others == {each.name: tuple(each.figures.get(name) for name in names_of(drawn.axes)) for each in published()}
+    (payload,) = [
+        each for each in build_payload(open_recording(tmp_path / "a.headway"))["sections"] if each["name"] == "memory"
+    ]
+    assert payload["scatter"]["has_own"]
+    assert payload["scatter"]["points"][0]["name"] == drawn.own
+
+
+def names_of(labels: Sequence[str]) -> list[str]:
+    by_label = {label: name for name, label in LABELS.items()}
+    return [by_label[label] for label in labels]
+
+
+def test_what_would_have_several_figures_is_said_once(tmp_path: Path) -> None:
+    sentences = MEMORY.section(asked(memory_recording(tmp_path / "a.headway", WORKERS, 4 * S))).sentences
+    nexts = [each.partition(" Next: ")[2] for each in sentences if " Next: " in each]
+    assert len(nexts) == len({*nexts})
+
+
+def test_points_that_can_not_be_drawn_are_refused() -> None:
+    for figures in ((1.0,), (1.0, math.inf), (math.nan, 1.0)):
+        with pytest.raises(ValueError, match="scatter"):
+            Scatter("t", ("a", "b"), (("p", figures),), "p")
+    assert Scatter("t", ("a", "b"), (("p", (1.0, None)),), "p").own == "p"
+
+
+def test_classes_are_in_the_report_of_a_program_whose_objects_were_counted_and_whose_threads_are_known(
+    tmp_path: Path,
+) -> None:
+    path = memory_recording(tmp_path / "a.headway", WORKERS, 4 * S)
+    names = [each["name"] for each in build_payload(open_recording(path))["sections"]]
+    assert "numa" in names
+    without = build_payload(open_recording(allocation_recording(tmp_path / "b.headway")))
+    assert "numa" not in [each["name"] for each in without["sections"]]
+    assert "HW400" not in [each["id"] for each in without["notices"]]

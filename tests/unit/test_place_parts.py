@@ -53,6 +53,16 @@ def test_nodes_of_the_machine_are_those_that_have_cpus(tmp_path: Path) -> None:
     assert sum(len(each.cpus) for each in machine_nodes()) == len(online_cpus())
 
 
+def test_memory_that_the_kernel_keeps_of_files_is_free_for_programs(tmp_path: Path) -> None:
+    """After a while nearly all of a machine's memory has files in it."""
+    node = tmp_path / "node0"
+    node.mkdir()
+    (node / "cpulist").write_text("0\n")
+    rows = {"MemTotal": 1000, "MemFree": 10, "MemUsed": 990, "Active": 700, "Active(file)": 300, "Inactive(file)": 400}
+    (node / "meminfo").write_text("".join(f"Node 0 {key}:    {value} kB\n" for key, value in rows.items()))
+    assert machine_nodes(tmp_path) == [MemoryNode(0, frozenset({0}), 1000 << 10, 710 << 10)]
+
+
 def test_a_program_is_kept_on_a_node_that_holds_it_with_the_most_cpus_then_the_most_free_memory() -> None:
     small = MemoryNode(0, frozenset(range(8)), 4 * GIB, 4 * GIB)
     full = MemoryNode(1, frozenset(range(8, 12)), 64 * GIB, 1 * GIB)

@@ -13,12 +13,17 @@ _SYS_NODES = Path("/sys/devices/system/node")
 _BALANCING = Path("/proc/sys/kernel/numa_balancing")
 _CPUSETS = ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")
 """The CPUs that a cgroup allows: of version 2, of version 1, and of version 1 on old kernels."""
-_MEMORY = re.compile(r"Node \d+ (MemTotal|MemFree):\s+(\d+) kB", re.ASCII)
+_MEMORY = re.compile(r"Node \d+ (MemTotal|MemFree|Active\(file\)|Inactive\(file\)):\s+(\d+) kB", re.ASCII)
+_FREE = ("MemFree", "Active(file)", "Inactive(file)")
+"""Memory that programs can have: what the kernel keeps of files it gives up for them, and of most machines that is nearly all."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNode:
-    """A memory node: its CPUs, and its memory, None where that is not known, as of a declared one."""
+    """A memory node: its CPUs, and its memory, None where that is not known, as of a declared one.
+
+    `free_bytes`: what programs can have, with what the kernel keeps of files.
+    """
 
     number: int
     cpus: frozenset[int]
@@ -35,8 +40,9 @@ def machine_nodes(place: Path = _SYS_NODES) -> list[MemoryNode]:
             memory = dict(_MEMORY.findall((directory / "meminfo").read_text()))
         except (OSError, ValueError):  # a node without CPUs
             continue
-        sizes = (int(memory[key]) << 10 if key in memory else None for key in ("MemTotal", "MemFree"))
-        found.append(MemoryNode(int(directory.name[4:]), cpus, *sizes))
+        total = int(memory["MemTotal"]) << 10 if "MemTotal" in memory else None
+        free = sum(int(memory.get(key, 0)) for key in _FREE) << 10 if "MemFree" in memory else None
+        found.append(MemoryNode(int(directory.name[4:]), cpus, total, free))
     return sorted(found, key=lambda node: node.number)
 
 

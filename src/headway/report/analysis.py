@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from headway.report.section import Scatter as Scatter
 from headway.report.section import Section as Section
 from headway.report.section import Table as Table
 
@@ -117,6 +118,9 @@ class Analysis(Protocol[Result]):
     def section_needs(self) -> tuple[str, ...]:
         """Return tables: the report shows the section of one of headway's own for recordings with any of them; (): never."""
 
+    def has_section(self, recording: Recording) -> bool:
+        """Return whether the report shows the section of one of headway's own for a recording."""
+
     def section(self, result: Result) -> Section | None:
         """Return the answer for the HTML report; None where the report has a view of its own for it."""
 
@@ -136,6 +140,10 @@ class BaseAnalysis:
     def parameters(self) -> Sequence[click.Parameter]:
         """Return no options."""
         return ()
+
+    def has_section(self, recording: Recording) -> bool:
+        """Return whether the recording has any of the tables that the section needs."""
+        return any(map(recording.has, self.section_needs))
 
     def check(self, path: Path | None, **options: Any) -> None:
         """Take all options."""

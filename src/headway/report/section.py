@@ -36,6 +36,32 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Scatter:
+    """Points of several figures each, any two of which the HTML report draws; the terminal has tables instead.
+
+    `axes`: what the figures are. `points`: a name, and its figures in the order of `axes`, None where one is not known.
+    `own`: the name of the point that is the reader's. Raises ValueError for points that can't be drawn.
+    """
+
+    title: str
+    axes: tuple[str, ...]
+    points: tuple[tuple[str, tuple[float | None, ...]], ...]
+    own: str
+
+    def __post_init__(self) -> None:
+        """Look at every figure."""
+        for name, figures in self.points:
+            if len(figures) != len(self.axes):
+                raise ValueError(
+                    f"scatter {self.title!r}: {name!r} has {len(figures)} figures of {len(self.axes)} axes"
+                )
+            if not all(each is None or math.isfinite(each) for each in figures):
+                raise ValueError(
+                    f"scatter {self.title!r}: a figure of {name!r} is not finite; None is one that is not known"
+                )
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """An answer as people read it, on the terminal and in the HTML report: the sentences that answer, then tables."""
 
@@ -43,3 +69,4 @@ class Section:
     sentences: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     notices: tuple[Notice, ...] = ()
+    scatter: Scatter | None = None

@@ -268,6 +268,20 @@ export interface AddedTable {
   left_out: number;
 }
 
+/** A point with its figures, in the order of the axes; null: not known. */
+export interface ScatterPoint {
+  name: string;
+  figures: (number | null)[];
+}
+
+/** Points any two of whose figures are drawn; the reader's own comes first where there is one. */
+export interface Scatter {
+  title: string;
+  axes: string[];
+  points: ScatterPoint[];
+  has_own: boolean;
+}
+
 /** The answer of an analysis that a package adds. */
 export interface AddedSection {
   name: string;
@@ -275,6 +289,7 @@ export interface AddedSection {
   title: string;
   sentences: string[];
   tables: AddedTable[];
+  scatter: Scatter | null;
 }
 
 /** The JVM's phases: start_ns, dur_ns, kind, cause. */

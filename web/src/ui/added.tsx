@@ -1,4 +1,5 @@
 // Sections of analyses that packages add: sentences and tables, as the seam for analyses has them (report/analysis.py).
+import { ScatterPlot } from "../charts/scatter";
 import type { AddedSection, AddedTable } from "../payload/recording";
 import { Rounded } from "./figure";
 import { Head } from "./head";
@@ -8,13 +9,14 @@ export function Added({ sections }: { sections: AddedSection[] }) {
   return (
     <>
       {sections.map((section) => (
-        <Section id={`added-${section.name}`} key={section.name} title={section.title} lead={`By ${section.package}.`}>
+        <Section id={`added-${section.name}`} key={section.name} title={section.title} lead={section.package === "headway" ? undefined : `By ${section.package}.`}>
           {section.sentences.map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
           {section.tables.map((table) => (
             <Rows key={table.title} table={table} />
           ))}
+          {section.scatter && <ScatterPlot scatter={section.scatter} />}
         </Section>
       ))}
     </>

@@ -76,10 +76,15 @@ class MemoryAnalysis(BaseAnalysis):
 
     def section(self, result: MemoryAnswer) -> Section:
         """Return what is known as a table, and as sentences what is not, with its reason."""
-        from headway.report.analyses.memory_texts import gap_texts, head_sentences, tables
+        from headway.report.analyses.memory_texts import gap_texts, head_sentences, scatter, tables
 
-        gaps = [f"{text}{f' Next: {remedy}' if remedy else ''}" for text, remedy in gap_texts(result)]
-        return Section("Memory", (*head_sentences(result), *gaps), tables(result), result.notices)
+        texts = [*gap_texts(result)]
+        after = [remedy for _, remedy in texts[1:]] + [""]
+        gaps = [  # what gives several figures is said once, after the last of them
+            f"{text} Next: {remedy}" if remedy and remedy != following else text
+            for (text, remedy), following in zip(texts, after, strict=True)
+        ]
+        return Section("Memory", (*head_sentences(result), *gaps), tables(result), result.notices, scatter(result))
 
     def render(self, result: MemoryAnswer, console: Console, name: str) -> None:
         """Print the known figures as a table, then what is not known."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, significant
-from headway.report.section import Table
+from headway.analyses.numa.published import published, published_values
+from headway.report.section import Scatter, Table
 
 if TYPE_CHECKING:
     from headway.analyses.memory.types import MemoryAnswer, MemoryFigure
@@ -44,6 +45,20 @@ LABELS = {
     "llc_miss_pct": "LLC misses, % of its loads",
 }
 """What people read for the names of the figures."""
+THIS = "this program"
+
+
+def scatter(result: MemoryAnswer) -> Scatter | None:
+    """Return the figures that are known beside those of the published programs, to draw any two; None of fewer than two."""
+    own = {each.name: each.value for each in result.figures if each.value is not None}
+    axes = [name for name in LABELS if name in own and published_values(name)]
+    if len(axes) < 2:
+        return None
+    others = tuple((each.name, tuple(each.figures.get(axis) for axis in axes)) for each in published())
+    mine = (THIS, tuple(own[axis] for axis in axes))
+    return Scatter(
+        "This program beside the published ones", tuple(LABELS[axis] for axis in axes), (mine, *others), THIS
+    )
 
 
 def tables(result: MemoryAnswer) -> tuple[Table, ...]:

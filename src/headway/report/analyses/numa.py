@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.model.machine_limits import MAX_CORES
-from headway.report.analysis import BaseAnalysis, Window
+from headway.report.analysis import BaseAnalysis, Section, Window
 from headway.report.commands import summary_of
 from headway.report.parameter_types import NodesType
 
@@ -40,6 +40,7 @@ class NumaAnalysis(BaseAnalysis):
         "headway numa --table programs.csv --cores-per-node 16 --program h2",
     )
     needs_subject = False
+    section_needs = ("allocation", "access")
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return a second recording, --table, and how to read and show what there is."""
@@ -97,6 +98,17 @@ class NumaAnalysis(BaseAnalysis):
         from headway.report.json.numa import numa_json
 
         return numa_json(result)
+
+    def has_section(self, recording: Recording) -> bool:
+        """Return whether somebody looked at the program's objects, and it is known when its threads ran."""
+        return super().has_section(recording) and recording.has("slice")
+
+    def section(self, result: NumaAnswer) -> Section:
+        """Return the classes of the recorded program, what they go by, and what to do."""
+        from headway.report.terminal.numa import class_sentences
+
+        (program,) = result.programs
+        return Section("Several memory nodes", tuple(class_sentences(program)), (), result.notices)
 
     def render(self, result: NumaAnswer, console: Console, name: str) -> None:
         """Print the classes, and all that they go by where one program is asked for, or was recorded."""

@@ -10,7 +10,7 @@ from headway.report.html.text import cut
 from headway.report.registry import Plugin, added_analyses, analysis, own_analyses
 
 if TYPE_CHECKING:
-    from headway.report.section import Cell, Section, Table
+    from headway.report.section import Cell, Scatter, Section, Table
     from headway.store import Recording
 
 Sections: TypeAlias = "tuple[list[dict[str, Any]], tuple[Notice, ...]]"
@@ -49,8 +49,7 @@ def sections(recording: Recording) -> Sections:
 
 def _own(recording: Recording) -> list[Plugin]:
     """Return headway's own analyses whose section is shown: most have a view instead."""
-    needed = {plugin: analysis(plugin).section_needs for plugin in own_analyses()}
-    return [plugin for plugin, tables in needed.items() if any(map(recording.has, tables))]
+    return [plugin for plugin in own_analyses() if analysis(plugin).has_section(recording)]
 
 
 def _within(room: int, plugin: Plugin, section: Section) -> dict[str, Any]:
@@ -70,6 +69,19 @@ def _payload(plugin: Plugin, section: Section, rows: int) -> dict[str, Any]:
         "title": cut(section.title, CELL_CHARS),
         "sentences": [cut(sentence, TEXT_CHARS) for sentence in section.sentences[:MAX_SENTENCES]],
         "tables": [_table(table, rows) for table in section.tables[:MAX_TABLES]],
+        "scatter": None if section.scatter is None else _scatter(section.scatter, rows),
+    }
+
+
+def _scatter(scatter: Scatter, rows: int) -> dict[str, Any]:
+    """Return the points that fit, the reader's own one among them."""
+    own = [each for each in scatter.points if each[0] == scatter.own][:1]
+    others = [each for each in scatter.points if each[0] != scatter.own]
+    return {
+        "title": cut(scatter.title, CELL_CHARS),
+        "axes": [cut(each, CELL_CHARS) for each in scatter.axes],
+        "points": [{"name": cut(name, CELL_CHARS), "figures": list(figures)} for name, figures in own + others[:rows]],
+        "has_own": bool(own),
     }
 
 

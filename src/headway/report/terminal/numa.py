@@ -15,6 +15,8 @@ from headway.report.terminal.tables import UNKNOWN, make_table
 from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from headway.analyses.numa.types import ClassComparison, NumaAnswer, Placed, ProgramClass
@@ -75,6 +77,22 @@ def _answer(each: ProgramClass, question: str) -> str:
     if answer is not None:
         return f"{answer} {_NEAR}" if each.alternatives(question) else answer
     return "" if each.answer(PARALLELISM) == SINGLE else UNKNOWN
+
+
+def class_sentences(each: ProgramClass) -> Iterator[str]:
+    """Yield what the classes of a program are, what they go by, and what to do, as sentences."""
+    for question, words in _QUESTIONS.items():
+        near = each.alternatives(question)
+        also = f" (near to {joined(near)})" if near else ""
+        evidence = "; ".join(one.text for one in each.findings[question].evidence)
+        if (answer := each.answer(question)) is not None:
+            yield f"{words.capitalize()}: {answer}{also}{f': {evidence}' if evidence else ''}."
+    if each.root_causes:
+        yield f"Root causes: {joined(each.root_causes)}."
+    if each.guideline is not None:
+        yield f"Guideline {each.guideline}: {each.advice[0]}."
+        yield from (f"\u2192 {text}." for text in each.advice[1:])
+    yield from (f"Not determined: {text}." for text in each.undetermined)
 
 
 def _print_one(each: ProgramClass, console: Console) -> None:

@@ -290,6 +290,22 @@ class AddedTable(TypedDict):
     left_out: int
 
 
+class ScatterPoint(TypedDict):
+    """A point with its figures, in the order of the axes; null: not known."""
+
+    name: str
+    figures: list[float | None]
+
+
+class ScatterPayload(TypedDict):
+    """Points any two of whose figures are drawn; the reader's own comes first where there is one."""
+
+    title: str
+    axes: list[str]
+    points: list[ScatterPoint]
+    has_own: bool
+
+
 class AddedSection(TypedDict):
     """The answer of an analysis that a package adds."""
 
@@ -298,6 +314,7 @@ class AddedSection(TypedDict):
     title: str
     sentences: list[str]
     tables: list[AddedTable]
+    scatter: ScatterPayload | None
 
 
 class Phases(TypedDict):
