@@ -1,7 +1,9 @@
 #include "replay/run_steps.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <stdexcept>
 #include <utility>
 
@@ -51,61 +53,45 @@ RunStops by_thread(const RunStops& stops) {
   return sorted;
 }
 
-// For how long, up to any time, a core was free of the run's threads, and how much of one each of those had lost that
-// were ready to run.
+// When a thread is woken in a step, begins to run in it, or ends it: each thread has these in order, so that a heap of one for each
+// thread goes through all of them in the order of time.
+struct StepEvent {
+  enum What : uint8_t { kWoken, kStarts, kEnds };
+  int64_t ns;
+  uint32_t step;
+  What what;
+  bool operator>(const StepEvent& other) const { return ns > other.ns; }
+};
+
+// For how long, up to now, a core was free of the run's threads, and how much of one each of those had lost that were ready to run.
 class FreeCores {
  public:
+  explicit FreeCores(int64_t cores) : cores_(cores) {}
+
   struct Sums {
-    double free_ns;
-    double lost_ns;
+    double free_ns = 0;
+    double lost_ns = 0;
   };
 
-  FreeCores(const std::vector<Step>& steps, int64_t cores) : cores_(cores) {
-    std::vector<int64_t> woken, start, end;
-    for (auto* each : {&woken, &start, &end}) each->reserve(steps.size());
-    for (const Step& step : steps) {
-      woken.push_back(step.woken_ns);
-      start.push_back(step.start_ns);
-      end.push_back(step.end_ns);
-    }
-    for (auto* each : {&woken, &start, &end}) std::sort(each->begin(), each->end());
-    points_.reserve(steps.size());
-    for (size_t w = 0, s = 0, e = 0; e < end.size();) {
-      int64_t ns = end[e];
-      if (s < start.size()) ns = std::min(ns, start[s]);
-      if (w < woken.size()) ns = std::min(ns, woken[w]);
-      Point next{ns, {0, 0}, 0, 0};
-      if (!points_.empty()) next = {ns, until(points_.back(), ns), points_.back().ready, points_.back().running};
-      for (; w < woken.size() && woken[w] == ns; ++w) ++next.ready;
-      for (; s < start.size() && start[s] == ns; ++s) --next.ready, ++next.running;
-      for (; e < end.size() && end[e] == ns; ++e) --next.running;
-      points_.push_back(next);
-    }
+  const Sums& until(int64_t ns) {
+    const auto length = static_cast<double>(ns - ns_);
+    const auto free = static_cast<double>(std::max<int64_t>(cores_ - running_, 0));
+    sums_.free_ns += free > 0 ? length : 0;
+    if (ready_ > 0) sums_.lost_ns += std::min(1.0, free / static_cast<double>(ready_)) * length;
+    ns_ = ns;
+    return sums_;
   }
-
-  Sums until(int64_t ns) const {
-    const auto after =
-        std::upper_bound(points_.begin(), points_.end(), ns, [](int64_t a, const Point& b) { return a < b.ns; });
-    return after == points_.begin() ? Sums{0, 0} : until(*(after - 1), ns);
+  void take(StepEvent::What what) {
+    if (what != StepEvent::kEnds) ready_ += what == StepEvent::kWoken ? 1 : -1;
+    if (what != StepEvent::kWoken) running_ += what == StepEvent::kStarts ? 1 : -1;
   }
 
  private:
-  struct Point {
-    int64_t ns;
-    Sums sums;
-    int32_t ready;
-    int32_t running;
-  };
-
-  Sums until(const Point& point, int64_t ns) const {
-    const auto length = static_cast<double>(ns - point.ns);
-    const auto free = static_cast<double>(std::max<int64_t>(cores_ - point.running, 0));
-    const double lost = point.ready > 0 ? std::min(1.0, free / point.ready) : 0.0;
-    return {point.sums.free_ns + (free > 0 ? length : 0), point.sums.lost_ns + lost * length};
-  }
-
   int64_t cores_;
-  std::vector<Point> points_;
+  int64_t ns_ = 0;
+  int64_t ready_ = 0;
+  int64_t running_ = 0;
+  Sums sums_;
 };
 
 }  // namespace
@@ -119,6 +105,9 @@ RunSteps::RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t c
 }
 
 bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
+  // Not twice as many as before: both are there while they are moved.
+  const size_t wanted = std::min(steps_.size() + slices.rows, kMostSlices);
+  if (wanted > steps_.capacity()) steps_.reserve(std::min(std::max(wanted, steps_.size() / 4 * 5), kMostSlices));
   for (size_t row = 0; row < slices.rows; ++row) {
     const int32_t thread = slices.thread_id[row];
     if (thread < 0 || static_cast<size_t>(thread) >= threads_.size()) continue;
@@ -233,14 +222,32 @@ std::vector<std::pair<int32_t, int64_t>> RunSteps::wakings_by_thread() const {
 }
 
 void RunSteps::measure_delays() {
-  const FreeCores cores(steps_, cores_);
+  std::vector<FreeCores::Sums> woken(threads_.size());  // by thread, as it was woken
+  std::priority_queue<StepEvent, std::vector<StepEvent>, std::greater<>> events;
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
+    if (first_[thread] == first_[thread + 1]) continue;
+    events.push({steps_[first_[thread]].woken_ns, first_[thread], StepEvent::kWoken});
+  }
+  FreeCores cores(cores_);
   std::vector<int64_t> after_waits;
-  for (Step& step : steps_) {
-    if (step.start_ns <= step.woken_ns) continue;
-    const auto from = cores.until(step.woken_ns), to = cores.until(step.start_ns);
-    step.delay_ns = static_cast<int64_t>(to.free_ns - from.free_ns);
-    step.lost_ns = static_cast<int64_t>(to.lost_ns - from.lost_ns);
-    if (step.waited_ns() > 0 && step.delay_ns > 0) after_waits.push_back(step.delay_ns);
+  while (!events.empty()) {
+    const StepEvent event = events.top();
+    events.pop();
+    Step& step = steps_[event.step];
+    const auto thread = static_cast<size_t>(step.thread);
+    const FreeCores::Sums& sums = cores.until(event.ns);
+    cores.take(event.what);
+    if (event.what == StepEvent::kWoken) {
+      woken[thread] = sums;
+      events.push({step.start_ns, event.step, StepEvent::kStarts});
+    } else if (event.what == StepEvent::kStarts) {
+      step.delay_ns = static_cast<int64_t>(sums.free_ns - woken[thread].free_ns);
+      step.lost_ns = static_cast<int64_t>(sums.lost_ns - woken[thread].lost_ns);
+      if (step.waited_ns() > 0 && step.delay_ns > 0) after_waits.push_back(step.delay_ns);
+      events.push({step.end_ns, event.step, StepEvent::kEnds});
+    } else if (event.step + 1 < first_[thread + 1]) {
+      events.push({steps_[event.step + 1].woken_ns, event.step + 1, StepEvent::kWoken});
+    }
   }
   if (after_waits.empty()) return;
   const auto quarter = after_waits.begin() + static_cast<std::ptrdiff_t>(after_waits.size() / 4);

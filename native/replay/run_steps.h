@@ -13,8 +13,7 @@
 //
 // A sampler's signal cuts a wait in two, as a thread wakes up for it, and waits on: those are one step.
 //
-// Some 80 bytes a slice, 24 for each wait that another thread ended, and up to 120 more while delays are measured:
-// kMostSlices bound it to about 2 GB.
+// Some 80 bytes a slice, and 24 for each wait that another thread ended: kMostSlices bound it to about 2 GB.
 #pragma once
 
 #include <cstddef>
@@ -99,7 +98,7 @@ struct StepPoint {
 // Collects slices, then resolves who ended which wait.
 class RunSteps {
  public:
-  static constexpr size_t kMostSlices = 6'000'000;
+  static constexpr size_t kMostSlices = 12'000'000;
 
   // Throws std::invalid_argument where columns do not fit each other.
   RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t cores);

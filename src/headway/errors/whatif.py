@@ -16,7 +16,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW821",
         "too many switches for a replay",
-        "{path} has more than 6 million scheduling slices",
+        "{path} has more than 12 million scheduling slices",
         "A replay has all of a run's slices in memory, and needs about 2 GiB for so many.",
         "record a shorter run of the same program, or: headway walltime {path} --cores 1,2,4",
     ),
