@@ -1,4 +1,4 @@
-"""Write what was measured into the docs: tables of README and docs/explanation/trust.md, docs/reference/benchmark-history.md.
+"""Write what was measured into the docs: tables of README and docs/explanation/trust.md, and two pages of docs/reference.
 
 Every run of a benchmark is one line of benchmarks/results/BENCHMARK.jsonl. benchmarks/results/claims.toml says which figures make
 the table. `--keep` adds what `make bench-quick` (or a benchmark with --json) left in build/bench as new runs before it writes.
@@ -18,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import validation_page
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 CLAIMS = RESULTS / "claims.toml"
 README = ROOT / "README.md"
 TRUST = ROOT / "docs" / "explanation" / "trust.md"
 HISTORY = ROOT / "docs" / "reference" / "benchmark-history.md"
+VALIDATION = ROOT / "docs" / "reference" / "validation.md"
+MADE = "<!-- Made from benchmarks/results by scripts/measured.py (make reference): change those, not this page. -->\n\n"
 VERDICTS = ("none", "reached", "open", "missed")
 """From best to worst; `open`: the figure is within the target, but its interval is not."""
 MOST_ROWS = 25
@@ -254,7 +258,7 @@ def readme() -> str:
 def history_page() -> str:
     """Return docs/reference/benchmark-history.md: every run, the newest of each benchmark first."""
     parts = [
-        "<!-- Made from benchmarks/results by scripts/measured.py (make reference): change those, not this page. -->\n\n",
+        MADE,
         "# Benchmark history\n\n",
         "Every run that was kept, newest first. All machines are virtual and shared with others; intervals are 95 %. The commit "
         "is the one that wrote the figure down.\n",
@@ -287,7 +291,12 @@ def points_table(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {README: readme, TRUST: trust_page, HISTORY: history_page}
+def validation() -> str:
+    """Return docs/reference/validation.md: how far predictions were from what was measured."""
+    return validation_page.page(MADE, read_runs(), RESULTS, cell)
+
+
+PAGES = {README: readme, TRUST: trust_page, HISTORY: history_page, VALIDATION: validation}
 
 
 def stale() -> list[str]:
@@ -308,7 +317,7 @@ def check() -> int:
 
 
 def write() -> None:
-    """Write both pages."""
+    """Write the pages."""
     for page, made in PAGES.items():
         page.write_text(made(), encoding="utf-8")
 
@@ -345,6 +354,7 @@ def keep(path: Path, conditions: str, is_partial: bool) -> None:
         "conditions": conditions,
         **({"partial": True} if is_partial else {}),
         "figures": figures,
+        **({"changes": body["changes"]} if "changes" in body else {}),
     }
     read_run(name, kept)
     with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:

@@ -9,9 +9,10 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * An SQL database whose clients sleep for 1 to 10 ms, at random, after a failed transaction, and try it again: what a causal
- * profiler found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE [TURN_MS]]]]]}.
+ * profiler found to hold H2 back (JCoz). {@code java -cp ... headway.bench.Backoff [SECONDS [THREADS [WAREHOUSES [MODE [TURN_MS [COUNT]]]]]]}.
  * MODE: long (the default); short: sleeps are 1000 times shorter; turns: SECONDS turns of long and short ones, TURN_MS each (1000),
- * in one warm program; watched: as long, but the main thread does not join the clients, it sleeps until they are to end.
+ * in one warm program; watched: as long, but the main thread does not join the clients, it sleeps until they are to end. With a COUNT
+ * each client ends after so many transactions, if not before.
  *
  * <p>Prints lines of JSON: transactions, failures, and how long that took.
  */
@@ -24,6 +25,7 @@ public final class Backoff {
   private static final LongAdder FAILED = new LongAdder();
   private static volatile boolean isShort;
   private static volatile long endNs;
+  private static int most = Integer.MAX_VALUE; // transactions of a client
 
   private Backoff() {}
 
@@ -35,6 +37,7 @@ public final class Backoff {
     isShort = mode.equals("short");
     TpccTables.create(URL, warehouses);
     int turnMs = args.length > 4 ? Integer.parseInt(args[4]) : 1000;
+    most = args.length > 5 ? Integer.parseInt(args[5]) : most;
     boolean isTurns = mode.equals("turns");
     endNs = isTurns ? Long.MAX_VALUE : System.nanoTime() + seconds * SECOND_NS;
     AtomicReference<Exception> failure = new AtomicReference<>();
@@ -90,7 +93,7 @@ public final class Backoff {
   private static void client(int seed, int warehouses, AtomicReference<Exception> failure) {
     SplittableRandom random = new SplittableRandom(1000 + seed);
     try (Tpcc client = new Tpcc(URL, warehouses)) {
-      while (System.nanoTime() < endNs) {
+      for (int done = 0; done < most && System.nanoTime() < endNs; done++) {
         carryOut(client, random);
         committed();
       }

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 /**
  * HikariCP with a pool of so many connections to an in-memory H2, and sixteen threads that each make so many requests of a query that takes
- * five milliseconds. Prints the wall time, how long the threads waited for a connection and how long they had one, in ns, and the rows.
+ * so many milliseconds (5). Prints the wall time, how long the threads waited for a connection and how long they had one, in ns, and the rows.
  */
 public final class ConnectionPool {
     private static final int THREADS = 16;
@@ -24,13 +24,13 @@ public final class ConnectionPool {
         return ms;
     }
 
-    static void handle(HikariDataSource pool) throws SQLException {
+    static void handle(HikariDataSource pool, String query) throws SQLException {
         long began = System.nanoTime();
         try (Connection connection = pool.getConnection()) {
             WAITED_NS.add(System.nanoTime() - began);
             began = System.nanoTime();
             try (Statement statement = connection.createStatement();
-                    ResultSet rows = statement.executeQuery("SELECT PAUSE(5)")) {
+                    ResultSet rows = statement.executeQuery(query)) {
                 while (rows.next()) {
                     ROWS.increment();
                 }
@@ -44,6 +44,7 @@ public final class ConnectionPool {
         config.setJdbcUrl("jdbc:h2:mem:pool;DB_CLOSE_DELAY=-1");
         config.setMaximumPoolSize(Integer.parseInt(args[0]));
         int requests = Integer.parseInt(args[1]);
+        String query = "SELECT PAUSE(" + (args.length > 2 ? Integer.parseInt(args[2]) : 5) + ")";
         try (HikariDataSource pool = new HikariDataSource(config)) {
             try (Connection connection = pool.getConnection();
                     Statement statement = connection.createStatement()) {
@@ -61,7 +62,7 @@ public final class ConnectionPool {
                                 () -> {
                                     try {
                                         for (int request = 0; request < requests; request++) {
-                                            handle(pool);
+                                            handle(pool, query);
                                         }
                                     } catch (SQLException e) {
                                         throw new IllegalStateException(e);

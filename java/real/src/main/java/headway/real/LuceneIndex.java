@@ -14,7 +14,7 @@ import org.apache.lucene.index.IndexWriterConfig;
 import org.apache.lucene.store.ByteBuffersDirectory;
 
 /**
- * Lucene: so many threads index so many documents each, then all is merged into one segment. Prints how long the threads took and how long
+ * Lucene: so many threads index so many documents each, then all is merged into one segment, unless a third argument says `apart`. Prints how long the threads took and how long
  * the merge, in ns by its own clock, how long the threads had the CPU by the JVM's, and how many documents are in the index.
  */
 public final class LuceneIndex {
@@ -65,7 +65,9 @@ public final class LuceneIndex {
                     thread.join();
                 }
                 long indexed = System.nanoTime();
-                writer.forceMerge(1);
+                if (args.length < 3 || !args[2].equals("apart")) {
+                    writer.forceMerge(1);
+                }
                 System.out.print((indexed - began) + " " + (System.nanoTime() - indexed));
             }
             try (DirectoryReader reader = DirectoryReader.open(directory)) {
