@@ -107,6 +107,18 @@ def test_the_ring_of_the_disruptor_is_a_queue(calls: tuple[str, ...], rule: str)
     assert classify(RuleWait("park", "", (*PARK, *frames), True)).id == rule
 
 
+def test_run_blocking_of_kotlin_waits_for_a_result_and_not_for_a_condition() -> None:
+    """As kotlinx.coroutines 1.8 does: with a time limit, as it may serve an event loop between its parks."""
+    frames = (
+        ("kotlinx.coroutines.BlockingCoroutine", "joinBlocking"),
+        ("kotlinx.coroutines.BuildersKt__BuildersKt", "runBlocking"),
+        ("org.example.Main", "main"),
+    )
+    for stack in ((*PARK, *frames), ()):
+        found = classify(RuleWait("park", "kotlinx.coroutines.BlockingCoroutine", stack, True))
+        assert found.id == "result"
+
+
 @pytest.mark.parametrize(
     ("runner", "rule"),
     [
@@ -117,6 +129,7 @@ def test_the_ring_of_the_disruptor_is_a_queue(calls: tuple[str, ...], rule: str)
         (("java.util.concurrent.CompletableFuture$BiAccept", "tryFire"), "resource-pool"),
         (("java.util.concurrent.FutureTask", "get"), "result"),
         (("java.util.concurrent.CompletableFuture", "waitingGet"), "result"),
+        (("com.google.common.util.concurrent.AbstractFuture", "get"), "result"),
     ],
 )
 def test_a_task_waits_for_what_it_takes_and_not_for_the_result_that_it_is_to_give(

@@ -58,7 +58,7 @@ _COLLECTION = re.compile(r"(\w*(Queue|Deque|List|Vector|Stack))$")
 _RESULTS = re.compile(
     r"(FutureTask|CompletableFuture|ForkJoinTask|CountedCompleter|AbstractExecutorService|ExecutorCompletionService"
     r"|ForkJoinPool\$\w+|StructuredTaskScope\w*|ThreadFlock|ThreadPerTaskExecutor|ProcessImpl|Process)\.\w+"
-    r"|\w+\.(awaitTermination|awaitQuiescence|awaitShutdown|awaitStop|awaitClose)|Thread\.join\w*|ApplicationShutdownHooks\.\w+"
+    r"|AbstractFuture(State)?\.(get|blockingGet)|\w+\.(awaitTermination|awaitQuiescence|awaitShutdown|awaitStop|awaitClose)|Thread\.join\w*|ApplicationShutdownHooks\.\w+"
 )
 _RUNS = re.compile(
     r"[\w$]+\.(run|runAndReset|call|exec|doExec|topLevelExec|runTask)"
@@ -75,6 +75,8 @@ _RING_EMPTY = re.compile(r"\w*WaitStrategy\.(waitFor|applyWaitMethod)")
 """How the Disruptor, also in Log4j, waits for room in its ring, and for something in it: mostly by parks that nobody ends."""
 _LATCH = re.compile(r"(?<![a-z])(Completion|CountDown|Boolean|OneShot)Latch\b|Promise|Future\b|Future\$")
 """Synchronisers and monitors of libraries that are waited for once, until something is done; a LimitLatch is a semaphore."""
+_ARE_RESULTS = ("FutureTask", "CompletableFuture$Signaller", "BlockingCoroutine")
+"""What is waited for until it is done itself; the last is Kotlin's runBlocking."""
 _LOOP = re.compile(r".*\.(run|doWork)")
 """What a thread consists of: no call inside of its loop."""
 _NEAR_RUN = 3
@@ -239,7 +241,7 @@ def _is_fork_join_worker(wait: Wait) -> bool:
 
 
 def _is_result(wait: Wait) -> bool:
-    named = wait.blocker in ("FutureTask", "CompletableFuture$Signaller") or wait.blocker.startswith("ForkJoinTask")
+    named = wait.blocker in _ARE_RESULTS or wait.blocker.startswith("ForkJoinTask")
     near = itertools.takewhile(lambda call: not _RUNS.fullmatch(call), wait.callers[:5])
     return named or any(_RESULTS.fullmatch(call) for call in near if not _QUEUE.fullmatch(call))
 
