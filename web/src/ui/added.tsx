@@ -9,7 +9,12 @@ export function Added({ sections }: { sections: AddedSection[] }) {
   return (
     <>
       {sections.map((section) => (
-        <Section id={`added-${section.name}`} key={section.name} title={section.title} lead={section.package === "headway" ? undefined : `By ${section.package}.`}>
+        <Section
+          id={`added-${section.name}`}
+          key={section.name}
+          title={section.title}
+          lead={section.package === "headway" ? undefined : `By ${section.package}.`}
+        >
           {section.sentences.map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
