@@ -36,7 +36,7 @@ ReplayTimeline::ReplayTimeline(const RunSteps& run)
     : run_(run), threads_(run.threads().size()), times_(run.steps().size()) {
   int32_t most = -1;
   for (const int32_t process : run.threads().process) most = std::max(most, process);
-  stops_.resize(static_cast<size_t>(most + 1));
+  stops_.resize(static_cast<size_t>(int64_t{most} + 1));
 }
 
 void ReplayTimeline::waits(uint32_t thread, uint32_t at, double ns) {
