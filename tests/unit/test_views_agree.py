@@ -16,7 +16,7 @@ from headway.analyses.common.causes import OF_THE_JVM, TITLES
 from headway.analyses.locks import cost as cost_of_locks
 from headway.analyses.locks.analysis import has_locks, locks
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.overview import LEAST_LOST, MOST_LOCKS, overview
+from headway.analyses.overview import LEAST_LOST, MOST_LOCKS, Overview, overview
 from headway.report.html.locks import locks_view
 from headway.report.html.lost_cores import why_values
 from headway.report.json.locks import locks_json
@@ -62,13 +62,18 @@ CHOSEN = (
 MADE: dict[str, Callable[[Path], Path]] = {"contended": contended, **{name: EXTREMES[name] for name in CHOSEN}}
 
 
-@pytest.fixture(params=sorted(MADE))
-def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
-    return open_recording(MADE[request.param](tmp_path / "a.headway"))
+@pytest.fixture(scope="module", params=sorted(MADE))
+def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return open_recording(MADE[request.param](tmp_path_factory.mktemp("agree") / "a.headway"))
 
 
-def test_lost_cores_are_the_same_in_why_in_the_overview_and_on_the_page(recording: Recording) -> None:
-    said, found = why_json(why(recording)), overview(recording)
+@pytest.fixture(scope="module")
+def found(recording: Recording) -> Overview:
+    return overview(recording)
+
+
+def test_lost_cores_are_the_same_in_why_in_the_overview_and_on_the_page(recording: Recording, found: Overview) -> None:
+    said = why_json(why(recording))
     assert found.why is not None
     assert why_json(found.why) == said
     page = why_values(found.why)["account"]
@@ -89,8 +94,7 @@ def test_lost_cores_are_the_same_in_why_in_the_overview_and_on_the_page(recordin
     assert most == ([] if largest is None or largest["share"] < LEAST_LOST else [largest["core_ns"]])
 
 
-def test_the_last_sentences_of_run_name_what_why_lists(recording: Recording) -> None:
-    found = overview(recording)
+def test_the_last_sentences_of_run_name_what_why_lists(found: Overview) -> None:
     assert found.why is not None
     listed = [loss for loss in largest(found.why.account) if loss.cause not in OF_THE_JVM]
     cost = closing(found, "a.headway")[1]
@@ -99,8 +103,9 @@ def test_the_last_sentences_of_run_name_what_why_lists(recording: Recording) -> 
     assert set(named) <= {loss.cause for loss in listed}
 
 
-def test_locks_are_the_same_in_the_command_in_the_overview_and_on_the_page(recording: Recording) -> None:
-    found = overview(recording)
+def test_locks_are_the_same_in_the_command_in_the_overview_and_on_the_page(
+    recording: Recording, found: Overview
+) -> None:
     if not has_locks(recording):
         assert found.locks is None
         return
