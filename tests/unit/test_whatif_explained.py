@@ -12,6 +12,7 @@ import pytest
 
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.grid import grid
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange, Predicted, PredictedAccount
 from headway.store import open_recording
@@ -125,6 +126,35 @@ def test_virtual_threads_leave_the_account_unknown_and_say_so(run: Run, tmp_path
     assert answer["changes"][0]["account"] is None
     assert answer["changes"][0]["next"] == {"cause": "serial_section", "place": None}
     assert "HW862" in {each["id"] for each in answer["warnings"]}
+
+
+def test_without_every_wait_for_a_lock_the_other_changes_are_ranked(tmp_path: Path) -> None:
+    recording = replace(CONTENDED, facts={**CONTENDED.facts, "locks": {"dropped": 3}})
+    found = ranking(open_recording(recording.write(tmp_path / "a.headway")))
+    assert [each.change for each in found.predicted] == [Change(4)]
+    (notice,) = [each for each in found.notices if each.id == "HW837"]
+    assert "does not have every wait for a lock" in notice.message
+
+
+def test_the_grid_of_the_report_has_the_predictions_of_the_command(tmp_path: Path) -> None:
+    path = STAGE.write(tmp_path / "a.headway")
+    found = grid(open_recording(path))
+    assert found is not None
+    assert [each.locks[0].lock for each in found.changes] == [PLACE]
+    assert [cores for cores, _ in found.rows] == [1, 3, 6, 12]
+    for cores, (unchanged, changed) in found.rows:
+        asked = [explained(path, cores)[0], explained(path, cores, LockChange(PLACE, is_removed=True))[0]]
+        got = [(each.wall_ns, each.next_cause, each.next_place) for each in (unchanged, changed)]
+        assert got == [(each.wall_ns, each.next_cause, each.next_place) for each in asked]
+
+
+def test_a_long_recording_has_no_grid_and_says_what_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = STAGE.write(tmp_path / "a.headway")
+    monkeypatch.setattr("headway.analyses.whatif.grid.MOST_SLICES", 5)
+    found = grid(open_recording(path))
+    assert found is not None
+    assert found.reason is not None
+    assert (found.reason.id, found.rows) == ("HW863", ())
 
 
 def test_the_command_prints_the_account_and_what_a_further_change_gains(run: Run, tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def test_without_options_the_best_single_change_comes_first_and_says_what_limits
     assert second["next"] == {"cause": "lock_contention", "place": PLACE}
     shown = run("whatif", path)[1]
     assert "without Cache.get:4" in shown
-    assert "lock: threads wait for a lock while cores are free: Cache.get:4" in " ".join(shown.split())
+    assert "lock contention: threads waited for a lock that another one held: Cache.get:4" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(

@@ -257,4 +257,12 @@ ROWS: tuple[Message, ...] = (
         "What limits the run is then said by how many threads are ready.",
         "headway why {path}   (the account of the recorded run)",
     ),
+    Message(
+        "HW863",
+        "a recording whose predictions are left to the command",
+        "{path} has {slices} scheduling slices; a report predicts changes of recordings with up to {limit}",
+        "The report tries each of the best changes on several numbers of cores, some 200 replays in all.",
+        "headway whatif {path}",
+        NOTE,
+    ),
 )

@@ -70,7 +70,11 @@ class Candidates:
         if not has_locks(recording):
             self.notices.append(Notice.of("HW836", path=recording.path))
             return
-        decided = Runs((run,), (lock_changes.locks_of(recording),), (None,))
+        try:
+            decided = Runs((run,), (lock_changes.locks_of(recording),), (None,))
+        except HeadwayError as error:
+            self.notices.append(Notice.of("HW837", path=recording.path, reason=error.notice.message))
+            return
         replay = replayed(recording, decided)
         if replay.refused is not None:
             self.notices.append(Notice.of("HW837", path=recording.path, reason=replay.refused.message))
@@ -169,21 +173,24 @@ class Candidates:
 def ranking(recording: Recording, *, is_explained: bool = False) -> WhatIf:
     """Predict the wall time after each change that may be worth making, the best first. Raises HeadwayError as `whatif`."""
     run = loaded(recording)
-    candidates = Candidates(recording, run)
-    plain = candidates.plain
-    notices = [*recorded_notices(recording), *notices_of(recording, plain, ()), *candidates.notices]
+    return ranked(Candidates(recording, run), PredictedRuns(recording, run), is_explained=is_explained)
+
+
+def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: bool = False) -> WhatIf:
+    """Return the ranking of some candidates."""
+    recording = candidates.recording
+    notices = [*recorded_notices(recording), *notices_of(recording, candidates.plain, ()), *candidates.notices]
     unchanged = candidates.unchanged
     if unchanged.refused is not None:
         return WhatIf((unchanged,), (), tuple(notices))
-    accounts = PredictedRuns(recording, run)
     tried = [(ns, change) for change in candidates.singles if (ns := candidates.wall_ns(change)) is not None]
     tried.sort(key=lambda each: each[0])
     predicted: list[Predicted] = []
     for _, change in tried[:MOST_RANKED]:
-        predicted += _predicted(candidates, change, accounts, is_explained=is_explained)
+        predicted += predicted_after(candidates, change, accounts, is_explained=is_explained)
     pairs = _pairs(candidates, predicted)
     for pair in pairs:
-        predicted += _predicted(candidates, pair, accounts, is_explained=is_explained)
+        predicted += predicted_after(candidates, pair, accounts, is_explained=is_explained)
     listed = [each for each in predicted if _is_worth_making(candidates, each, predicted)]
     best = sorted(listed, key=lambda each: each.wall_ns)
     if is_explained:
@@ -226,9 +233,10 @@ def _further(candidates: Candidates, change: Change) -> tuple[Further, ...]:
     return tuple(found)
 
 
-def _predicted(
+def predicted_after(
     candidates: Candidates, change: Change, accounts: PredictedRuns, *, is_explained: bool
 ) -> list[Predicted]:
+    """Return the prediction for a change, with its interval. Raises HeadwayError as `Candidates.runs`."""
     runs, replay = candidates.runs(change)
     return predict(runs, (replay,), change, together=False, accounts=accounts, is_explained=is_explained)
 

@@ -15,7 +15,9 @@ from headway.report.parameter_types import CoresType, FactorType, OfLockType, Sl
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headway.analyses.whatif.grid import Grid
     from headway.analyses.whatif.types import LockChange, WhatIf
+    from headway.report.section import Section
     from headway.store import Recording
 
 
@@ -44,6 +46,7 @@ class WhatIfAnalysis(BaseAnalysis):
         "headway whatif a.headway --together b.headway --cores 4 --json",
     )
     has_window = False
+    section_needs = ("slice",)
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return the changes that can be made."""
@@ -110,8 +113,18 @@ class WhatIfAnalysis(BaseAnalysis):
             ),
         )
 
-    def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf:
-        """Return the predictions. Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`."""
+    def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf | Grid | None:
+        """Return the predictions; for the report, which has no options, its grid.
+
+        Raises HeadwayError as `whatif` of analyses.whatif.analysis, and `open_recording`.
+        """
+        if not options:
+            from headway.analyses.whatif.grid import grid
+
+            return grid(recording)
+        return self._asked(recording, **options)
+
+    def _asked(self, recording: Recording, **options: Any) -> WhatIf:
         from headway.analyses.whatif.analysis import whatif
         from headway.analyses.whatif.ranking import ranking
         from headway.analyses.whatif.types import WHOLE_CORES, Change, MethodChange, SleepChange
@@ -144,6 +157,12 @@ class WhatIfAnalysis(BaseAnalysis):
         from headway.report.json.whatif import whatif_json
 
         return whatif_json(result)
+
+    def section(self, result: Grid | None) -> Section | None:
+        """Return the grid: numbers of cores by the best changes."""
+        from headway.report.analyses.whatif_section import whatif_section
+
+        return whatif_section(result)
 
     def render(self, result: WhatIf, console: Console, name: str) -> None:
         """Print how well the unchanged run was replayed, and the predictions."""
