@@ -331,6 +331,17 @@ def test_a_part_of_a_run_may_be_as_short_as_the_time_in_which_a_thread_was_ready
     assert found.low_ns == pytest.approx(280 * US, rel=0.01)
 
 
+def test_an_answer_over_a_socket_may_come_as_much_earlier_as_its_sender_computes_faster(tmp_path: Path) -> None:
+    """A packet's interrupt ended the reader's wait: that it may come after 100 us of 1000 is in the interval, and said."""
+    answer = Slice(0, 0, 1000, 1000, 1010, waker=1, blocked_in=6, irq=True)
+    path = write(tmp_path / "a.headway", [Slice(1, 0, 0, 0, 1000), answer], 1010, 2)
+    found = whatif(open_recording(path), [2], Change(1, clock=10))
+    assert "HW869" in [each.id for each in found.notices]
+    assert found.predicted[0].low_ns <= 101 * US <= found.predicted[0].high_ns
+    as_it_was = whatif(open_recording(path), [2]).predicted[0]
+    assert as_it_was.low_ns == pytest.approx(1010 * US, rel=0.02)
+
+
 def test_cores_far_from_those_recorded_are_not_predicted(tmp_path: Path) -> None:
     recording = open_recording(write(tmp_path / "a.headway", EQUAL, 1200, 1))
     found = whatif(recording, [64, 65, 1000])

@@ -57,7 +57,8 @@ ROWS: tuple[Message, ...] = (
         "{path} is a part of a run (the program went on, or was ended from outside), which is over in the replay when every "
         "thread has done what it did in it",
         "No thread of the program is known to have ended it. One that sleeps or ticks keeps the replay as long as the recording "
-        "was, whatever more cores or a faster clock would bring.",
+        "was, whatever more cores or a faster clock would bring. So the lower end of the interval is without the time in which "
+        "no thread was ready.",
         "headway walltime {path}   (from how many threads were active), or record until the program ends by itself",
     ),
     Message(
@@ -264,5 +265,14 @@ ROWS: tuple[Message, ...] = (
         "The report tries each of the best changes on several numbers of cores, some 200 replays in all.",
         "headway whatif {path}",
         NOTE,
+    ),
+    Message(
+        "HW869",
+        "answers over sockets that come when they came",
+        "{path}: threads of the program waited for each other's I/O for {time} in all; in a replay it takes as long as it took",
+        "A packet wakes its reader in an interrupt, so a replay does not have who sent it: without a lock that delays answers "
+        "the clients would ask again sooner. The lower end of the interval is the change with I/O that takes no time; what is "
+        "likely gained without a lock or a sleep is in headway why.",
+        "headway why {path}",
     ),
 )

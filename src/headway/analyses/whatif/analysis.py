@@ -14,13 +14,15 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
            cores WORK_PER_DOUBLING, as the work itself differs there; with another clock, faster I/O or no collections the same
            cores without that, as it may gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of
-           who comes first. Neither how much runs differ nor that tasks may be shared out otherwise is in it.
+           who comes first; where threads of the program talk over sockets, at the lower end the change without any I/O, as
+           what they wait for then may come earlier. Neither how much runs differ nor that tasks may be shared out otherwise
+           is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
-           barrier; when I/O between threads of the program goes by interrupts (sockets): then it lasts as it lasted. What was
-           there already when a thread came for it is on no record: recorded on fewer cores, consumers come earlier than they
-           could.
+           barrier; when I/O between threads of the program goes by interrupts (sockets): then it lasts as it lasted (HW869). What
+           was there already when a thread came for it is on no record: recorded on fewer cores, consumers come earlier than
+           they could.
 """
 
 from __future__ import annotations

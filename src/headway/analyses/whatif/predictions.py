@@ -33,6 +33,10 @@ WORK_PER_DOUBLING = 0.30
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
+OWN_IO = 0.1
+"""Threads that wait for each other's I/O for more of the run, all added up, may come earlier after a change than it has them;"""
+_NO_IO = 1e9
+"""at the lower end no I/O takes time."""
 _ORDERS = (2, 3)
 """Seeds of further replays: who comes first to a free lock, and which part of a split one is whose."""
 
@@ -117,6 +121,11 @@ class Runs:
         return found, PredictedTimeline(timeline, round(found[0].ns), change.cores, self.locks[0], plans[0])
 
 
+def talks_with_itself(run: RecordedRun) -> bool:
+    """Return whether a run's threads wait for each other's I/O so long that its length after a change tells little."""
+    return run.own_io_ns > OWN_IO * run.wall_ns
+
+
 def predict(
     runs: Runs,
     replays: Sequence[UnchangedRun],
@@ -149,6 +158,8 @@ def predict(
         others += [runs.replay(change, order=order) for order in _ORDERS]
     if change.reaches_steps:
         others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
+    if any(talks_with_itself(run) and change != Change(run.recorded_cores) for run in runs.runs):
+        others.append(runs.replay(replace(change, io=_NO_IO)))
     kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods, smt=change.smt)
     if kept != change:
         others.append(runs.replay(kept))

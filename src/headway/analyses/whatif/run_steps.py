@@ -16,9 +16,10 @@ import numpy as np
 
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
+from headway.analyses.lost_cores.io_wakers import io_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
-from headway.model.kinds import Kind
+from headway.model.kinds import PROGRAM, Kind
 from headway.store.packing import STORED
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ _MOST_PROCESSES = 64
 class RecordedRun:
     """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
 
-    `waited_ns`: how long the program's threads waited, by what ended it (WAITS).
+    `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `own_io_ns`: for how long of that they waited
+    for I/O with each other, over sockets.
     """
 
     steps: _native.RunSteps
@@ -61,6 +63,7 @@ class RecordedRun:
     threads: PathThreadTable
     waited_ns: dict[str, int]
     has_collections: bool
+    own_io_ns: int = 0
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -99,8 +102,17 @@ def load_run(recording: Recording) -> RecordedRun:
     )
     ended_by = program_end(recording, threads)
     waited = dict(zip(WAITS, steps.figures()["waited_ns"].tolist(), strict=True))
+    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
+    _, begun, over, _ = io_waits(recording, program, (0, end - begin))
     return RecordedRun(
-        steps, cores, end - begin, ended_by.thread if ended_by else -1, threads, waited, bool(collections)
+        steps=steps,
+        recorded_cores=cores,
+        wall_ns=end - begin,
+        last=ended_by.thread if ended_by else -1,
+        threads=threads,
+        waited_ns=waited,
+        has_collections=bool(collections),
+        own_io_ns=int((over - begun).sum()),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
-from headway.analyses.whatif.predictions import LOCKS_UNSEEN
+from headway.analyses.whatif.predictions import LOCKS_UNSEEN, talks_with_itself
 from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
@@ -88,6 +88,8 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
     run, path, found = runs.runs[0], recording.path, []
     if run.last < 0:
         found.append(Notice.of("HW826", path=path))
+    if talks_with_itself(run):
+        found.append(Notice.of("HW869", path=path, time=duration(run.own_io_ns)))
     quota = recording.manifest.quota_cores
     if quota is not None and 0 < quota < run.recorded_cores:
         facts = {"path": path, "quota": f"{quota:g}", "cores": run.recorded_cores, "advice": max(1, int(quota))}
