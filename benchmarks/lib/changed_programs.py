@@ -104,8 +104,8 @@ def _javac(*options: str) -> Made:
     return made
 
 
-_SMALL = ("-XX:+UseSerialGC", "-Xmn6m")
-_LARGE = ("-XX:+UseSerialGC", "-Xmn2500m")
+_SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")
+_LARGE = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn2500m")
 _WITHOUT_LOCK = ("--without-lock", FIRST_LOCK)
 _LOCKED = {"threads": 4, "rounds": 150, "held": 3000, "after": 2000}
 
