@@ -20,11 +20,9 @@ from typing import Any
 FOLDER = Path("/run")
 SPREAD = Path(__file__).parents[1] / "programs" / "memory_of_two_nodes.py"
 BALANCING = Path("/proc/sys/kernel/numa_balancing")
-ENOUGH_PAGES = 40
 A_LOOK_S = 2.0
 """Between two looks at all pages of a program: each takes a CPU for half a second in an emulated machine."""
-CPU_1 = Path("/sys/devices/system/cpu/cpu1/online")
-DEFAULT, BIND, INTERLEAVE = 0, 2, 3
+BIND, INTERLEAVE = 2, 3
 """Policies of memory, by number (linux/mempolicy.h)."""
 ENOUGH_S = 500.0
 _SET_MEMPOLICY, _MOVE_PAGES = 238, 279
@@ -151,69 +149,38 @@ def recorded(classes: str) -> dict[str, Any]:
 
 
 def memory_moved() -> dict[str, Any]:
-    """Place a program and its memory on both nodes, by a signal, by kill -9; return where its pages are before, records."""
-    log, end = FOLDER / "spread.log", FOLDER / "spread.end"
+    """Place a program and its memory on both nodes, by a signal, by kill -9; return where its pages are before, and records."""
+    log, end, lines = FOLDER / "spread.log", FOLDER / "spread.end", FOLDER / "spread.jsonl"
     log.touch()
     program = subprocess.Popen(["taskset", "-c", "0", sys.executable, str(SPREAD), str(log), str(end)])
     eventually(lambda: log.read_text().count("\n") > 10)
     found: dict[str, Any] = {"before": pages_by_node(program.pid)}
     for way, number in (("ended", signal.SIGTERM), ("killed", signal.SIGKILL)):
-        headway = place(program.pid, log, "--move-pages")
-        eventually(lambda: pages_by_node(program.pid).get(1, 0) == 0, A_LOOK_S)
-        time.sleep(1)
+        words = [
+            "place",
+            "--pid",
+            str(program.pid),
+            "--policy",
+            "paper",
+            "--progress-file",
+            str(log),
+            "--json",
+            "--move-pages",
+        ]
+        with open(lines, "w") as file:
+            headway = subprocess.Popen([*HEADWAY, *words], stdout=file)
+        eventually(lambda: '"event": "memory"' in lines.read_text())
+        meanwhile = pages_by_node(program.pid)
         headway.send_signal(number)
-        found[way] = records(headway)
-        eventually(lambda: pages_by_node(program.pid) == found["before"], A_LOOK_S)
-    found["faults"] = switched_meanwhile(program.pid, log)
+        headway.wait(ENOUGH_S)
+        found[way] = {"meanwhile": meanwhile, "records": [json.loads(line) for line in lines.read_text().splitlines()]}
+        eventually(lambda: pages_by_node(program.pid).get(1, 0) >= found["before"][1], A_LOOK_S)
     end.touch()
     found["exit"] = program.wait(ENOUGH_S)
     return found
 
 
-def place_into(pid: int, log: Path, lines: Path, *more: str) -> subprocess.Popen[bytes]:
-    """Place a program, with the records in a file that can be read meanwhile."""
-    words = ["place", "--pid", str(pid), "--policy", "paper", "--progress-file", str(log), "--json", *more]
-    with open(lines, "w") as file:
-        return subprocess.Popen([*HEADWAY, *words], stdout=file)
-
-
-def switched_meanwhile(pid: int, log: Path) -> dict[str, Any]:
-    """Switch the kernel's balancing on and off while a program is placed, then a CPU off and on."""
-    lines = FOLDER / "switched.jsonl"
-    headway = place_into(pid, log, lines)
-    eventually(lambda: affinities(pid) == [[0]])
-    BALANCING.write_text("1")
-    eventually(lambda: "switched on" in lines.read_text())
-    BALANCING.write_text("0")
-    eventually(lambda: "switched off" in lines.read_text())
-    CPU_1.write_text("0")
-    code = headway.wait(ENOUGH_S)
-    without = affinities(pid)
-    CPU_1.write_text("1")
-    eventually(lambda: affinities(pid) == [[0, 1]])
-    return {"exit": code, "without": without, "records": [json.loads(line) for line in lines.read_text().splitlines()]}
-
-
-def memory_of_jvm(classes: str) -> dict[str, Any]:
-    """Place a JVM with its memory, which lies on both nodes, until some of it was moved."""
-    log, end, lines = FOLDER / "jvm.log", FOLDER / "jvm.end", FOLDER / "jvm.jsonl"
-    program = started(java(classes, log, end), log, DEFAULT, 0)
-    headway = place_into(program.pid, log, lines, "--move-pages")
-    eventually(lambda: '"decision"' in lines.read_text())
-    home = json.loads(lines.read_text().splitlines()[0])["home"]
-    elsewhere = pages_by_node(program.pid).get(1 - home, 0)
-    eventually(lambda: pages_by_node(program.pid).get(1 - home, 0) <= elsewhere - ENOUGH_PAGES, A_LOOK_S)
-    rounds = {"before": log.read_text().count("\n")}
-    headway.terminate()
-    headway.wait(ENOUGH_S)
-    eventually(lambda: log.read_text().count("\n") > rounds["before"])
-    rounds["afterwards"] = log.read_text().count("\n")
-    end.touch()
-    found = [json.loads(line) for line in lines.read_text().splitlines()]
-    return {"records": found, "rounds": rounds, "exit": program.wait(ENOUGH_S)}
-
-
 if __name__ == "__main__":
     answer = {"placed": placed(sys.argv[1]), "looked_at": looked_at(sys.argv[1]), "recorded": recorded(sys.argv[1])}
-    answer |= {"memory": memory_moved(), "jvm": memory_of_jvm(sys.argv[1])}
+    answer["memory"] = memory_moved()
     print(json.dumps(answer), flush=True)
