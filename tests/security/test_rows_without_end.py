@@ -130,3 +130,28 @@ def test_a_million_rows_of_what_is_kept_in_memory_are_more_than_a_gibibyte(table
     assert memory.expected(of(**{table: 1_000_000})) > memory.LIMIT
     # Locks of few places share rows; switches and samples are read in parts.
     assert memory.expected(of(thread=10_000, frame=50_000, blocker=10_000_000, slice=100_000_000)) < memory.LIMIT
+
+
+def test_stacks_in_columns_are_those_of_the_tables(many_locks: Path) -> None:
+    recording = open_recording(many_locks)
+    stacks = blocks.load(recording, None).stacks
+    rows = recording.query(
+        "SELECT stack_id, class_name, method, line FROM stack JOIN frame USING (frame_id) ORDER BY stack_id, depth"
+    ).fetchall()
+    found: dict[int, list[tuple[str, str, int | None]]] = {}
+    for stack, *frame in rows:
+        found.setdefault(stack, []).append((frame[0], frame[1], frame[2]))
+    assert len(found) == LOCKS
+    assert {stack: list(stacks.frames(stack)) for stack in found} == found
+    assert (stacks.frames(-1), stacks.frames(LOCKS)) == ((), ())
+
+
+def test_fewer_waits_are_read_where_a_million_objects_have_a_place_each() -> None:
+    """They can't share rows, so that they take the memory that waits would have."""
+
+    def most(frames: int) -> int:
+        tables = {name: SimpleNamespace(rows=rows) for name, rows in (("blocker", 1_000_000), ("frame", frames))}
+        recording: Any = SimpleNamespace(manifest=SimpleNamespace(tables=tables))
+        return memory.most_waits(recording)
+
+    assert most(1_000_000) == memory.LEAST < most(1000)
