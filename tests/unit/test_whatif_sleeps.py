@@ -38,7 +38,7 @@ def sampled(
     """Write a recording with samples of sleeping threads: by time in microseconds the stack, innermost frame first."""
     taken = [(0, at * US, US, tuple(reversed(stack))) for at, stack in samples.items()]
     tables = sample_builder.tables({"wall": taken})
-    return write(path, slices, wall, 1, tables=tables, ended_by="duration", **facts)
+    return write(path, slices, wall, 1, tables=tables, **facts)
 
 
 def changed(path: Path, *sleeps: tuple[str, float], **change: Any) -> WhatIf:
