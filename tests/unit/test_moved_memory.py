@@ -98,7 +98,7 @@ def test_of_a_process_that_has_ended_nothing_is_moved_and_nothing_is_left() -> N
         mine = MovedMemory(0, lambda: [process])
         assert mine.to_home(A_WHILE_S) == MemoryMoved(0, 0, 0, is_done=True)
         mine.runs += _runs(process, [(0, 1)])
-        assert mine.back(A_WHILE_S) == MemoryMoved(0, PAGE, 0, is_done=True)
+        assert end_of_memory(mine.back(A_WHILE_S)) == ("", {"memory_put_back_bytes": 0, "memory_left_bytes": 0})
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), unique_by=lambda pair: pair[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,22 @@ def test_a_directory_a_pipe_and_no_file_are_a_message(tmp_path: Path) -> None:
         with pytest.raises(HeadwayError) as found:
             read_placements(path)
         assert found.value.notice.id == "HW730"
+
+
+@pytest.mark.parametrize("content", [b"\n" * (1 << 20), b"[" + b"{}," * (1 << 20) + b"{}]", b"\xff"])
+def test_what_would_take_much_memory_is_refused_before_it_does(tmp_path: Path, content: bytes) -> None:
+    """A mebibyte of such content takes up to thirty as objects, and a file may have 64."""
+    path = tmp_path / "placed.jsonl"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(HeadwayError) as found:
+            read_placements(path)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.value.notice.id == "HW730"
+    assert most_bytes < 3 * len(content) + (1 << 20)
 
 
 def test_the_command_shows_them_and_its_json_is_the_same(run: Run, tmp_path: Path) -> None:

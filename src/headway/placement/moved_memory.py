@@ -149,8 +149,8 @@ class MovedMemory:
             now = _nodes_of(process, addresses)
             there = array("Q", (at for at, on in zip(addresses, now, strict=True) if on == self.home))
             after = self._moved(process, there, node) if there else ()
-        except OSError:
-            return 0, len(addresses)
+        except OSError as error:
+            return 0, 0 if error.errno == errno.ESRCH else len(addresses)  # what has ended has no memory
         return sum(on == node for on in after), sum(on >= 0 and on != node for on in after)
 
     def _moved(self, process: Process, addresses: array[int], node: int) -> array[int]:

@@ -40,14 +40,14 @@ def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[An
     columns = "".join(f"{key}, " for key in shown)
     grouped = f"GROUP BY {', '.join(shown)}" if shown else ""
     of = f"FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
+    known_rows = recording.query(f"SELECT {columns}{known} {of.format('access_owner')}").fetchall()
+    known_of = {tuple(row[: len(shown)]): row[len(shown) :] for row in known_rows}
     found = {}
-    all_rows = recording.query(f"SELECT {columns}{all_of} {of.format('access')}").fetchall()
-    totals = {tuple(row[: len(shown)]): row for row in all_rows}
-    for row in recording.query(f"SELECT {columns}{known} {of.format('access_owner')}").fetchall():
-        key = tuple(row[: len(shown)])
-        counts = [int(each or 0) for each in row[len(shown) :]]
+    for row in recording.query(f"SELECT {columns}{all_of} {of.format('access')}").fetchall():
+        key = tuple(row[: len(shown)])  # of a JVM that does not tell of owners there are no rows: all are unknown
+        together = [int(each or 0) for each in row[len(shown) :]]
+        counts = [int(each or 0) for each in known_of.get(key, ())] or [0] * (2 * len(KINDS))
         local, shared = counts[: len(KINDS)], counts[len(KINDS) :]
-        together = [int(each or 0) for each in totals.get(key, ())[len(shown) :]] or [0] * len(KINDS)
         unknown = [max(0, each - own - others) for each, own, others in zip(together, local, shared, strict=True)]
         found[key] = Owned(Counts(*local), Counts(*shared), Counts(*unknown))
     return found

@@ -1,7 +1,7 @@
 """What `headway place --json` wrote, read back: when a program was on one memory node and when on all, why, and what came of it.
 
-Bounds     A file is anybody's: it is read only if it is a regular one, up to a size and a number of lines; values that are none
-           of a record's are an error that names the line.
+Bounds     A file is anybody's: it is read only if it is a regular one, up to a size, a number of lines and a length of each;
+           values that are none of a record's are an error that names the line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from headway.errors import HeadwayError
 
 MOST_BYTES = 64 << 20
 MOST_LINES = 200_000
+MOST_LINE_BYTES = 1 << 18
+"""Of a record: its longest part is the numbers of all CPUs, twice. Parsed, JSON takes some thirty times as much."""
 MOST_CHARACTERS = 600
 """Of a text that is kept."""
 _LATEST_NS = 1 << 62
@@ -153,19 +155,28 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with open(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
                 raise _error(str(path), "it is no ordinary file")
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise _error(str(path), f"it has more than {MOST_BYTES >> 20} MiB")
-        lines = content.decode().split("\n")
+            content = file.read(min(status.st_size, MOST_BYTES + 1))  # so much memory is taken at once
     except OSError as error:
         raise _error(str(path), error.strerror or str(error)) from error
-    except UnicodeDecodeError:
-        raise _error(str(path), "it is no text") from None
-    if len(lines) > MOST_LINES:
+    if len(content) > MOST_BYTES:
+        raise _error(str(path), f"it has more than {MOST_BYTES >> 20} MiB")
+    if content.count(b"\n") > MOST_LINES:
         raise _error(str(path), f"it has more than {MOST_LINES} lines")
-    yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if len(line) > MOST_LINE_BYTES:
+            raise _error(f"{path}, line {number}", f"it has more than {MOST_LINE_BYTES >> 10} KiB")
+        if line.strip():
+            yield number, _text(line, f"{path}, line {number}")
+
+
+def _text(line: bytes, where: str) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise _error(where, "it is no text") from None
 
 
 def _error(where: str, reason: str) -> HeadwayError:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, TypeAlias
 
 from headway.analyses.common.units import percent
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headway.analyses.objects.types import AccessAnswer, AccessGroup, AccessPair
     from headway.report.section import Cell
 
 MOST_OWNERS = 8
 """Columns of the matrix; the other owners are one column together."""
 _VIRTUAL, _MANY = -2, -1
+Label: TypeAlias = "Callable[[AccessPair], str]"
+"""What a thread of a pair is called in tables."""
 
 
 def owner_sentences(found: AccessAnswer) -> list[str]:
@@ -47,9 +51,10 @@ def owner_cells(group: AccessGroup) -> tuple[Cell, ...]:
 
 def pair_table(found: AccessAnswer, top: int | None) -> Table:
     """Return who reads and writes whose objects, the most first."""
+    accessor_of, owner_of = _labels(found)
     rows = tuple(
         (
-            f"{_accessor(pair)}: {_owner(pair)}",
+            f"{accessor_of(pair)}: {owner_of(pair)}",
             pair.counts.tuple_reads,
             pair.counts.tuple_writes,
             pair.counts.array_reads,
@@ -57,29 +62,56 @@ def pair_table(found: AccessAnswer, top: int | None) -> Table:
         )
         for pair in found.pairs[:top]
     )
-    more = f" ({len(rows)} of {len(found.pairs)}: --all)" if len(found.pairs) > len(rows) else ""
     head = ("thread: owner", "field reads", "writes", "element reads", "writes")
-    return Table(f"Reads and writes by thread and owner of the object{more}", head, rows)
+    title = f"Reads and writes by thread and owner of the object{_more(len(found.pairs), len(rows))}"
+    return Table(title, head, rows)
 
 
-def matrix_table(found: AccessAnswer) -> Table:
+def matrix_table(found: AccessAnswer, top: int | None = None) -> Table:
     """Return how often each thread (rows) reads and writes objects of each thread (columns), in all kinds together."""
+    accessor_of, owner_of = _labels(found)
     cells: Counter[tuple[str, str]] = Counter()
     by_accessor: Counter[str] = Counter()
     by_owner: Counter[str] = Counter()
     for pair in found.pairs:
-        accessor, owner, count = _accessor(pair), _owner(pair), pair.counts.together
+        accessor, owner, count = accessor_of(pair), owner_of(pair), pair.counts.together
         cells[accessor, owner] += count
         by_accessor[accessor] += count
         by_owner[owner] += count
     owners = sorted(name for name, _ in by_owner.most_common(MOST_OWNERS))
     has_more = len(by_owner) > len(owners)
     rows = []
-    for accessor in sorted(by_accessor):
+    for accessor in sorted(name for name, _ in by_accessor.most_common(top)):
         shown = [cells[accessor, owner] for owner in owners]
         rows.append((accessor, *shown, *((by_accessor[accessor] - sum(shown),) if has_more else ())))
     head = ("thread", *owners, *(("other owners",) if has_more else ()))
-    return Table("Reads and writes by thread (rows) and owner of the object (columns)", head, tuple(rows))
+    more = _more(len(by_accessor), len(rows))
+    return Table(f"Reads and writes by thread (rows) and owner of the object (columns){more}", head, tuple(rows))
+
+
+def _more(count: int, shown: int) -> str:
+    return f" ({shown} of {count}: --all)" if count > shown else ""
+
+
+def _labels(found: AccessAnswer) -> tuple[Label, Label]:
+    """Return what accessors and owners are called: threads of one name have their numbers, those of several JVMs the process.
+
+    Under one name a thread's own objects would be as good as another's.
+    """
+    threads: dict[tuple[int, str], set[int | None]] = defaultdict(set)
+    for pair in found.pairs:
+        threads[pair.pid, _accessor(pair)].add(pair.java_id)
+        threads[pair.pid, _owner(pair)].add(pair.owner_java_id)
+    has_several = len({pid for pid, _ in threads}) > 1
+
+    def label(pid: int, name: str, java_id: int | None) -> str:
+        number = f" #{java_id}" if len(threads[pid, name]) > 1 else ""
+        return f"{name}{number}{f' of process {pid}' if has_several else ''}"
+
+    return (
+        lambda pair: label(pair.pid, _accessor(pair), pair.java_id),
+        lambda pair: label(pair.pid, _owner(pair), pair.owner_java_id),
+    )
 
 
 def _accessor(pair: AccessPair) -> str:
