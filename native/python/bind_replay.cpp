@@ -61,6 +61,7 @@ nb::dict figures(const RunSteps& self) {
   out["signals"] = self.signals().size();
   out["waking_ns"] = self.waking_ns();
   out["lock_wait_ns"] = self.lock_wait_ns();
+  out["unsure_ns"] = self.unsure_ns();
   out["waited_ns"] = array(std::vector<int64_t>(self.waited_ns(), self.waited_ns() + kStepWaits));
   return out;
 }
@@ -146,7 +147,7 @@ nb::dict program_steps(const RunSteps& self) {
   std::vector<uint32_t> step;
   std::vector<int32_t> thread;
   std::vector<int64_t> begin_ns, woken_ns, start_ns, end_ns, work_ns;
-  std::vector<uint8_t> is_sleep;
+  std::vector<uint8_t> is_sleep, is_unsure;
   for (size_t i = 0; i < self.steps().size(); ++i) {
     if (!self.is_program(i)) continue;
     const Step& each = self.steps()[i];
@@ -158,6 +159,7 @@ nb::dict program_steps(const RunSteps& self) {
     end_ns.push_back(each.end_ns);
     work_ns.push_back(each.running_ns() - each.stolen_ns);
     is_sleep.push_back(each.wait == StepWait::kSleep ? 1 : 0);
+    is_unsure.push_back(each.is_unsure ? 1 : 0);
   }
   nb::dict out;
   out["step"] = array(std::move(step));
@@ -168,6 +170,7 @@ nb::dict program_steps(const RunSteps& self) {
   out["end_ns"] = array(std::move(end_ns));
   out["work_ns"] = array(std::move(work_ns));
   out["is_sleep"] = array(std::move(is_sleep));
+  out["is_unsure"] = array(std::move(is_unsure));
   return out;
 }
 

@@ -37,6 +37,8 @@ StepWait wait_without_thread(const Step& step) {
   return step.blocked_in == HW_IN_TIMED_FUTEX ? StepWait::kSleep : StepWait::kUnknown;
 }
 
+bool waits_for_time(const Step& step) { return step.blocked_in == HW_IN_SLEEP || step.blocked_in == HW_IN_TIMED_FUTEX; }
+
 // In order of (vm_thread, start): several JVMs collect at once.
 RunStops by_thread(const RunStops& stops) {
   std::vector<size_t> order(stops.start_ns.size());
@@ -188,21 +190,31 @@ void RunSteps::join_sampled_waits() {
         std::lower_bound(wakings.begin(), wakings.end(), std::pair(step.thread, step.start_ns - kNearNs));
     return found != wakings.end() && found->first == step.thread && found->second <= step.end_ns + kNearNs;
   };
+  std::vector<int64_t> unsure_ns(threads_.size());
   size_t kept = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+    Step& step = steps_[i];
     const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != step.thread;
-    const bool was_sampled = has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 &&
-                             step.waited_ns() > 0 && step.running_ns() <= kSampleNs;
+    const bool is_by_headway =
+        has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 && step.waited_ns() > 0;
+    const int64_t late_ns = step.start_ns - step.woken_ns;
+    const bool is_late = is_by_headway && late_ns > kSampleNs;
+    const bool was_sampled = is_by_headway && step.running_ns() <= (is_late ? kLookNs : kSampleNs);
     const bool goes_on = was_sampled && !is_last && steps_[i + 1].begin_ns == step.end_ns &&
                          steps_[i + 1].waited_ns() > 0 && steps_[i + 1].blocked_in == step.blocked_in && !wakes(step);
+    if (is_late && waits_for_time(step)) {
+      step.is_unsure = true;
+      if (is_program(i)) unsure_ns[static_cast<size_t>(step.thread)] += late_ns;
+    }
     if (goes_on) {
       steps_[i + 1].begin_ns = step.begin_ns;
+      steps_[i + 1].is_unsure |= step.is_unsure;
     } else {
       steps_[kept++] = step;
     }
   }
   steps_.resize(kept);
+  if (!unsure_ns.empty()) unsure_ns_ = *std::max_element(unsure_ns.begin(), unsure_ns.end());
   first_.assign(threads_.size() + 1, 0);
   for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];

@@ -11,7 +11,8 @@
 // run, or took a while to wake them. How long each was late is its delay_ns, and the core time that was lost so, shared
 // among those that were ready, its lost_ns.
 //
-// A sampler's signal cuts a wait in two, as a thread wakes up for it, and waits on: those are one step.
+// A sampler's signal cuts a wait in two, as a thread wakes up for it, and waits on: those are one step. Where it got a core
+// late, its time may have been over before it ran: then it waits anew, and nothing says which of both it is.
 //
 // Some 80 bytes a slice, and 24 for each wait that another thread ended: kMostSlices bound it to about 2 GB.
 #pragma once
@@ -74,7 +75,8 @@ struct Step {
   uint8_t blocked_in = 0;
   StepWait wait = StepWait::kNone;
   bool is_collecting = false;
-  bool is_lock = false;  // it waits for a lock
+  bool is_lock = false;    // it waits for a lock
+  bool is_unsure = false;  // a sample woke it so long before it ran that its time may have been over meanwhile
 
   int64_t waited_ns() const { return woken_ns - begin_ns; }
   int64_t running_ns() const { return end_ns - start_ns; }
@@ -128,7 +130,9 @@ class RunSteps {
   int64_t from_ns() const { return from_ns_; }
   // Of delays after a wait the one that a quarter are below: what waking takes, where nobody else wants the core.
   int64_t waking_ns() const { return waking_ns_; }
-  int64_t lock_wait_ns() const { return lock_wait_ns_; }   // of the program's threads
+  int64_t lock_wait_ns() const { return lock_wait_ns_; }  // of the program's threads
+  // Of the thread of the program that has most of it: how long it was late where `is_unsure`, slept or ready.
+  int64_t unsure_ns() const { return unsure_ns_; }
   const int64_t* waited_ns() const { return waited_ns_; }  // by StepWait, of the program's threads
 
  private:
@@ -156,6 +160,7 @@ class RunSteps {
   std::vector<uint32_t> next_wait_;
   int64_t waking_ns_ = 0;
   int64_t lock_wait_ns_ = 0;
+  int64_t unsure_ns_ = 0;
   int64_t waited_ns_[kStepWaits] = {};
 };
 

@@ -95,6 +95,37 @@ def test_what_a_sample_cut_in_two_is_one_sleep(tmp_path: Path) -> None:
     assert wall_us(path, ("rest", 0.001)) == 20 + 1050
 
 
+MS = 1000
+LATE = [
+    Slice(0, 0, 0, 0, 10 * MS),
+    Slice(0, 10 * MS, 20 * MS, 22 * MS, 22 * MS + 300, waker=1, blocked_in=TIMED_FUTEX),
+    Slice(0, 22 * MS + 300, 42 * MS, 42 * MS, 50 * MS, blocked_in=TIMED_FUTEX, irq=True),
+    Slice(1, 0, 5 * MS, 5 * MS, 20 * MS + 1),
+]
+"""A sample wakes a thread after 10 ms asleep; it gets a core 2 ms later, runs for 0.3 ms, and sleeps for 20 ms, on or anew."""
+
+
+def test_what_a_thread_slept_that_ran_late_after_a_sample_is_in_the_interval_as_one_sleep_or_two(
+    tmp_path: Path,
+) -> None:
+    path = sampled(tmp_path / "a.headway", LATE, 50 * MS, {15 * MS: REST, 23 * MS: REST}, samplers=[1])
+    (same,) = whatif(open_recording(path), [1]).predicted
+    # To be woken takes 2 ms, at the ends none and three times that; by 2 ms sleeps may be shorter or longer.
+    assert (same.low_ns, same.wall_ns, same.high_ns) == (46e6, 50e6, 56e6)
+    (found,) = changed(path, ("rest", 0.005)).predicted
+    one, two = 18.3e6 + 5e6, 18.3e6 + 10e6
+    assert found.low_ns <= one < two <= found.high_ns
+
+
+def test_a_run_whose_sleeps_are_unsure_for_more_than_a_tenth_is_refused_by_name(tmp_path: Path) -> None:
+    late = [LATE[0], LATE[1]._replace(start=32 * MS, end=32 * MS + 300), *LATE[3:]]
+    late.insert(2, Slice(0, 32 * MS + 300, 52 * MS, 52 * MS, 60 * MS, blocked_in=TIMED_FUTEX, irq=True))
+    path = sampled(tmp_path / "a.headway", late, 60 * MS, {15 * MS: REST, 33 * MS: REST}, samplers=[1])
+    (run,) = whatif(open_recording(path), [1]).replays
+    assert run.refused is not None
+    assert (run.refused.id, "12.0 ms" in run.refused.message) == ("HW870", True)
+
+
 def test_a_wait_for_another_thread_that_a_sample_cut_in_two_is_that_one_s(tmp_path: Path) -> None:
     """Before, nobody was known to have ended its first half."""
     cut = [

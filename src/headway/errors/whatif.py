@@ -275,4 +275,13 @@ ROWS: tuple[Message, ...] = (
         "likely gained without a lock or a sleep is in headway why.",
         "headway why {path}",
     ),
+    Message(
+        "HW870",
+        "sleeps that may have been over when their thread ran after a sample",
+        "{path}: samples woke a thread that slept, and it got a core so late that its sleeps may be {time} longer or shorter in "
+        "all; above {limit} of the run nothing is predicted",
+        "A sample of wall time wakes a thread. While it then waits for a core, its time may be over; nothing says whether it "
+        "slept on, or anew.",
+        "headway record -o NAME.headway -- CMD   (without samples of wall time, or on a machine that is less busy)",
+    ),
 )

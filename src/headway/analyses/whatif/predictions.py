@@ -166,6 +166,7 @@ def predict(
     unseen = [0.0] * len(replays)
     if change.locks:
         unseen[0] = LOCKS_UNSEEN * abs(runs.replay(replace(change, locks=()))[0].ns - middle[0].ns)
+    unseen = [ns + run.unsure_ns for ns, run in zip(unseen, runs.runs, strict=True)]
     found = []
     for i, replay in enumerate(replays):
         ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]

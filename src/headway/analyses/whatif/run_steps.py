@@ -53,7 +53,8 @@ class RecordedRun:
     """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
 
     `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `own_io_ns`: for how long of that they waited
-    for I/O with each other, over sockets.
+    for I/O with each other, over sockets. `unsure_ns`: by so much it may be longer or shorter, as samples woke threads that slept
+    and ran late.
     """
 
     steps: _native.RunSteps
@@ -64,6 +65,7 @@ class RecordedRun:
     waited_ns: dict[str, int]
     has_collections: bool
     own_io_ns: int = 0
+    unsure_ns: int = 0
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -101,7 +103,8 @@ def load_run(recording: Recording) -> RecordedRun:
         steps.resolve, start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns
     )
     ended_by = program_end(recording, threads)
-    waited = dict(zip(WAITS, steps.figures()["waited_ns"].tolist(), strict=True))
+    figures = steps.figures()
+    waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
     program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
     _, begun, over, _ = io_waits(recording, program, (0, end - begin))
     return RecordedRun(
@@ -113,6 +116,7 @@ def load_run(recording: Recording) -> RecordedRun:
         waited_ns=waited,
         has_collections=bool(collections),
         own_io_ns=int((over - begun).sum()),
+        unsure_ns=figures["unsure_ns"],
     )
 
 

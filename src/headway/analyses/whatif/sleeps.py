@@ -3,7 +3,8 @@
 Question   which sleeps does `--no-sleep REGEX=SECONDS` mean?
 Method     a sleep is a wait until a time that no thread ended. Its place is the line, as `headway locks` names it, at which the
            JVM reported a wait then (recorded locks: Object.wait and parkNanos with a time limit), or that of a sample of the
-           thread's wall time taken during it. What a sample cut in two is one sleep (native/replay/run_steps.h).
+           thread's wall time taken during it. What a sample cut in two is one sleep (native/replay/run_steps.h). One that ran
+           so late after a sample that its sleep may have been over is unsure: part of a sleep, one, or several.
 Assumes    the program sleeps as often as it did. The kernel ends a sleep up to SLACK_NS late (prctl, PR_SET_TIMERSLACK).
 Wrong when the program looks for something in between: then it sleeps more often, the shorter each is.
 """
@@ -57,6 +58,7 @@ class Sleeps:
     place: Ints
     places: tuple[str, ...]
     virtual: frozenset[str]
+    is_unsure: Bools
 
     @property
     def is_unknown(self) -> Bools:
@@ -66,10 +68,15 @@ class Sleeps:
 
 @dataclass(frozen=True, eq=False)
 class ChangedSleeps:
-    """Sleeps after a change: how long those last that are changed, and those that may be, as their place is unknown."""
+    """Sleeps after a change: how long those last that are changed, and those that may be, as their place is unknown.
+
+    `recorded_ns`: how long those that are changed lasted; `is_unsure`: which of them may be parts of sleeps, or several.
+    """
 
     step: Ints
     asked_ns: Ints
+    recorded_ns: Ints
+    is_unsure: Bools
     unknown_step: Ints
     unknown_ns: int
 
@@ -95,7 +102,14 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
         raise HeadwayError("HW851", path=recording.path, share=percent(share), limit=percent(MOST_WITHOUT_PLACE))
     ns = np.where(sleeps.is_unknown, -1, asked[sleeps.place])
     mine = np.flatnonzero(ns >= 0)
-    return ChangedSleeps(sleeps.step[mine], ns[mine], sleeps.step[sleeps.is_unknown], int(asked.max()))
+    return ChangedSleeps(
+        sleeps.step[mine],
+        ns[mine],
+        sleeps.length_ns[mine],
+        sleeps.is_unsure[mine],
+        sleeps.step[sleeps.is_unknown],
+        int(asked.max()),
+    )
 
 
 def longest(recording: Recording, steps: Mapping[str, Ints], count: int) -> list[str]:
@@ -151,7 +165,9 @@ def _sleeps(recording: Recording, steps: Mapping[str, Ints]) -> Sleeps:
     if recording.has("sample"):
         _find_in_samples(recording, mine, place, places)
     length_ns = mine["woken_ns"] - mine["begin_ns"]
-    return Sleeps(mine["step"], length_ns, place, tuple(places.number), frozenset(virtual))
+    return Sleeps(
+        mine["step"], length_ns, place, tuple(places.number), frozenset(virtual), mine["is_unsure"].astype(bool)
+    )
 
 
 def _find_in_blocks(

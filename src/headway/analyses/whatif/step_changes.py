@@ -59,17 +59,23 @@ class ChangedSteps:
         )
 
     def _waits(self, extent: Extent) -> tuple[Ints, Floats]:
-        """Return steps and the lengths of their sleeps; at most those without a place are changed, too."""
+        """Return steps and the lengths of their sleeps; at most those without a place are changed, too.
+
+        Unsure ones: at most they take no time, as the next one is the rest of them; at least they are as long as they were.
+        """
         its = self.sleeps
         if its is None:
             return np.zeros(0, np.int64), np.zeros(0)
         late = np.where(its.asked_ns > 0, 0 if extent == "most" else SLACK_NS, 0)
+        ns = its.asked_ns + late
+        if extent != "middle":
+            ns = np.where(its.is_unsure, 0 if extent == "most" else np.maximum(ns, its.recorded_ns), ns)
         if extent != "most":
-            return its.step, (its.asked_ns + late).astype(np.float64)
+            return its.step, ns.astype(np.float64)
         unknown = np.full(len(its.unknown_step), its.unknown_ns, np.float64)
         step = np.concatenate([its.step, its.unknown_step])
         order = np.argsort(step)
-        return step[order], np.concatenate([its.asked_ns + late, unknown])[order]
+        return step[order], np.concatenate([ns, unknown])[order]
 
 
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:

@@ -31,6 +31,8 @@ MOST_ERROR = 0.05
 """Of the unchanged run's replay; with more there is no answer."""
 MOST_UNKNOWN = 0.05
 """Part of the program's waiting on other threads of which it may be unknown who ended it."""
+MOST_UNSURE = 0.10
+"""Part of the unchanged run by which it may be longer or shorter, as sleeping threads ran late after a sample."""
 LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, above which HW825 is shown."""
 LATEST_NS = 1 << 60
@@ -80,6 +82,8 @@ def replayed(recording: Recording, runs: Runs) -> UnchangedRun:
     elif abs(error) > MOST_ERROR:
         times = {"replayed": duration(round(as_it_was.ns)), "measured": duration(run.wall_ns)}
         refused_for = Notice.of("HW822", path=path, **times, error=percent(abs(error)), limit=percent(MOST_ERROR))
+    elif run.unsure_ns > MOST_UNSURE * quiet.ns:
+        refused_for = Notice.of("HW870", path=path, time=duration(run.unsure_ns), limit=percent(MOST_UNSURE))
     return UnchangedRun(path, k, run.wall_ns, round(as_it_was.ns), error, round(quiet.ns), refused_for)
 
 
