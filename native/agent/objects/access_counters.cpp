@@ -186,9 +186,9 @@ void AccessCounters::add_owned(const Block& block, std::map<uint32_t, Sums>& sum
   }
 }
 
-std::array<uint64_t, HW_OWNED_KINDS> AccessCounters::pair_of(const Block& block, uint32_t owner) const noexcept {
+AccessCounters::Pair AccessCounters::pair_of(const Block& block, uint32_t owner) const noexcept {
   const uint64_t* const pairs = counters_of(block) + kCounters + size_t{kOwnedRows} * kRowWords;
-  std::array<uint64_t, HW_OWNED_KINDS> found{};
+  Pair found{};
   for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
     found[kind] = __atomic_load_n(&pairs[owner * HW_OWNED_KINDS + kind], __ATOMIC_RELAXED);
   }
@@ -200,6 +200,14 @@ bool AccessCounters::has_row(Block& block, uint32_t class_id) noexcept {
   if (rows_ >= kMostRows) return false;
   ++rows_;
   block.written[class_id] = 0;
+  return true;
+}
+
+bool AccessCounters::has_pair_row(Block& block, uint32_t owner) noexcept {
+  if (block.pairs_written.contains(owner)) return true;
+  if (pair_rows_ >= kMostRows) return false;
+  ++pair_rows_;
+  block.pairs_written[owner] = 0;
   return true;
 }
 

@@ -66,7 +66,7 @@ class AccessCounters {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return;
     write_block(blocks_[found->second], true, write);
-    write_pairs(blocks_[found->second], write);
+    write_pairs(blocks_[found->second], true, write);
     release(found->second);
     by_key_.erase(found);
   }
@@ -79,7 +79,7 @@ class AccessCounters {
     uint32_t written = 0;
     for (const auto& [key, number] : by_key_) {
       written += write_block(blocks_[number], is_last, write);
-      written += write_pairs(blocks_[number], write);
+      written += write_pairs(blocks_[number], is_last, write);
     }
     return written + write_rest(write);
   }
@@ -93,6 +93,7 @@ class AccessCounters {
   // Of each kind; then those of objects with a known owner: the thread's own, another one's.
   static constexpr size_t kLocal = kAccesses, kShared = kLocal + HW_OWNED_KINDS, kSums = kShared + HW_OWNED_KINDS;
   using Sums = std::array<uint64_t, kSums>;
+  using Pair = std::array<uint64_t, HW_OWNED_KINDS>;  // one thread's accesses to one owner's objects, of each kind
   // Which counters are those of a class.
   struct Counted {
     uint32_t class_id;
@@ -104,8 +105,8 @@ class AccessCounters {
     int64_t key = 0;
     uint32_t serial = 0;
     uint32_t owner = kUnknownOwner;                // the number of its thread as an owner
-    std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by owner
     std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all accesses, when it was handed on last
+    std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by owner
   };
 
   static uint64_t* counters_of(const Block& block) noexcept;
@@ -114,12 +115,13 @@ class AccessCounters {
   size_t block_bytes() const noexcept;
   uint32_t owner_of_key(int64_t key) noexcept;
   void add_owned(const Block& block, std::map<uint32_t, Sums>& sums) const noexcept;
-  std::array<uint64_t, HW_OWNED_KINDS> pair_of(const Block& block, uint32_t owner) const noexcept;
+  Pair pair_of(const Block& block, uint32_t owner) const noexcept;
   std::optional<uint32_t> take_block() noexcept;
   void release(uint32_t number) noexcept;
   std::map<uint32_t, Sums> sums_of(const Block& block) const noexcept;
   // Whether sums may have a row of their own; else they are added to those of the class for all threads.
   bool has_row(Block& block, uint32_t class_id) noexcept;
+  bool has_pair_row(Block& block, uint32_t owner) noexcept;
   static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
   static hw_access_owners owners_of(const hw_access& record, const Sums& sums) noexcept;
   static uint64_t total(const Sums& sums) noexcept;
@@ -151,27 +153,39 @@ class AccessCounters {
     return has_owners_ ? 2 : 1;
   }
 
-  // Those of a thread with all owners that it has met.
+  // Those of a thread with all owners that it has met; beyond kMostRows they are added to those of all threads.
   template <typename Write>
-  uint32_t write_pairs(Block& block, Write write) noexcept {
+  uint32_t write_pairs(Block& block, bool is_last, Write write) noexcept {
     uint32_t written = 0;
     if constexpr (std::is_invocable_v<Write, hw_access_pair>) {
       for (uint32_t owner = 0; has_owners_ && owner <= kForeignOwner; ++owner) {
-        const auto counts = pair_of(block, owner);
-        const uint64_t sum = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
-        uint64_t& before = block.pairs_written[owner];
-        if (sum == before) continue;
-        before = sum;
-        hw_access_pair record{};
-        record.java_id = java_id(block.key);
-        record.owner_id = owner == kForeignOwner ? HW_FOREIGN_OWNER : owner_ids_[owner];
-        record.block = block.serial;
-        std::ranges::copy(counts, record.counts);
-        write(record);
-        ++written;
+        const Pair counts = pair_of(block, owner);
+        if (counts == Pair{}) continue;
+        if (has_pair_row(block, owner)) {
+          uint64_t& before = block.pairs_written[owner];
+          written += write_pair(java_id(block.key), owner, block.serial, counts, before, write);
+        } else if (is_last) {
+          Pair& rest = rest_pairs_[owner];
+          for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) rest[kind] += counts[kind];
+        }
       }
     }
     return written;
+  }
+
+  template <typename Write>
+  uint32_t write_pair(uint64_t java_id, uint32_t owner, uint32_t serial, const Pair& counts, uint64_t& before,
+                      Write write) noexcept {
+    const uint64_t sum = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+    if (sum == before) return 0;
+    before = sum;
+    hw_access_pair record{};
+    record.java_id = java_id;
+    record.owner_id = owner == kForeignOwner ? HW_FOREIGN_OWNER : owner_ids_[owner];
+    record.block = serial;
+    std::ranges::copy(counts, record.counts);
+    write(record);
+    return 1;
   }
 
   template <typename Write>
@@ -182,6 +196,11 @@ class AccessCounters {
       if (before == total(sums)) continue;
       before = total(sums);
       written += write_sums(record_of(HW_MANY_THREADS, class_id, 0, sums), sums, write);
+    }
+    if constexpr (std::is_invocable_v<Write, hw_access_pair>) {
+      for (const auto& [owner, counts] : rest_pairs_) {
+        written += write_pair(HW_MANY_THREADS, owner, 0, counts, rest_pairs_written_[owner], write);
+      }
     }
     return written;
   }
@@ -205,6 +224,9 @@ class AccessCounters {
   uint32_t rows_ = 0;
   std::map<uint32_t, Sums> rest_;
   std::map<uint32_t, uint64_t> rest_written_;
+  uint32_t pair_rows_ = 0;
+  std::map<uint32_t, Pair> rest_pairs_;  // by owner
+  std::map<uint32_t, uint64_t> rest_pairs_written_;
 };
 
 }  // namespace headway::agent

@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "testing/check.h"
@@ -197,6 +198,31 @@ void accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain() {
   CHECK_EQUAL(found.owners.at(HW_VIRTUAL_THREADS).local[1], 0U);
 }
 
+void pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads() {
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start(true));
+  const int32_t row = counters->rows_of(7).value_or(0);
+  const uint64_t owner = owner_of(*counters, 1);
+  uint64_t sum = 0;
+  size_t rows = 0;
+  Owned rest;
+  const auto note = [&](const auto& record) {
+    if constexpr (std::is_same_v<decltype(record), const hw_access_pair&>) {
+      ++rows;
+      sum += record.counts[0];
+    }
+  };
+  constexpr int64_t kThreads = AccessCounters::kMostRows + 1000;
+  for (int64_t key = 2; key < 2 + kThreads; ++key) {
+    touch(*counters, key, row, owner, 3);
+    counters->thread_ends(key, note);
+  }
+  CHECK_EQUAL(rows, size_t{AccessCounters::kMostRows});
+  counters->write_changed(true, [&](const auto& record) { rest(record); });
+  CHECK_EQUAL(rest.pairs.size(), 1U);
+  CHECK_EQUAL((sum + rest.pairs.at({HW_MANY_THREADS, 1}).counts[0]), static_cast<uint64_t>(3 * kThreads));
+}
+
 void threads_beyond_the_last_number_are_unknown_owners() {
   const auto counters = std::make_unique<AccessCounters>();
   CHECK(counters->start(true));
@@ -217,5 +243,6 @@ int main() {
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
   threads_beyond_the_limit_are_counted_as_left_out();
   accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain();
+  pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads();
   threads_beyond_the_last_number_are_unknown_owners();
 }
