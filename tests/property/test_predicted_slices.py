@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import _native
-from property.test_core_replay import LOCKS, NUMBERS, ROWS, Programs, programs, recorded
+from property.test_core_replay import LOCKS, NUMBERS, ROWS, Programs, programs, recorded, scaled
 from support.builders.replay_builder import APP, BEFORE, VM, Slice, plan, replayed, steps
 from support.oracles.simulated_programs import record, simulate
 
@@ -72,7 +73,8 @@ def test_slices_of_a_replay_have_the_threads_ready_that_a_simulation_has_and_its
     assert timeline.is_whole
     found = ready_ns(parts(slices), end)
     wanted = {count: float(ns) for count, ns in expected.ready_ns.items()}
-    assert found == pytest.approx({**dict.fromkeys(found, 0.0), **wanted}, abs=rounding)
+    every = {*found, *wanted}
+    assert {n: found.get(n, 0.0) for n in every} == pytest.approx({n: wanted.get(n, 0.0) for n in every}, abs=rounding)
     waits = timeline.lock_waits(planned)
     by_lock = np.bincount(waits["lock"], weights=waits["end_ns"] - waits["start_ns"], minlength=LOCKS)
     assert by_lock.tolist() == pytest.approx(
@@ -81,17 +83,32 @@ def test_slices_of_a_replay_have_the_threads_ready_that_a_simulation_has_and_its
 
 
 @settings(max_examples=60, deadline=None)
+@given(programs(has_locks=False), st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(3)]))
+def test_a_thread_comes_to_where_it_was_when_a_simulation_has_it_there(threads: Programs, factor: Fraction) -> None:
+    """A mark is in the middle of a stretch of computing; with a core for each thread, whatever the clock, a known part of it."""
+    cores = len(threads)
+    made, ran = recorded(threads, cores, has_marks=False), record(threads, cores)
+    expected = simulate(scaled(made.program, "run", factor), cores)
+    timeline, _ = traced(made.run, cores, work_factor=float(factor))
+    thread = np.array([thread for _, thread in ran.marks.values()], np.int32)
+    ns = np.array([ns for ns, _ in ran.marks.values()], np.int64)
+    wanted = [float(expected.marks[mark]) for mark in ran.marks]
+    assert timeline.times(thread, ns).tolist() == pytest.approx(wanted, rel=1e-9, abs=2)
+
+
+@settings(max_examples=60, deadline=None)
 @given(programs(), st.integers(1, 6), st.integers(1, 6))
-def test_a_thread_comes_to_where_it_was_when_a_simulation_has_it_there(threads: Programs, k1: int, k2: int) -> None:
-    """A mark is in the middle of a stretch of computing."""
+def test_a_thread_comes_to_each_recorded_time_before_it_ends_and_to_later_ones_later(
+    threads: Programs, k1: int, k2: int
+) -> None:
     made, ran = recorded(threads, k1, has_marks=False), record(threads, k1)
     expected = simulate(made.program, k2)
     timeline, _ = traced(made.run, k2, plan(made.run, made.locks, LOCKS))
-    thread = np.array([thread for _, thread in ran.marks.values()], np.int32)
-    ns = np.array([ns for ns, _ in ran.marks.values()], np.int64)
-    ends = {thread: float(end) for thread, end in expected.ends.items()}
-    for mark, at, found in zip(ran.marks, thread.tolist(), timeline.times(thread, ns).tolist(), strict=True):
-        assert found <= ends[at] + 2, mark
+    for number in range(len(threads)):
+        ns = np.array(sorted(ns for ns, thread in ran.marks.values() if thread == number), np.int64)
+        found = timeline.times(np.full(len(ns), number, np.int32), ns)
+        assert (np.diff(found) >= 0).all()
+        assert found[-1] <= float(expected.ends[number]) + 2
 
 
 def test_who_waits_for_a_lock_waits_for_one_holder_after_the_other() -> None:

@@ -161,11 +161,11 @@ class PredictedRuns:
         first = [i for i in program if threads.tid[i] != threads.pid[i]] or program
         return min(first, key=lambda i: (threads.names[i] != "main", int(threads.birth_ns[i])), default=0)
 
-    def _speaker(self, pid: int, code: int) -> int:
+    def _speaker(self, pid: int, *, is_pause: bool) -> int:
         """Return the thread whose progress says when a phase of a JVM is: of pauses the one that carries them out."""
         threads = self._run.threads
         mine = threads.by_process.get(pid, _NONE).tolist()
-        if code in PAUSES:
+        if is_pause:
             return next((i for i in mine if threads.kinds[i] == Kind.VM.value and threads.names[i] == "VM Thread"), -1)
         if self._main in mine:
             return self._main
@@ -174,10 +174,11 @@ class PredictedRuns:
     @cached_property
     def _speakers(self) -> NDArray[np.int32]:
         spans = self._inputs["spans"]
-        found = [
-            self._speaker(pid, code) for pid, code in zip(spans["pid"].tolist(), spans["code"].tolist(), strict=True)
-        ]
-        return np.array(found, np.int32)
+        keys = list(zip(spans["pid"].tolist(), np.isin(spans["code"], PAUSES).tolist(), strict=True))
+        found = {
+            key: self._speaker(key[0], is_pause=key[1]) for key in set(keys)
+        }  # there may be as many phases as threads
+        return np.array([found[key] for key in keys], np.int32)
 
     # --- one prediction ------------------------------------------------------------------------------------------------
 
