@@ -29,7 +29,12 @@ OF_LOCKS = (
     ("whatif", "--split-lock", f"{LOCK}=1000", "--json"),
     ("whatif", "--no-sleep", ".=0.001", "--json"),
 )
-OF_ACCESSES = (("objects", "--by", "thread-class", "--json"), ("memory", "--json"), ("numa", "--json"))
+OF_ACCESSES = (
+    ("objects", "--by", "thread-class", "--json"),
+    ("objects", "--matrix", "--json"),
+    ("memory", "--json"),
+    ("numa", "--json"),
+)
 WALL = 1000
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 
@@ -57,7 +62,7 @@ def locks(path: Path) -> Path:
 
 
 def accesses(path: Path) -> Path:
-    """Write a recording of a thread with allocations and accesses of twenty classes."""
+    """Write a recording of a thread with allocations and accesses of twenty classes, of its own objects and others'."""
     threads = [FakeThread("app", 0, [("R", WALL)], name) for name in ("main", "worker-1")]
     of_class = [{"pid": 100, "thread_id": 0, "java_id": 1, "class_name": f"C{i}"} for i in range(20)]
     site = {"site_class": "S", "site_method": "m", "site_line": 1, "objects": 2, "bytes": 64, "array_length": 0}
@@ -67,6 +72,15 @@ def accesses(path: Path) -> Path:
         "activity": synthetic.activity_rows(threads, WALL, 50),
         "allocation": [{**each, **site} for each in of_class],
         "access": [{**each, **dict.fromkeys(KINDS, 5)} for each in of_class],
+        "access_owner": [
+            {**each, **{f"{kind}_{whose}": 2 for whose in ("local", "shared") for kind in KINDS[:4]}}
+            for each in of_class
+        ],
+        "access_pair": [
+            {"pid": 100, "thread_id": thread, "java_id": 1 + thread, **owner, **dict.fromkeys(KINDS[:4], 20)}
+            for thread in range(2)
+            for owner in ({"owner_thread_id": 0, "owner_java_id": 1}, {"owner_thread_id": None, "owner_java_id": -3})
+        ],
     }
     asked = {"interval_bytes": 0, "sites": True, "jvms": [{"pid": 100, "interval_bytes": 0}]}
     return write_rows(path, tables, WALL, objects=asked, accesses={"jvms": []})

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.objects.analysis import objects
-from headway.analyses.objects.types import AccessAnswer, Counts
+from headway.analyses.objects.matrix import owner_matrix
+from headway.analyses.objects.types import AccessAnswer, AccessPair, Counts, Owned
 from headway.report.analyses.object_owners import matrix_table
 from headway.report.json.objects import objects_json
 from headway.store import open_recording
@@ -152,6 +153,74 @@ def test_the_matrix_has_a_row_for_each_thread_and_a_column_for_each_owner(tmp_pa
     found = objects(recording, "pair").accesses
     assert found is not None
     table = matrix_table(found)
-    assert len(table.rows) == 2
+    assert {row[0] for row in table.rows} == {"main", "(virtual threads)", "(many threads)"}
     assert all(sum(row[1:]) > 0 for row in table.rows)  # type: ignore[arg-type]
     assert {"(virtual threads)", "(unknown)"} <= set(table.columns)
+
+
+def test_each_access_of_a_thread_is_in_one_pair_what_was_counted_without_an_owner_with_an_unknown_one(
+    tmp_path: Path,
+) -> None:
+    agent = accessing_agent(WITH_OWNERS)
+    agent.accessed(21, 1, 1, (100, 20, 3, 0, 0, 0))
+    agent.owned(21, 1, 1, (40, 0, 3, 0), (10, 5, 0, 0))
+    agent.paired(21, 21, 1, (40, 0, 3, 0))
+    agent.paired(21, 1, 1, (10, 5, 0, 0))
+    agent.paired(21, FOREIGN, 1, (7, 0, 0, 0))
+    agent.paired(21, 0, 1, (1, 0, 0, 0))
+    found = answer(tmp_path, agent)
+    counts = {each.owner: flat(each.counts) for each in found.pairs}
+    assert counts == {"w1": (40, 0, 3, 0), "main": (10, 5, 0, 0), None: (50, 15, 0, 0)}
+    (group,) = found.groups
+    assert group.owned is not None
+    assert flat(group.owned.unknown) == counts[None]
+
+
+@pytest.mark.parametrize(("threads", "owners"), [(None, 99), (1, 1), (2, 1)])
+def test_the_matrix_of_a_random_schedule_adds_up_whatever_is_left_together(
+    threads: int | None, owners: int, tmp_path: Path
+) -> None:
+    agent, schedule = accessing_agent(WITH_OWNERS), Schedule(random.Random(7))
+    for _ in range(300):
+        schedule.turn()
+    agent.java_class(2, b"com.acme.Book")
+    schedule.records(agent, 0)
+    found = answer(tmp_path, agent)
+    matrix = owner_matrix(found.pairs, threads, owners)
+    by_name = {row.name: row for row in matrix.rows}
+    for thread, name in NAMES.items():
+        row = by_name.get(name)
+        if row is None:
+            continue
+        owned = [flat(each) for each in (row.owned.local, row.owned.shared, row.owned.unknown)]
+        assert owned == [schedule.of(thread, whose) for whose in range(3)]
+        cells = dict(zip(matrix.columns, map(flat, row.cells), strict=True))
+        for owner, owner_name in NAMES.items():
+            if owner_name in cells:
+                assert cells[owner_name] == schedule.pair(thread, owner)
+        assert row.own == (matrix.columns.index(name) if name in matrix.columns else None)
+    every = [flat(cell) for row in matrix.rows for cell in row.cells]
+    assert [sum(each) for each in zip(*every, strict=True)] == [
+        sum(schedule.of(thread, whose)[kind] for thread in NAMES for whose in range(3)) for kind in range(KINDS)
+    ]
+    assert len(matrix.rows) == (2 if threads is None else min(2, threads + 1))
+    assert len(matrix.columns) == min(3, owners + 1)
+
+
+def test_threads_of_one_name_are_two_rows_of_the_matrix_and_own_is_the_thread_not_the_name() -> None:
+    def pair(java_id: int, owner: int, reads: int) -> AccessPair:
+        return AccessPair(9, "worker", java_id, java_id, "worker", owner, owner, Counts(reads))
+
+    matrix = owner_matrix((pair(5, 5, 8), pair(5, 6, 4), pair(6, 5, 2)), None, 9)
+    assert matrix.columns == ("worker #5", "worker #6")
+    first, second = matrix.rows
+    assert (first.name, first.own, first.owned.local, first.owned.shared) == ("worker #5", 0, Counts(8), Counts(4))
+    assert (second.name, second.own, second.owned.local, second.owned.shared) == ("worker #6", 1, Counts(), Counts(2))
+
+
+def test_own_objects_of_virtual_threads_are_not_known_as_they_are_one_owner_together() -> None:
+    virtual = AccessPair(9, None, -2, None, None, -2, None, Counts(3))
+    others = AccessPair(9, None, -2, None, "main", 1, 0, Counts(4))
+    (row,) = owner_matrix((virtual, others), None, 9).rows
+    assert (row.name, row.own) == ("(virtual threads)", None)
+    assert row.owned == Owned(Counts(), Counts(4), Counts(3))

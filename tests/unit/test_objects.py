@@ -288,7 +288,7 @@ def test_names_that_do_not_fit_lose_their_package_then_their_middle(agent: Alloc
     assert row.split()[:2] == ["main", "Ledger$EntryWithALongName"]
     (row,) = (line for line in narrow if "$End" in line)
     assert row.split()[1].startswith("Other")
-    assert "~" in row.split()[1]
+    assert "…" in row.split()[1]
     assert max(len(line.rstrip()) for line in narrow if line.startswith("main")) <= 80
     assert any(line.split()[1:2] == [long] for line in printed(answer, 300))
 

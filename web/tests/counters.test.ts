@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { darkBins, unitOf } from "../src/counters/over_time";
-import { columnsOf, compact, mark, orderAfter, shownValue, sorted } from "../src/counters/rows";
+import { columnsOf, mark, shownValue, sorted } from "../src/counters/rows";
 import type { CountedThread, CountersView, KindRates } from "../src/payload/counters";
+import { compact } from "../src/ui/format";
+import { orderAfter } from "../src/ui/order";
 
 const figure = (value: number | null, low = value, high = value) => ({ value, low, high });
 const thread = (name: string, running_ns: number, cycles: number | null): CountedThread => ({

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from headway.report.section import HeatMap as HeatMap
+from headway.report.section import HeatRow as HeatRow
 from headway.report.section import Scatter as Scatter
 from headway.report.section import Section as Section
 from headway.report.section import Table as Table

@@ -62,6 +62,43 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
+class HeatRow:
+    """A row of a heat map: counts of each kind, by column, and by group; `own`: the column that is marked, if any."""
+
+    name: str
+    cells: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]
+    own: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Counts of several kinds by row and column, which the HTML report colours by size; the terminal has tables instead.
+
+    `kinds`: what is counted, one at a time or all together. `groups`: sums of each row of its own, such as of columns alike.
+    `marks`: what a marked cell is. Raises ValueError for counts that can't be shown.
+    """
+
+    title: str
+    kinds: tuple[str, ...]
+    groups: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+    marks: str
+
+    def __post_init__(self) -> None:
+        """Look at the shape, and at every count."""
+        for row in self.rows:
+            if len(row.cells) != len(self.columns) or len(row.groups) != len(self.groups):
+                raise ValueError(f"heat map {self.title!r}: row {row.name!r} has not a cell for each column and group")
+            if row.own is not None and not 0 <= row.own < len(self.columns):
+                raise ValueError(f"heat map {self.title!r}: row {row.name!r} marks a column that there is not")
+            for counts in (*row.cells, *row.groups):
+                if len(counts) != len(self.kinds) or any(count < 0 for count in counts):
+                    raise ValueError(f"heat map {self.title!r}: a cell of {row.name!r} has not a count of each kind")
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """An answer as people read it, on the terminal and in the HTML report: the sentences that answer, then tables."""
 
@@ -70,3 +107,4 @@ class Section:
     tables: tuple[Table, ...] = ()
     notices: tuple[Notice, ...] = ()
     scatter: Scatter | None = None
+    heat_map: HeatMap | None = None

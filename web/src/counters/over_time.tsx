@@ -4,11 +4,11 @@ import type uPlot from "uplot";
 import { type Painter, Stacked } from "../charts/stacked";
 import { KIND_NAMES } from "../charts/timeline";
 import type { CountersView, KindRates } from "../payload/counters";
-import { duration, moment, prefixOf } from "../ui/format";
+import { compact, duration, moment, prefixOf } from "../ui/format";
 import { TableAlternative } from "../ui/section";
 import type { Span } from "../ui/span";
 import { type Theme, useTheme } from "../ui/theme";
-import { compact, isClock } from "./rows";
+import { isClock } from "./rows";
 
 interface Props {
   view: CountersView;

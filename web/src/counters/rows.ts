@@ -1,17 +1,11 @@
 // What the table of counters shows: columns that can be sorted by, and figures as people read them.
 import type { CountedFigure, CountedThread, CountersView } from "../payload/counters";
-import { integer, number3, prefixOf } from "../ui/format";
 
 /** A column: what it is called, and a row's value in it, by which rows are sorted; null is not known. */
 export interface Column {
   name: string;
   isText: boolean;
   value: (row: CountedThread) => string | number | null;
-}
-
-export interface Order {
-  column: number;
-  descending: boolean;
 }
 
 /** The columns of a view: who, how long, each event and each ratio. */
@@ -44,19 +38,6 @@ export function sorted(rows: readonly CountedThread[], column: Column, descendin
     if (typeof a === "string" || typeof b === "string") return sign * String(a).localeCompare(String(b));
     return sign * (a - b);
   });
-}
-
-/** The order after a click on a column's name: the other way round if it is the one, else its largest first (names: A to Z). */
-export function orderAfter(order: Order, column: number, isText: boolean): Order {
-  if (order.column === column) return { column, descending: !order.descending };
-  return { column, descending: !isText };
-}
-
-/** A count with three digits: "12.3 M"; small ones are whole. */
-export function compact(value: number): string {
-  const [scale, prefix] = prefixOf(Math.abs(value) < 1e4 ? 0 : value);
-  if (prefix === "") return Number.isInteger(value) ? integer(value) : number3(value);
-  return `${number3(value / scale)} ${prefix}`;
 }
 
 /** What stands before a figure: nothing where it is exact, "≥" where it is the least that there was, "~" else. */

@@ -3,12 +3,13 @@ import { useMemo, useState } from "preact/hooks";
 import type { CountedFigure, CountedThread, CountersView, UnitCount } from "../payload/counters";
 import type { Payload } from "../payload/recording";
 import { Duration, Rounded } from "../ui/figure";
-import { integer } from "../ui/format";
+import { compact, integer } from "../ui/format";
 import { Name } from "../ui/name";
+import { SortableHead } from "../ui/order";
 import { Missing, Section } from "../ui/section";
 import type { Span } from "../ui/span";
 import { OverTime } from "./over_time";
-import { columnsOf, compact, mark, orderAfter, shownValue, sorted } from "./rows";
+import { columnsOf, mark, shownValue, sorted } from "./rows";
 
 const LEAD =
   "What was counted while each thread ran, read at every switch. ~ is not exact, ≥ the least that there was, – not known. Choose a column's name to sort by it.";
@@ -58,22 +59,7 @@ function Table({ view }: { view: CountersView }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <section class="scroll counters" tabIndex={0} aria-label="Table of counters by thread">
         <table id="counter-table">
-          <thead>
-            <tr>
-              {columns.map((column, i) => (
-                <th
-                  scope="col"
-                  key={column.name}
-                  aria-sort={i !== order.column ? "none" : order.descending ? "descending" : "ascending"}
-                >
-                  <button type="button" onClick={() => setOrder(orderAfter(order, i, column.isText))}>
-                    {column.name}
-                    <span aria-hidden="true">{i !== order.column ? "" : order.descending ? " ↓" : " ↑"}</span>
-                  </button>
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <SortableHead columns={columns} order={order} onOrder={setOrder} />
           <tbody>
             {rows.map((row) => (
               <Row key={`${row.pid}-${row.tid}-${row.name}`} row={row} />

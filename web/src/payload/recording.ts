@@ -282,6 +282,25 @@ export interface Scatter {
   has_own: boolean;
 }
 
+/** Counts of each kind, by column and by group; the column that is marked, or null. */
+export interface HeatRow {
+  name: string;
+  cells: number[][];
+  groups: number[][];
+  own: number | null;
+}
+
+/** Counts by row and column, coloured by size; `left_out` rows and columns are not here. */
+export interface HeatMap {
+  title: string;
+  kinds: string[];
+  groups: string[];
+  columns: string[];
+  rows: HeatRow[];
+  marks: string;
+  left_out: number;
+}
+
 /** The answer of an analysis that a package adds. */
 export interface AddedSection {
   name: string;
@@ -290,6 +309,7 @@ export interface AddedSection {
   sentences: string[];
   tables: AddedTable[];
   scatter: Scatter | null;
+  heat_map: HeatMap | null;
 }
 
 /** The JVM's phases: start_ns, dur_ns, kind, cause. */

@@ -1,4 +1,5 @@
 // Sections of analyses that packages add: sentences and tables, as the seam for analyses has them (report/analysis.py).
+import { HeatTable } from "../charts/heat_map";
 import { ScatterPlot } from "../charts/scatter";
 import type { AddedSection, AddedTable } from "../payload/recording";
 import { Rounded } from "./figure";
@@ -21,6 +22,7 @@ export function Added({ sections }: { sections: AddedSection[] }) {
           {section.tables.map((table) => (
             <Rows key={table.title} table={table} />
           ))}
+          {section.heat_map && <HeatTable heat={section.heat_map} />}
           {section.scatter && <ScatterPlot scatter={section.scatter} />}
         </Section>
       ))}

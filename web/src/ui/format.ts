@@ -63,6 +63,13 @@ export function prefixOf(count: number): readonly [number, string] {
   return PREFIXES.find(([least]) => Math.abs(count) >= least) ?? [1, ""];
 }
 
+/** A count with three digits: "12.3 M"; small ones are whole. */
+export function compact(value: number): string {
+  const [scale, prefix] = prefixOf(Math.abs(value) < 1e4 ? 0 : value);
+  if (prefix === "") return Number.isInteger(value) ? integer(value) : number3(value);
+  return `${number3(value / scale)} ${prefix}`;
+}
+
 /** A share 0..1, as the commands write it: "4.2%", "37%", and "<0.1%" rather than a false zero. */
 export function percent(share: number): string {
   const value = share * 100;

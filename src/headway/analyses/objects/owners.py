@@ -5,6 +5,7 @@ Method     the agent notes the allocating thread in the identity hash of each ne
            `access_owner` and `access_pair`; docs/decisions/0017-owners.md).
 Assumes    the program has given no object an identity hash before the agent could; those that it has are counted as unknown, but
            for the share of them whose hash happens to be that of an owner, which `owner_notices` estimates.
+           What else a thread accesses, in code without room for such counts, is of unknown owners (`access` less `access_pair`).
 Bounded    the MOST_GROUPS pairs with the most accesses.
 """
 
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 _UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
 _FOREIGN = -3
+_PAIRS = f"""WITH pair AS (
+  SELECT a.pid, a.thread_id, {_UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
+    THEN CASE WHEN a.owner_java_id = {_FOREIGN} THEN 0 ELSE a.owner_java_id END END AS unnamed_owner_id,
+    {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)} FROM access_pair a
+), rest AS (
+  SELECT pid, thread_id, unnamed_id, NULL AS owner_thread_id, 0 AS unnamed_owner_id,
+    {", ".join(f"greatest(sum({kind}), 0) AS {kind}" for kind in KINDS)}
+  FROM (
+    SELECT a.pid, a.thread_id, {_UNNAMED} AS unnamed_id, {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)}
+    FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
+  ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
+)"""
+"""Pairs as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
 """As in the agent: of all identity hashes so many name one owner."""
 
@@ -54,15 +68,18 @@ def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[An
 
 
 def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
-    """Return who accesses whose objects how often, the most first; empty where owners were not recorded."""
+    """Return who accesses whose objects how often, the most first; empty where owners were not recorded.
+
+    Each access of each thread is in one pair: what was counted without an owner is of an unknown one.
+    """
     if not recording.has("access_pair"):
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    whose = "CASE WHEN a.owner_java_id = -3 THEN 0 ELSE a.owner_java_id END"
-    keys = f"a.pid, a.thread_id, {_UNNAMED}, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL THEN {whose} END"
-    text = f"""SELECT {keys}, any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id), {sums}
-      FROM access_pair a LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
+    keys = "a.pid, a.thread_id, a.unnamed_id, a.owner_thread_id, a.unnamed_owner_id"
+    text = f"""{_PAIRS} SELECT {keys}, any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id), {sums}
+      FROM (FROM pair UNION ALL FROM rest) a
+      LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
       GROUP BY {keys} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
     found = []
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.analyses.common.units import percent, size
+from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
@@ -106,10 +107,11 @@ class ObjectsAnalysis(BaseAnalysis):
         found, top = result.answer, None if result.show_all else TOP
         tables = [_allocation_table(found, found.total, top)] if found.total is not None else []
         if found.accesses is not None and found.by == "pair":
-            tables += [matrix_table(found.accesses), pair_table(found.accesses, top)]
+            tables += [matrix_table(found.accesses, top), pair_table(found.accesses, top)]
         elif found.accesses is not None:
             tables.append(_access_table(found, found.accesses, top))
-        return Section("Objects", tuple(_sentences(found)), tuple(each for each in tables if each.rows), found.notices)
+        shown = tuple(each for each in tables if each.rows)
+        return Section("Objects", tuple(_sentences(found)), shown, found.notices, heat_map=heat_map(found.accesses))
 
     def render(self, result: Shown[ObjectsAnswer], console: Console, name: str) -> None:
         """Print the section, with names that are shortened to the width of the terminal."""

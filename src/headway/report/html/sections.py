@@ -10,7 +10,7 @@ from headway.report.html.text import cut
 from headway.report.registry import Plugin, added_analyses, analysis, own_analyses
 
 if TYPE_CHECKING:
-    from headway.report.section import Cell, Scatter, Section, Table
+    from headway.report.section import Cell, HeatMap, Scatter, Section, Table
     from headway.store import Recording
 
 Sections: TypeAlias = "tuple[list[dict[str, Any]], tuple[Notice, ...]]"
@@ -20,6 +20,7 @@ SECTION_BYTES = 60_000
 SECTIONS_BYTES = 300_000
 """Of all sections together: a part of what a page may hold, whoever adds how many."""
 MAX_ROWS = 200
+MAX_HEAT = 40
 MAX_TABLES = 8
 MAX_SENTENCES = 40
 TEXT_CHARS = 600
@@ -70,6 +71,7 @@ def _payload(plugin: Plugin, section: Section, rows: int) -> dict[str, Any]:
         "sentences": [cut(sentence, TEXT_CHARS) for sentence in section.sentences[:MAX_SENTENCES]],
         "tables": [_table(table, rows) for table in section.tables[:MAX_TABLES]],
         "scatter": None if section.scatter is None else _scatter(section.scatter, rows),
+        "heat_map": None if section.heat_map is None else _heat_map(section.heat_map, min(rows, MAX_HEAT)),
     }
 
 
@@ -82,6 +84,28 @@ def _scatter(scatter: Scatter, rows: int) -> dict[str, Any]:
         "axes": [cut(each, CELL_CHARS) for each in scatter.axes],
         "points": [{"name": cut(name, CELL_CHARS), "figures": list(figures)} for name, figures in own + others[:rows]],
         "has_own": bool(own),
+    }
+
+
+def _heat_map(heat: HeatMap, most: int) -> dict[str, Any]:
+    """Return the rows and columns that fit; sums of a row are of all its columns."""
+    rows = [
+        {
+            "name": cut(row.name, CELL_CHARS),
+            "cells": [list(each) for each in row.cells[:most]],
+            "groups": [list(each) for each in row.groups],
+            "own": row.own if row.own is not None and row.own < most else None,
+        }
+        for row in heat.rows[:most]
+    ]
+    return {
+        "title": cut(heat.title, CELL_CHARS),
+        "kinds": [cut(each, CELL_CHARS) for each in heat.kinds],
+        "groups": [cut(each, CELL_CHARS) for each in heat.groups],
+        "columns": [cut(each, CELL_CHARS) for each in heat.columns[:most]],
+        "rows": rows,
+        "marks": cut(heat.marks, CELL_CHARS),
+        "left_out": max(0, len(heat.rows) - most) + max(0, len(heat.columns) - most),
     }
 
 

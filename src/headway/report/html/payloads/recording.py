@@ -306,6 +306,27 @@ class ScatterPayload(TypedDict):
     has_own: bool
 
 
+class HeatRowPayload(TypedDict):
+    """Counts of each kind, by column and by group; the column that is marked, or null."""
+
+    name: str
+    cells: list[list[int]]
+    groups: list[list[int]]
+    own: int | None
+
+
+class HeatMapPayload(TypedDict):
+    """Counts by row and column, coloured by size; `left_out` rows and columns are not here."""
+
+    title: str
+    kinds: list[str]
+    groups: list[str]
+    columns: list[str]
+    rows: list[HeatRowPayload]
+    marks: str
+    left_out: int
+
+
 class AddedSection(TypedDict):
     """The answer of an analysis that a package adds."""
 
@@ -315,6 +336,7 @@ class AddedSection(TypedDict):
     sentences: list[str]
     tables: list[AddedTable]
     scatter: ScatterPayload | None
+    heat_map: HeatMapPayload | None
 
 
 class Phases(TypedDict):

@@ -1,0 +1,132 @@
+"""Threads by the owners of the objects that they read and write, as a matrix of bounded size.
+
+Question   which threads use the objects of which.
+Method     the pairs of a thread and an owner (`owners.access_pairs`), added up. Threads are instances: two of one name are two
+           rows, told apart by their ids.
+Bounded    the threads and the owners with the most accesses; all others are one row, or one column, together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from headway.analyses.objects.types import Counts, Owned
+
+if TYPE_CHECKING:
+    from headway.analyses.objects.types import AccessPair
+
+VIRTUAL, MANY, UNKNOWN = -2, -1, 0
+"""In place of the id of a thread, or of an owner."""
+_SPECIAL = {VIRTUAL: "(virtual threads)", MANY: "(many threads)", UNKNOWN: "(unknown)"}
+OTHER_THREADS, OTHER_OWNERS = "(other threads)", "(other owners)"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """The accesses of one thread, or of several: by owner, in the order of the columns, and by whose the objects are.
+
+    `own`: the column of the thread's own objects; None: there is none.
+    """
+
+    name: str
+    cells: tuple[Counts, ...]
+    owned: Owned
+    own: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerMatrix:
+    """Threads (rows) by owners of objects (columns), the threads with the most accesses first."""
+
+    columns: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def owner_matrix(pairs: Sequence[AccessPair], most_threads: int | None, most_owners: int) -> OwnerMatrix:
+    """Return the accesses of the threads with the most of them (None: of all) to objects of the owners with the most."""
+    by_thread, by_owner = Counter[Hashable](), Counter[Hashable]()
+    names: dict[Hashable, tuple[str, int | None, int]] = {}
+    for pair in pairs:
+        accessor, owner = _accessor(pair), _owner(pair)
+        names[accessor] = (pair.accessor or _special(pair.java_id), pair.java_id, pair.pid)
+        names.setdefault(owner, (pair.owner or _special(pair.owner_java_id), pair.owner_java_id, pair.pid))
+        by_thread[accessor] += pair.counts.together
+        by_owner[owner] += pair.counts.together
+    texts = _told_apart(names)
+    threads = [key for key, _ in by_thread.most_common(most_threads)]
+    place = {key: at for at, key in enumerate(threads)}
+    shown = {key for key, _ in by_owner.most_common(most_owners)}
+    owners = sorted(shown, key=lambda key: (_is_special(key), place.get(key, len(place)), -by_owner[key], texts[key]))
+    groups: dict[Hashable, list[AccessPair]] = defaultdict(list)
+    for pair in pairs:
+        groups[_accessor(pair) if _accessor(pair) in place else None].append(pair)
+    rows = [_row(texts[key], groups[key], owners, len(by_owner), key) for key in threads]
+    if groups[None]:
+        rows.append(_row(OTHER_THREADS, groups[None], owners, len(by_owner), None))
+    more = (OTHER_OWNERS,) if len(by_owner) > len(owners) else ()
+    return OwnerMatrix((*(texts[key] for key in owners), *more), tuple(rows))
+
+
+def _row(
+    name: str, pairs: Iterable[AccessPair], owners: Sequence[Hashable], all_owners: int, key: Hashable
+) -> MatrixRow:
+    place = {owner: at for at, owner in enumerate(owners)}
+    cells = [Counts()] * (len(owners) + (all_owners > len(owners)))
+    whose = {each.name: Counts() for each in fields(Owned)}
+    for pair in pairs:
+        at = place.get(_owner(pair), len(owners))
+        cells[at] = _sum(cells[at], pair.counts)
+        whose[_whose(pair)] = _sum(whose[_whose(pair)], pair.counts)
+    own = None if key is None or _is_special(key) else place.get(key)
+    return MatrixRow(name, tuple(cells), Owned(**whose), own)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    return Counts(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(Counts)))
+
+
+def _whose(pair: AccessPair) -> str:
+    """Return the field of Owned: of virtual threads nobody knows which of them it is, nor of many threads together."""
+    accessor, owner = _accessor(pair), _owner(pair)
+    if not _is_special(accessor):
+        return "local" if accessor == owner else "unknown" if owner == (UNKNOWN,) else "shared"
+    return "shared" if accessor == (VIRTUAL,) and not _is_special(owner) else "unknown"
+
+
+def _accessor(pair: AccessPair) -> Hashable:
+    return _key(pair.pid, pair.thread_id, pair.java_id)
+
+
+def _owner(pair: AccessPair) -> Hashable:
+    return _key(pair.pid, pair.owner_thread_id, pair.owner_java_id)
+
+
+def _key(pid: int, thread_id: int | None, java_id: int | None) -> Hashable:
+    """Return what tells a thread from all others: one element for what is no single thread."""
+    if thread_id is not None:
+        return (thread_id, None, None)
+    if java_id is None or java_id <= 0:
+        return (java_id if java_id in _SPECIAL else UNKNOWN,)
+    return (None, pid, java_id)
+
+
+def _is_special(key: Hashable) -> bool:
+    return isinstance(key, tuple) and len(key) == 1
+
+
+def _special(java_id: int | None) -> str:
+    return _SPECIAL.get(java_id or UNKNOWN, _SPECIAL[UNKNOWN])
+
+
+def _told_apart(names: Mapping[Hashable, tuple[str, int | None, int]]) -> dict[Hashable, str]:
+    """Return a name for each thread that no other has: with its id, and its process, where that is needed."""
+    found = {key: name for key, (name, _, _) in names.items()}
+    for more in (" #{1}", " of process {2}", " ({3})"):
+        times = Counter(found.values())
+        for at, (key, facts) in enumerate(names.items()):
+            if times[found[key]] > 1 and not _is_special(key):
+                found[key] += more.format(*facts, at)
+    return found
