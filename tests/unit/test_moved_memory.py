@@ -101,6 +101,20 @@ def test_of_a_process_that_has_ended_nothing_is_moved_and_nothing_is_left() -> N
         assert end_of_memory(mine.back(A_WHILE_S)) == ("", {"memory_put_back_bytes": 0, "memory_left_bytes": 0})
 
 
+@knows_nodes
+def test_what_the_kernel_refuses_to_put_back_is_still_away_at_the_end(memory: tuple[int, mmap.mmap]) -> None:
+    """There is no node to put it back to."""
+    address, _ = memory
+    nodes = machine_nodes()
+    if len(nodes) != 1:
+        pytest.skip("this machine has several nodes")
+    mine = MovedMemory(nodes[0].number, lambda: [myself()])
+    mine.runs += _runs(myself(), [(address, NOWHERE), (address + PAGE, NOWHERE)])
+    first = mine.back(A_WHILE_S)
+    assert (first.moved_bytes, first.refused_bytes, first.away_bytes, first.is_done) == (0, 2 * PAGE, 2 * PAGE, True)
+    assert end_of_memory(mine.back(A_WHILE_S))[1]["memory_left_bytes"] == 2 * PAGE
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
 def test_runs_of_pages_are_the_pages_again(pairs: list[tuple[int, int]]) -> None:
     pages = sorted((PAGE * number, node) for number, node in pairs)
@@ -166,6 +180,6 @@ def test_memory_follows_threads_that_stay_in_small_parts_and_goes_back_with_them
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:
     assert end_of_memory(None) == ("", {})
     assert end_of_memory(MemoryMoved(5 << 20, 1 << 20, 2 << 20, is_done=False)) == (
-        "; 5.0 MiB of memory put back; 3.0 MiB of memory stay where they were moved",
-        {"memory_put_back_bytes": 5 << 20, "memory_left_bytes": 3 << 20},
+        "; 5.0 MiB of memory put back; 2.0 MiB of memory stay where they were moved",
+        {"memory_put_back_bytes": 5 << 20, "memory_left_bytes": 2 << 20},
     )

@@ -82,7 +82,7 @@ def end_of_memory(left: MemoryMoved | None) -> tuple[str, dict[str, Any]]:
     """Return what to say at the end of memory that was moved, in words and by name."""
     if left is None:
         return "", {}
-    facts = {"memory_put_back_bytes": left.moved_bytes, "memory_left_bytes": left.away_bytes + left.refused_bytes}
+    facts = {"memory_put_back_bytes": left.moved_bytes, "memory_left_bytes": left.away_bytes}
     text = f"; {_mib(left.moved_bytes)} of memory put back" if left.moved_bytes else ""
     stays = facts["memory_left_bytes"]
     return text + (f"; {_mib(stays)} of memory stay where they were moved" if stays else ""), facts

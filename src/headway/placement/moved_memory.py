@@ -69,6 +69,8 @@ class MovedMemory:
     runs: list[_MovedRun] = field(default_factory=list)
     page_s: float = 0.0
     """What a page has taken to move, lately."""
+    stuck_pages: int = 0
+    """Pages that the kernel refused to put back."""
     _rest: list[tuple[Process, MappedMemory]] | None = None
     _reason: str = ""
 
@@ -108,12 +110,13 @@ class MovedMemory:
             first = run.start + (run.pages - pages) * PAGE
             ours, others = self._put_back(run.process, array("Q", range(first, first + pages * PAGE, PAGE)), run.node)
             moved, refused = moved + ours, refused + others
+        self.stuck_pages += refused
         return MemoryMoved(PAGE * moved, PAGE * refused, self.away_bytes, not self.runs)
 
     @property
     def away_bytes(self) -> int:
         """Return how much memory was moved and not put back."""
-        return PAGE * sum(each.pages for each in self.runs)
+        return PAGE * (sum(each.pages for each in self.runs) + self.stuck_pages)
 
     def _batch(self, most_s: float) -> int:
         """Return how many pages to move at once, by what they took before."""

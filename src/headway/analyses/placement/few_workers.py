@@ -1,4 +1,4 @@
-"""Where a program should run of which nothing tells how fast it is: on one node, if it has few workers and its memory there.
+"""Places a program whose speed can't be measured: on one node, if it has few workers and its memory there, else on all.
 
 Method     Guideline G1 of the thesis: what has no more workers than a node has cores gains nothing from a second one, and reads
            its memory from there. That is so only as far as its memory is on the node: the share on other nodes has to be well
