@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headway.analyses.placement.types import Simulation
 
 MOST_SPELLS = 100
+"""Of a program, and as many notes on it."""
+MOST_PROGRAMS = 20
+"""A file may have a hundred thousand of them, which would take minutes as tables."""
 
 
 def render_placement(found: Sequence[Simulation], seeds: int, console: Console) -> None:
@@ -50,25 +53,34 @@ def render_placement(found: Sequence[Simulation], seeds: int, console: Console) 
 
 
 def render_placed(found: Sequence[PlacedProgram], console: Console) -> None:
-    """Print each program that was placed: when it was where, why, and what came of it."""
-    for each in found:
-        ended = "its records stop" if each.ended is None else printable(each.ended)
-        share = each.on_one_share
-        on_one = "" if share is None else f", {100 * share:.0f} % of the time on node {each.home}"
-        length = time_text(each.end_ns - each.start_ns)
-        text = f"process {each.pid}, placed for {length}: {counted(each.moves, 'move')}{on_one}; end: {ended}"
-        console.print(text)
-        table = make_table(
-            ("at", "right"), ("placement", "left"), ("why", "left"), ("threads", "right"), ("speed", "right"),
-            title="Placements; speeds are relative to the time before",
-        )  # fmt: skip
-        for spell in each.spells[:MOST_SPELLS]:
-            where = f"node {each.home}" if spell.placement == ONE else "all nodes"
-            speed = UNKNOWN if spell.speed is None else f"{spell.speed:.3f}x"
-            at = time_text(spell.start_ns - each.start_ns)
-            table.add_row(at, where, printable(spell.why), str(spell.threads_moved), speed)
-        print_table(console, table)
-        if len(each.spells) > MOST_SPELLS:
-            console.print(f"{len(each.spells) - MOST_SPELLS} more: --json")
-        for at_ns, text in each.notes[:MOST_SPELLS]:
-            print_line(console, f"{time_text(at_ns - each.start_ns)}: {printable(text)}", bullet="*")
+    """Print each program that was placed, of many the last ones: when it was where, why, and what came of it."""
+    if len(found) > MOST_PROGRAMS:
+        earlier = counted(len(found) - MOST_PROGRAMS, "program")
+        console.print(f"the last {MOST_PROGRAMS} programs of {len(found)}; {earlier} before them: --json")
+    for each in found[-MOST_PROGRAMS:]:
+        _render_program(each, console)
+
+
+def _render_program(each: PlacedProgram, console: Console) -> None:
+    ended = "its records stop" if each.ended is None else printable(each.ended)
+    share = each.on_one_share
+    on_one = "" if share is None else f", {100 * share:.0f} % of the time on node {each.home}"
+    length = time_text(each.end_ns - each.start_ns)
+    text = f"process {each.pid}, placed for {length}: {counted(each.moves, 'move')}{on_one}; end: {ended}"
+    console.print(text)
+    table = make_table(
+        ("at", "right"), ("placement", "left"), ("why", "left"), ("threads", "right"), ("speed", "right"),
+        title="Placements; speeds are relative to the time before",
+    )  # fmt: skip
+    for spell in each.spells[:MOST_SPELLS]:
+        where = f"node {each.home}" if spell.placement == ONE else "all nodes"
+        speed = UNKNOWN if spell.speed is None else f"{spell.speed:.3f}x"
+        at = time_text(spell.start_ns - each.start_ns)
+        table.add_row(at, where, printable(spell.why), str(spell.threads_moved), speed)
+    print_table(console, table)
+    if len(each.spells) > MOST_SPELLS:
+        console.print(f"{len(each.spells) - MOST_SPELLS} more: --json")
+    for at_ns, text in each.notes[:MOST_SPELLS]:
+        print_line(console, f"{time_text(at_ns - each.start_ns)}: {printable(text)}", bullet="*")
+    if len(each.notes) > MOST_SPELLS:
+        console.print(f"{counted(len(each.notes) - MOST_SPELLS, 'note')} more: --json")
