@@ -46,7 +46,7 @@ def test_a_long_report_tells_that_it_is_being_written(tmp_path: Path, monkeypatc
         return tmp_path / "a.html"
 
     monkeypatch.setattr(headway.report.html, "render_html", slow)
-    command.callback(report_of(tmp_path), tmp_path / "a.html", (), False)  # type: ignore[misc]
+    command.callback(report_of(tmp_path), tmp_path / "a.html", (), None, False)  # type: ignore[misc]
     assert "writing the report" in terminal.getvalue()
     assert "(Ctrl-C: the recording stays as it is)" in terminal.getvalue()
 

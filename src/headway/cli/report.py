@@ -16,7 +16,7 @@ Examples:
   headway report app.headway -o today.html --force
   headway report kmeans.sweep                 # speedups and their limits
   headway report causal.headway --sources .   # with source lines
-  headway report app.headway --placements placed.jsonl   # with where 'headway place --json' put it meanwhile
+  headway report app.headway --placements placed.jsonl   # placed meanwhile
 """
 )
 @options.any_recording_argument

@@ -57,8 +57,8 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway",
         "headway objects app.headway --by thread-class --sort objects",
         "headway objects app.headway --json",
-        "headway record --objects accesses,owners -o accesses.headway -- java -jar app.jar",
-        "headway objects accesses.headway --matrix",
+        "headway record --objects accesses,owners -o app.headway -- java -jar app.jar",
+        "headway objects app.headway --matrix",
     )
     has_window = False
     section_needs = ("allocation", "access")
