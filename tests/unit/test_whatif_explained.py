@@ -128,6 +128,16 @@ def test_virtual_threads_leave_the_account_unknown_and_say_so(run: Run, tmp_path
     assert "HW862" in {each["id"] for each in answer["warnings"]}
 
 
+def test_of_two_recordings_the_one_whose_account_is_not_known_is_named(tmp_path: Path) -> None:
+    known = open_recording(CONTENDED.write(tmp_path / "a.headway"))
+    virtual = replace(CONTENDED, waits=[*CONTENDED.waits, Wait(-1, 1, 10, 20, waker=0, waking=20, stack=0)])
+    unknown = open_recording(virtual.write(tmp_path / "b.headway"))
+    for beside, named in ((known, []), (unknown, [str(unknown.path)])):
+        found = whatif(known, [2], Change(1), beside, is_explained=True)
+        said = [each.message.partition(":")[0] for each in found.notices if each.id == "HW862"]
+        assert said == named
+
+
 def test_without_every_wait_for_a_lock_the_other_changes_are_ranked(tmp_path: Path) -> None:
     recording = replace(CONTENDED, facts={**CONTENDED.facts, "locks": {"dropped": 3}})
     found = ranking(open_recording(recording.write(tmp_path / "a.headway")))

@@ -97,8 +97,9 @@ def whatif(
             predicted += predict(all_runs, replays, replace(wanted, cores=k))
     if is_explained and beside is None:
         predicted = with_further(Candidates(recording, runs[0]), predicted)
-    if is_explained and any(each.account is None for each in predicted):
-        notices.append(Notice.of("HW862", path=recording.path))
+    if is_explained:  # two runs together have no account in any case
+        unknown = {each.path for each in predicted if each.account is None and not each.together}
+        notices += [Notice.of("HW862", path=path) for path in sorted(unknown)]
     return WhatIf(replays, tuple(predicted), (*notices, *reordered(recording, predicted)))
 
 
