@@ -437,3 +437,17 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
             "smt": {"per_core": 1, "throughput": 1.0},
         }
     ]
+
+
+def test_naps_of_a_jvm_until_its_threads_have_stopped_may_be_none_on_a_quiet_machine(tmp_path: Path) -> None:
+    slices = [
+        Slice(0, 0, 0, 0, 100),
+        Slice(0, 100, 400, 400, 500, waker=1),
+        Slice(1, 0, 50, 50, 60, waker=0),
+        Slice(1, 60, 390, 390, 401, blocked_in=NANOSLEEP, irq=True),
+    ]
+    path = write(tmp_path / "a.headway", slices, 500, 2, {1: "VM Thread"}, ended_by="duration")
+    found = whatif(open_recording(path), [2])
+    (same,) = found.predicted
+    assert same.low_ns <= same.wall_ns - 330 * 1000
+    assert "HW871" in {each.id for each in found.notices}

@@ -284,4 +284,12 @@ ROWS: tuple[Message, ...] = (
         "slept on, or anew.",
         "headway record -o NAME.headway -- CMD   (without samples of wall time, or on a machine that is less busy)",
     ),
+    Message(
+        "HW871",
+        "a JVM that sleeps until its threads have stopped",
+        "{path}: for {time} in all a JVM slept until its threads had stopped; on a quiet machine that takes another time",
+        "A JVM that stops its threads naps until the last one has come to where it can be stopped. Where threads wait for cores, "
+        "that takes longer, and in a replay as long as it took: the lower end of the interval is without these naps.",
+        "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
+    ),
 )

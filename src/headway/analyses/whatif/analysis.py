@@ -16,7 +16,8 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            cores without that, as it may gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of
            who comes first; where threads of the program talk over sockets, at the lower end the change without any I/O, as
            what they wait for then may come earlier; what samples of threads that slept and ran
-           late leave unsure. Neither how much runs differ nor that tasks may be shared out otherwise
+           late leave unsure; at the lower end no naps of a JVM until its threads have
+           stopped. Neither how much runs differ nor that tasks may be shared out otherwise
            is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.

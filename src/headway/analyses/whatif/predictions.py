@@ -182,7 +182,7 @@ def predict(
                 change=change,
                 together=together,
                 wall_ns=round(ns),
-                low_ns=round(max(min(ends) - unseen[i], 0.0) * (1 - off) / grown),
+                low_ns=round(max(min(ends) - unseen[i] - runs.runs[i].naps_ns, 0.0) * (1 - off) / grown),
                 high_ns=round((max(ends) + unseen[i]) * (1 + off) * grown),
                 speedup=quiet_ns / ns if ns > 0 else 1.0,
                 next_cause=cause,

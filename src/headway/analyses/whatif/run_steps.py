@@ -16,6 +16,7 @@ import numpy as np
 
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
+from headway.analyses.lost_cores.code import column_names
 from headway.analyses.lost_cores.io_wakers import io_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
@@ -54,7 +55,7 @@ class RecordedRun:
 
     `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `own_io_ns`: for how long of that they waited
     for I/O with each other, over sockets. `unsure_ns`: by so much it may be longer or shorter, as samples woke threads that slept
-    and ran late.
+    and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in most of a JVM, until they were.
     """
 
     steps: _native.RunSteps
@@ -66,6 +67,7 @@ class RecordedRun:
     has_collections: bool
     own_io_ns: int = 0
     unsure_ns: int = 0
+    naps_ns: int = 0
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -117,6 +119,7 @@ def load_run(recording: Recording) -> RecordedRun:
         has_collections=bool(collections),
         own_io_ns=int((over - begun).sum()),
         unsure_ns=figures["unsure_ns"],
+        naps_ns=_naps_ns(recording, threads),
     )
 
 
@@ -135,6 +138,19 @@ def _collections(recording: Recording, threads: PathThreadTable) -> list[tuple[i
         "SELECT start_ns, start_ns + dur_ns, pid FROM jvm_phase WHERE kind = 'gc_pause' AND dur_ns > 0 ORDER BY start_ns"
     ).fetchall()
     return [(start, end, vm[pid]) for start, end, pid in rows if pid in vm]
+
+
+def _naps_ns(recording: Recording, threads: PathThreadTable) -> int:
+    """Return how long the thread that stops a JVM's threads napped (nanosleep) until they had stopped; the most of a JVM."""
+    if "blocked_in" not in column_names(recording, "slice"):
+        return 0
+    vm = [i for i, kind in enumerate(threads.kinds) if _stops_threads(kind, threads.names[i])]
+    rows = recording.query(
+        "SELECT SUM(blocked_ns)::BIGINT FROM slice WHERE blocked_in = 3 AND blocked_ns > 0"
+        " AND thread_id IN (SELECT UNNEST($1::BIGINT[])) GROUP BY thread_id",
+        (vm,),
+    ).fetchall()
+    return max((int(ns) for (ns,) in rows), default=0)
 
 
 def _lock_waits(recording: Recording) -> tuple[Ints, Ints, Ints]:

@@ -33,6 +33,8 @@ MOST_UNKNOWN = 0.05
 """Part of the program's waiting on other threads of which it may be unknown who ended it."""
 MOST_UNSURE = 0.10
 """Part of the unchanged run by which it may be longer or shorter, as sleeping threads ran late after a sample."""
+NAPS_TELL = 0.01
+"""Part of the wall time for which a JVM slept until its threads had stopped, above which HW871 is shown."""
 LOCKS_TELL = 0.01
 """Part of the wall time for which threads waited for locks on average, above which HW825 is shown."""
 LATEST_NS = 1 << 60
@@ -94,6 +96,8 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
         found.append(Notice.of("HW826", path=path))
     if talks_with_itself(run):
         found.append(Notice.of("HW869", path=path, time=duration(run.own_io_ns)))
+    if run.naps_ns > NAPS_TELL * run.wall_ns:
+        found.append(Notice.of("HW871", path=path, time=duration(run.naps_ns)))
     quota = recording.manifest.quota_cores
     if quota is not None and 0 < quota < run.recorded_cores:
         facts = {"path": path, "quota": f"{quota:g}", "cores": run.recorded_cores, "advice": max(1, int(quota))}
