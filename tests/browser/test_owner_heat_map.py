@@ -27,7 +27,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return access_recording(tmp_path_factory.mktemp("owners") / "a.headway", with_owners=True)
 
 
-def told(recording: Path) -> dict[tuple[str, str], tuple[int, ...]]:
+def command_counts(recording: Path) -> dict[tuple[str, str], tuple[int, ...]]:
     """Return by accessor and owner what the command says of each kind."""
     done = subprocess.run([HEADWAY, "objects", recording, "--json"], capture_output=True, text=True, check=True)
     pairs: list[dict[str, Any]] = json.loads(done.stdout)["pairs"]
@@ -57,7 +57,7 @@ def test_the_heat_map_has_the_numbers_of_json_and_sorts_by_them(
     page = browser.new_page(viewport={"width": width, "height": 900})
     opened = Opened(page, render_html(open_recording(recording), tmp_path / "a.html"))
     heat = page.locator("#added-objects figure.heat")
-    stated = told(recording)
+    stated = command_counts(recording)
     for kind, name in [(None, "all accesses"), *enumerate(KINDS)]:
         heat.locator("select").select_option(label=name)
         cells = shown(heat.locator("table"))
