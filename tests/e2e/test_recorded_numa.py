@@ -52,7 +52,12 @@ def test_workers_of_unlike_work_are_imbalanced_by_the_jvm_s_own_clocks(classes: 
 def test_a_program_on_one_cpu_beside_itself_on_two_declared_as_nodes(classes: Path, tmp_path: Path) -> None:
     one, two, other = (tmp_path / f"{name}.headway" for name in ("one", "two", "other"))
     recorded(classes, one, "1:400", "1:400", options=("--cpus", "0"))
-    recorded(classes, two, "1:400", "1:400", options=("--cpus", "0-1"))
+    for _ in range(3):  # a busy machine may leave the program one CPU of the two
+        recorded(classes, two, "1:400", "1:400", options=("--cpus", "0-1", "--force"))
+        if "HW711" not in headway("numa", one, two, "--nodes", "0/1").stderr:
+            break
+    else:
+        pytest.skip("the program had one CPU of the two in three runs")
     recorded(classes, other, "1:400", "1:401", options=("--cpus", "0-1"))
     found = asked(one, two, "--nodes", "0/1")
     test = found["locality_test"]

@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -21,6 +23,8 @@ from headway.errors import HeadwayError
 from headway.record.program.signals import SignalGate
 
 _ERRNO = struct.Struct("=i")
+_DYING_NS = 250_000_000
+"""Processes that were killed together are dead within this time of each other, on a busy machine too."""
 
 
 def given_environment() -> dict[str, str]:
@@ -118,6 +122,19 @@ class Child:
             os.close(self.pidfd)
             self._ending = Ending(status, round(usage.ru_utime * 1e9), round(usage.ru_stime * 1e9))
         return self._ending
+
+    def await_dying_group(self) -> None:
+        """Wait until those have died that were killed with the program, for a quarter of a second at most.
+
+        `timeout -s KILL 5 java ...` kills its own process group: it is dead before the JVM is, on a busy machine by far.
+        """
+        if self.reap().signal != signal.SIGKILL:
+            return
+        until_ns = time.monotonic_ns() + _DYING_NS
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            while time.monotonic_ns() < until_ns:
+                os.killpg(self.pid, 0)  # fails once the group has nobody left; it is there where the program led one
+                time.sleep(0.002)
 
 
 def fork_child(

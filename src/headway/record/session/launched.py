@@ -138,6 +138,7 @@ def _record_until_end(plan: Plan, started: _StartedCommand, facts: RecordingFact
     facts.ended_by = watch.until_end(started.capture, deadline_ns(facts.start_ns, plan.duration_s))
     ending = child.reap() if watch.has_ended else None
     if ending is not None:
+        child.await_dying_group()  # the collector still listens: their ends belong to the recording
         started.lines.finish()
     facts.iterations = started.lines.as_json()
     close(plan, directory, started.capture, facts, ending, listener, watch)
