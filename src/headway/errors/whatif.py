@@ -252,7 +252,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW862",
         "a predicted run whose lost cores are not known",
-        "{path}: predictions without an account of lost cores: virtual threads wait for something, or it would take more than 18 "
+        "{path}: predictions without an account of lost cores: virtual threads wait for something, or it would take more than 36 "
         "million slices",
         "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
         "What limits the run is then said by how many threads are ready.",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from headway.analyses.whatif.types import Extent, LockChange, PredictedAccount, UnchangedRun
 
 _SLOW_WAKING = 3.0
+_MOST_TRACED = 3_000_000
+"""Slices of a run whose predictions are traced unasked."""
 WORK_PER_DOUBLING = 0.30
 """So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
@@ -126,6 +128,11 @@ def talks_with_itself(run: RecordedRun) -> bool:
     return run.own_io_ns > OWN_IO * run.wall_ns
 
 
+def _is_short(run: RecordedRun) -> bool:
+    """Return whether a run's predicted slices fit beside its steps in 2 GiB; they take more than the steps themselves."""
+    return int(run.steps.figures()["slices"]) <= _MOST_TRACED
+
+
 def predict(
     runs: Runs,
     replays: Sequence[UnchangedRun],
@@ -137,11 +144,11 @@ def predict(
 ) -> list[Predicted]:
     """Return what becomes of runs that share the cores.
 
-    `accounts`: of a single run; without them levels of parallelism say what limits it.
+    `accounts`: of a single run; without them, and for long runs unless asked for, levels of parallelism say what limits it.
     """
     account: PredictedAccount | None = None
     limit: tuple[str | None, str | None] | None = None
-    if accounts is None:
+    if accounts is None or not (is_explained or _is_short(runs.runs[0])):
         middle = runs.replay(change)
     else:
         middle, timeline = runs.traced(change)
