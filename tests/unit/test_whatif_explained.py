@@ -167,6 +167,17 @@ def test_a_long_recording_has_no_grid_and_says_what_to_ask(tmp_path: Path, monke
     assert (found.reason.id, found.rows) == ("HW863", ())
 
 
+def test_predictions_of_a_long_run_are_traced_only_for_an_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headway.analyses.whatif.predictions._MOST_TRACED", 3)
+    recording = open_recording(STAGE.write(tmp_path / "a.headway"))
+    (untraced,) = whatif(recording, [3], Change(1)).predicted
+    assert (untraced.wall_ns, untraced.next_place) == (900, None)  # levels of parallelism know no place
+    (traced,) = whatif(recording, [3], Change(1), is_explained=True).predicted
+    assert (traced.wall_ns, traced.next_cause, traced.next_place) == (900, "lock_contention", PLACE)
+
+
 def test_the_command_prints_the_account_and_what_a_further_change_gains(run: Run, tmp_path: Path) -> None:
     path = CONTENDED.write(tmp_path / "a.headway")
     out = run("whatif", path, "--cores", "2", "--explain")[1]
