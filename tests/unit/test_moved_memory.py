@@ -89,6 +89,20 @@ def test_a_node_without_room_gets_nothing_and_that_is_said() -> None:
     assert found.reason == f"node {NOWHERE} has too little free memory"
 
 
+@knows_nodes
+def test_memory_that_is_scattered_too_much_stays_and_that_is_said(
+    memory: tuple[int, mmap.mmap], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, _ = memory
+    monkeypatch.setattr("headway.placement.moved_memory._MOST_RUNS", 2)
+    monkeypatch.setattr(MovedMemory, "_has_room", lambda _: True)
+    mine = MovedMemory(NOWHERE, lambda: [myself()])
+    mine.note(myself(), [(address, 0), (address + 2 * PAGE, 0)])
+    found = mine.to_home(A_WHILE_S)
+    assert (found.moved_bytes, found.away_bytes, found.is_done) == (0, 2 * PAGE, True)
+    assert found.reason == "its memory is scattered over more than 2 places"
+
+
 def test_of_a_process_that_has_ended_nothing_is_moved_and_nothing_is_left() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         process = Process.of(child.pid)
@@ -97,7 +111,7 @@ def test_of_a_process_that_has_ended_nothing_is_moved_and_nothing_is_left() -> N
         child.wait()
         mine = MovedMemory(0, lambda: [process])
         assert mine.to_home(A_WHILE_S) == MemoryMoved(0, 0, 0, is_done=True)
-        mine.runs += _runs(process, [(0, 1)])
+        mine.note(process, [(0, 1)])
         assert end_of_memory(mine.back(A_WHILE_S)) == ("", {"memory_put_back_bytes": 0, "memory_left_bytes": 0})
 
 
@@ -109,7 +123,7 @@ def test_what_the_kernel_refuses_to_put_back_is_still_away_at_the_end(memory: tu
     if len(nodes) != 1:
         pytest.skip("this machine has several nodes")
     mine = MovedMemory(nodes[0].number, lambda: [myself()])
-    mine.runs += _runs(myself(), [(address, NOWHERE), (address + PAGE, NOWHERE)])
+    mine.note(myself(), [(address, NOWHERE), (address + PAGE, NOWHERE)])
     first = mine.back(A_WHILE_S)
     assert (first.moved_bytes, first.refused_bytes, first.away_bytes, first.is_done) == (0, 2 * PAGE, 2 * PAGE, True)
     assert end_of_memory(mine.back(A_WHILE_S))[1]["memory_left_bytes"] == 2 * PAGE

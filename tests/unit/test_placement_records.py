@@ -54,6 +54,14 @@ def test_records_that_just_stop_have_no_end_and_another_start_is_another_program
     assert found[0].on_one_share == 0
 
 
+def test_a_last_record_that_was_cut_off_while_it_was_written_is_left_out(tmp_path: Path) -> None:
+    records = placement_records(42, 5 * S)[:4]
+    text = "".join(f"{json.dumps(each)}\n" for each in records)
+    (tmp_path / "whole").write_text(text)
+    (tmp_path / "cut").write_text(f'{text}{{"event": "spell", "at_')
+    assert read_placements(tmp_path / "cut") == read_placements(tmp_path / "whole")
+
+
 def test_what_is_no_record_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     good = placement_records(42, 5 * S)
     bad: dict[str, Any] = {

@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ _BATCHES_A_CALL = 8
 _FEWEST, _FIRST, _MOST = 16, 64, 1024
 """Pages in a batch."""
 _LEARN = 0.25
+_MOST_RUNS = 200_000
+"""Moved pages are noted by so many runs of neighbours, some 30 MB: scattered ones beyond stay where they are."""
 _LEAST_FREE = 0.1
 """Of a node's memory: so much stays free there."""
 _CALLS = {"x86_64": 279, "aarch64": 239}
@@ -69,6 +71,8 @@ class MovedMemory:
     runs: list[_MovedRun] = field(default_factory=list)
     page_s: float = 0.0
     """What a page has taken to move, lately."""
+    noted_pages: int = 0
+    """Pages in `runs`."""
     stuck_pages: int = 0
     """Pages that the kernel refused to put back."""
     _rest: list[tuple[Process, MappedMemory]] | None = None
@@ -83,6 +87,9 @@ class MovedMemory:
         while self._rest and not self._reason and time.thread_time() < end_s:
             if not self._has_room():
                 self._reason = f"node {self.home} has too little free memory"
+                break
+            if len(self.runs) >= _MOST_RUNS:
+                self._reason = f"its memory is scattered over more than {_MOST_RUNS} places"
                 break
             process, mapping = self._rest.pop()
             pages = min(self._batch(most_s), (mapping.end - mapping.start) // PAGE)
@@ -105,6 +112,7 @@ class MovedMemory:
         while self.runs and time.thread_time() < end_s:
             run = self.runs.pop()
             pages = min(self._batch(most_s), run.pages)
+            self.noted_pages -= pages
             if pages < run.pages:
                 self.runs.append(_MovedRun(run.process, run.start, run.pages - pages, run.node))
             first = run.start + (run.pages - pages) * PAGE
@@ -113,10 +121,15 @@ class MovedMemory:
         self.stuck_pages += refused
         return MemoryMoved(PAGE * moved, PAGE * refused, self.away_bytes, not self.runs)
 
+    def note(self, process: Process, pages: Sequence[tuple[int, int]]) -> None:
+        """Note pages that were moved, by address and the node that they were on."""
+        self.runs += _runs(process, pages)
+        self.noted_pages += len(pages)
+
     @property
     def away_bytes(self) -> int:
         """Return how much memory was moved and not put back."""
-        return PAGE * (sum(each.pages for each in self.runs) + self.stuck_pages)
+        return PAGE * (self.noted_pages + self.stuck_pages)
 
     def _batch(self, most_s: float) -> int:
         """Return how many pages to move at once, by what they took before."""
@@ -143,7 +156,7 @@ class MovedMemory:
                 self._reason = error.strerror or str(error)
             return 0, 0
         ours = [pair for pair, now in zip(there, after, strict=True) if now == self.home]
-        self.runs += _runs(process, ours)
+        self.note(process, ours)
         return len(ours), sum(now >= 0 and now != self.home for now in after)
 
     def _put_back(self, process: Process, addresses: array[int], node: int) -> tuple[int, int]:

@@ -69,7 +69,9 @@ class PlacedProgram:
 
 
 def read_placements(path: Path) -> list[PlacedProgram]:
-    """Return what a file has, each program that was placed by itself, in the order of the file. Raises HeadwayError HW730."""
+    """Return what a file has, each program that was placed by itself, in the order of the file; without a last line that was
+    cut off while it was written. Raises HeadwayError HW730.
+    """
     found: list[PlacedProgram] = []
     for number, line in _lines(path):
         where = f"{path}, line {number}"
@@ -165,7 +167,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise _error(str(path), f"it has more than {MOST_BYTES >> 20} MiB")
     if content.count(b"\n") > MOST_LINES:
         raise _error(str(path), f"it has more than {MOST_LINES} lines")
-    for number, line in enumerate(content.split(b"\n"), 1):
+    lines = content.split(b"\n")
+    if len(lines) > 1 and not lines[-1].rstrip().endswith(b"}"):
+        del lines[-1]
+    for number, line in enumerate(lines, 1):
         if len(line) > MOST_LINE_BYTES:
             raise _error(f"{path}, line {number}", f"it has more than {MOST_LINE_BYTES >> 10} KiB")
         if line.strip():
