@@ -64,6 +64,8 @@ def test_a_mover_that_runs_a_moment_now_and_then_is_given_up(program: Process) -
     with pytest.raises(MoverEnded):
         mover.undo()  # by another one, too
     assert has_ended(first)
+    os.kill(mover.pid, signal.SIGKILL)  # the other one would put the threads back if it ever got to it
+    os.waitpid(mover.pid, 0)
 
 
 @pytest.mark.usefixtures("soon")
