@@ -10,7 +10,7 @@ ROWS: tuple[Message, ...] = (
         "a recording without objects",
         "{path} has nothing of objects",
         "Who allocates what is recorded only when it is asked for, as it slows the program down.",
-        "headway record --objects allocations -o NAME.headway -- CMD",
+        "headway record --objects allocations -o NAME.headway -- CMD   (accesses,owners: who uses whose objects)",
     ),
     Message(
         "HW801",
