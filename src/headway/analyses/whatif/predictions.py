@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from headway.analyses.whatif.types import Extent, LockChange, PredictedAccount, UnchangedRun
 
 _SLOW_WAKING = 3.0
+_STARVED = 0.8
+"""A run that waited for cores that others had for the rest: what ran late changed who slept, and for how long."""
 _MOST_TRACED = 3_000_000
 """Slices of a run whose predictions are traced unasked."""
 WORK_PER_DOUBLING = 0.30
@@ -180,7 +182,8 @@ def predict(
         off = abs(replay.error or 0.0)
         grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
-        if runs.runs[i].last < 0:  # nobody knows whose end it waits for: who sleeps may be no part of that
+        # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
+        if runs.runs[i].last < 0 or quiet_ns < _STARVED * runs.runs[i].wall_ns:
             ends.append(max(ns - middle[i].levels.none_ns, 0.0))
         cause, place = limit or (_limit(middle[i].levels), None)
         found.append(
