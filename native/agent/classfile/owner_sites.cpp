@@ -44,7 +44,7 @@ bool stores_first(std::span<const uint8_t> code, size_t at) {
 }
 
 // What is known before an instruction of a constructor, on any way there.
-struct Made {
+struct ConstructorState {
   bool is_reached = false;
   bool is_raw = false;  // `this` may not be initialised
   int news = 0;         // so many objects at most were created, and not initialised
@@ -76,10 +76,10 @@ class Constructor {
     return member && member->name == "<init>";
   }
 
-  void reach(size_t at, const Made& with) {
+  void reach(size_t at, const ConstructorState& with) {
     if (at >= before_.size()) return;
-    Made& known = before_[at];
-    const Made both{true, known.is_raw || with.is_raw, std::max(known.news, with.news)};
+    ConstructorState& known = before_[at];
+    const ConstructorState both{true, known.is_raw || with.is_raw, std::max(known.news, with.news)};
     if (known.is_reached && both.is_raw == known.is_raw && both.news == known.news) return;
     known = both;
     open_.push_back(static_cast<uint32_t>(at));
@@ -87,7 +87,7 @@ class Constructor {
 
   void step(uint32_t at) {
     const uint8_t opcode = code_.code[at];
-    Made after = before_[at];
+    ConstructorState after = before_[at];
     for (const Handler& handler : code_.handlers) {
       if (handler.start <= at && at < handler.end) reach(handler.handler, after);
     }
@@ -110,7 +110,7 @@ class Constructor {
 
   const ClassFile& file_;
   const CodeParts& code_;
-  std::vector<Made> before_;
+  std::vector<ConstructorState> before_;
   std::vector<uint32_t> open_;
   bool is_followed_ = true;
 };

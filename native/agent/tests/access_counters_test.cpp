@@ -171,7 +171,7 @@ struct Owned {
   void operator()(const hw_access_pair& row) { pairs[{row.java_id, row.owner_id}] = row; }
 };
 
-void accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain() {
+void accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects() {
   const auto counters = std::make_unique<AccessCounters>();
   CHECK(counters->start(true));
   const int32_t row = counters->rows_of(7).value_or(0);
@@ -242,7 +242,7 @@ int main() {
   virtual_threads_count_apart_from_their_carrier();
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
   threads_beyond_the_limit_are_counted_as_left_out();
-  accesses_are_told_by_owner_and_virtual_threads_own_nothing_for_certain();
+  accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects();
   pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads();
   threads_beyond_the_last_number_are_unknown_owners();
 }

@@ -282,7 +282,7 @@ export interface Scatter {
   has_own: boolean;
 }
 
-/** Counts of each kind, by column and by group; the column that is marked, or null. */
+/** One row of a heat map: its counts by kind of access, column and group, and which column is the row's own (null: none). */
 export interface HeatRow {
   name: string;
   cells: number[][];

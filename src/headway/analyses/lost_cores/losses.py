@@ -214,7 +214,7 @@ class Losses:
         return rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long)
 
     def named(self, rows: Sequence[LossRow], window: tuple[int, int], core_ns: int) -> tuple[Loss, ...]:
-        """Return losses with their places in a window of the recording, and without what they would gain."""
+        """Return rows of the native account as losses with their places; their likely gains are not known yet."""
         return tuple(
             Loss(NAMES[row.cause], row.core_ns, row.core_ns / max(core_ns, 1), self._place(row, window), None)
             for row in rows

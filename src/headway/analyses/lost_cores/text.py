@@ -50,7 +50,7 @@ def idle_sentence(account: Account) -> str:
 
 
 def sentence(account: Account) -> str:
-    """Return where cores x wall time went, in one sentence and one unit of time."""
+    """Return the account's first sentence: how much core time there was, who used it, how much was idle and lost, in one unit."""
     cores = cores_text(account.cores)
     total = account.core_ns or 1
     unit = duration(total).rsplit(" ", 1)[1] if total < 100e9 else "s"
@@ -80,7 +80,7 @@ def cores_text(cores: float) -> str:
 
 
 def _in_unit(ns: int, unit: str) -> str:
-    """Return a time in a given unit, to a hundredth of it: times of one sentence are compared with each other."""
+    """Format a time in a given unit, to a hundredth of it, so that times of one sentence can be compared."""
     count = ns / {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
     return f"<0.01 {unit}" if 0 < count < 0.005 else f"{significant(count)} {unit}"
 

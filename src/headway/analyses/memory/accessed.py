@@ -1,4 +1,4 @@
-"""Figures of reads and writes of objects (tables 5.6 and 5.10): reads for each write, and shares of others' objects.
+"""Figures about accesses to objects (tables 5.6 and 5.10): reads for each write, and how many are to other threads' objects.
 
 Method     reads by writes of fields and array elements, static ones left out: exact counts of the whole recording
            (objects.accesses). Of others are objects that another thread allocated (objects.owners): a share of those accesses of

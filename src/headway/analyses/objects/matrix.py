@@ -55,7 +55,7 @@ def owner_matrix(pairs: Sequence[AccessPair], most_threads: int | None, most_own
         names.setdefault(owner, (pair.owner or _special(pair.owner_java_id), pair.owner_java_id, pair.pid))
         by_thread[accessor] += pair.counts.together
         by_owner[owner] += pair.counts.together
-    texts = _told_apart(names)
+    texts = _unique_names(names)
     threads = [key for key, _ in by_thread.most_common(most_threads)]
     place = {key: at for at, key in enumerate(threads)}
     shown = {key for key, _ in by_owner.most_common(most_owners)}
@@ -89,7 +89,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 
 def _whose(pair: AccessPair) -> str:
-    """Return the field of Owned: of virtual threads nobody knows which of them it is, nor of many threads together."""
+    """Return the field of Owned that accesses belong to. Which virtual thread, or which of many threads, it was is unknown."""
     accessor, owner = _accessor(pair), _owner(pair)
     if not _is_special(accessor):
         return "local" if accessor == owner else "unknown" if owner == (UNKNOWN,) else "shared"
@@ -105,7 +105,7 @@ def _owner(pair: AccessPair) -> Hashable:
 
 
 def _key(pid: int, thread_id: int | None, java_id: int | None) -> Hashable:
-    """Return what tells a thread from all others: one element for what is no single thread."""
+    """Return a thread's identity as a key; a key of one element stands for what is no single thread."""
     if thread_id is not None:
         return (thread_id, None, None)
     if java_id is None or java_id <= 0:
@@ -121,8 +121,8 @@ def _special(java_id: int | None) -> str:
     return _SPECIAL.get(java_id or UNKNOWN, _SPECIAL[UNKNOWN])
 
 
-def _told_apart(names: Mapping[Hashable, tuple[str, int | None, int]]) -> dict[Hashable, str]:
-    """Return a name for each thread that no other has: with its id, and its process, where that is needed."""
+def _unique_names(names: Mapping[Hashable, tuple[str, int | None, int]]) -> dict[Hashable, str]:
+    """Return a different name for each thread: with its id, and its process, where names are the same."""
     found = {key: name for key, (name, _, _) in names.items()}
     for more in (" #{1}", " of process {2}", " ({3})"):
         times = Counter(found.values())

@@ -102,7 +102,7 @@ def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
 
 
 def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
-    """Return what is known of owners, and how many accesses may be counted for a wrong one."""
+    """Return the notice that owners were not recorded (HW844), or how many accesses may be counted for a wrong one (HW847)."""
     if found.owned is None:
         return [Notice.of("HW844")]
     owners = max((each for jvm in found.coverage if isinstance(each := jvm.get("owners"), int)), default=0)

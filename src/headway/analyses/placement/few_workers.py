@@ -1,4 +1,4 @@
-"""Places a program whose speed can't be measured: on one node, if it has few workers and its memory there, else on all.
+"""Policy for a program whose speed nothing measures: it stays on one node while it has few workers and its memory is there.
 
 Method     Guideline G1 of the thesis: what has no more workers than a node has cores gains nothing from a second one, and reads
            its memory from there. That is so only as far as its memory is on the node: the share on other nodes has to be well
@@ -41,7 +41,7 @@ class FewWorkers:
     _many_s: float = 0.0
 
     def first(self) -> Decision:
-        """Return where the program would run without a policy."""
+        """Return the first decision, before anything was measured: where the program was started."""
         return Decision(ALL, INTERVAL_S, "as it was started")
 
     def decide(self, seen: Observation) -> Decision:

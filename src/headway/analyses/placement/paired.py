@@ -144,7 +144,7 @@ class PairedSpells:
     _settling: list[float] = field(default_factory=list)
 
     def first(self) -> Decision:
-        """Return where the program would run without a policy."""
+        """Return the first decision, before anything was measured: where the program was started."""
         self._placement = self.start
         return Decision(self.start, INTERVAL_S, "as it was started")
 

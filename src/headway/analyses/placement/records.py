@@ -89,7 +89,7 @@ def read_placements(path: Path) -> list[PlacedProgram]:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """One line. Its values are checked when they are asked for."""
+    """One line of a file of placements; its values are checked when they are read."""
 
     where: str
     values: Mapping[str, Any]

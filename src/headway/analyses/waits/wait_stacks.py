@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     """Class, method and line."""
 
 _TOGETHER = 32
-"""Stacks whose frames are made together: mostly the next ones are asked for next."""
+"""Stacks in a group, whose frames are read at once: mostly the neighbours are asked for next."""
 _MOST_KEPT = 256
-"""So many times _TOGETHER stacks are kept: all those of most recordings."""
+"""Groups of _TOGETHER stacks that stay in memory: all those of most recordings."""
 _OF_WAITS = "SELECT stack_id FROM block UNION SELECT waker_stack_id FROM block UNION SELECT first_stack_id FROM blocker"
 
 
@@ -104,11 +104,11 @@ class WaitStacks:
         if found is None:
             if len(self._kept) >= _MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
-            found = self._kept[number] = self._made(number * _TOGETHER)
+            found = self._kept[number] = self._read_group(number * _TOGETHER)
         return found[place]
 
-    def _made(self, first: int) -> list[tuple[Frame, ...]]:
-        """Return the frames of some stacks from a row on."""
+    def _read_group(self, first: int) -> list[tuple[Frame, ...]]:
+        """Return the frames of a group of stacks, which begins with a row."""
         begins = self._begin[first : first + _TOGETHER + 1].tolist()
         frames = self._frame[begins[0] : begins[-1]]
         lines = [None if line < 0 else line for line in self._line[frames].tolist()]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 MOST_SLICES = 200_000
-"""A grid takes some 200 replays of the run."""
+"""Recordings with more slices have no grid: it takes some 200 replays of the run."""
 MOST_CHANGES = 3
 
 

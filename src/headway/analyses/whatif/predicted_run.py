@@ -1,4 +1,4 @@
-"""Accounts for a predicted run as for a recorded one: its lost cores, its critical path, and the locks it waits for.
+"""Analyses a predicted run as a recorded one: its lost cores, its critical path, and the locks that threads wait for.
 
 Question   what would limit the program after a change, and where?
 Method     a replay reports what each thread does when (native/replay/replay_timeline.h), as slices and waits for locks. What the
@@ -58,7 +58,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class PredictedTimeline:
-    """What the threads of a replayed run did: its native record, its length, and the plan of its locks, if they had one."""
+    """A replayed run's slices and waits, with its length and, where locks were decided anew, the plan of them."""
 
     native: _native.ReplayTimeline
     wall_ns: int
@@ -69,7 +69,7 @@ class PredictedTimeline:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """For how much of a predicted run a cause keeps a core idle, or CORES that none is, and its largest loss."""
+    """A cause, for how much of a predicted run it keeps a core idle (CORES: all are busy), and its largest loss."""
 
     cause: str
     ns: int
@@ -77,7 +77,7 @@ class Limit:
 
 
 class PredictedRuns:
-    """Accounts for predictions from one recording; what they have in common is loaded once, when it is needed."""
+    """Divides the core time of predicted runs by cause, for one recording; what its predictions share is loaded once."""
 
     def __init__(self, recording: Recording, run: RecordedRun) -> None:
         """Take the recording and the run that was made of it."""
@@ -263,7 +263,7 @@ class PredictedRuns:
         return attribution.segment_of(found["segments"][0], self._origin)
 
     def _moved_spans(self, timeline: PredictedTimeline) -> Columns:
-        """Return the JVM's phases when they are in the prediction. A quota's are left out: a prediction is for cores without."""
+        """Return when the JVM's phases (start, pauses, exit) are in the predicted run; those of a CPU quota are left out."""
         spans, who = self._inputs["spans"], self._speakers
         start = self._times(timeline, who, spans["start_ns"])
         end = self._times(timeline, who, spans["end_ns"])

@@ -88,7 +88,7 @@ def _scatter(scatter: Scatter, rows: int) -> dict[str, Any]:
 
 
 def _heat_map(heat: HeatMap, most: int) -> dict[str, Any]:
-    """Return the rows and columns that fit; sums of a row are of all its columns."""
+    """Return the part of a heat map that fits the page; a row's sum is of all its columns, those left out too."""
     rows = [
         {
             "name": cut(row.name, CELL_CHARS),

@@ -307,7 +307,7 @@ class ScatterPayload(TypedDict):
 
 
 class HeatRowPayload(TypedDict):
-    """Counts of each kind, by column and by group; the column that is marked, or null."""
+    """One row of a heat map: its counts by kind of access, column and group, and which column is the row's own (null: none)."""
 
     name: str
     cells: list[list[int]]
