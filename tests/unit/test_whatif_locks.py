@@ -220,6 +220,8 @@ VIRTUAL = [replace(each, thread=-7) if each.thread == 1 else each for each in CO
     [
         ({}, [change("Cache.gett:4", is_removed=True)], "HW830.*there are: com.acme.Cache.get:4, ReentrantLock@1000"),
         ({"classes": SEMAPHORE}, [change("Semaphore@1000", is_removed=True)], "HW831"),
+        ({"classes": SEMAPHORE}, [change("Cache.get:4", is_removed=True)], "HW831"),
+        ({"classes": SEMAPHORE}, [change("1000", is_removed=True)], "HW831"),
         ({"waits": VIRTUAL}, [change(is_removed=True)], "HW831"),
         ({}, [change(is_removed=True), change(PLACE, parts=2)], "HW832"),
         ({"facts": {**CONTENDED.facts, "locks": {"dropped": 3}}}, [change(is_removed=True)], "HW833"),

@@ -100,10 +100,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW212",
         "stack samples end before the JVM",
-        "the stack samples of JVM {pid} from {from_s:.1f} s on are lost: it ended before they were written out",
+        "the stack samples of JVM {pid} from {from_s:.1f} s on are lost: it, or the recorder, ended before they were written out",
         "async-profiler writes its samples out about every ten seconds, and when the JVM ends normally. What it "
-        "sampled since then is lost with a JVM that is killed or crashes.",
-        "end the program by SIGTERM instead of SIGKILL",
+        "sampled since then is lost with a JVM or a recorder that is killed.",
+        "end the program by SIGTERM, and headway by Ctrl-C, instead of SIGKILL",
     ),
     Message(
         "HW213",

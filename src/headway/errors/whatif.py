@@ -94,8 +94,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW831",
         "what is waited for and is no exclusive lock",
-        "{lock} in {path} is no lock that one thread has at a time, or virtual threads waited for it",
-        "Who has a semaphore, a read lock or a place in a queue is not recorded, so it can't be decided anew who gets it next.",
+        "{lock} in {path} is not known to be a lock that one thread has at a time, or virtual threads waited for it",
+        "Who has a semaphore, a read lock or a place in a queue is not recorded, so it can't be decided anew who gets it next. "
+        "Of locks that a library made itself, nothing says whether one thread has them at a time.",
         "headway why {path}   (the most that could be gained there)",
     ),
     Message(

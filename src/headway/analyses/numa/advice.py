@@ -26,7 +26,7 @@ from headway.analyses.numa.types import (
 G1, G2 = "G1", "G2"
 _GUIDELINES = {SINGLE: G1, TLP_BOUND: G1, EMBARRASSING: G1, IMBALANCED: G2, PARALLEL: G2}
 TEXTS = {
-    G1: "keep it on one node: its threads can't use a second one",
+    G1: "keep it on one node: its threads gain nothing by a second one",
     G2: "a second node may help or hurt: measure both, one node and all",
 }
 

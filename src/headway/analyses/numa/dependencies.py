@@ -38,10 +38,10 @@ READ_RISE = 5.0
 
 
 def dependencies_of(program: ProgramFigures, parallelism: str | None) -> ClassFinding:
-    """Return the class of data dependencies; one thread has none to ask for."""
+    """Return the class of data dependencies; where hardly more than one works there is none to ask for."""
     found = ClassFinding(DEPENDENCIES)
     if parallelism == SINGLE:
-        found.add("one thread shares no data: not asked")
+        found.add("hardly more than one thread works: what is shared is not asked")
         return found
     reads, writes = program.number("shared_read_pct"), program.number("shared_write_pct")
     if reads is None or writes is None:

@@ -44,7 +44,7 @@ def changed_locks(recording: Recording, changes: tuple[LockChange, ...]) -> Reco
     changed: dict[int, str] = {}
     for each in changes:
         numbers = locks.numbers(each.lock)
-        if not numbers and each.lock in locks.others:
+        if not numbers and locks.is_other(each.lock):
             raise HeadwayError("HW831", path=recording.path, lock=each.lock)
         if not numbers:
             near = nearest_first(each.lock, locks.names(), _MOST_NAMES)

@@ -42,7 +42,7 @@ MOST_LOCKS = 5000
 class RecordedLocks:
     """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
 
-    `rows`: of each in LockData.blockers. `others`: names and places of what was waited for and is no exclusive lock.
+    `rows`: of each in LockData.blockers. `others`: name and place of what was waited for and is no exclusive lock.
     `waited_ns`: by lock, thread time. `is_whole`: every wait was read.
     """
 
@@ -52,7 +52,7 @@ class RecordedLocks:
     place: tuple[str, ...]
     is_fair: Bools
     waited_ns: Ints
-    others: frozenset[str]
+    others: frozenset[tuple[str, str]]
     is_whole: bool
 
     def __len__(self) -> int:
@@ -61,12 +61,12 @@ class RecordedLocks:
 
     def numbers(self, text: str) -> list[int]:
         """Return the locks that go by a name, its end after @, or a place, with or without its package."""
-        wanted = text.strip()
-        return [
-            i
-            for i, (name, place) in enumerate(zip(self.name, self.place, strict=True))
-            if wanted and (wanted in (name, name.rpartition("@")[2], place) or place.endswith(f".{wanted}"))
-        ]
+        pairs = zip(self.name, self.place, strict=True)
+        return [i for i, (name, place) in enumerate(pairs) if _goes_by(text.strip(), name, place)]
+
+    def is_other(self, text: str) -> bool:
+        """Return whether what goes by a name was waited for, but is no exclusive lock."""
+        return any(_goes_by(text.strip(), name, place) for name, place in self.others)
 
     def names(self) -> list[str]:
         """Return places and names, those waited for longest first."""
@@ -117,13 +117,7 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
         for row in np.flatnonzero(data.blockers.is_object).tolist()
     }
     is_fair = [_policy(str(table["class_name"][row])) == "Fair" for row in rows.tolist()]
-    others = {
-        text
-        for row, name in names.items()
-        if number[row] < 0 and row not in waits_of
-        for text in (name, places.text(row))
-        if text
-    }
+    others = {(name, places.text(row) or "") for row, name in names.items() if number[row] < 0 and row not in waits_of}
     return RecordedLocks(
         acquired,
         rows,
@@ -134,6 +128,11 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
         frozenset(others),
         data.not_read == 0,
     )
+
+
+def _goes_by(wanted: str, name: str, place: str) -> bool:
+    """Return whether a user may call a lock so: by its name, the end of it after @, or its place, with or without package."""
+    return bool(wanted) and (wanted in (name, name.rpartition("@")[2], place) or place.endswith(f".{wanted}"))
 
 
 def _policy(class_name: str) -> str | None:
