@@ -41,6 +41,11 @@ def a_link(path: Path, secret: Path) -> None:
     path.symlink_to(secret)
 
 
+def a_link_to_the_part_itself(path: Path, secret: Path) -> None:
+    """Whoever followed it would find nothing amiss."""
+    path.symlink_to(kept(path))
+
+
 def a_link_to_itself(path: Path, secret: Path) -> None:
     path.symlink_to(path.name)
 
@@ -63,6 +68,18 @@ HOWS = (a_pipe, a_link, a_link_to_itself, a_device, a_socket)
 How = Callable[[Path, Path], None]
 
 
+def kept(part: Path) -> Path:
+    """Return where a part of a recording is that something else is in the place of."""
+    return part.parent.with_name(part.name)
+
+
+def replace(part: Path, how: How, secret: Path) -> None:
+    """Put something else in the place of a part of a recording, and give all of that away."""
+    part.rename(kept(part))
+    how(part, secret)
+    give_away(part.parent, *part.parent.iterdir())
+
+
 def give_away(*paths: Path) -> None:
     for path in paths:
         os.chown(path, STRANGER, STRANGER, follow_symlinks=False)
@@ -77,24 +94,20 @@ def refused(path: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str
     return said.err
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", [*HOWS, a_link_to_the_part_itself])
 def test_what_is_no_file_in_place_of_a_manifest_ends_each_command(
     recording: Path, secret: Path, how: How, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (recording / "manifest.json").unlink()
-    how(recording / "manifest.json", secret)
-    give_away(recording, *recording.iterdir())
+    replace(recording / "manifest.json", how, secret)
     for command in COMMANDS:
         refused(recording, command, capsys)
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", [*HOWS, a_link_to_the_part_itself])
 def test_what_is_no_file_in_place_of_a_table_ends_each_command_that_reads_it(
     recording: Path, secret: Path, how: How, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (recording / "thread.parquet").unlink()
-    how(recording / "thread.parquet", secret)
-    give_away(recording, *recording.iterdir())
+    replace(recording / "thread.parquet", how, secret)
     for command in ("whatif", "numa", "why", "locks"):
         assert "thread.parquet" in refused(recording, command, capsys)
 
