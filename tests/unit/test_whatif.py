@@ -331,6 +331,22 @@ def test_a_part_of_a_run_may_be_as_short_as_the_time_in_which_a_thread_was_ready
     assert found.low_ns == pytest.approx(280 * US, rel=0.01)
 
 
+@pytest.mark.parametrize(("late", "low"), [(100, 700), (300, 400)])
+def test_a_run_that_others_kept_from_its_core_for_a_fifth_of_the_time_may_be_as_short_as_its_work(
+    late: int, low: int, tmp_path: Path
+) -> None:
+    """A thread works for 200 us, waits for the core, works for 100, sleeps for 300 and works for 100."""
+    again = 200 + late
+    slices = [
+        Slice(0, 0, 0, 0, 200),
+        Slice(0, 200, 200, again, again + 100),
+        Slice(0, again + 100, again + 400, again + 400, again + 500, blocked_in=NANOSLEEP, irq=True),
+    ]
+    path = write(tmp_path / "a.headway", slices, again + 500, 1, ended_by="exit")
+    (found,) = whatif(open_recording(path), [1]).predicted
+    assert (found.wall_ns, found.low_ns) == (700 * US, low * US)
+
+
 def test_an_answer_over_a_socket_may_come_as_much_earlier_as_its_sender_computes_faster(tmp_path: Path) -> None:
     """A packet's interrupt ended the reader's wait: that it may come after 100 us of 1000 is in the interval, and said."""
     answer = Slice(0, 0, 1000, 1000, 1010, waker=1, blocked_in=6, irq=True)
