@@ -21,7 +21,7 @@ from headway.analyses.placement.types import ALL, ONE
 from headway.placement.memory_follower import MemoryFollower, end_of_memory
 from headway.placement.moved_memory import PAGE, MemoryMoved, MovedMemory, _runs
 from headway.placement.mover import MEMORY_BACK, MEMORY_HOME
-from headway.placement.nodes import machine_nodes
+from headway.placement.nodes import MemoryNode, machine_nodes
 from headway.placement.pages import mappings_elsewhere, memory_by_node
 from headway.record.target_process.processes import Process
 
@@ -87,6 +87,17 @@ def test_a_node_without_room_gets_nothing_and_that_is_said() -> None:
     found = MovedMemory(NOWHERE, lambda: [myself()]).to_home(A_WHILE_S)
     assert (found.moved_bytes, found.is_done) == (0, True)
     assert found.reason == f"node {NOWHERE} has too little free memory"
+
+
+@knows_nodes
+@pytest.mark.parametrize(("free", "has_room"), [(100, False), (101, True)])
+def test_a_tenth_of_the_memory_of_a_node_stays_free(free: int, has_room: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room the kernel is asked, and says that there is no such node."""
+    node = MemoryNode(NOWHERE, frozenset({0}), 1000, free)
+    monkeypatch.setattr("headway.placement.moved_memory.machine_nodes", lambda: [node])
+    found = MovedMemory(NOWHERE, lambda: [myself()]).to_home(A_WHILE_S)
+    assert (found.moved_bytes, found.is_done) == (0, True)
+    assert (found.reason != f"node {NOWHERE} has too little free memory") == has_room
 
 
 @knows_nodes
@@ -189,6 +200,21 @@ def test_memory_follows_threads_that_stay_in_small_parts_and_goes_back_with_them
     seconds(10, "all", clock[0])
     assert mover.asked == [MEMORY_HOME] * 3 + [MEMORY_BACK] * 3
     assert records[1]["text"].startswith("0.0 MiB of memory put back in ")  # type: ignore[attr-defined]
+
+
+def test_memory_is_moved_for_a_twentieth_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call takes half a second, so that the next one is ten seconds later."""
+    clock = [100.0]
+    monkeypatch.setattr("headway.placement.memory_follower.time.monotonic", lambda: clock[0])
+    mover, asked_s = ScriptedMover(), list[float]()
+    mover.used_s = 0.5
+    follower = MemoryFollower(mover, "node 1", lambda text, facts: None)  # type: ignore[arg-type]
+    for _ in range(60):
+        before = len(mover.asked)
+        follower.follow(ONE, 100.0)
+        asked_s += [clock[0]] * (len(mover.asked) - before)
+        clock[0] += 0.5
+    assert asked_s == [105, 115, 125]
 
 
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:
