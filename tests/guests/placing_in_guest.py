@@ -19,7 +19,6 @@ from typing import Any
 
 FOLDER = Path("/run")
 SPREAD = Path(__file__).parents[1] / "programs" / "memory_of_two_nodes.py"
-BALANCING = Path("/proc/sys/kernel/numa_balancing")
 A_LOOK_S = 2.0
 """Between two looks at all pages of a program: each takes a CPU for half a second in an emulated machine."""
 BIND, INTERLEAVE = 2, 3
