@@ -78,14 +78,10 @@ def _row(
     whose = {each.name: Counts() for each in fields(Owned)}
     for pair in pairs:
         at = place.get(_owner(pair), len(owners))
-        cells[at] = _sum(cells[at], pair.counts)
-        whose[_whose(pair)] = _sum(whose[_whose(pair)], pair.counts)
+        cells[at] += pair.counts
+        whose[_whose(pair)] += pair.counts
     own = None if key is None or _is_special(key) else place.get(key)
     return MatrixRow(name, tuple(cells), Owned(**whose), own)
-
-
-def _sum(one: Counts, other: Counts) -> Counts:
-    return Counts(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(Counts)))
 
 
 def _whose(pair: AccessPair) -> str:

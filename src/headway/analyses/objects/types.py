@@ -78,6 +78,15 @@ class Counts:
     array_reads: int = 0
     array_writes: int = 0
 
+    def __add__(self, other: Counts) -> Counts:
+        """Return the accesses of both, kind by kind."""
+        return Counts(
+            self.tuple_reads + other.tuple_reads,
+            self.tuple_writes + other.tuple_writes,
+            self.array_reads + other.array_reads,
+            self.array_writes + other.array_writes,
+        )
+
     @property
     def reads(self) -> int:
         """Return reads of fields and elements."""
