@@ -217,6 +217,18 @@ def test_memory_is_moved_for_a_twentieth_of_the_time_at_most(monkeypatch: pytest
     assert asked_s == [105, 115, 125]
 
 
+def test_memory_on_its_way_waits_asleep_until_threads_have_stayed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("headway.placement.memory_follower.time.monotonic", lambda: clock[0])
+    mover = ScriptedMover()
+    follower = MemoryFollower(mover, "node 1", lambda text, facts: None)  # type: ignore[arg-type]
+    clock[0] = 106.0
+    follower.follow(ONE, 100.0)
+    clock[0] = 108.0
+    follower.follow(ALL, 107.0)
+    assert (mover.asked, follower.wait_s()) == ([MEMORY_HOME], 4.0)
+
+
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:
     assert end_of_memory(None) == ("", {})
     assert end_of_memory(MemoryMoved(5 << 20, 1 << 20, 2 << 20, is_done=False)) == (

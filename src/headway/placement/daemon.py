@@ -191,22 +191,16 @@ class Daemon:
         return moved
 
     def _pause(self, seconds: float) -> Ended:
-        """Wait, and return what ended it. Memory is moved meanwhile: that has a pace of its own."""
-        if self._memory is None:
+        """Wait, and return what ended it. Memory is moved meanwhile after threads that stay where they are, at its own pace."""
+        if self._memory is None or self._is_trial or self._is_balanced:
             return self.wait(seconds)
         end_s = time.monotonic() + seconds
         while (left_s := end_s - time.monotonic()) > 0:
             if ended := self.wait(min(left_s, self._memory.wait_s())):
                 return ended
-            self._move_memory()
+            self._memory.follow(self._spell.placement, self._spell.began_s)
+            self._spell.see_memory(is_under_way=self._memory.is_under_way)
         return ""
-
-    def _move_memory(self) -> None:
-        """Move memory after threads that stay where they are."""
-        if self._memory is None or self._is_trial or self._is_balanced:
-            return
-        self._memory.follow(self._spell.placement, self._spell.began_s)
-        self._spell.see_memory(is_under_way=self._memory.is_under_way)
 
     def _look(self) -> str | None:
         """Look for new threads and for changes of the machine, now and then. Return why to end, if so."""

@@ -44,7 +44,10 @@ class MemoryFollower:
     def follow(self, placement: Placement, since_s: float) -> None:
         """Move some memory where threads have been on a placement since then. Raises MoverEnded."""
         now_s = time.monotonic()
-        if now_s - since_s < AFTER_S or now_s < self._next_s:
+        if now_s < self._next_s:
+            return
+        if now_s - since_s < AFTER_S:
+            self._next_s = since_s + AFTER_S
             return
         if placement != self.goal:
             self.goal, self.is_under_way, self._began_s = placement, True, now_s
