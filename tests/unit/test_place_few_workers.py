@@ -99,3 +99,16 @@ def test_its_readings_end_by_cpu_time_as_the_kernel_accounts_it_and_never_run_ba
     assert second is not None
     assert 190 <= second.units - first.units <= 1e3 * (sum(os.times()[:2]) - before_s) + 20
     assert progress.done([]) == second
+
+
+def test_what_goes_on_counts_at_once_after_another_process_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = {1: 3600.0, 2: 1.0}
+    monkeypatch.setattr("headway.placement.progress._cpu_s", cpu_s.get)
+    progress, long, other = CpuTime(), Process(1, 0), Process(2, 0)
+    before = progress.done([long, other])
+    del cpu_s[1]
+    cpu_s[2] = 1.5
+    after = progress.done([long, other])
+    assert before is not None
+    assert after is not None
+    assert after.units - before.units == pytest.approx(500)

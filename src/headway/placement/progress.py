@@ -208,13 +208,15 @@ class CpuTime:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._most_ms = 0.0
+        self._done_ms = 0.0
+        self._last_ms: dict[Process, float] = {}
 
     def done(self, processes: Iterable[Process]) -> Done | None:
-        """Return the CPU time of the processes up to now, in milliseconds; never less than before, as some of them end."""
-        now_ms = sum(1e3 * cpu_s for each in processes if (cpu_s := _cpu_s(each.pid)) is not None)
-        self._most_ms = max(self._most_ms, now_ms)
-        return Done(self._most_ms)
+        """Return the CPU time of the processes up to now, in milliseconds, with that of those which have ended meanwhile."""
+        now_ms = {each: 1e3 * cpu_s for each in processes if (cpu_s := _cpu_s(each.pid)) is not None}
+        self._done_ms += sum(max(0.0, ms - self._last_ms.get(each, 0.0)) for each, ms in now_ms.items())
+        self._last_ms = now_ms
+        return Done(self._done_ms)
 
     def close(self) -> None:
         """There is nothing to let go of."""
