@@ -7,7 +7,6 @@ Left out   Pages of files: they lie where whoever read the file first was, and o
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.record.target_process.deadline import Deadline, within
+from headway.record.target_process.rights import read_status
 
 MOST_BYTES = 16 << 30
 """Of a process whose pages are counted."""
@@ -85,9 +85,9 @@ def _of_mapping(line: bytes) -> dict[int, int]:
 
 def mappings_elsewhere(pid: int, node: int) -> list[MappedMemory]:
     """Return the mappings of a process that have memory on other nodes, and no policy of their own; none where not known."""
+    if resident_bytes(pid) > MOST_BYTES:
+        return []
     try:
-        if _resident_bytes(pid) > MOST_BYTES:
-            return []
         return within(Deadline.after(LIMIT_S), lambda: _elsewhere(pid, node))
     except OSError:
         return []
@@ -108,6 +108,9 @@ def _elsewhere(pid: int, node: int) -> list[MappedMemory]:
     return [each for each in mappings if each.end - each.start <= _SPARSE * chosen.get(each.start, 0)]
 
 
-def _resident_bytes(pid: int) -> int:
-    with open(f"/proc/{pid}/statm", "rb") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+def resident_bytes(pid: int) -> int:
+    """Return how much memory a process has in RAM, 0 where the kernel does not say."""
+    try:
+        return int(read_status(pid).get("VmRSS", "0 kB").split()[0]) << 10
+    except (OSError, ValueError):
+        return 0

@@ -15,14 +15,14 @@ from headway.placement.affinities import Affinities, Cpus, affinity_of, threads_
 from headway.placement.daemon import Daemon, Ended
 from headway.placement.mover import Mover
 from headway.placement.nodes import allowed_by_cpuset, declared_nodes, home_node, machine_nodes, usable
-from headway.placement.pages import memory_by_node
+from headway.placement.pages import memory_by_node, resident_bytes
 from headway.placement.progress import CpuTime, ProgramProgress
 from headway.placement.readings import MeasuredInterval, Readings
 from headway.placement.single_daemon import placing
 from headway.placement.types import NodeChoice, Record
 from headway.record.machine.host import format_cpu_list, online_cpus
 from headway.record.target_process.processes import Process, tree
-from headway.record.target_process.rights import read_status, rights_of
+from headway.record.target_process.rights import rights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +164,3 @@ def _try_out(pid: int, cpus: Cpus) -> str:
 def memory_of(pid: int) -> dict[int, int] | None:
     """Return how much memory of a process, with those below it, lies on each node; None where that is not known."""
     return memory_by_node((each, resident_bytes(each)) for each in tree(pid) if each != os.getpid())
-
-
-def resident_bytes(pid: int) -> int:
-    """Return how much memory a process has in RAM, 0 where the kernel does not say."""
-    try:
-        return int(read_status(pid).get("VmRSS", "0 kB").split()[0]) << 10
-    except (OSError, ValueError):
-        return 0
