@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices
-from headway.analyses.objects.types import MOST_GROUPS, AccessAnswer, Accessed, AccessGroup, Grouping
+from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.errors import Notice
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _SUMS = ", ".join(f"COALESCE(sum(a.{kind}), 0)::BIGINT" for kind in _KINDS)
 _OF_OBJECTS = " + ".join(f"sum(a.{kind})" for kind in _KINDS[:4])
-_UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
 _KEYS = {
     "class": ("a.pid", "a.class_name"),
     "thread": ("a.pid", "a.thread_id", "a.unnamed_id"),
@@ -67,7 +66,7 @@ def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]
         return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
-    rows = f"""FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
+    rows = f"""FROM (SELECT *, {UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
     text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""

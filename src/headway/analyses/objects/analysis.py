@@ -17,7 +17,15 @@ from headway.analyses.common.notices import recorded_notices
 from headway.analyses.objects.accesses import access_notices, accesses
 from headway.analyses.objects.bounds import none_sampled, quantity
 from headway.analyses.objects.owners import name_of
-from headway.analyses.objects.types import MOST_GROUPS, Allocated, AllocationGroup, Grouping, Measure, ObjectsAnswer
+from headway.analyses.objects.types import (
+    MOST_GROUPS,
+    UNNAMED,
+    Allocated,
+    AllocationGroup,
+    Grouping,
+    Measure,
+    ObjectsAnswer,
+)
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
 
@@ -28,8 +36,6 @@ if TYPE_CHECKING:
 
 _SITE = """CASE WHEN a.site_class = '' THEN '' ELSE a.site_class || '.' || a.site_method
   || COALESCE(':' || a.site_line, '') END"""
-_UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
-"""A thread that table `thread` has may have two ids: main has another one when it ends."""
 _KEYS = {
     "class": ("a.pid", "a.class_name"),
     "thread": ("a.pid", "a.thread_id", "a.unnamed_id"),
@@ -101,7 +107,7 @@ def _groups(recording: Recording, by: Grouping, sort: Measure, unseen: Allocated
     """Return the groups that allocated most, by what is sorted by, and how many smaller groups are left out."""
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
-    rows = f"""FROM (SELECT *, {_SITE} AS site, {_UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
+    rows = f"""FROM (SELECT *, {_SITE} AS site, {UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
       WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}' GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_ORDER[sort]} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
     text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""

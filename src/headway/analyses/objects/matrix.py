@@ -51,8 +51,8 @@ def owner_matrix(pairs: Sequence[AccessPair], most_threads: int | None, most_own
     names: dict[Hashable, tuple[str, int | None, int]] = {}
     for pair in pairs:
         accessor, owner = _accessor(pair), _owner(pair)
-        names[accessor] = (pair.accessor or _special(pair.java_id), pair.java_id, pair.pid)
-        names.setdefault(owner, (pair.owner or _special(pair.owner_java_id), pair.owner_java_id, pair.pid))
+        names[accessor] = (pair.accessor or name_of_no_thread(pair.java_id), pair.java_id, pair.pid)
+        names.setdefault(owner, (pair.owner or name_of_no_thread(pair.owner_java_id), pair.owner_java_id, pair.pid))
         by_thread[accessor] += pair.counts.together
         by_owner[owner] += pair.counts.together
     texts = _unique_names(names)
@@ -113,7 +113,8 @@ def _is_special(key: Hashable) -> bool:
     return isinstance(key, tuple) and len(key) == 1
 
 
-def _special(java_id: int | None) -> str:
+def name_of_no_thread(java_id: int | None) -> str:
+    """Return what is shown in place of a thread's name: for virtual threads, many threads together, or an unknown one."""
     return _SPECIAL.get(java_id or UNKNOWN, _SPECIAL[UNKNOWN])
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.objects.types import MOST_GROUPS, AccessAnswer, AccessPair, Counts, Owned
+from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
 
@@ -22,17 +22,16 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
-_UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
 _FOREIGN = -3
 _PAIRS = f"""WITH pair AS (
-  SELECT a.pid, a.thread_id, {_UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
+  SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
     THEN CASE WHEN a.owner_java_id = {_FOREIGN} THEN 0 ELSE a.owner_java_id END END AS unnamed_owner_id,
     {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)} FROM access_pair a
 ), rest AS (
   SELECT pid, thread_id, unnamed_id, NULL AS owner_thread_id, 0 AS unnamed_owner_id,
     {", ".join(f"greatest(sum({kind}), 0) AS {kind}" for kind in KINDS)}
   FROM (
-    SELECT a.pid, a.thread_id, {_UNNAMED} AS unnamed_id, {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)}
+    SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)}
     FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
   ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
 )"""
@@ -53,7 +52,7 @@ def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[An
     shown = [key.removeprefix("a.") for key in keys]
     columns = "".join(f"{key}, " for key in shown)
     grouped = f"GROUP BY {', '.join(shown)}" if shown else ""
-    of = f"FROM (SELECT *, {_UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
+    of = f"FROM (SELECT *, {UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
     known_rows = recording.query(f"SELECT {columns}{known} {of.format('access_owner')}").fetchall()
     known_of = {tuple(row[: len(shown)]): row[len(shown) :] for row in known_rows}
     found = {}

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from headway.analyses.common.units import percent
+from headway.analyses.objects.matrix import name_of_no_thread
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST_OWNERS = 8
 """Columns of the matrix; the other owners are one column together."""
-_VIRTUAL, _MANY = -2, -1
 Label: TypeAlias = "Callable[[AccessPair], str]"
 """What a thread of a pair is called in tables."""
 
@@ -115,8 +115,8 @@ def _labels(found: AccessAnswer) -> tuple[Label, Label]:
 
 
 def _accessor(pair: AccessPair) -> str:
-    return pair.accessor or {_VIRTUAL: "(virtual threads)", _MANY: "(many threads)"}.get(pair.java_id or 0, "(unknown)")
+    return pair.accessor or name_of_no_thread(pair.java_id)
 
 
 def _owner(pair: AccessPair) -> str:
-    return pair.owner or ("(virtual threads)" if pair.owner_java_id == _VIRTUAL else "(unknown)")
+    return pair.owner or name_of_no_thread(pair.owner_java_id)

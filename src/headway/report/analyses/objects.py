@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.analyses.common.units import percent, size
+from headway.analyses.objects.matrix import name_of_no_thread
 from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
-MANY_THREADS, VIRTUAL_THREADS = -1, -2
-"""In place of an id: threads that share a row."""
 _GROUPINGS = ("class", "thread", "site", "thread-class", "pair")
 _ATTACHED = "HW802"
 _WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
@@ -210,10 +209,9 @@ def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
 
 
 def _names(found: ObjectsAnswer, group: AllocationGroup | AccessGroup) -> tuple[Cell, ...]:
-    together = {MANY_THREADS: "(many threads)", VIRTUAL_THREADS: "(virtual threads)"}
     names: dict[str, Cell] = {
         "process": str(group.pid),
-        "thread": group.thread or together.get(group.java_id or 0, "(unknown)"),
+        "thread": group.thread or name_of_no_thread(group.java_id),
         "class": group.class_name or "(many classes)",
         "site": getattr(group, "site", None) or "(unknown)",
     }
