@@ -12,12 +12,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.analyses.placement.types import ALL, ONE
+from headway.placement.daemon import Daemon, Ended, _Spell
 from headway.placement.memory_follower import MemoryFollower, end_of_memory
 from headway.placement.moved_memory import PAGE, MemoryMoved, MovedMemory, _runs
 from headway.placement.mover import MEMORY_BACK, MEMORY_HOME
@@ -227,6 +229,27 @@ def test_memory_on_its_way_waits_asleep_until_threads_have_stayed_elsewhere(monk
     clock[0] = 108.0
     follower.follow(ALL, 107.0)
     assert (mover.asked, follower.wait_s()) == ([MEMORY_HOME], 4.0)
+
+
+@pytest.mark.parametrize(("is_trial", "is_balanced", "asked"), [(False, False, 3), (True, False, 0), (False, True, 0)])
+def test_memory_follows_no_threads_that_are_compared_and_none_while_the_kernel_balances_nodes(
+    is_trial: bool, is_balanced: bool, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, mover, nobody = [100.0], ScriptedMover(), cast("Any", None)
+    monkeypatch.setattr("headway.placement.daemon.time.monotonic", lambda: clock[0])
+
+    def wait(seconds: float) -> Ended:
+        clock[0] += seconds
+        return ""
+
+    placing = Daemon(
+        nobody, nobody, nobody, nobody, nobody, nobody, wait,
+        _memory=MemoryFollower(cast("Any", mover), "node 1", lambda text, facts: None),
+        _is_trial=is_trial, _is_balanced=is_balanced, _spell=_Spell(ONE, 100.0),
+    )  # fmt: skip
+    placing._pause(20.0)
+    assert len(mover.asked) == asked
+    assert clock[0] == pytest.approx(120)
 
 
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:

@@ -80,16 +80,29 @@ def test_a_program_with_few_workers_goes_to_one_node_without_a_comparison() -> N
 
 @dataclass
 class Watched(PairedSpells):
-    """The policy, and what it saw and said: clock, mix, placement."""
+    """The policy, and what it saw and said: clock, mix, placement, and its decisions."""
 
     log: list[tuple[float, float, Placement]] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     clock: float = 0.0
 
     def decide(self, seen: Observation) -> Decision:
         self.clock += seen.seconds
         decision = super().decide(seen)
         self.log.append((self.clock, seen.mix, decision.placement))
+        self.decisions.append(decision)
         return decision
+
+
+@pytest.mark.parametrize(("speed", "best"), [(0.4, ONE), (1.9, ALL)])
+def test_both_placements_are_tried_and_what_is_decided_then_is_no_trial(speed: float, best: Placement) -> None:
+    policy = Watched(CORES)
+    simulate([WorkPhase(120, speed)], policy, EVEN, 0)
+    trials = [number for number, each in enumerate(policy.decisions) if each.is_trial]
+    assert {policy.decisions[number].placement for number in trials} == {ONE, ALL}
+    after = policy.decisions[trials[-1] + 1 :]
+    assert len(after) > 10
+    assert {each.placement for each in after} == {best}
 
 
 ALTERNATING = [WorkPhase(20, 1.8, mix=0.3), WorkPhase(20, 0.5, mix=0.7)] * 11
