@@ -12,7 +12,7 @@ import pytest
 
 from headway.cli.main import invoke
 from headway.report.terminal.placement import MOST_PROGRAMS, MOST_SPELLS
-from support.builders.synthetic import FakeThread, write
+from support.builders.synthetic import ORIGIN, FakeThread, write
 
 HOSTILE = "\x1b[31m \u202e <script>alert(1)</script> =1+1 \ud800"
 SHOWN = "\\x1b[31m \\u202e <script>alert(1)</script> =1+1 \\ud800"
@@ -78,7 +78,8 @@ def test_hostile_text_beside_a_recording_is_no_markup_of_its_page(
     file = written(
         tmp_path / "placed.jsonl",
         start(at_ns=1, pid=100, progress=HOSTILE),
-        {"event": "note", "at_ns": 2, "text": HOSTILE},
+        {"event": "note", "at_ns": ORIGIN + 1, "text": HOSTILE},
+        {"event": "decision", "at_ns": ORIGIN + 2, "placement": "one", "why": HOSTILE},
         {"event": "end", "at_ns": 1 << 61, "why": HOSTILE},
     )
     page = tmp_path / "page.html"
@@ -86,6 +87,7 @@ def test_hostile_text_beside_a_recording_is_no_markup_of_its_page(
     said = capsys.readouterr().err
     assert code == 0, said
     assert "<script>alert" not in page.read_text()
+    assert page.read_text().count("alert(1)") == 4  # all of them are there
 
 
 def a_device(path: Path) -> None:
