@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.record.directory.recording_dir import RecordingDir
 from headway.record.machine import host
-from headway.record.program.launch import find_program
+from headway.record.program.launch import Child, Ending, find_program
 from headway.record.session.plan import default_output
 from headway.record.target_process import processes
 from headway.record.target_process.processes import Process
@@ -116,6 +117,24 @@ def test_a_process_is_known_by_its_start_and_not_by_its_pid_alone() -> None:
     assert not Process(me.pid, me.start_ticks - 1).is_alive
     assert Process.of(0) is None
     assert processes.tree(os.getpid())[0] == os.getpid()
+
+
+def test_a_program_that_was_killed_has_ended_once_nobody_is_left_of_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `timeout -s KILL` does, which kills its own group. What ends in another way may leave processes behind."""
+    asked: list[tuple[int, int]] = []
+
+    def two_looks_long(group: int, number: int) -> None:
+        asked.append((group, number))
+        if len(asked) > 2:
+            raise ProcessLookupError
+
+    monkeypatch.setattr("headway.record.program.launch.os.killpg", two_looks_long)
+    monkeypatch.setattr("headway.record.program.launch._DYING_NS", 60_000_000_000)
+    for status in (0, 1 << 8, signal.SIGTERM):
+        Child(7, -1, -1, -1, Ending(status, 0, 0)).await_dying_group()
+    assert asked == []
+    Child(7, -1, -1, -1, Ending(signal.SIGKILL, 0, 0)).await_dying_group()
+    assert asked == [(7, 0)] * 3
 
 
 def test_a_place_that_is_not_kept_leaves_what_was_there(tmp_path: Path) -> None:
