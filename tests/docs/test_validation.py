@@ -42,6 +42,13 @@ def test_the_page_says_what_was_never_compared_with_a_machine() -> None:
     assert "Predictions for more than two cores were compared with a reference simulator" in " ".join(PAGE.split())
 
 
+def test_the_machines_had_as_many_cpus_as_the_page_says() -> None:
+    assert "All machines had two CPUs." in PAGE
+    runs = measured.read_runs()
+    machines = {run.machine for benchmark in validation_page.CHECKED for run in runs.get(benchmark, ())}
+    assert {each.split()[0] for each in machines} == {"2"}
+
+
 def test_every_benchmark_that_compares_predictions_is_on_the_page() -> None:
     for benchmark in validation_page.CHECKED:
         assert f"\n## {benchmark}\n" in PAGE
