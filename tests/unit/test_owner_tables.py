@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.types import AccessAnswer, Accessed, AccessPair, Counts, Owned
 from headway.report.analyses.object_owners import matrix_table
 from headway.report.analyses.objects import ObjectsAnalysis
@@ -33,6 +34,19 @@ def test_two_threads_of_one_name_are_two_rows_and_two_columns_of_the_matrix() ->
     table = matrix_table(AccessAnswer(Accessed(15, 0, 0, 0, 0, 0), (), (), owned=owned, pairs=tuple(pairs)))
     assert table.columns == ("thread", "w #21", "w #22")
     assert table.rows == (("w #21", 5, 3), ("w #22", 0, 7))
+
+
+def test_pairs_that_are_left_out_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = open_recording(access_recording(tmp_path / "a.headway", with_owners=True))
+    whole = objects(recording, "pair").accesses
+    assert whole is not None
+    assert len(whole.pairs) > 2
+    monkeypatch.setattr("headway.analyses.objects.owners.MOST_GROUPS", 2)
+    cut = objects(recording, "pair")
+    assert cut.accesses is not None
+    assert cut.accesses.pairs == whole.pairs[:2]
+    (notice,) = [each.message for each in cut.notices if each.id == "HW849"]
+    assert f"and {len(whole.pairs) - 2} smaller ones are left out" in notice
 
 
 def test_the_matrix_has_the_busiest_threads_and_says_of_how_many() -> None:

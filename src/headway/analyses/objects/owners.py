@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 _FOREIGN = -3
+_PAIR_KEYS = "a.pid, a.thread_id, a.unnamed_id, a.owner_thread_id, a.unnamed_owner_id"
 _PAIRS = f"""WITH pair AS (
   SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
     THEN CASE WHEN a.owner_java_id = {_FOREIGN} THEN 0 ELSE a.owner_java_id END END AS unnamed_owner_id,
@@ -75,7 +76,7 @@ def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    keys = "a.pid, a.thread_id, a.unnamed_id, a.owner_thread_id, a.unnamed_owner_id"
+    keys = _PAIR_KEYS
     text = f"""{_PAIRS} SELECT {keys}, any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id), {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
@@ -100,19 +101,31 @@ def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
     return tuple(found)
 
 
+def _pairs_left_out(recording: Recording, shown: int) -> int:
+    """Return how many pairs have fewer accesses than those that are shown."""
+    if shown < MOST_GROUPS:
+        return 0
+    text = f"{_PAIRS} SELECT count(*) FROM (SELECT 1 FROM (FROM pair UNION ALL FROM rest) a GROUP BY {_PAIR_KEYS})"
+    return int(recording.query(text).fetchall()[0][0]) - shown
+
+
 def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
-    """Return the notice that owners were not recorded (HW844), or how many accesses may be counted for a wrong one (HW847)."""
+    """Return what is not known of owners: not recorded (HW844), pairs left out (HW849), accesses perhaps of a wrong one (HW847)."""
     if found.owned is None:
         return [Notice.of("HW844")]
     owners = max((each for jvm in found.coverage if isinstance(each := jvm.get("owners"), int)), default=0)
     wrong = _may_be_wrong(recording, owners)
+    left_out = _pairs_left_out(recording, len(found.pairs))
+    what = "pairs of accessing thread and owner"
+    few = [Notice.of("HW849", count=left_out, what=what, shown=MOST_GROUPS)] if left_out else []
     return [
+        *few,
         Notice.of(
             "HW847",
             wrong=f"about {wrong:,} accesses may be counted for a wrong owner"
             if wrong
             else "no object was met whose hash the program had asked for first",
-        )
+        ),
     ]
 
 
