@@ -110,7 +110,7 @@ def _pairs_left_out(recording: Recording, shown: int) -> int:
 
 
 def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
-    """Return what is not known of owners: not recorded (HW844), pairs left out (HW849), accesses perhaps of a wrong one (HW847)."""
+    """Return what is not known of owners: not recorded (HW844), pairs left out (HW849), accesses of a wrong one (HW847)."""
     if found.owned is None:
         return [Notice.of("HW844")]
     owners = max((each for jvm in found.coverage if isinstance(each := jvm.get("owners"), int)), default=0)
