@@ -84,9 +84,20 @@ nb::dict accesses_of(const AccessRecords& records) {
   for (size_t i = 0; i < std::size(kNames); ++i) {
     out[kNames[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
   }
+  out["group"] = column(rows, [](const AccessRow& r) { return r.group; });
+  const auto& windows = records.windows;
+  nb::dict of_windows;
+  of_windows["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_windows["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
+  constexpr const char* kSums[HW_WINDOW_SUMS] = {"marks_in", "marks_between", "marks_before", "cpu_in_ns", "cpu_between_ns"};
+  for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
+    of_windows[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
+  }
+  out["windows"] = of_windows;
   const auto& pairs = records.pairs;
   nb::dict of_pairs;
   of_pairs["java_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_pairs["group"] = column(pairs, [](const AccessPairRow& r) { return r.group; });
   of_pairs["owner_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.owner_id); });
   for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
     const std::string name = kNames[i];

@@ -102,6 +102,7 @@ enum hw_type {
   HW_ACCESS = 52,
   HW_ACCESS_OWNERS = 53,
   HW_ACCESS_PAIR = 54,
+  HW_ACCESS_WINDOW = 57,
 };
 
 struct hw_record {
@@ -451,6 +452,27 @@ struct hw_access_pair {
   hw_u32 block;
   hw_u32 reserved;
   hw_u64 counts[HW_OWNED_KINDS];
+};
+
+// Where accesses are counted in windows (docs/decisions/0018-windows.md), rows of accesses are those in a group of windows,
+// whose number is in the highest bits of their `block`; 0: the first window, at the start of the program.
+#define HW_WINDOW_GROUP_SHIFT 27
+
+// What one thread did in the windows of a group, and between each of them and the one before. Sums as well.
+enum hw_window_sum {
+  HW_MARKS_IN,       // passes of marks, pieces of code that are always counted
+  HW_MARKS_BETWEEN,
+  HW_MARKS_BEFORE,   // of those between, in a spell as long as the window right before it
+  HW_CPU_IN,         // CPU time, ns
+  HW_CPU_BETWEEN,
+  HW_WINDOW_SUMS,
+};
+struct hw_access_window {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u32 block;
+  hw_u32 reserved;
+  hw_u64 sums[HW_WINDOW_SUMS];
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

@@ -93,6 +93,9 @@ std::string object_options(const Options& options) {
   if (!options.accesses) return text;
   text += ",accesses=1";
   if (options.access_owners) text += ",access_owners=1";
+  if (options.window_ms > 0 && options.window_period_ms > 0) {
+    text += ",access_windows=" + std::to_string(options.window_ms) + ':' + std::to_string(options.window_period_ms);
+  }
   std::string globs;
   for (const std::string& glob : options.access_scope) globs += (globs.empty() ? "" : ":") + glob;
   if (!globs.empty()) text += ",access_scope=" + percent_encode(globs);
@@ -101,6 +104,14 @@ std::string object_options(const Options& options) {
 
 std::string causal_options(const Options& options) {
   return options.causal.empty() ? std::string() : ",causal=" + percent_encode(options.causal);
+}
+
+// "300:3000", milliseconds: a spell of counting and the period that has one.
+void parse_windows(std::string_view value, Options& options) {
+  const size_t colon = value.find(':');
+  if (colon == std::string_view::npos) return;
+  options.window_ms = to_int(value.substr(0, colon));
+  options.window_period_ms = to_int(value.substr(colon + 1));
 }
 
 Options parse_options(std::string_view text) {
@@ -129,6 +140,7 @@ Options parse_options(std::string_view text) {
     if (key == "object_sites") options.object_sites = on;
     if (key == "accesses") options.accesses = on;
     if (key == "access_owners") options.access_owners = on;
+    if (key == "access_windows") parse_windows(value, options);
     if (key == "access_scope") options.access_scope = split(percent_decode(value));
     if (key == "sampler") options.sampler = percent_decode(value);
     if (key == "causal") options.causal = percent_decode(value);

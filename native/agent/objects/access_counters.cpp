@@ -108,6 +108,11 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
     block.written.clear();
     block.pairs_written.clear();
     block.owner = owner_of_key(key);
+    if (windows_.is_on() && !begin_windowed(block, key)) {
+      free_.push_back(*number);
+      if (left_out_.size() < kMostLeftOut) left_out_.insert(key);
+      return middle_of(nobodys_);
+    }
     set_key(block, key);
     found = by_key_.emplace(key, *number).first;
   }
@@ -137,6 +142,8 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
 void AccessCounters::release(uint32_t number) noexcept {
   Block& block = blocks_[number];
   set_key(block, 0);
+  block.by_group.clear();
+  block.windowed = nullptr;
   madvise(block.memory + kHeadBytes, block_bytes() - kHeadBytes, MADV_DONTNEED);  // zeros from now on
   free_.push_back(number);
 }
@@ -232,6 +239,80 @@ hw_access_owners AccessCounters::owners_of(const hw_access& record, const Sums& 
 
 uint64_t AccessCounters::total(const Sums& sums) noexcept {
   return std::accumulate(sums.begin(), sums.begin() + kAccesses, uint64_t{0});
+}
+
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+bool AccessCounters::start_windows() noexcept {
+  const std::lock_guard locked(mutex_);
+  const size_t words = (block_bytes() - kHeadBytes) / sizeof(uint64_t);
+  return windows_.start({kCounters, has_owners_ ? kOwnedRows : 0, kRowWords, words});
+}
+
+std::vector<AccessWindows::Words> AccessCounters::words_in_use() const noexcept {
+  std::vector<AccessWindows::Words> found{{0, next_counter_}};
+  if (!has_owners_) return found;
+  found.push_back({kCounters, owned_.size() * HW_OWNED_KINDS * kRowWords});
+  found.push_back({kCounters + size_t{kOwnedRows} * kRowWords, kPairBytes / sizeof(uint64_t)});
+  return found;
+}
+
+std::vector<AccessWindows::Counting> AccessCounters::all_counting() const noexcept {
+  std::vector<AccessWindows::Counting> found;
+  for (const auto& [key, number] : by_key_) found.push_back(counting_of(blocks_[number]));
+  return found;
+}
+
+void AccessCounters::look_before_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.look(all_counting());
+}
+
+void AccessCounters::begin_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.begin_window(all_counting(), words_in_use());
+}
+
+void AccessCounters::end_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.end_window(all_counting(), words_in_use());
+}
+
+void AccessCounters::end_windows() noexcept {
+  const std::lock_guard locked(mutex_);
+  if (!windows_.is_on()) return;
+  for (const AccessWindows::Counting& each : all_counting()) windows_.end_thread(each, words_in_use());
+  windows_.end();
+}
+
+// False: there is no memory.
+bool AccessCounters::begin_windowed(Block& block, int64_t key) noexcept {
+  block.windowed = WindowedThread::make(windows_.words());
+  if (block.windowed == nullptr) return false;
+  block.work_written = {};
+  block.by_group.resize(WindowedThread::kAll);
+  for (uint32_t group = 0; group < WindowedThread::kAll; ++group) {
+    Block& part = block.by_group[group];
+    const auto* const words = reinterpret_cast<const unsigned char*>(block.windowed->group(group));
+    part.memory = const_cast<unsigned char*>(words) - kHeadBytes;  // it has no head; nothing looks there
+    part.key = key;
+    part.owner = block.owner;
+    part.serial = block.serial | group << HW_WINDOW_GROUP_SHIFT;
+  }
+  return true;
+}
+
+hw_access_window AccessCounters::window_of(const Block& block, uint32_t group) noexcept {
+  const WindowWork& work = block.windowed->work(group);
+  hw_access_window record{};
+  record.java_id = java_id(block.key);
+  record.block = block.by_group[group].serial;
+  record.sums[HW_MARKS_IN] = work.marks_in;
+  record.sums[HW_MARKS_BETWEEN] = work.marks_between;
+  record.sums[HW_MARKS_BEFORE] = work.marks_before;
+  record.sums[HW_CPU_IN] = static_cast<uint64_t>(work.cpu_in_ns);
+  record.sums[HW_CPU_BETWEEN] = static_cast<uint64_t>(work.cpu_between_ns);
+  return record;
 }
 
 uint64_t AccessCounters::java_id(int64_t key) noexcept {

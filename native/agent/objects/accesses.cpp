@@ -19,6 +19,7 @@
 #include "agent/objects/class_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
+#include "agent/objects/window_timer.h"
 #include "agent/state/records.h"
 #include "agent/state/state.h"
 #include "count_class_file.h"
@@ -33,6 +34,7 @@ constexpr size_t kBatch = 200;  // classes that are given back their own bytes a
 struct Accesses {
   AccessCounters counters;
   SumsWriter writer{"headway accesses"};
+  WindowTimer timer;
   BootClass own{"java/lang/HeadwayCount", kCountClassFile, {}};
   std::vector<std::string> scope;
   int64_t generator =
@@ -127,12 +129,14 @@ void set_class_files(bool on) {
 jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesses().counters.slots()); }
 jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
 
+jboolean JNICALL native_has_windows(JNIEnv*, jclass) { return accesses().counters.has_windows() ? JNI_TRUE : JNI_FALSE; }
 jlong JNICALL native_generator(JNIEnv*, jclass) { return accesses().generator; }
 void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().owners_work = work == JNI_TRUE; }
 
 std::span<const JNINativeMethod> natives() {
   static const JNINativeMethod methods[] = {
       native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
+      native_method("hasWindows", "()Z", reinterpret_cast<void*>(native_has_windows)),
       native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
       native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
       native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
@@ -144,6 +148,7 @@ struct Write {
   void operator()(const hw_access& record) const { write_access(record); }
   void operator()(const hw_access_owners& record) const { write_access_owners(record); }
   void operator()(const hw_access_pair& record) const { write_access_pair(record); }
+  void operator()(const hw_access_window& record) const { write_access_window(record); }
 };
 
 int64_t write_sums(bool is_last) {
@@ -170,6 +175,35 @@ void take_counts_out(JNIEnv* jni) {
   for (jclass type : types) jni->DeleteGlobalRef(type);
 }
 
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+// The hook class's switches are as those here from now on: it is retransformed, to what it is, so that the JVM discards
+// what it has compiled with the old ones.
+void set_switches(JNIEnv* jni) {
+  Accesses& self = accesses();
+  if (self.dying.load() || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
+  jfieldID field = jni->GetStaticFieldID(self.own.type, "SWITCHES", "[B");
+  jobject switches = no_exception(jni) ? jni->GetStaticObjectField(self.own.type, field) : nullptr;
+  if (switches != nullptr) {
+    const std::span<const uint8_t> all = self.counters.switches();
+    jni->SetByteArrayRegion(static_cast<jbyteArray>(switches), 0, static_cast<jsize>(all.size()),
+                            reinterpret_cast<const jbyte*>(all.data()));
+    if (no_exception(jni)) agent().jvmti->RetransformClasses(1, &self.own.type);
+  }
+  jni->PopLocalFrame(nullptr);
+}
+
+void begin_window(JNIEnv* jni) {
+  accesses().counters.open_window();
+  set_switches(jni);
+  accesses().counters.begin_window();
+}
+
+void end_window(JNIEnv* jni) {
+  accesses().counters.end_window();
+  set_switches(jni);
+}
+
 const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   Accesses& self = accesses();
   if (agent().attached) return "reads and writes are counted from the start of a JVM on only";
@@ -179,12 +213,20 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   if (const char* problem = self.writer.prepare()) return problem;
   if (agent().options.access_owners) self.generator = hash_generator_offset(jni).value_or(-1);
   if (!self.counters.start(self.generator >= 0)) return "no memory for the counters";
+  const Options& options = agent().options;
+  const bool in_windows = options.window_ms > 0 && options.window_period_ms >= options.window_ms;
+  if (in_windows && !self.counters.start_windows()) return "no memory for the counters";
   forget_classes(jni);
   self.own.natives = natives();
   if (const char* problem = define_boot_class(jni, self.own)) return problem;
   self.scope = agent().options.access_scope;
   const SumsTasks tasks{[] { return write_sums(false); }, end_silenced, nullptr, take_counts_out};
   if (!self.writer.start(jni, tasks)) return "the JVM gives the agent no thread of its own";
+  if (in_windows) {
+    const WindowTimer::Tasks edges{[] { accesses().counters.look_before_window(); }, begin_window, end_window};
+    const char* const problem = self.timer.start(jni, options.window_ms, options.window_period_ms, edges);
+    if (problem != nullptr) return problem;
+  }
   self.armed.store(true, std::memory_order_release);
   set_class_files(true);
   for_each_loaded(jni, [&](jclass type, const std::string& name) {
@@ -211,6 +253,7 @@ std::string coverage() {
   add("instructions", self.instructions);
   add("instructions_left_out", self.instructions_left_out);
   add("threads_left_out", self.counters.threads_left_out());
+  if (self.timer.window_ms() > 0) add("windows", self.counters.windows());
   if (!self.owners_work) return text;
   add("instructions_without_owner", self.instructions_without_owner);
   add("owners", self.counters.owners());
@@ -246,6 +289,8 @@ void silence_accesses(bool dies) noexcept {
   if (!self.writer.end()) return;
   self.armed = false;
   set_class_files(false);
+  self.timer.end();
+  self.counters.end_windows();
   self.writer.write_last([] {
     write_sums(true);
     write_last_info("accesses_coverage", coverage());

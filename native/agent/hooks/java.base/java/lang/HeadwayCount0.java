@@ -4,6 +4,7 @@ import jdk.internal.access.SharedSecrets;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
+import jdk.internal.vm.annotation.Stable;
 
 /**
  * What the counts of reads and writes that headway inserts into classes of the program call
@@ -39,6 +40,15 @@ public final class HeadwayCount0 {
   private static final long JVM_THREAD = U.objectFieldOffset(Thread.class, "eetop");
   private static final boolean HAS_CARRIERS = Runtime.version().feature() >= 21;
   private static final long BLOCKS = blocks();
+
+  /**
+   * Where counting is in windows a byte for each counter, and behind them one for each row of accesses by owner: 1 if it is
+   * counted at present, else 2; null: everything is counted always. Compilers take the bytes for constants, so that code
+   * between windows is as fast as without counts. The agent therefore retransforms this class, which changes nothing but
+   * makes the JVM discard all code that was compiled with it, whenever it has changed them.
+   */
+  @Stable private static final byte[] SWITCHES = hasWindows() ? openSwitches() : null;
+
   private static final long OWNERS = BLOCKS + (MASK + 1) * 8; // how many numbers are given to owners
 
   /** Where the generator of identity hashes is in a thread of the JVM's; below 0: owners are not asked for, or not known. */
@@ -59,6 +69,14 @@ public final class HeadwayCount0 {
   private HeadwayCount0() {}
 
   private static native long blocks();
+
+  private static native boolean hasWindows();
+
+  private static byte[] openSwitches() {
+    byte[] switches = new byte[4 * MIDDLE];
+    java.util.Arrays.fill(switches, (byte) 1);
+    return switches;
+  }
 
   private static native long find(long key);
 
@@ -92,6 +110,9 @@ public final class HeadwayCount0 {
   @ForceInline
   @Hidden
   public static void count(int counter) {
+    if (SWITCHES != null && SWITCHES[MIDDLE + counter] != 1) {
+      return;
+    }
     Thread current = Thread.currentThread();
     addOne(block(current, carrier(current)) + ((long) counter << 3));
   }
@@ -100,6 +121,9 @@ public final class HeadwayCount0 {
   @ForceInline
   @Hidden
   public static void touch(Object object, int row) {
+    if (SWITCHES != null && SWITCHES[3 * MIDDLE + row] != 1) {
+      return;
+    }
     if (object == null) {
       return;
     }
