@@ -48,11 +48,13 @@ bool batch(RunSteps& self, const Input<int16_t>& tick_ns, const Input<int64_t>& 
 
 void resolve(RunSteps& self, const Input<int64_t>& start_ns, const Input<int64_t>& end_ns,
              const Input<int32_t>& vm_thread, const Input<int32_t>& lock_thread, const Input<int64_t>& lock_start_ns,
-             const Input<int64_t>& lock_end_ns) {
+             const Input<int64_t>& lock_end_ns, const Input<int32_t>& answered_thread,
+             const Input<int64_t>& answered_woken_ns) {
   const RunStops stops{vector_of(start_ns), vector_of(end_ns), vector_of(vm_thread)};
   const LockWaits locks{vector_of(lock_thread), vector_of(lock_start_ns), vector_of(lock_end_ns)};
+  const AnsweredReads answered{vector_of(answered_thread), vector_of(answered_woken_ns)};
   nb::gil_scoped_release unlocked;
-  self.resolve(stops, locks);
+  self.resolve(stops, locks, answered);
 }
 
 nb::dict figures(const RunSteps& self) {
@@ -62,6 +64,7 @@ nb::dict figures(const RunSteps& self) {
   out["waking_ns"] = self.waking_ns();
   out["lock_wait_ns"] = self.lock_wait_ns();
   out["unsure_ns"] = self.unsure_ns();
+  out["without_sender_ns"] = self.without_sender_ns();
   out["waited_ns"] = array(std::vector<int64_t>(self.waited_ns(), self.waited_ns() + kStepWaits));
   return out;
 }
@@ -250,9 +253,9 @@ void bind_replay(nb::module_& m) {
            nb::arg("waker_id"), nb::arg("flags"), nb::arg("blocked_in"),
            "Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.")
       .def("resolve", &resolve, nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("vm_thread"), nb::arg("lock_thread"),
-           nb::arg("lock_start_ns"), nb::arg("lock_end_ns"),
+           nb::arg("lock_start_ns"), nb::arg("lock_end_ns"), nb::arg("answered_thread"), nb::arg("answered_woken_ns"),
            "There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of "
-           "(thread, start).")
+           "(thread, start); waits for I/O that a thread of the run ended by an interrupt, in order of (thread, end).")
       .def("program_steps", &program_steps, "The steps of the program's threads, in order of thread and time.")
       .def("figures", &figures, "Numbers of slices and signals, and how long threads waited, by what ended it.");
   nb::class_<LockAcquisitions>(m, "LockAcquisitions", "Who had which lock when; see native/replay/lock_acquisitions.h.")

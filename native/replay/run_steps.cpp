@@ -39,6 +39,13 @@ StepWait wait_without_thread(const Step& step) {
 
 bool waits_for_time(const Step& step) { return step.blocked_in == HW_IN_SLEEP || step.blocked_in == HW_IN_TIMED_FUTEX; }
 
+// Whether the wait of a step is among some, asked in their order; `row` is the first that is not behind it.
+bool is_in(const AnsweredReads& answered, const Step& step, size_t& row) {
+  const auto key = std::pair(step.thread, step.woken_ns);
+  while (row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) < key) ++row;
+  return row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) == key;
+}
+
 // In order of (vm_thread, start): several JVMs collect at once.
 RunStops by_thread(const RunStops& stops) {
   std::vector<size_t> order(stops.start_ns.size());
@@ -141,17 +148,17 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
   return true;
 }
 
-void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
+void RunSteps::resolve(const RunStops& collections, const LockWaits& locks, const AnsweredReads& answered) {
   const size_t rows = collections.start_ns.size(), waits = locks.thread.size();
   if (collections.end_ns.size() != rows || collections.vm_thread.size() != rows || locks.start_ns.size() != waits ||
-      locks.end_ns.size() != waits) {
+      locks.end_ns.size() != waits || answered.thread.size() != answered.woken_ns.size()) {
     throw std::invalid_argument("columns of different length");
   }
   const RunStops stops = by_thread(collections);
   order();
   join_sampled_waits();
   measure_delays();
-  classify(stops);
+  classify(stops, answered);
   mark_locks(locks);
   find_next_waits();
   for (size_t i = 0; i < stops.start_ns.size(); ++i) {
@@ -267,20 +274,23 @@ void RunSteps::measure_delays() {
   waking_ns_ = *quarter;
 }
 
-void RunSteps::classify(const RunStops& stops) {
+void RunSteps::classify(const RunStops& stops, const AnsweredReads& answered) {
   signal_starts_of_threads();
+  size_t row = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const auto role = static_cast<ThreadRole>(threads_.role[static_cast<size_t>(step.thread)]);
     if (role == ThreadRole::kCollector) step.is_collecting = true;
     if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
     if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
-    const bool has_waker = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    const bool is_answered = is_in(answered, step, row);
+    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kIrq) == 0 || is_answered);
     const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
     if (may_be_stopped && has_waker && is_stopped(step)) continue;
     const bool is_found =
         has_waker && signal(step.waker, step.woken_ns, static_cast<uint32_t>(i), StepSignal::kEndsWait);
     step.wait = is_found ? StepWait::kThread : wait_without_thread(step);
+    if (is_answered && !is_found) without_sender_ns_ += step.waited_ns();
     if (role == ThreadRole::kProgram) waited_ns_[static_cast<size_t>(step.wait)] += step.waited_ns();
   }
 }

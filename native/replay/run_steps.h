@@ -3,7 +3,8 @@
 // A step is a slice: a wait, then CPU time. A wait that another thread ended is over, in a replay, when that thread has
 // computed as much as it had when it ended it; so who waits for whom, and for what part of whose work, is kept, and when
 // that is, decided anew. What no thread of the run is known to have ended (a sleep, I/O, somebody outside) lasts as long
-// as it lasted. A thread begins as if it had waited for the one that started it. Threads that the JVM's
+// as it lasted. A packet wakes its reader in an interrupt: reads that a thread of the run answered are given as AnsweredReads, and
+// are over when that one comes there. A thread begins as if it had waited for the one that started it. Threads that the JVM's
 // own thread stopped did not wait; while it carries out a collection, between two points of its work, all threads of the
 // program in its process stand still.
 //
@@ -61,6 +62,13 @@ struct LockWaits {
   std::vector<int64_t> end_ns;
 };
 
+// Waits for I/O that an interrupt ended in the time of the thread of the run that sent what was waited for, in order of
+// (thread, woken_ns).
+struct AnsweredReads {
+  std::vector<int32_t> thread;
+  std::vector<int64_t> woken_ns;
+};
+
 struct Step {
   int64_t begin_ns = 0;  // blocked, until
   int64_t woken_ns = 0;  // runnable, until
@@ -107,7 +115,7 @@ class RunSteps {
 
   // In any order; what lies outside of the span, or is of threads that are left out, is not taken. False: too many.
   bool batch(const StoredSlices& slices, const int16_t* tick_ns);
-  void resolve(const RunStops& collections, const LockWaits& locks);
+  void resolve(const RunStops& collections, const LockWaits& locks, const AnsweredReads& answered);
 
   const RunThreads& threads() const { return threads_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -133,12 +141,14 @@ class RunSteps {
   int64_t lock_wait_ns() const { return lock_wait_ns_; }  // of the program's threads
   // Of the thread of the program that has most of it: how long it was late where `is_unsure`, slept or ready.
   int64_t unsure_ns() const { return unsure_ns_; }
+  // Of reads that were answered: how long those were whose sender was not seen to run then. They last as long as they lasted.
+  int64_t without_sender_ns() const { return without_sender_ns_; }
   const int64_t* waited_ns() const { return waited_ns_; }  // by StepWait, of the program's threads
 
  private:
   void order();
   void measure_delays();
-  void classify(const RunStops& stops);
+  void classify(const RunStops& stops, const AnsweredReads& answered);
   void signal_starts_of_threads();
   void find_next_waits();
   void join_sampled_waits();
@@ -161,6 +171,7 @@ class RunSteps {
   int64_t waking_ns_ = 0;
   int64_t lock_wait_ns_ = 0;
   int64_t unsure_ns_ = 0;
+  int64_t without_sender_ns_ = 0;
   int64_t waited_ns_[kStepWaits] = {};
 };
 

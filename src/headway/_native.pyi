@@ -255,9 +255,9 @@ class RunSteps:
         Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.
         """
 
-    def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64]) -> None:
+    def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64], answered_thread: NDArray[numpy.int32], answered_woken_ns: NDArray[numpy.int64]) -> None:
         """
-        There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start).
+        There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start); waits for I/O that a thread of the run ended by an interrupt, in order of (thread, end).
         """
 
     def program_steps(self) -> dict[str, Any]:

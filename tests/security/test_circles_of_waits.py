@@ -44,7 +44,14 @@ def pairs(threads: int, *, in_circles: bool) -> Any:
     )
     none, no_thread = np.zeros(0, np.int64), np.zeros(0, np.int32)
     made.resolve(
-        start_ns=none, end_ns=none, vm_thread=no_thread, lock_thread=no_thread, lock_start_ns=none, lock_end_ns=none
+        start_ns=none,
+        end_ns=none,
+        vm_thread=no_thread,
+        lock_thread=no_thread,
+        lock_start_ns=none,
+        lock_end_ns=none,
+        answered_thread=no_thread,
+        answered_woken_ns=none,
     )
     return made
 

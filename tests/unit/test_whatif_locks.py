@@ -211,6 +211,20 @@ def test_a_lock_goes_by_its_object_its_hash_and_its_place(tmp_path: Path, name: 
     assert wall_ns(CONTENDED, tmp_path, change(name, is_removed=True)) == 440
 
 
+MUTEX = ("org.other.Mutex$Sync",)
+
+
+def test_a_lock_of_a_library_that_a_ranking_leaves_out_is_named_with_how_long_it_was_waited_for(tmp_path: Path) -> None:
+    """Three waits of 120: nothing says whether one thread has a lock of that class at a time."""
+    recording = open_recording(replace(CONTENDED, classes=MUTEX).write(tmp_path / "a.headway"))
+    found = ranking(recording)
+    (left_out,) = (each.message for each in found.notices if each.id == "HW873")
+    assert f"for 360 ns in all threads waited for locks that are not among the changes shown: {PLACE}" in left_out
+    assert not any(each.change.locks for each in found.predicted)
+    known = ranking(open_recording(CONTENDED.write(tmp_path / "b.headway")))
+    assert "HW873" not in {each.id for each in known.notices}
+
+
 SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)
 VIRTUAL = [replace(each, thread=-7) if each.thread == 1 else each for each in CONTENDED.waits]
 

@@ -270,10 +270,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW869",
         "answers over sockets that come when they came",
-        "{path}: threads of the program waited for each other's I/O for {time} in all; in a replay it takes as long as it took",
-        "A packet wakes its reader in an interrupt, so a replay does not have who sent it: without a lock that delays answers "
-        "the clients would ask again sooner. The lower end of the interval is the change with I/O that takes no time; what is "
-        "likely gained without a lock or a sleep is in headway why.",
+        "{path}: threads of the program waited for {time} in all for I/O that threads of the program ended, which were not seen "
+        "to run then; in a replay it takes as long as it took",
+        "A packet wakes its reader in an interrupt, in the time of the thread that sent it. Where records of that thread are "
+        "missing, a replay does not have it: what would make it answer sooner does not. The lower end of the interval is the "
+        "change with I/O that takes no time; what is likely gained without a lock or a sleep is in headway why.",
         "headway why {path}",
     ),
     Message(
@@ -292,5 +293,13 @@ ROWS: tuple[Message, ...] = (
         "A JVM that stops its threads naps until the last one has come to where it can be stopped. Where threads wait for cores, "
         "that takes longer, and in a replay as long as it took: the lower end of the interval is without these naps.",
         "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
+    ),
+    Message(
+        "HW873",
+        "locks whose loss is not predicted",
+        "{path}: for {time} in all threads waited for locks that are not among the changes shown: {places}",
+        "Of semaphores, read locks and locks that a library made itself it is not recorded who has them, so it can't be decided "
+        "anew who gets them next. One of them may matter more than all that is shown.",
+        "headway why {path}   (the most that could be gained there)",
     ),
 )

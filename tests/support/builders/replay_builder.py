@@ -44,8 +44,12 @@ def steps(
     births: Sequence[int] = (),
     stops: Sequence[tuple[int, int, int]] = (),
     locks: Sequence[tuple[int, int, int]] = (),
+    answered: Sequence[tuple[int, int]] = (),
 ) -> Any:
-    """Return the run. `stops`: start, end and the thread that carried it out; `locks`: thread, start and end of waits."""
+    """Return the run. `stops`: start, end and the thread that carried it out; `locks`: thread, start and end of waits.
+
+    `answered`: thread and end of waits for I/O that the waker ended by a packet.
+    """
     count = max([each.thread for each in slices], default=-1) + 1
     made = _native.RunSteps(
         birth_ns=np.array(births or [BEFORE] * count, np.int64),
@@ -80,6 +84,8 @@ def steps(
         lock_thread=column([each[0] for each in locks], np.int32),
         lock_start_ns=column([each[1] for each in locks]),
         lock_end_ns=column([each[2] for each in locks]),
+        answered_thread=column([each[0] for each in answered], np.int32),
+        answered_woken_ns=column([each[1] for each in answered]),
     )
     return made
 

@@ -14,15 +14,16 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
            cores WORK_PER_DOUBLING, as the work itself differs there; with another clock, faster I/O or no collections the same
            cores without that, as it may gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of
-           who comes first; where threads of the program talk over sockets, at the lower end the change without any I/O, as
-           what they wait for then may come earlier; what samples of threads that slept and ran
+           who comes first; where threads of the program wait for each other over sockets, and who sent an answer was not seen, at
+           the lower end the change without any I/O; what samples of threads that slept and ran
            late leave unsure; at the lower end no naps of a JVM until its threads have
            stopped. Neither how much runs differ nor that tasks may be shared out otherwise
            is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
-           barrier; when I/O between threads of the program goes by interrupts (sockets): then it lasts as it lasted (HW869). What
+           barrier; when packets from outside come while threads of the program have the CPUs, and are taken for theirs
+           (lost_cores.io_wakers). What
            was there already when a thread came for it is on no record: recorded on fewer cores, consumers come earlier than
            they could.
 """

@@ -37,8 +37,8 @@ WORK_PER_DOUBLING = 0.30
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
-OWN_IO = 0.1
-"""Threads that wait for each other's I/O for more of the run, all added up, may come earlier after a change than it has them;"""
+ANSWERS_UNSEEN = 0.1
+"""Threads that wait longer than this part of the run for answers whose senders were not seen may come earlier after a change;"""
 _NO_IO = 1e9
 """at the lower end no I/O takes time."""
 _ORDERS = (2, 3)
@@ -125,9 +125,9 @@ class Runs:
         return found, PredictedTimeline(timeline, round(found[0].ns), change.cores, self.locks[0], plans[0])
 
 
-def talks_with_itself(run: RecordedRun) -> bool:
-    """Return whether a run's threads wait for each other's I/O so long that its length after a change tells little."""
-    return run.own_io_ns > OWN_IO * run.wall_ns
+def answers_unseen(run: RecordedRun) -> bool:
+    """Return whether a run's threads wait for answers of each other for long, of which nobody was seen to send them."""
+    return run.without_sender_ns > ANSWERS_UNSEEN * run.wall_ns
 
 
 def _is_short(run: RecordedRun) -> bool:
@@ -167,7 +167,7 @@ def predict(
         others += [runs.replay(change, order=order) for order in _ORDERS]
     if change.reaches_steps:
         others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
-    if any(talks_with_itself(run) and change != Change(run.recorded_cores) for run in runs.runs):
+    if any(answers_unseen(run) and change != Change(run.recorded_cores) for run in runs.runs):
         others.append(runs.replay(replace(change, io=_NO_IO)))
     kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods, smt=change.smt)
     if kept != change:

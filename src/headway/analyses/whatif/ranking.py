@@ -17,13 +17,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
+from headway.analyses.common.units import duration
 from headway.analyses.waits.blocks import has_locks
 from headway.analyses.whatif import lock_changes, methods, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
-from headway.analyses.whatif.unchanged import loaded, notices_of, reordered, replayed
+from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 
@@ -48,6 +49,8 @@ MOST_EXPLAINED = 4
 """Predictions for which further changes are tried."""
 MOST_FURTHER = 3
 """So many changes are tried after one, one after the other."""
+_MOST_LEFT_OUT = 3
+"""Places of locks without a candidate that are named."""
 _FASTER = 0.5
 """What is left of a method's CPU time."""
 
@@ -149,6 +152,17 @@ class Candidates:
         longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
 
+    def locks_left_out(self) -> list[Notice]:
+        """Return that threads waited for long for locks of which nobody knows who has them, if they did."""
+        locks = self.decided.locks[0] if self.decided is not None else None
+        waited_ns = 0 if locks is None else sum(locks.others_ns.values())
+        if locks is None or waited_ns <= LOCKS_TELL * self.run.wall_ns:
+            return []
+        shown = list(locks.others_ns)[:_MOST_LEFT_OUT]
+        more = f" and {len(locks.others_ns) - len(shown)} more places" if len(locks.others_ns) > len(shown) else ""
+        facts = {"time": duration(waited_ns), "places": f"{', '.join(shown)}{more}"}
+        return [Notice.of("HW873", path=self.recording.path, **facts)]
+
     def _others(self) -> list[Change]:
         found = [Change(2 * self.run.recorded_cores)]
         if self.run.has_collections:
@@ -196,6 +210,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     if is_explained:
         best = with_further(candidates, best)
         notices += [Notice.of("HW862", path=recording.path)] if any(each.account is None for each in best) else []
+    notices += candidates.locks_left_out()
     count = len(candidates.singles) + len(pairs)
     return WhatIf((unchanged,), tuple(best), (*notices, *reordered(recording, best)), count)
 

@@ -45,6 +45,8 @@ WAITS = ("none", "thread", "sleep", "io", "outside", "unknown")
 """StepWait of native/replay/run_steps.h."""
 _STOPS_THREADS = "VM Thread"
 """The one thread of a JVM that stops the others; of its other threads of kind vm (pollers, the reference handler) none does."""
+_MOST_READS = 4_000_000
+"""Of more waits for I/O than so many nobody is looked for that ended them: they last as long as they lasted."""
 _MOST_PROCESSES = 64
 """Processes whose collections stop their threads in a replay; more JVMs do not, but wait as they waited."""
 
@@ -53,9 +55,10 @@ _MOST_PROCESSES = 64
 class RecordedRun:
     """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
 
-    `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `own_io_ns`: for how long of that they waited
-    for I/O with each other, over sockets. `unsure_ns`: by so much it may be longer or shorter, as samples woke threads that slept
-    and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in most of a JVM, until they were.
+    `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `without_sender_ns`: for how long of that they
+    waited for I/O with each other, over sockets, where nobody was seen to send it. `unsure_ns`: by so much it may be longer or
+    shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
+    most of a JVM, until they were.
     """
 
     steps: _native.RunSteps
@@ -65,7 +68,7 @@ class RecordedRun:
     threads: PathThreadTable
     waited_ns: dict[str, int]
     has_collections: bool
-    own_io_ns: int = 0
+    without_sender_ns: int = 0
     unsure_ns: int = 0
     naps_ns: int = 0
 
@@ -101,14 +104,23 @@ def load_run(recording: Recording) -> RecordedRun:
             raise HeadwayError("HW821", path=recording.path)
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
     lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
+    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
+    answered, _, over_ns, _ = io_waits(recording, program, (0, end - begin), most=_MOST_READS)
+    order = np.lexsort((over_ns, answered))
     interruptible(
-        steps.resolve, start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns
+        steps.resolve,
+        start_ns,
+        end_ns,
+        vm.astype(np.int32),
+        lock_thread.astype(np.int32),
+        lock_start_ns,
+        lock_end_ns,
+        answered[order].astype(np.int32),
+        over_ns[order] + begin,
     )
     ended_by = program_end(recording, threads)
     figures = steps.figures()
     waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
-    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
-    _, begun, over, _ = io_waits(recording, program, (0, end - begin))
     return RecordedRun(
         steps=steps,
         recorded_cores=cores,
@@ -117,7 +129,7 @@ def load_run(recording: Recording) -> RecordedRun:
         threads=threads,
         waited_ns=waited,
         has_collections=bool(collections),
-        own_io_ns=int((over - begun).sum()),
+        without_sender_ns=figures["without_sender_ns"],
         unsure_ns=figures["unsure_ns"],
         naps_ns=_naps_ns(recording, threads),
     )

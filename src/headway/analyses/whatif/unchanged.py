@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
-from headway.analyses.whatif.predictions import LOCKS_UNSEEN, talks_with_itself
+from headway.analyses.whatif.predictions import LOCKS_UNSEEN, answers_unseen
 from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
@@ -94,8 +94,8 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
     run, path, found = runs.runs[0], recording.path, []
     if run.last < 0:
         found.append(Notice.of("HW826", path=path))
-    if talks_with_itself(run):
-        found.append(Notice.of("HW869", path=path, time=duration(run.own_io_ns)))
+    if answers_unseen(run):
+        found.append(Notice.of("HW869", path=path, time=duration(run.without_sender_ns)))
     if run.naps_ns > NAPS_TELL * run.wall_ns:
         found.append(Notice.of("HW871", path=path, time=duration(run.naps_ns)))
     quota = recording.manifest.quota_cores
