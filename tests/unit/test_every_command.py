@@ -57,6 +57,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "objects": [(), ("--by", "thread-class", "--all", "--json"), ("--matrix", "--all"), ("--by", "pair", "--json")],
     "numa": [(), ("--cores-per-node", 8, "--nodes", "0/1", "--json"), ("--json", *SLIVER), MIDDLE, BEYOND],
+    "numa-map": [(), ("--all", "--json")],
     "memory": [(), ("--json",), ("--iterations", "gc", "--last", 2, "--json")],
     "notes": [("--json",)],
     "query": [("SELECT name, running_ns / 0 AS x FROM thread", "--json"), ("SELECT avg(dur_ns) FROM thread_state",)],

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from headway.analyses.placement.types import ALL, ONE
 from headway.placement.daemon import Daemon, Ended, _Spell
 from headway.placement.memory_follower import MemoryFollower, end_of_memory
-from headway.placement.moved_memory import PAGE, MemoryMoved, MovedMemory, _runs
+from headway.placement.moved_memory import MemoryMoved, MovedMemory, _runs
 from headway.placement.mover import MEMORY_BACK, MEMORY_HOME
 from headway.placement.nodes import MemoryNode, machine_nodes
 from headway.placement.pages import mappings_elsewhere, memory_by_node
+from headway.record.target_process.move_pages import PAGE
 from headway.record.target_process.processes import Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)

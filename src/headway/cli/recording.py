@@ -124,6 +124,12 @@ _OPTIONS = (
         "--mode",
         type=click.Choice(["ebpf", "perf-switch", "agent"]),
         help="Where switches come from; by default the best this machine allows (headway doctor).",
+    click.option(
+        "--numa-map",
+        type=TimeType(),
+        metavar="T",
+        help="Ask so often (such as 1s) on which memory nodes the pages of the heap are, for 'headway numa-map'.",
+    ),
     ),
 )
 
@@ -134,6 +140,7 @@ SETTINGS = {"allow_interspersed_args": False}
 
 def recording_options(function: F) -> F:
     """Add the options that `run` and `record` share."""
+LEAST_HEAP_INTERVAL_NS = 100_000_000
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -175,9 +182,19 @@ def make_plan(
 def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
     """Return what is to be sampled, None for nothing. Raises click.UsageError."""
     text = options["sample"]
+        heap_interval_ns=_heap_interval(options["numa_map"]),
     if text is None and by_default and not options["no_agent"]:
         text = SAMPLED_BY_DEFAULT
     if text is None or text.strip() == "none":
+def _heap_interval(given: TimePoint | None) -> int | None:
+    """Return how often to ask on which memory nodes heaps are, ns; None for never. Raises click.UsageError."""
+    if given is None:
+        return None
+    if not given.ns or given.ns < LEAST_HEAP_INTERVAL_NS:
+        raise click.UsageError(f"--numa-map {given.text}: give 100ms or more, such as 1s")
+    return given.ns
+
+
         return None
     if options["no_agent"]:
         raise click.UsageError("--sample needs the agent: leave out --no-agent")

@@ -36,7 +36,8 @@ class Plan:
     `cpu_counted`: the same of what is counted on each CPU as a whole, None for nothing; `units`: the same of units of whole
     sockets. `iterations`: what tells the program's iterations apart, for the manifest. `counters_by_runs`: the command runs once
     for each group of counters, which counts alone then, and once with all of them.
-    `objects`: how allocations are counted, None for not at all.
+    `objects`: how allocations are counted, None for not at all. `heap_interval_ns`: how often to ask on which memory nodes the
+    heaps are, None for never.
     """
 
     output: Path
@@ -63,6 +64,7 @@ class Plan:
     counters_by_runs: bool = False
     iterations: IterationMarks | None = None
     objects: ObjectOptions | None = None
+    heap_interval_ns: int | None = None
 
     @property
     def is_series(self) -> bool:
