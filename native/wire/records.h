@@ -102,6 +102,8 @@ enum hw_type {
   HW_ACCESS = 52,
   HW_ACCESS_OWNERS = 53,
   HW_ACCESS_PAIR = 54,
+  HW_ACCESS_WRITERS = 55,      // hw_access_owners once more: the owner is the thread that wrote to the object last
+  HW_ACCESS_WRITER_PAIR = 56,  // hw_access_pair, likewise
 };
 
 struct hw_record {
@@ -429,7 +431,7 @@ struct hw_access {  // tid = the thread that wrote it
 };
 
 // Of the objects in an hw_access with the same java_id, class_id and block, those whose owner is known: the thread that
-// allocated them. The kinds are the first four of its counts.
+// allocated them, or wrote to them last, by type. The kinds are the first four of its counts.
 #define HW_OWNED_KINDS 4
 struct hw_access_owners {
   struct hw_record head;

@@ -30,6 +30,7 @@ struct Options {
   bool object_sites = false;  // with `objects`: by the innermost frame, too
   bool accesses = false;      // reads and writes of objects are counted, from the start of the JVM on
   bool access_owners = false;             // with `accesses`: also by the threads that allocated the objects
+  bool access_writers = false;            // with `accesses`: also by the threads that wrote to the objects last
   std::vector<std::string> access_scope;  // with `accesses`: globs of the classes whose code is counted (scope.h)
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again
 };

@@ -80,7 +80,13 @@ _OPTIONS = (
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
         "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
         "code reads and writes fields and array elements: accesses (several times as long), or accesses,owners (also by the "
-        "thread that allocated the object: longer again).",
+        "thread that allocated the object: longer again; --owner has more rules).",
+    ),
+    click.option(
+        "--owner",
+        metavar="RULES",
+        help="With --objects accesses: also by whose the object is: allocator (the thread that allocated it), last-writer (the "
+        "one that wrote to it last; before, the one that allocated it), or both with a comma between them.",
     ),
     click.option(
         "--object-scope",
@@ -118,29 +124,29 @@ _OPTIONS = (
         help="With --counters: what begins each iteration, for 'headway counters --by iteration': gc (a System.gc()), "
         "method=REGEX (stretches in it, by samples), marker=TEXT (a line that the program prints: its output is a pipe then).",
     ),
-    click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
-    keep_arguments_option,
-    click.option(
-        "--mode",
-        type=click.Choice(["ebpf", "perf-switch", "agent"]),
-        help="Where switches come from; by default the best this machine allows (headway doctor).",
     click.option(
         "--numa-map",
         type=TimeType(),
         metavar="T",
         help="Ask so often (such as 1s) on which memory nodes the pages of the heap are, for 'headway numa-map'.",
     ),
+    click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
+    keep_arguments_option,
+    click.option(
+        "--mode",
+        type=click.Choice(["ebpf", "perf-switch", "agent"]),
+        help="Where switches come from; by default the best this machine allows (headway doctor).",
     ),
 )
 
 SAMPLED_BY_DEFAULT = "cpu"
+LEAST_HEAP_INTERVAL_NS = 100_000_000
 SETTINGS = {"allow_interspersed_args": False}
 """For a command that ends in another command: the first word that is no option of ours begins it."""
 
 
 def recording_options(function: F) -> F:
     """Add the options that `run` and `record` share."""
-LEAST_HEAP_INTERVAL_NS = 100_000_000
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -176,16 +182,10 @@ def make_plan(
         counters_by_runs=_by_runs(options, pid),
         iterations=_iterations(options, sample, pid),
         objects=_objects(options, pid),
+        heap_interval_ns=_heap_interval(options["numa_map"]),
     )
 
 
-def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
-    """Return what is to be sampled, None for nothing. Raises click.UsageError."""
-    text = options["sample"]
-        heap_interval_ns=_heap_interval(options["numa_map"]),
-    if text is None and by_default and not options["no_agent"]:
-        text = SAMPLED_BY_DEFAULT
-    if text is None or text.strip() == "none":
 def _heap_interval(given: TimePoint | None) -> int | None:
     """Return how often to ask on which memory nodes heaps are, ns; None for never. Raises click.UsageError."""
     if given is None:
@@ -195,6 +195,12 @@ def _heap_interval(given: TimePoint | None) -> int | None:
     return given.ns
 
 
+def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
+    """Return what is to be sampled, None for nothing. Raises click.UsageError."""
+    text = options["sample"]
+    if text is None and by_default and not options["no_agent"]:
+        text = SAMPLED_BY_DEFAULT
+    if text is None or text.strip() == "none":
         return None
     if options["no_agent"]:
         raise click.UsageError("--sample needs the agent: leave out --no-agent")
@@ -206,15 +212,16 @@ def _heap_interval(given: TimePoint | None) -> int | None:
 
 def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
     """Return how allocations or accesses are to be counted, None for not at all. Raises click.UsageError."""
-    scope = options["object_scope"]
-    if options["objects"] is None and scope:
-        raise click.UsageError("--object-scope is about accesses: add --objects accesses")
+    scope, owner = options["object_scope"], options["owner"]
+    for name, value in (("--object-scope", scope), ("--owner", owner)):
+        if options["objects"] is None and value not in (None, ()):
+            raise click.UsageError(f"{name} is about accesses: add --objects accesses")
     if options["objects"] is None:
         return None
     if options["no_agent"]:
         raise click.UsageError("--objects needs the agent: leave out --no-agent")
     try:
-        found = parse_objects(options["objects"], scope)
+        found = parse_objects(options["objects"], scope, owner)
     except ValueError as error:
         raise click.UsageError(f"--objects {error}") from None
     if found.accesses and pid is not None:

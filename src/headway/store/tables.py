@@ -429,7 +429,7 @@ _OWNED = (
 ACCESS_OWNER = TableSchema(
     "access_owner",
     "Of the accesses in `access`, those to objects whose owner, the thread that allocated them, is known; the rest is unknown. "
-    "Only where asked for (--objects accesses,owners).",
+    "Only where asked for (--objects accesses --owner allocator).",
     (
         *ACCESS.columns[:4],
         *(Column(f"{name}_local", "BIGINT", f"{what} of objects of the same thread") for name, what in _OWNED),
@@ -440,7 +440,7 @@ ACCESS_OWNER = TableSchema(
 ACCESS_PAIR = TableSchema(
     "access_pair",
     "How often one thread reads and writes objects that another one, or itself, allocated, in all classes. Only where asked for "
-    "(--objects accesses,owners).",
+    "(--objects accesses --owner allocator).",
     (
         *ACCESS.columns[:3],
         Column("owner_thread_id", "INTEGER", "thread.thread_id of the owner; null: none that is known", nullable=True),
