@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,5 +98,3 @@ def _print(found: HeapMap, *, as_json: bool, is_first: bool) -> None:
             if found.is_all_local:
                 out.echo("The machine has one memory node: everything is local.")
         out.echo(heap_line(found))
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()

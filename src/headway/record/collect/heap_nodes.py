@@ -21,7 +21,7 @@ from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.heap_memory import heap_size, look_at_heap
 from headway.record.target_process.jvm_facts import performance_numbers
 from headway.record.target_process.processes import Process
-from headway.record.target_process.rights import act_as, rights_of
+from headway.record.target_process.rights import Rights, act_as, acts_here, rights_of
 from headway.store.files import open_new
 
 FILE = "heap-nodes.jsonl"
@@ -51,15 +51,23 @@ class HeapAsker:
         """Return where the heap's pages are now; None while the JVM is starting. Raises OSError with the reason why not."""
         deadline = Deadline.after(_LIMIT_S)
         rights = rights_of(self.process.pid)
-        may_start = self.looks_without_heap < _WITHOUT_HEAP
+        may_start = self.looks_without_heap < _WITHOUT_HEAP and processes.is_jvm(self.process.pid)
         if not self.size and may_start:
             self.size = heap_size(performance_numbers(self.process.pid, rights, deadline))
         if self.size or not may_start:
-            found = act_as(rights, deadline, lambda: look_at_heap(self.process, self.size))
+            is_apart = not acts_here(rights)
+            found = act_as(rights, deadline, lambda: self._look(rights if is_apart else None))
             if found.is_heap or not may_start:
                 return found
         self.looks_without_heap += 1
         return None
+
+    def _look(self, rights: Rights | None) -> HeapLook:
+        """Look, in a process apart with these rights: move_pages(2) goes by real ids, which it takes from its effective ones."""
+        if rights is not None:
+            os.setresgid(rights.gid, rights.gid, rights.gid)
+            os.setresuid(rights.uid, rights.uid, rights.uid)
+        return look_at_heap(self.process, self.size)
 
 
 class HeapNodes:
