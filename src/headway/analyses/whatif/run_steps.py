@@ -56,7 +56,8 @@ class RecordedRun:
     """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
 
     `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `without_sender_ns`: for how long of that they
-    waited for I/O with each other, over sockets, where nobody was seen to send it. `unsure_ns`: by so much it may be longer or
+    waited for I/O with each other, over sockets, where nobody was seen to send it. `lock_wait_ns`: how long threads waited for
+    locks that somebody had, until they ran again, as `headway locks` counts it. `unsure_ns`: by so much it may be longer or
     shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
     most of a JVM, until they were.
     """
@@ -69,6 +70,7 @@ class RecordedRun:
     waited_ns: dict[str, int]
     has_collections: bool
     without_sender_ns: int = 0
+    lock_wait_ns: int = 0
     unsure_ns: int = 0
     naps_ns: int = 0
 
@@ -130,6 +132,7 @@ def load_run(recording: Recording) -> RecordedRun:
         waited_ns=waited,
         has_collections=bool(collections),
         without_sender_ns=figures["without_sender_ns"],
+        lock_wait_ns=int((lock_end_ns - lock_start_ns).sum()),
         unsure_ns=figures["unsure_ns"],
         naps_ns=_naps_ns(recording, threads),
     )

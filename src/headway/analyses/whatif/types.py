@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
 
     from headway.analyses.lost_cores.types import Loss
@@ -45,7 +45,10 @@ class SleepChange:
     @property
     def text(self) -> str:
         """Return the change for people."""
-        return f"{self.seconds:.6g} s asleep at {self.place.pattern}"
+        pattern = self.place.pattern
+        place = re.sub(r"\\(.)", r"\1", pattern[1:-1])
+        is_one_place = pattern == f"^{re.escape(place)}$"
+        return f"{self.seconds:.6g} s asleep at {place if is_one_place else pattern}"
 
 
 @dataclass(frozen=True, slots=True)

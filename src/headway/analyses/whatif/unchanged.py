@@ -111,7 +111,8 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
     if runs.locks[0] is not None:
         found.append(Notice.of("HW835", path=path, share=percent(LOCKS_UNSEEN)))
     elif lock_ns > LOCKS_TELL * run.wall_ns:
-        found.append(Notice.of("HW825", path=path, time=duration(lock_ns)))
+        # Until they ran again, as `headway locks` has it; the replay's own figure is until they were woken.
+        found.append(Notice.of("HW825", path=path, time=duration(run.lock_wait_ns)))
     return found
 
 
