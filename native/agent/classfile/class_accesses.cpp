@@ -173,6 +173,7 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
     put(touch.at, false, counting.calls.touch(touch, *counting.first_row + static_cast<int32_t>(touch.kind)));
   }
   std::vector<Inserted> found;
+  found.reserve(at.size());
   for (auto& [where, bytes] : at) found.push_back({where.first, !where.second, std::move(bytes)});
   return found;
 }
