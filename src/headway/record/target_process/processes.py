@@ -103,6 +103,23 @@ def tree(pid: int) -> list[int]:
     return trees([pid])
 
 
+def process_trees(roots: Iterable[Process]) -> list[Process]:
+    """Return these processes and every process below them, as of one look; none that only has the number of one of them by now."""
+    children: dict[int, list[Process]] = {}
+    there: set[Process] = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := read_stat(int(entry))):
+            process = Process(int(entry), int(stat[19]))
+            there.add(process)
+            children.setdefault(int(stat[1]), []).append(process)
+    found = [each for each in dict.fromkeys(roots) if each in there]
+    for parent in found:  # grows while we walk it
+        below = children.pop(parent.pid, ())
+        if below and Process.of(parent.pid) == parent:  # else its number may have been another's when they were seen
+            found.extend(below)
+    return [*dict.fromkeys(found)]
+
+
 def trees(roots: Iterable[int]) -> list[int]:
     """Return these processes and every process below them, parents first, as of one look at all of the machine's."""
     children: dict[int, list[int]] = {}
