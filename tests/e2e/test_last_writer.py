@@ -7,6 +7,7 @@ import random
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,15 @@ def counts_of(cell: dict[str, dict[str, int]]) -> tuple[int, ...]:
     return tuple(cell[what][how] for what in ("tuple", "array") for how in ("read", "write"))
 
 
+def name_of(name: str | None, java_id: int) -> str:
+    return name or {-2: "virtual"}.get(java_id, UNKNOWN)
+
+
 def pairs_of(found: dict[str, Any], *, of_racers: bool = False) -> Pairs:
-    rows = [(each["accessor"] or UNKNOWN, each["owner"] or UNKNOWN, counts_of(each)) for each in found["pairs"]]
+    rows = [
+        (name_of(each["accessor"], each["java_id"]), name_of(each["owner"], each["owner_java_id"]), counts_of(each))
+        for each in found["pairs"]
+    ]
     return {
         (accessor, owner): counts
         for accessor, owner, counts in rows
@@ -161,6 +169,54 @@ def test_ping_pong_between_threads_is_four_shared_writes_by_the_last_writer_and_
             assert owner != UNKNOWN
             shared[accessor[0]] += counts[1] if accessor != owner else 0
         assert shared == wanted
+
+
+def test_what_more_threads_than_have_a_number_wrote_last_is_unknown_to_them_as_well(
+    classes: Path, tmp_path: Path
+) -> None:
+    """Main, which checks identity hashes at the start, and 252 more of 260 threads have one."""
+    threads = [f"t-{number}" for number in range(260)]
+    steps: list[Step] = [("t-0", "new", "o", 0), *((name, "write", "o", 1) for name in threads)]
+    steps += [("t-259", "read", "o", 3), ("t-0", "write", "o", 2), ("t-259", "write", "o", 1)]
+    path = tmp_path / "a.headway"
+    recorded(JAVAS["jdk17"], classes, path, steps, "last-writer")
+    found = said(path, "last-writer")
+    pairs = pairs_of(found)
+    for before, name in pairwise(threads[:-1]):
+        assert pairs == pairs | {(name, before if int(before[2:]) < 252 else UNKNOWN): (0, 1, 0, 0)}
+    assert pairs["t-0", "t-0"] == (0, 2, 0, 0)
+    assert pairs["t-0", UNKNOWN] == (0, 1, 0, 0)
+    assert {owner: counts for (name, owner), counts in pairs.items() if name == "t-259"} == {
+        UNKNOWN: (3, 1, 0, 0),
+        "t-0": (0, 1, 0, 0),
+    }
+    of_last = next(each for each in found["accesses"]["groups"] if each["thread"] == "t-259")
+    assert sum(counts_of(of_last["owners"]["local"])) == 0
+
+
+def test_virtual_threads_are_one_last_writer_whose_own_objects_are_unknown(classes: Path, tmp_path: Path) -> None:
+    steps: list[Step] = [
+        ("p", "new", "o", 0),
+        ("virtual-0", "write", "o", 3),
+        ("virtual-1", "write", "o", 2),
+        ("p", "read", "o", 4),
+        ("p", "write", "o", 1),
+        ("virtual-0", "read", "o", 5),
+    ]
+    path = tmp_path / "a.headway"
+    recorded(JAVAS["jdk25"], classes, path, steps, "last-writer")
+    found = said(path, "last-writer")
+    assert pairs_of(found) == {
+        ("virtual", "p"): (5, 1, 0, 0),
+        ("virtual", "virtual"): (0, 4, 0, 0),
+        ("p", "virtual"): (4, 1, 0, 0),
+    }
+    virtual = next(each["owners"] for each in found["accesses"]["groups"] if each["java_id"] == -2)
+    assert [counts_of(virtual[whose]) for whose in ("local", "shared", "unknown")] == [
+        (0, 0, 0, 0),
+        (5, 1, 0, 0),
+        (0, 4, 0, 0),
+    ]
 
 
 def test_the_last_writer_alone_is_the_same_and_needs_no_rule_to_be_shown(classes: Path, tmp_path: Path) -> None:

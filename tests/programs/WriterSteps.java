@@ -1,5 +1,6 @@
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,7 +10,8 @@ import java.util.Map;
  * Threads that take turns as a file says, a step a line: {@code THREAD WHAT OBJECT COUNT}. What: new, array, jdk (an array that the JDK
  * makes), hashed (one of which the program asks for the hash at once), gc, read, write, and the same in a lock (locked-read,
  * locked-write) or in one that has been waited for (waited-read, waited-write). Then RACERS threads write to one object COUNT times
- * each without taking turns: {@code WriterSteps FILE [RACERS COUNT]}. Only class Work has accesses that are meant.
+ * each without taking turns: {@code WriterSteps FILE [RACERS COUNT]}. Only class Work has accesses that are meant. Threads whose names
+ * begin with "virtual" are virtual ones.
  */
 public class WriterSteps {
   static class Thing {
@@ -102,9 +104,18 @@ public class WriterSteps {
     }
   }
 
-  static void all(Map<String, Runnable> runs) throws InterruptedException {
-    Thread[] threads = runs.entrySet().stream().map(each -> new Thread(each.getValue(), each.getKey())).toArray(Thread[]::new);
-    for (Thread each : threads) each.start();
+  static Thread started(String name, Runnable run) throws ReflectiveOperationException {
+    if (name.startsWith("virtual")) {
+      return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, run); // JDK 17 has none
+    }
+    Thread thread = new Thread(run, name);
+    thread.start();
+    return thread;
+  }
+
+  static void all(Map<String, Runnable> runs) throws Exception {
+    List<Thread> threads = new ArrayList<>();
+    for (Map.Entry<String, Runnable> each : runs.entrySet()) threads.add(started(each.getKey(), each.getValue()));
     for (Thread each : threads) each.join();
   }
 

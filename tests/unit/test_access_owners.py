@@ -169,6 +169,15 @@ def test_what_may_be_wrong_of_the_last_writer_is_said(coverage: bytes, says: str
     assert f"about {wrong} accesses" in notices["HW816"]
 
 
+def test_numbers_that_are_used_up_weaken_both_rules(tmp_path: Path) -> None:
+    facts = {b"access_owners": b"allocator,last-writer", b"accesses_coverage": b"owners=3,object_ids=268435456"}
+    agent = accessing_agent(WITH_OWNERS | facts)
+    agent.accessed(21, 1, 1, (800, 0, 0, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    for rule in OWNER_RULES:
+        assert "HW817" in {each.id for each in objects(recording, rule=rule).notices}
+
+
 def test_more_owners_than_accesses_are_no_more_than_all_of_them(tmp_path: Path) -> None:
     agent = accessing_agent(WITH_OWNERS)
     agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))

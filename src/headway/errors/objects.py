@@ -116,7 +116,8 @@ ROWS: tuple[Message, ...] = (
         "more objects than have numbers",
         "JVM {pid} numbered {count:,} objects, as many as it can: of objects that it allocated later no owner is known",
         "Who wrote last is kept in a table by the object's number, a byte each; numbers are not given twice, as nobody says when "
-        "an object is dead. Accesses to objects without a number are of unknown owners.",
+        "an object is dead. Accesses to objects without a number are of unknown owners, by either rule; --owner allocator alone "
+        "numbers no objects and has no such limit.",
         "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
     Message(

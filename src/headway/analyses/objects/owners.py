@@ -139,9 +139,10 @@ def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
         if wrong
         else "no object was met whose hash the program had asked for first"
     )
+    few += _numbers_used_up(found)
     if found.rule == ALLOCATOR:
         return [*few, Notice.of("HW847", wrong=by_chance)]
-    return [*few, *_numbers_used_up(found), *_writes_unseen(found), Notice.of("HW816", wrong=by_chance)]
+    return [*few, *_writes_unseen(found), Notice.of("HW816", wrong=by_chance)]
 
 
 def _hashes_of_owners(found: AccessAnswer) -> int:

@@ -29,6 +29,8 @@ def owner_sentences(found: AccessAnswer) -> list[str]:
     sentences = []
     if found.rule == LAST_WRITER:
         sentences.append("An object's owner is here the thread that wrote to it last.")
+    elif len(found.rules) > 1:
+        sentences.append("An object's owner is here the thread that allocated it; who wrote last: --owner last-writer")
     for name in ("reads", "writes"):
         owned = found.owned
         local, shared, unknown = (getattr(each, name) for each in (owned.local, owned.shared, owned.unknown))
