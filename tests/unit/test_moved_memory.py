@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -251,6 +252,36 @@ def test_memory_follows_no_threads_that_are_compared_and_none_while_the_kernel_b
     placing._pause(20.0)
     assert len(mover.asked) == asked
     assert clock[0] == pytest.approx(120)
+
+
+def test_a_time_on_a_placement_says_how_much_faster_the_program_was_once_its_memory_was_there() -> None:
+    """Readings while memory is moved are of neither: before it a unit takes 3 s on average, after it 2 s."""
+    spell = _Spell(ONE, 100.0)
+    assert spell.speed_after_memory() is None
+    for cost, is_under_way in ((2.0, False), (4.0, False), (9.0, True), (9.0, True), (1.0, False), (3.0, False)):
+        spell.see_memory(is_under_way=is_under_way)
+        spell.costs.append(cost)
+    assert spell.speed_after_memory() == 1.5
+    records = list[tuple[str, dict[str, Any]]]()
+    nobody = cast("Any", None)
+    places = cast("Any", SimpleNamespace(text=lambda placement: "node 1"))
+    placing = Daemon(
+        places, nobody, nobody, nobody, nobody,
+        lambda record: records.append((record.text, record.facts)), nobody, _spell=spell,
+    )  # fmt: skip
+    placing._close_spell()
+    ((text, facts),) = records
+    assert facts["speed_after_memory"] == 1.5
+    assert "1.500 times as fast once memory was moved" in text
+
+
+def test_without_readings_on_both_sides_of_the_moving_its_gain_is_not_known() -> None:
+    for costs in ([(9.0, True), (1.0, False)], [(1.0, False), (9.0, True)]):
+        spell = _Spell(ONE, 100.0)
+        for cost, is_under_way in costs:
+            spell.see_memory(is_under_way=is_under_way)
+            spell.costs.append(cost)
+        assert spell.speed_after_memory() is None
 
 
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:

@@ -195,6 +195,9 @@ def test_programs_together_share_the_cores(tmp_path: Path) -> None:
     assert both == pytest.approx([1400, 1000, 700, 500, 300, 200])
     alone = [each.wall_ns / US for each in found.predicted if not each.together]
     assert alone == pytest.approx([1200, 200, 600, 200, 300, 200])
+    (notice,) = (each for each in found.notices if each.id == "HW838")
+    assert f"{equal.path} and {other.path} together" in notice.message
+    assert "HW838" not in {each.id for each in whatif(equal, [1]).notices}
 
 
 def test_threads_of_a_collected_program_stand_still_wherever_they_are() -> None:
