@@ -33,7 +33,7 @@ public class Changes {
   }
 }
 """
-NOT_KNOWN = ("HW822", "HW823", "HW851", "HW858", "HW870")
+NOT_KNOWN = ("HW822", "HW823", "HW851", "HW858", "HW870", "HW878", "HW883")
 """A machine that is very busy may leave samples out, or the replay differ from the run: then nothing is predicted."""
 Recorded = Callable[..., tuple[Path, int]]
 

@@ -74,7 +74,7 @@ def replay(run: Any) -> tuple[float, int, float]:
         per_core=1.0,
         throughput=1.0,
     )
-    return found[0], found[-1], time.process_time() - began_s
+    return found[0], found[5], time.process_time() - began_s
 
 
 def test_circles_are_opened_one_by_one_at_the_wait_that_was_over_first() -> None:

@@ -472,9 +472,23 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
             "locks": [],
             "sleeps": [],
             "methods": [],
+            "pools": [],
+            "queues": [],
+            "balanced": [],
             "smt": {"per_core": 1, "throughput": 1.0},
         }
     ]
+
+
+def test_a_run_that_others_kept_from_the_cores_is_said_to_be_one(tmp_path: Path) -> None:
+    """Ready to run from 0 to 300, on two cores of which it had one from then on: a third of the run is its own."""
+    slices = [Slice(0, 0, 0, 300, 400), Slice(1, 0, 0, 300, 310)]
+    starved = whatif(open_recording(write(tmp_path / "a.headway", slices, 400, 2)), [2])
+    assert "HW872" in {each.id for each in starved.notices}
+    own = [Slice(0, 0, 0, 0, 400), Slice(1, 0, 0, 0, 10)]
+    assert "HW872" not in {
+        each.id for each in whatif(open_recording(write(tmp_path / "b.headway", own, 400, 2)), [2]).notices
+    }
 
 
 def test_naps_of_a_jvm_until_its_threads_have_stopped_may_be_none_on_a_quiet_machine(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from headway.errors import (
     starting,
     sweeps,
     whatif,
+    whatif_tasks,
 )
 from headway.errors.message import WARNING, Message
 from headway.errors.plurals import in_number
@@ -62,6 +63,7 @@ _ROWS = tuple(
         objects,
         memory,
         whatif,
+        whatif_tasks,
         placement,
     )
     for row in block.ROWS

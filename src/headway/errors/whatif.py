@@ -1,4 +1,4 @@
-"""HW82x: replays of a recording on other cores (`headway whatif`)."""
+"""HW82x to HW87x: replays of a recording on other cores (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -253,8 +253,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW862",
         "a predicted run whose lost cores are not known",
-        "{path}: predictions without an account of lost cores: virtual threads wait for something, or it would take more than 36 "
-        "million slices",
+        "{path}: predictions without an account of lost cores: virtual threads wait for something, a pool is changed, or it "
+        "would take more than 36 million slices",
         "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
         "What limits the run is then said by how many threads are ready.",
         "headway why {path}   (the account of the recorded run)",
@@ -292,6 +292,15 @@ ROWS: tuple[Message, ...] = (
         "{path}: for {time} in all a JVM slept until its threads had stopped; on a quiet machine that takes another time",
         "A JVM that stops its threads naps until the last one has come to where it can be stopped. Where threads wait for cores, "
         "that takes longer, and in a replay as long as it took: the lower end of the interval is without these naps.",
+        "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
+    ),
+    Message(
+        "HW872",
+        "a run that others kept from the cores",
+        "{path}: for {time}, {share} of the run, others had the cores that it wanted; the lower end of the interval is without "
+        "the time in which none of its threads was ready",
+        "Threads that ran late slept at other times, and others waited for them: how much of that a machine that runs nothing "
+        "else would have, the recording does not know.",
         "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
     ),
     Message(

@@ -24,7 +24,7 @@ from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
-from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed
+from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed, starved
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headway.analyses.whatif.run_steps import RecordedRun
+    from headway.analyses.whatif.step_changes import ChangedSteps
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
 
@@ -51,6 +52,8 @@ MOST_FURTHER = 3
 """So many changes are tried after one, one after the other."""
 _MOST_LEFT_OUT = 3
 """Places of locks without a candidate that are named."""
+_MOST_KEPT = 1_000_000
+"""Slices of a run whose changed steps are kept between replays: of a longer one they take more memory than the time is worth."""
 _FASTER = 0.5
 """What is left of a method's CPU time."""
 
@@ -66,6 +69,7 @@ class Candidates:
         self.recording = recording
         self.run = run
         self.notices: list[Notice] = []
+        self._changed: dict[tuple[object, ...], ChangedSteps | None] = {}
         self.plain = Runs((run,), (None,), (None,))
         self.replay = replayed(recording, self.plain)
         self.decided: Runs | None = None
@@ -102,7 +106,17 @@ class Candidates:
         base, replay = self.plain, self.replay
         if is_decided and self.decided is not None and self.decided_replay is not None:
             base, replay = self.decided, self.decided_replay
-        return Runs(base.runs, base.locks, (changed_steps(self.recording, self.run, change),)), replay
+        return Runs(base.runs, base.locks, (self._changed_steps(change),)), replay
+
+    def _changed_steps(self, change: Change) -> ChangedSteps | None:
+        """Return the steps that a change alters; those of one change are found once, as many are tried."""
+        key = (change.sleeps, change.methods, change.queues, change.balanced)
+        if key in self._changed:
+            return self._changed[key]
+        found = changed_steps(self.recording, self.run, change)
+        if int(self.run.steps.figures()["slices"]) <= _MOST_KEPT:
+            self._changed[key] = found
+        return found
 
     def wall_ns(self, change: Change) -> float | None:
         """Return the wall time after a change; None where the change can't be made."""
@@ -117,15 +131,17 @@ class Candidates:
         """Return two changes made together; None where they change the same, or the second one nothing."""
         if self._is_same(one, other):
             return None
-        return Change(
-            max(one.cores, other.cores),
+        return replace(
+            one,
+            cores=max(one.cores, other.cores),
             clock=one.clock if one.clock != 1 else other.clock,
             io=max(one.io, other.io),
             has_gc=one.has_gc and other.has_gc,
             locks=(*one.locks, *other.locks),
             sleeps=(*one.sleeps, *other.sleeps),
             methods=(*one.methods, *other.methods),
-            smt=one.smt,
+            queues=(*one.queues, *other.queues),
+            balanced=(*one.balanced, *other.balanced),
         )
 
     def _is_same(self, one: Change, other: Change) -> bool:
@@ -197,6 +213,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     unchanged = candidates.unchanged
     if unchanged.refused is not None:
         return WhatIf((unchanged,), (), tuple(notices))
+    notices += starved(unchanged)
     tried = [(ns, change) for change in candidates.singles if (ns := candidates.wall_ns(change)) is not None]
     tried.sort(key=lambda each: each[0])
     predicted: list[Predicted] = []

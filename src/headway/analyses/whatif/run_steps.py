@@ -10,7 +10,7 @@ Bounded    some 200 bytes a slice; more than RunSteps has room for are refused (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.lost_cores.code import column_names
 from headway.analyses.lost_cores.io_wakers import io_waits
+from headway.analyses.waits.blocks import has_all_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
 from headway.model.kinds import PROGRAM, Kind
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
+    from headway.analyses.whatif.pools import PoolRun
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -60,6 +62,7 @@ class RecordedRun:
     locks that somebody had, until they ran again, as `headway locks` counts it. `unsure_ns`: by so much it may be longer or
     shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
     most of a JVM, until they were.
+    `pools`: where tasks are threads of the run.
     """
 
     steps: _native.RunSteps
@@ -73,6 +76,7 @@ class RecordedRun:
     lock_wait_ns: int = 0
     unsure_ns: int = 0
     naps_ns: int = 0
+    pools: PoolRun | None = None
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -104,6 +108,9 @@ def load_run(recording: Recording) -> RecordedRun:
         )
         if not steps.batch(**columns):
             raise HeadwayError("HW821", path=recording.path)
+    steps.tell_ends((threads.end_ns < end).astype(np.uint8))
+    if recording.has("block") and has_all_waits(recording):
+        steps.tell_waits(**_jvm_waits(recording))
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
     lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
     program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
@@ -166,6 +173,16 @@ def _naps_ns(recording: Recording, threads: PathThreadTable) -> int:
         (vm,),
     ).fetchall()
     return max((int(ns) for (ns,) in rows), default=0)
+
+
+def _jvm_waits(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Return the waits that the JVM told of, and what each was for, in order of (thread, start)."""
+    found = recording.query(
+        "SELECT thread_id AS thread, start_ns, start_ns + dur_ns AS end_ns, blocker_id AS blocker FROM block "
+        "WHERE thread_id IS NOT NULL ORDER BY thread_id, start_ns"
+    ).fetchnumpy()
+    kinds = {"thread": np.int32, "start_ns": np.int64, "end_ns": np.int64, "blocker": np.int32}
+    return {name: np.asarray(found[name], kind) for name, kind in kinds.items()}
 
 
 def _lock_waits(recording: Recording) -> tuple[Ints, Ints, Ints]:

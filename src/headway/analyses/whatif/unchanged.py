@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
-from headway.analyses.whatif.predictions import LOCKS_UNSEEN, answers_unseen
+from headway.analyses.whatif.predictions import LOCKS_UNSEEN, STARVED, answers_unseen
 from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
@@ -114,6 +114,15 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
         # Until they ran again, as `headway locks` has it; the replay's own figure is until they were woken.
         found.append(Notice.of("HW825", path=path, time=duration(run.lock_wait_ns)))
     return found
+
+
+def starved(replay: UnchangedRun) -> list[Notice]:
+    """Return that others had the cores for so long that the lower ends of intervals have no time in which no thread was ready."""
+    if replay.quiet_ns is None or replay.quiet_ns >= STARVED * replay.measured_ns:
+        return []
+    taken = replay.measured_ns - replay.quiet_ns
+    share = percent(taken / replay.measured_ns)
+    return [Notice.of("HW872", path=replay.path, time=duration(taken), share=share)]
 
 
 def reordered(recording: Recording, predicted: Sequence[Predicted]) -> list[Notice]:
