@@ -115,8 +115,41 @@ def test_it_is_what_csv_has_of_recordings_with_objects(tmp_path: Path, run: Run)
         rows = list(csv.DictReader(file))
     assert sorted(int(row["tuple_read"]) for row in rows) == [5, 50, 500]
     assert {row["tuple_allocations"] for row in rows} == {""}
+    assert {row["iteration"] for row in rows} == {""}
     code, text, _ = run("query", path, "SELECT sum(tuple_read) AS n FROM thread_objects", "--json")
     assert (code, json.loads(text)) == (0, [{"n": 555}])
+
+
+@pytest.mark.parametrize("marks", ["gc", "marker=round"])
+def test_as_csv_a_thread_that_lives_in_one_iteration_has_its_number(marks: str, tmp_path: Path, run: Run) -> None:
+    """Iterations begin at 100 and 200: before the first, in the first, in both, in the last, and alive at the end."""
+    lives = {"before": (10, 50), "first": (100, 185), "both": (150, 250), "last": (210, 950), "alive": (220, None)}
+    count = len(lives)
+    same = {name: [values[0]] * count for name, values in ONE_THREAD.items()}
+    begins, ends = ([life[place] for life in lives.values()] for place in (0, 1))
+    threads = pa.table(
+        {
+            **same,
+            **{"thread_id": [*range(count)], "tid": [*range(1, count + 1)], "name": [*lives]},
+            **{"start_ns": begins, "end_ns": pa.array(ends, pa.int64()), "from_snapshot": [False] * count},
+        }
+    )
+    allocations = {
+        **{"pid": [1] * count, "thread_id": [*range(count)], "java_id": [*range(1, count + 1)]},
+        **{"class_name": ["Order"] * count, "site_class": [""] * count, "site_method": [""] * count},
+        **{"objects": [1] * count, "bytes": [16] * count, "array_length": [0] * count},
+    }
+    pauses = {"pid": [1, 1], "start_ns": [90, 190], "dur_ns": [10, 10], "kind": ["gc_pause"] * 2}
+    tables = {"thread": threads, "allocation": pa.table(allocations)}
+    tables |= {"jvm_phase": pa.table(pauses | {"cause": ["System.gc()"] * 2})} if marks == "gc" else {}
+    facts = {"window": {"start_ns": 0, "end_ns": 1000}, "mode": "agent"}
+    path = write_recording(tmp_path / "a.headway", facts, tables)
+    edit(path, iterations={"by": marks} | ({"marks_ns": [100, 200]} if marks != "gc" else {}))
+    out = tmp_path / "a.csv"
+    assert run("export", path, "--format", "csv", "-o", out)[0] == 0
+    with open(out, newline="", encoding="utf-8") as file:
+        found = {row["thread_name"]: row["iteration"] for row in csv.DictReader(file)}
+    assert found == {"before": "", "first": "1", "both": "", "last": "2", "alive": "2"}
 
 
 def test_a_recording_without_objects_has_no_rows_of_it(tmp_path: Path) -> None:

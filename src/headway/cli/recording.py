@@ -121,7 +121,8 @@ _OPTIONS = (
         "--iterations",
         type=IterationsType(),
         metavar="MARKS",
-        help="With --counters: what begins each iteration, for 'headway counters --by iteration': gc (a System.gc()), "
+        help="With --counters or --objects: what begins each iteration, for 'headway counters --by iteration' and the CSV of "
+        "objects: gc (a System.gc()), "
         "method=REGEX (stretches in it, by samples), marker=TEXT (a line that the program prints: its output is a pipe then).",
     ),
     click.option(
@@ -255,9 +256,10 @@ def _iterations(options: dict[str, Any], sample: SampleOptions | None, pid: int 
     marks: IterationMarks | None = options["iterations"]
     if marks is None:
         return None
-    if options["counters"] is None or options["counter_scope"] == "cpu":
+    counts = options["counters"] is not None and options["counter_scope"] != "cpu"
+    if not counts and options["objects"] is None:
         raise click.UsageError(
-            "--iterations is about what threads count in each: add --counters, and no --counter-scope cpu"
+            "--iterations is about what threads count in each: add --counters, and no --counter-scope cpu, or --objects"
         )
     if marks.by == GC and options["no_agent"]:
         raise click.UsageError("--iterations gc needs the agent, which tells of collections: leave out --no-agent")
