@@ -144,6 +144,22 @@ def test_what_the_kernel_refuses_to_put_back_is_still_away_at_the_end(memory: tu
     assert end_of_memory(mine.back(A_WHILE_S))[1]["memory_left_bytes"] == 2 * PAGE
 
 
+@knows_nodes
+@pytest.mark.parametrize(("is_balanced", "left"), [(False, 0), (True, 2 * PAGE)])
+def test_what_can_not_be_seen_while_the_kernel_balances_nodes_is_not_taken_for_given_back(
+    is_balanced: bool, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says of pages that were never touched what it says of those that it has marked."""
+    monkeypatch.setattr("headway.placement.moved_memory.balances_itself", lambda: is_balanced)
+    with mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as untouched:
+        byte = ctypes.c_char.from_buffer(untouched)
+        address = ctypes.addressof(byte)
+        del byte
+        mine = MovedMemory(machine_nodes()[0].number, lambda: [myself()])
+        mine.note(myself(), [(address, 0), (address + PAGE, 0)])
+        assert mine.back(A_WHILE_S) == MemoryMoved(0, left, left, is_done=True)
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
 def test_runs_of_pages_are_the_pages_again(pairs: list[tuple[int, int]]) -> None:
     pages = sorted((PAGE * number, node) for number, node in pairs)

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from headway.placement.nodes import machine_nodes
+from headway.placement.nodes import balances_itself, machine_nodes
 from headway.placement.pages import mappings_elsewhere
 from headway.record.target_process.move_pages import PAGE, MappedMemory, move_pages, nodes_of
 from headway.record.target_process.processes import Process
@@ -154,14 +154,19 @@ class MovedMemory:
         return len(ours), sum(now >= 0 and now != self.home for now in after)
 
     def _put_back(self, process: Process, addresses: array[int], node: int) -> tuple[int, int]:
-        """Move those of some pages that are still on the node of headway's choice."""
+        """Move those of some pages that are still on the node of headway's choice.
+
+        Pages that the kernel has marked to balance them can't be seen, nor be moved, before the program uses them again: while it
+        balances nodes, those that can't be seen may be there.
+        """
         try:
             now = nodes_of(process, addresses)
             there = array("Q", (at for at, on in zip(addresses, now, strict=True) if on == self.home))
             after = self._moved(process, there, node) if there else ()
+            hidden = sum(on < 0 for on in now) if balances_itself() else 0
         except OSError as error:
             return 0, 0 if error.errno == errno.ESRCH else len(addresses)  # what has ended has no memory
-        return sum(on == node for on in after), sum(on >= 0 and on != node for on in after)
+        return sum(on == node for on in after), sum(on >= 0 and on != node for on in after) + hidden
 
     def _moved(self, process: Process, addresses: array[int], node: int) -> array[int]:
         """Move pages, learn what they take, and return the nodes that they are on then."""
