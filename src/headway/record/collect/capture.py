@@ -27,7 +27,7 @@ from headway.record.counters.descriptors import missing_descriptors
 from headway.record.counters.usable import Usable, native_events
 from headway.record.doctor.capabilities import Mode
 from headway.record.machine import host
-from headway.store.directory import pinned
+from headway.store.directory import pinned, without_descriptors
 
 _RESERVE_BYTES = 6 << 20
 _ROOM_PERIOD_NS = 500_000_000
@@ -231,4 +231,4 @@ def collector_error(mode: Mode, error: Any) -> HeadwayError:
     reason = os.strerror(error.errno) if error.errno else ""
     if error.detail:
         reason = f"{reason}: {error.detail}" if reason else error.detail
-    return HeadwayError("HW009", mode=mode, step=error.step, reason=reason)
+    return HeadwayError("HW009", mode=mode, step=error.step, reason=without_descriptors(reason))

@@ -125,7 +125,7 @@ def close(
         _note_full_disk(directory, facts, stats)
     if not any(spool.glob("agent-*.spool")):
         facts.notices = [notice for notice in facts.notices if notice.id not in _ONLY_WITH_A_JVM]
-        if plan.with_agent and plan.pid is None:
+        if plan.with_agent and plan.pid is None and not capture.disk_full:  # else it may have had no room to tell
             facts.notices.append(Notice.of("HW053", command=_repeat_command(plan)))
     counted = _counted(plan, capture, facts, stats) | _heap_nodes(capture, facts)
     cpus = _cpus_of(plan, directory, capture, facts)
