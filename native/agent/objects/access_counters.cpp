@@ -45,10 +45,11 @@ AccessCounters::~AccessCounters() {
   if (slots_ != nullptr) munmap(slots_, kSlotBytes);
 }
 
-bool AccessCounters::start(OwnerRules rules) noexcept {
+bool AccessCounters::start(OwnerRules rules, ObjectIds* ids) noexcept {
   const std::lock_guard locked(mutex_);
   if (slots_ != nullptr) return true;
   rules_ = rules;
+  ids_ = ids;
   nobodys_ = take_memory();
   auto* const slots = static_cast<uint64_t*>(take(kSlotBytes));
   if (nobodys_ == nullptr || slots == nullptr) return false;
@@ -139,9 +140,17 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
 
 void AccessCounters::release(uint32_t number) noexcept {
   Block& block = blocks_[number];
+  give_ids_back(block);
   set_key(block, 0);
   madvise(block.memory + kHeadBytes, block_bytes() - kHeadBytes, MADV_DONTNEED);  // zeros from now on
   free_.push_back(number);
+}
+
+void AccessCounters::give_ids_back(const Block& block) const noexcept {
+  if (ids_ == nullptr) return;
+  const auto* const head = reinterpret_cast<const int64_t*>(block.memory + kHeadBytes);
+  ids_->give_back(static_cast<uint8_t>(block.owner), static_cast<uint32_t>(*(head - kOwnIds)));
+  ids_->give_back(kUnknownOwner, static_cast<uint32_t>(*(head - kOtherIds)));
 }
 
 void AccessCounters::set_key(Block& block, int64_t key) noexcept {

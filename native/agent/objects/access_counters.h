@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "agent/classfile/access_pieces.h"
+#include "agent/objects/object_ids.h"
 #include "agent/objects/owner_rules.h"
 #include "wire/records.h"
 
@@ -44,8 +45,8 @@ class AccessCounters {
   AccessCounters& operator=(const AccessCounters&) = delete;
 
   // Takes the table that leads from keys to blocks, once. False: no memory. `rules`: by which blocks have room for accesses
-  // by owner.
-  bool start(OwnerRules rules = {}) noexcept;
+  // by owner. `ids`: where threads that end give back the numbers for objects that they have left.
+  bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr) noexcept;
 
   // The number of the first of the counters of a class, which has one for each of `counts`; the others follow. A class
   // that comes again has the same. None: there is no room. `class_id`: the class's number for records.
@@ -126,6 +127,7 @@ class AccessCounters {
   }
   std::optional<uint32_t> take_block() noexcept;
   void release(uint32_t number) noexcept;
+  void give_ids_back(const Block& block) const noexcept;
   std::map<uint32_t, Sums> sums_of(const Block& block) const noexcept;
   // Whether sums may have a row of their own; else they are added to those of the class for all threads.
   bool has_row(Block& block, uint32_t class_id) noexcept;
@@ -229,6 +231,7 @@ class AccessCounters {
   std::unordered_map<int64_t, uint32_t> by_key_;
   std::set<int64_t> left_out_;  // the first ones
   OwnerRules rules_;
+  ObjectIds* ids_ = nullptr;
   std::map<uint32_t, uint32_t> owned_;                                        // a class's first row, from 0 on
   std::array<uint64_t, kForeignOwner + 1> owner_ids_{0, HW_VIRTUAL_THREADS};  // by number
   uint32_t next_owner_ = kVirtualOwner + 1;

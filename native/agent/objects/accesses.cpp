@@ -195,7 +195,7 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   const OwnerRules rules{agent().options.access_owners, agent().options.access_writers};
   if (rules.any()) self.generator = hash_generator_offset(jni).value_or(-1);
   const bool has_owners = self.generator >= 0;
-  if (!self.counters.start(has_owners ? rules : OwnerRules{})) return "no memory for the counters";
+  if (!self.counters.start(has_owners ? rules : OwnerRules{}, &self.ids)) return "no memory for the counters";
   if (has_owners && rules.last_writer && !self.ids.start()) return "no memory for who wrote last";
   forget_classes(jni);
   self.own.natives = natives();

@@ -26,12 +26,22 @@ bool ObjectIds::start() noexcept {
 
 uint32_t ObjectIds::take_chunk(uint8_t owner) noexcept {
   const std::lock_guard locked(mutex_);
+  if (owner < left_.size() && !left_[owner].empty()) {
+    const uint32_t left = left_[owner].back();
+    left_[owner].pop_back();
+    return left;
+  }
   if (writers_ == nullptr || next_ >= kIds) return 0;
   const uint32_t first = next_;
   next_ += kChunk;
   allocators()[first / kChunk] = owner;
   __atomic_store_n(given_word(), next_, __ATOMIC_RELEASE);
   return first;
+}
+
+void ObjectIds::give_back(uint8_t owner, uint32_t next) noexcept {
+  const std::lock_guard locked(mutex_);
+  if (owner < left_.size() && next % kChunk != 0) left_[owner].push_back(next);
 }
 
 uint32_t ObjectIds::given() const noexcept {

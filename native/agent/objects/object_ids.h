@@ -8,8 +8,10 @@
 // Knows nothing of the JVM.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 namespace headway::agent {
 
@@ -29,9 +31,12 @@ class ObjectIds {
   // Takes the memory, once: what is not written to takes none. False: there is none.
   bool start() noexcept;
 
-  // The first of kChunk numbers of objects that one thread allocates; 0: there are none left. `owner`: of that thread, 0:
-  // it is not known who allocated them.
+  // The first of the numbers of a chunk, or of what is left of one, for objects that one thread allocates; they go on to
+  // the next multiple of kChunk. 0: there are none left. `owner`: of that thread, 0: it is not known who allocated them.
   uint32_t take_chunk(uint8_t owner) noexcept;
+  // Of a thread that ends: what is left of a chunk that it took, from `next` on. Another one with the same owner may have
+  // it; threads that have an owner of their own waste it.
+  void give_back(uint8_t owner, uint32_t next) noexcept;
 
   // The address of a byte for each number, the owner that wrote last; then of one for each chunk, the owner that took it;
   // then how many numbers are given, 64 bits: those below.
@@ -45,6 +50,8 @@ class ObjectIds {
   mutable std::mutex mutex_;
   uint8_t* writers_ = nullptr;
   uint32_t next_ = kChunk;  // number 0 is no object's
+  std::array<std::vector<uint32_t>, 2>
+      left_;  // of chunks of owners that several threads have: unknown, virtual threads
 };
 
 }  // namespace headway::agent

@@ -226,6 +226,20 @@ void accesses_are_counted_once_whatever_rules_of_owners_there_are() {
   CHECK_EQUAL(found.writers.at(20).shared[1], 6U);
 }
 
+void a_thread_that_ends_gives_back_the_numbers_for_objects_that_others_may_have() {
+  ObjectIds ids;
+  CHECK(ids.start());
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start({.last_writer = true}, &ids));
+  for (int64_t key = 1; key <= 2000; ++key) {
+    auto* const other_ids = reinterpret_cast<int64_t*>(counters->find(key) - (32'768 + 5) * 8);
+    CHECK_EQUAL(*other_ids, 0);
+    *other_ids = ids.take_chunk(0) + 1;
+    counters->thread_ends(key, [](const hw_access&) {});
+  }
+  CHECK_EQUAL(ids.given(), uint32_t{3 * ObjectIds::kChunk});
+}
+
 void by_the_last_writer_alone_accesses_are_counted_as_well() {
   const auto counters = std::make_unique<AccessCounters>();
   CHECK(counters->start({.last_writer = true}));
@@ -285,6 +299,7 @@ int main() {
   accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects();
   accesses_are_counted_once_whatever_rules_of_owners_there_are();
   by_the_last_writer_alone_accesses_are_counted_as_well();
+  a_thread_that_ends_gives_back_the_numbers_for_objects_that_others_may_have();
   pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads();
   threads_beyond_the_last_number_are_unknown_owners();
 }

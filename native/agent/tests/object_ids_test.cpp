@@ -53,6 +53,23 @@ void after_the_last_number_there_is_none() {
   CHECK_EQUAL(given_word(ids), uint64_t{ObjectIds::kIds});
 }
 
+void what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner() {
+  ObjectIds ids;
+  CHECK(ids.start());
+  const uint32_t unknown = ids.take_chunk(0), of_virtual = ids.take_chunk(1), known = ids.take_chunk(2);
+  ids.give_back(0, unknown + 7);
+  ids.give_back(1, of_virtual + 9);
+  ids.give_back(2, known + 5);
+  ids.give_back(0, 0);                            // it had none
+  ids.give_back(0, unknown + ObjectIds::kChunk);  // or none left
+  const uint64_t given = ids.given();
+  CHECK_EQUAL(ids.take_chunk(0), unknown + 7);
+  CHECK_EQUAL(ids.take_chunk(1), of_virtual + 9);
+  CHECK_EQUAL(ids.given(), given);
+  CHECK_EQUAL(ids.take_chunk(2), known + ObjectIds::kChunk);
+  CHECK_EQUAL(ids.take_chunk(0), known + 2 * ObjectIds::kChunk);
+}
+
 void without_memory_there_are_no_numbers() {
   ObjectIds ids;
   CHECK_EQUAL(ids.take_chunk(2), 0U);
@@ -64,5 +81,6 @@ void without_memory_there_are_no_numbers() {
 int main() {
   threads_take_chunks_of_numbers_that_no_other_has();
   after_the_last_number_there_is_none();
+  what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner();
   without_memory_there_are_no_numbers();
 }
