@@ -1,8 +1,9 @@
 """What does it cost to count reads and writes? Programs by others (sunflow, H2, xalan, luindex, lusearch), each by turns as it
-is, with every access of its own code and its libraries' counted, and with those also by the owner of the object; and the sum
-of an array, in which the JIT compiler adds up several elements at a time, and can't where it counts.
+is, with every access of its own code and its libraries' counted, and with those also by the owner of the object, who allocated
+it or who wrote to it last; and the sum of an array, in which the JIT compiler adds up several elements at a time, and can't where
+it counts.
 
-Each round runs all three, one right after the other, in an order that changes. What it takes is the CPU time of all threads of
+Each round runs all four, one right after the other, in an order that changes. What it takes is the CPU time of all threads of
 the JVM while it does its work, compilers included, as the program says it itself. Targets, of each way to count: 3 times in the
 median of the programs, 6 at most. --quick does a third of the work, in two rounds.
 """
@@ -23,7 +24,7 @@ MOST_OF_MEDIAN, MOST_OF_WORST = 3.0, 6.0
 ROUNDS, QUICK_ROUNDS = 5, 2
 PERCENT, QUICK_PERCENT = 30, 10
 LOOPS = 1_000_000
-COUNTED = ("accesses", "accesses,owners")
+COUNTED = ("accesses", "accesses,owners", "accesses --owner last-writer")
 NAMES = ("sunflow", "h2", "xalan", "luindex", "lusearch")
 LOOP = """
 public class Loop {
@@ -46,7 +47,7 @@ public class Loop {
 class Figure:
     """CPU seconds as it is, and how many times that counted: the median of the rounds, the least and the most.
 
-    `counted`: what was, as in --objects.
+    `counted`: what was, as --objects takes it.
     """
 
     program: str
@@ -76,7 +77,8 @@ def measure(commands: dict[str, list[str]], rounds: int, folder: Path) -> list[F
             for counted in random.sample(("", *COUNTED), 1 + len(COUNTED)):
                 spool = folder / f"spool-{name}-{number}-{counted}"
                 spool.mkdir()
-                options = agent_options(spool, objects=parse(counted) if counted else None)
+                what, _, owner = counted.partition(" --owner ")
+                options = agent_options(spool, objects=parse(what, owner=owner or None) if what else None)
                 seconds[counted] = cpu_seconds([java, f"-agentpath:{agent_library()}={options}", *rest])
             took[name].append(seconds)
             times = ", ".join(f"{each} {seconds[each] / seconds['']:.2f} times" for each in COUNTED)
@@ -106,7 +108,7 @@ def main() -> int:
     options = harness.arguments(__doc__).parse_args()
     rounds, percent = (QUICK_ROUNDS, QUICK_PERCENT) if options.quick else (ROUNDS, PERCENT)
     wanted = [name for name in NAMES if name in programs.available()]
-    harness.progress(f"access overhead: {rounds} rounds of {len(wanted) + 1} programs, three ways each")
+    harness.progress(f"access overhead: {rounds} rounds of {len(wanted) + 1} programs, {1 + len(COUNTED)} ways each")
     with harness.recording_folder() as folder:
         source = folder / "Loop.java"
         source.write_text(LOOP)

@@ -66,9 +66,13 @@ def asked(case: Case, path: Path) -> dict[str, Any]:
 
 
 def after(path: Path, cpus: int) -> dict[str, float]:
-    """Return how long a run after the change took, in seconds, with and without what others took of it."""
+    """Return how long a run after the change took, in seconds, with and without what others took of it.
+
+    Where its own replay is refused, nothing is known of what others took.
+    """
     said = harness.headway("whatif", path, "--cores", str(cpus))
-    taken, quiet = said["measured_ns"] / 1e9, (said["recordings"][0]["quiet_ns"] or 0) / 1e9
+    quiet_ns = 0 if said["refused"] else said["recordings"][0]["quiet_ns"] or 0
+    taken, quiet = said["measured_ns"] / 1e9, quiet_ns / 1e9
     return {"measured": taken, "quiet": quiet, "after": quiet if quiet and taken / quiet - 1 > FREE else taken}
 
 

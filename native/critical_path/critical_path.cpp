@@ -87,8 +87,10 @@ void CriticalPath::remember(const PackedSlices& slices, size_t row) {
   cycle.flags = slices.flags[row];
   cycle.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
   if (!is_signalled(cycle)) return;
-  // A block that a handler's run cuts in two: what ended the second part ended the first.
-  const bool goes_on = next.begin_ns == cycle.end_ns && next.woken_ns > next.begin_ns;
+  // A block that a handler's run cuts in two, in the same call: what ended the second part ended the first. Who waits in another
+  // call then had no signal: it waited for that thread of headway, as a starting JVM does for its agent.
+  const bool goes_on =
+      next.begin_ns == cycle.end_ns && next.woken_ns > next.begin_ns && next.blocked_in == cycle.blocked_in;
   if (!goes_on || cycle.end_ns - cycle.start_ns > kHandlerNs) return;
   cycle.waker = next.waker;
   cycle.flags = static_cast<uint8_t>(cycle.flags | (next.flags & kWakerIrq));

@@ -46,11 +46,29 @@ bool is_possible(const hw_access_window& record) {
 uint32_t group_of(uint32_t block) { return block >> HW_WINDOW_GROUP_SHIFT; }
 
 // An owner of no more accesses than there are: the rest is of unknown ones.
-void take_owners(const hw_access_owners& owners, AccessRow& row) {
+OwnedCounts owned_of(const hw_access_owners& owners, const AccessRow& row) {
+  OwnedCounts owned{};
   for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
-    row.local[kind] = std::min<uint64_t>(owners.local[kind], row.counts[kind]);
-    row.shared[kind] = std::min<uint64_t>(owners.shared[kind], row.counts[kind] - row.local[kind]);
+    owned.local[kind] = std::min<uint64_t>(owners.local[kind], row.counts[kind]);
+    owned.shared[kind] = std::min<uint64_t>(owners.shared[kind], row.counts[kind] - owned.local[kind]);
   }
+  return owned;
+}
+
+void add_pairs(const auto& last, std::vector<AccessPairRow>& out) {
+  out.reserve(last.size());
+  for (const auto& [key, pair] : last) {
+    AccessPairRow row{pair.java_id, pair.owner_id, group_of(pair.block), {}};
+    std::ranges::copy(pair.counts, row.counts.begin());
+    out.push_back(row);
+  }
+}
+
+bool is_of_owners(const hw_record* record) {
+  return record->type == HW_ACCESS_OWNERS || record->type == HW_ACCESS_WRITERS;
+}
+bool is_of_pair(const hw_record* record) {
+  return record->type == HW_ACCESS_PAIR || record->type == HW_ACCESS_WRITER_PAIR;
 }
 
 // False: there are too many.
@@ -70,11 +88,12 @@ bool AccessRecords::take(const hw_record* record) {
   if (record->type == HW_ACCESS && read_as(record, &sums) && is_possible(sums)) {
     return keep_later(last_, key_of(sums), sums);
   }
-  if (record->type == HW_ACCESS_OWNERS && read_as(record, &owners) && is_possible(owners)) {
-    return keep_later(owners_, key_of(owners), owners);
+  if (is_of_owners(record) && read_as(record, &owners) && is_possible(owners)) {
+    return keep_later(record->type == HW_ACCESS_OWNERS ? owners_ : writers_, key_of(owners), owners);
   }
-  if (record->type == HW_ACCESS_PAIR && read_as(record, &pair) && is_possible(pair)) {
-    return keep_later(pairs_, PairKey{pair.java_id, pair.owner_id, pair.block}, pair);
+  if (is_of_pair(record) && read_as(record, &pair) && is_possible(pair)) {
+    const PairKey key{pair.java_id, pair.owner_id, pair.block};
+    return keep_later(record->type == HW_ACCESS_PAIR ? pairs_ : writer_pairs_, key, pair);
   }
   hw_access_window window;
   if (record->type == HW_ACCESS_WINDOW && read_as(record, &window) && is_possible(window)) {
@@ -89,13 +108,16 @@ uint64_t AccessRecords::cost_of(const hw_record* record) const {
   hw_access_owners owners;
   hw_access_pair pair;
   if (record->type == HW_ACCESS && read_as(record, &sums)) return last_.contains(key_of(sums)) ? 0 : kRow;
-  if (record->type == HW_ACCESS_OWNERS && read_as(record, &owners)) return owners_.contains(key_of(owners)) ? 0 : kRow;
   hw_access_window window;
   if (record->type == HW_ACCESS_WINDOW && read_as(record, &window)) {
     return windows_.contains({window.java_id, window.block}) ? 0 : kRow;
   }
-  if (record->type != HW_ACCESS_PAIR || !read_as(record, &pair)) return 0;
-  return pairs_.contains({pair.java_id, pair.owner_id, pair.block}) ? 0 : kRow;
+  if (is_of_owners(record) && read_as(record, &owners)) {
+    return (record->type == HW_ACCESS_OWNERS ? owners_ : writers_).contains(key_of(owners)) ? 0 : kRow;
+  }
+  if (!is_of_pair(record) || !read_as(record, &pair)) return 0;
+  const auto& known = record->type == HW_ACCESS_PAIR ? pairs_ : writer_pairs_;
+  return known.contains({pair.java_id, pair.owner_id, pair.block}) ? 0 : kRow;
 }
 
 void AccessRecords::finish(const AllocationRecords* names) {
@@ -103,15 +125,12 @@ void AccessRecords::finish(const AllocationRecords* names) {
   for (const auto& [key, sums] : last_) {
     AccessRow row{sums.java_id, group_of(sums.block), names->name_of(sums.class_id), {}, {}, {}};
     std::ranges::copy(sums.counts, row.counts.begin());
-    if (const auto owners = owners_.find(key); owners != owners_.end()) take_owners(owners->second, row);
+    if (const auto owners = owners_.find(key); owners != owners_.end()) row.allocator = owned_of(owners->second, row);
+    if (const auto last = writers_.find(key); last != writers_.end()) row.last_writer = owned_of(last->second, row);
     rows.push_back(row);
   }
-  pairs.reserve(pairs_.size());
-  for (const auto& [key, pair] : pairs_) {
-    AccessPairRow row{pair.java_id, pair.owner_id, group_of(pair.block), {}};
-    std::ranges::copy(pair.counts, row.counts.begin());
-    pairs.push_back(row);
-  }
+  add_pairs(pairs_, pairs);
+  add_pairs(writer_pairs_, writer_pairs);
   for (const auto& [key, window] : windows_) {
     AccessWindowRow row{window.java_id, group_of(window.block), {}};
     std::ranges::copy(window.sums, row.sums.begin());
@@ -119,8 +138,8 @@ void AccessRecords::finish(const AllocationRecords* names) {
   }
   last_ = {};
   windows_ = {};
-  owners_ = {};
-  pairs_ = {};
+  owners_ = writers_ = {};
+  pairs_ = writer_pairs_ = {};
 }
 
 }  // namespace headway

@@ -81,7 +81,7 @@ PerfCollector::PerfCollector(std::string spool_dir, size_t ring_bytes, int drain
     throw CollectorError("spool", error.code().value(), error.what());
   }
   stats_.ring_bytes = bytes;
-  stats_.written_until_ns = drained_until_ns_ = monotonic_ns();
+  stats_.written_until_ns = drained_until_ns_ = cpus_looked_at_ns_ = monotonic_ns();
 }
 
 PerfCollector::~PerfCollector() { stop(); }
@@ -103,6 +103,7 @@ void PerfCollector::run() {
     drained_until_ns_ = now - kSettledNs;
     if (now >= next_totals_ns_) {
       read_totals();
+      note_late_cpus(now);
       const int64_t took = monotonic_ns() - now;
       next_totals_ns_ = now + std::max(kTotalsEveryNs, took * kTotalsShare);
     }
@@ -228,6 +229,23 @@ void PerfCollector::read_totals() {
   write_lifecycle();
 }
 
+void PerfCollector::note_late_cpus(int64_t now_ns) {
+  for (const int cpu : online_cpus()) {
+    const bool is_recorded =
+        std::any_of(cpus_.begin(), cpus_.end(), [&](const auto& each) { return each->ring.cpu() == cpu; });
+    if (is_recorded || !late_cpus_.insert(cpu).second) continue;
+    hw_loss loss{};
+    loss.head = {now_ns, HW_LOSS, sizeof loss, 0};
+    loss.cpu = static_cast<hw_u32>(cpu);
+    loss.first_ns = cpus_looked_at_ns_;
+    loss.last_ns = now_ns;
+    loss.events = 1;  // how many more there are nobody counts
+    lifecycle(loss);
+    ++stats_.lost;
+  }
+  cpus_looked_at_ns_ = now_ns;
+}
+
 // The kernel reports a loss with the next record that fits: what was lost at the very end has none.
 void PerfCollector::find_trailing_losses() {
   std::vector<int64_t> lost(cpus_.size(), 0);
@@ -277,6 +295,7 @@ PerfStats PerfCollector::stop() {
   stopped_ = true;
   drained_until_ns_ = monotonic_ns();
   read_totals();
+  note_late_cpus(monotonic_ns());
   drain_once(INT64_MAX);
   find_trailing_losses();
   events_.clear();

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -108,6 +109,8 @@ class PerfCollector {
   void add_snapshot(pid_t pid, pid_t tid);
   void exec_replaces_threads(pid_t pid, hw_exec* exec);
   void read_totals();
+  // What runs on a CPU that came online after the start is in no ring, which is a loss until the end.
+  void note_late_cpus(int64_t now_ns);
   void find_trailing_losses();
   void write_lifecycle();
   void flush_all();
@@ -132,6 +135,8 @@ class PerfCollector {
   bool lost_since_reconciled_ = false;
   bool any_loss_ = false;
   int64_t next_totals_ns_ = 0;
+  int64_t cpus_looked_at_ns_ = 0;  // when those that are online were last those at the start
+  std::set<int> late_cpus_;
   int64_t last_flush_ns_ = 0;
   int64_t drained_until_ns_ = 0;  // every record of before has been taken from the rings
   PerfStats stats_;

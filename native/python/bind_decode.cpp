@@ -73,40 +73,63 @@ nb::dict allocations_of(const AllocationRecords& records) {
   return out;
 }
 
+constexpr const char* kAccessKinds[HW_ACCESS_KINDS] = {"tuple_reads",  "tuple_writes", "array_reads",
+                                                       "array_writes", "static_reads", "static_writes"};
+
+nb::dict access_pairs_of(const std::vector<AccessPairRow>& pairs) {
+  nb::dict out;
+  out["java_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["group"] = column(pairs, [](const AccessPairRow& r) { return r.group; });
+  out["owner_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.owner_id); });
+  for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
+    out[kAccessKinds[i]] = column(pairs, [i](const AccessPairRow& r) { return static_cast<int64_t>(r.counts[i]); });
+  }
+  return out;
+}
+
+nb::dict access_windows_of(const std::vector<AccessWindowRow>& windows) {
+  nb::dict out;
+  out["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
+  constexpr const char* kSums[HW_WINDOW_SUMS] = {"marks_in", "marks_between", "marks_before", "cpu_in_ns",
+                                                 "cpu_between_ns"};
+  for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
+    out[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
+  }
+  return out;
+}
+
+// Of each row those of objects whose owner is known by one rule.
+nb::dict owned_of(const std::vector<AccessRow>& rows, OwnedCounts AccessRow::*rule) {
+  nb::dict out;
+  for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
+    const std::string name = kAccessKinds[i];
+    out[(name + "_local").c_str()] =
+        column(rows, [=](const AccessRow& r) { return static_cast<int64_t>((r.*rule).local[i]); });
+    out[(name + "_shared").c_str()] =
+        column(rows, [=](const AccessRow& r) { return static_cast<int64_t>((r.*rule).shared[i]); });
+  }
+  return out;
+}
+
 // Class names as numbers of the list `texts` of allocations.
 nb::dict accesses_of(const AccessRecords& records) {
   const auto& rows = records.rows;
   nb::dict out;
   out["java_id"] = column(rows, [](const AccessRow& r) { return static_cast<int64_t>(r.java_id); });
   out["class"] = column(rows, [](const AccessRow& r) { return r.class_name; });
-  constexpr const char* kNames[HW_ACCESS_KINDS] = {"tuple_reads",  "tuple_writes", "array_reads",
-                                                   "array_writes", "static_reads", "static_writes"};
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    out[kNames[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
+  for (size_t i = 0; i < HW_ACCESS_KINDS; ++i) {
+    out[kAccessKinds[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
   }
   out["group"] = column(rows, [](const AccessRow& r) { return r.group; });
-  const auto& windows = records.windows;
-  nb::dict of_windows;
-  of_windows["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
-  of_windows["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
-  constexpr const char* kSums[HW_WINDOW_SUMS] = {"marks_in", "marks_between", "marks_before", "cpu_in_ns", "cpu_between_ns"};
-  for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
-    of_windows[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
-  }
-  out["windows"] = of_windows;
-  const auto& pairs = records.pairs;
-  nb::dict of_pairs;
-  of_pairs["java_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.java_id); });
-  of_pairs["group"] = column(pairs, [](const AccessPairRow& r) { return r.group; });
-  of_pairs["owner_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.owner_id); });
-  for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
-    const std::string name = kNames[i];
-    out[(name + "_local").c_str()] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.local[i]); });
-    out[(name + "_shared").c_str()] =
-        column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.shared[i]); });
-    of_pairs[kNames[i]] = column(pairs, [i](const AccessPairRow& r) { return static_cast<int64_t>(r.counts[i]); });
-  }
-  out["pairs"] = of_pairs;
+  nb::dict owned, pairs;
+  owned["allocator"] = owned_of(rows, &AccessRow::allocator);
+  owned["last-writer"] = owned_of(rows, &AccessRow::last_writer);
+  pairs["allocator"] = access_pairs_of(records.pairs);
+  pairs["last-writer"] = access_pairs_of(records.writer_pairs);
+  out["owned"] = owned;
+  out["pairs"] = pairs;
+  out["windows"] = access_windows_of(records.windows);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "replay/core_replay.h"
 #include "replay/lock_acquisitions.h"
 #include "replay/lock_plan.h"
+#include "replay/pool_tasks.h"
 #include "replay/replay_timeline.h"
 #include "replay/run_steps.h"
 #include "replay/step_changes.h"
@@ -48,12 +49,21 @@ bool batch(RunSteps& self, const Input<int16_t>& tick_ns, const Input<int64_t>& 
 
 void resolve(RunSteps& self, const Input<int64_t>& start_ns, const Input<int64_t>& end_ns,
              const Input<int32_t>& vm_thread, const Input<int32_t>& lock_thread, const Input<int64_t>& lock_start_ns,
-             const Input<int64_t>& lock_end_ns) {
+             const Input<int64_t>& lock_end_ns, const Input<int32_t>& answered_thread,
+             const Input<int64_t>& answered_woken_ns) {
   const RunStops stops{vector_of(start_ns), vector_of(end_ns), vector_of(vm_thread)};
   const LockWaits locks{vector_of(lock_thread), vector_of(lock_start_ns), vector_of(lock_end_ns)};
+  const AnsweredReads answered{vector_of(answered_thread), vector_of(answered_woken_ns)};
   nb::gil_scoped_release unlocked;
-  self.resolve(stops, locks);
+  self.resolve(stops, locks, answered);
 }
+
+void tell_waits(RunSteps& self, const Input<int32_t>& thread, const Input<int64_t>& start_ns,
+                const Input<int64_t>& end_ns, const Input<int32_t>& blocker) {
+  self.tell_waits({vector_of(thread), vector_of(start_ns), vector_of(end_ns), vector_of(blocker)});
+}
+
+void tell_ends(RunSteps& self, const Input<uint8_t>& has_ended) { self.tell_ends(vector_of(has_ended)); }
 
 nb::dict figures(const RunSteps& self) {
   nb::dict out;
@@ -62,6 +72,9 @@ nb::dict figures(const RunSteps& self) {
   out["waking_ns"] = self.waking_ns();
   out["lock_wait_ns"] = self.lock_wait_ns();
   out["unsure_ns"] = self.unsure_ns();
+  out["without_sender_ns"] = self.without_sender_ns();
+  out["between_tasks_ns"] = self.between_tasks_ns();
+  out["has_all_task_signals"] = self.has_all_task_signals();
   out["waited_ns"] = array(std::vector<int64_t>(self.waited_ns(), self.waited_ns() + kStepWaits));
   return out;
 }
@@ -113,6 +126,39 @@ nb::dict columns_of(const LockAcquisitions& self) {
   return out;
 }
 
+constexpr int32_t kMostPools = 1'000;
+constexpr uint32_t kMostWorkers = 1'000'000;
+
+void check_threads(const std::vector<int32_t>& threads, size_t count, int32_t least) {
+  for (const int32_t each : threads) {
+    if (each < least || each >= static_cast<int32_t>(count)) throw nb::value_error("a thread of another run");
+  }
+}
+
+// A new run; tasks in order of (thread, begin_ns), joins in any.
+RunSteps split_in_tasks(const RunSteps& self, const Input<int32_t>& thread, const Input<int64_t>& begin_ns,
+                        const Input<int32_t>& pool, const Input<uint8_t>& has_wait, const Input<int32_t>& submitter,
+                        const Input<int64_t>& submitted_ns, const Input<int32_t>& join_thread,
+                        const Input<int64_t>& join_ns, const Input<int64_t>& join_since_ns,
+                        const Input<int32_t>& join_pool) {
+  const PoolTasks tasks{vector_of(thread),   vector_of(begin_ns),  vector_of(pool),
+                        vector_of(has_wait), vector_of(submitter), vector_of(submitted_ns)};
+  const PoolJoins joins{vector_of(join_thread), vector_of(join_ns), vector_of(join_since_ns), vector_of(join_pool)};
+  if (!tasks.is_sound() || !joins.is_sound()) throw nb::value_error("columns of different length");
+  const size_t threads = self.threads().size();
+  check_threads(tasks.thread, threads, 0);
+  check_threads(tasks.submitter, threads, -1);
+  check_threads(joins.thread, threads, 0);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks.pool[i] < 0 || tasks.pool[i] >= kMostPools) throw nb::value_error("too many pools");
+    const bool is_after =
+        i > 0 && std::pair(tasks.thread[i], tasks.begin_ns[i]) < std::pair(tasks.thread[i - 1], tasks.begin_ns[i - 1]);
+    if (is_after) throw nb::value_error("tasks that are not in order");
+  }
+  nb::gil_scoped_release unlocked;
+  return with_tasks(self, tasks, joins);
+}
+
 constexpr int32_t kMostParts = 1'000;
 
 void make_plan(LockPlan* self, const RunSteps& steps, const LockAcquisitions& acquired,
@@ -147,7 +193,7 @@ nb::dict program_steps(const RunSteps& self) {
   std::vector<uint32_t> step;
   std::vector<int32_t> thread;
   std::vector<int64_t> begin_ns, woken_ns, start_ns, end_ns, work_ns;
-  std::vector<uint8_t> is_sleep, is_unsure;
+  std::vector<uint8_t> is_sleep, is_by_thread, is_unsure;
   for (size_t i = 0; i < self.steps().size(); ++i) {
     if (!self.is_program(i)) continue;
     const Step& each = self.steps()[i];
@@ -159,6 +205,7 @@ nb::dict program_steps(const RunSteps& self) {
     end_ns.push_back(each.end_ns);
     work_ns.push_back(each.running_ns() - each.stolen_ns);
     is_sleep.push_back(each.wait == StepWait::kSleep ? 1 : 0);
+    is_by_thread.push_back(each.wait == StepWait::kThread ? 1 : 0);
     is_unsure.push_back(each.is_unsure ? 1 : 0);
   }
   nb::dict out;
@@ -170,6 +217,7 @@ nb::dict program_steps(const RunSteps& self) {
   out["end_ns"] = array(std::move(end_ns));
   out["work_ns"] = array(std::move(work_ns));
   out["is_sleep"] = array(std::move(is_sleep));
+  out["is_by_thread"] = array(std::move(is_by_thread));
   out["is_unsure"] = array(std::move(is_unsure));
   return out;
 }
@@ -195,7 +243,7 @@ nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int3
                 bool has_stolen, double work_factor, double io_factor, double waking_factor, bool has_collections,
                 bool has_lock_waits, const std::vector<const LockPlan*>& plans,
                 const std::vector<const StepChanges*>& changed, double per_core, double throughput,
-                const std::vector<ReplayTimeline*>& timelines) {
+                const std::vector<ReplayTimeline*>& timelines, const std::vector<std::vector<uint32_t>>& workers) {
   const bool has_timelines = !timelines.empty();
   if (runs.size() != last.size() || runs.size() != plans.size() || runs.size() != changed.size() ||
       (has_timelines && runs.size() != timelines.size())) {
@@ -218,7 +266,12 @@ nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int3
     }
     ReplayTimeline* timeline = has_timelines ? timelines[i] : nullptr;
     if (timeline != nullptr && !timeline->is_new_of(*runs[i])) throw nb::value_error("a timeline of another replay");
-    asked.push_back({runs[i], plans[i], last[i], changed[i], timeline});
+    asked.push_back({runs[i], plans[i], last[i], changed[i], timeline, {}});
+    if (i < workers.size()) asked.back().workers = workers[i];
+    if (asked.back().workers.size() < runs[i]->pools()) throw nb::value_error("a pool without workers");
+    for (const uint32_t each : asked.back().workers) {
+      if (each < 1 || each > kMostWorkers) throw nb::value_error("a number of workers that is none");
+    }
   }
   const ReplayChanges changes{cores,         has_stolen,      work_factor,    io_factor,
                               waking_factor, has_collections, has_lock_waits, {per_core, throughput}};
@@ -233,7 +286,8 @@ nb::list replay(const std::vector<const RunSteps*>& runs, const std::vector<int3
     const ReplayLevels& levels = each.levels;
     const std::vector<double> by_level{levels.none_ns, levels.one_ns, levels.few_ns, levels.all_ns, levels.many_ns};
     const auto waits = plans[i] == nullptr ? std::vector<double>{} : by_recorded_lock(*plans[i], each.lock_waits_ns);
-    out.append(nb::make_tuple(each.end_ns, by_level, each.free_ns, each.lock_limited_ns, waits, each.forced));
+    out.append(
+        nb::make_tuple(each.end_ns, by_level, each.free_ns, each.lock_limited_ns, waits, each.forced, each.most_ahead));
   }
   return out;
 }
@@ -249,11 +303,21 @@ void bind_replay(nb::module_& m) {
            nb::arg("runnable_ticks"), nb::arg("blocked_ticks"), nb::arg("stolen_ticks"), nb::arg("thread_id"),
            nb::arg("waker_id"), nb::arg("flags"), nb::arg("blocked_in"),
            "Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.")
+      .def("tell_waits", &tell_waits, nb::kw_only(), nb::arg("thread"), nb::arg("start_ns"), nb::arg("end_ns"),
+           nb::arg("blocker"),
+           "Every wait that the JVM tells of, in order of (thread, start): whoever waits for a time outside of them "
+           "sleeps.")
+      .def("tell_ends", &tell_ends, nb::arg("has_ended"),
+           "Which threads ended: who waits for one that it started waits for those that had ended before, too.")
       .def("resolve", &resolve, nb::arg("start_ns"), nb::arg("end_ns"), nb::arg("vm_thread"), nb::arg("lock_thread"),
-           nb::arg("lock_start_ns"), nb::arg("lock_end_ns"),
+           nb::arg("lock_start_ns"), nb::arg("lock_end_ns"), nb::arg("answered_thread"), nb::arg("answered_woken_ns"),
            "There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of "
-           "(thread, start).")
+           "(thread, start); waits for I/O that a thread of the run ended by an interrupt, in order of (thread, end).")
       .def("program_steps", &program_steps, "The steps of the program's threads, in order of thread and time.")
+      .def("with_tasks", &split_in_tasks, nb::kw_only(), nb::arg("thread"), nb::arg("begin_ns"), nb::arg("pool"),
+           nb::arg("has_wait"), nb::arg("submitter"), nb::arg("submitted_ns"), nb::arg("join_thread"),
+           nb::arg("join_ns"), nb::arg("join_since_ns"), nb::arg("join_pool"),
+           "The run with tasks instead of the pools' threads that ran them; see native/replay/pool_tasks.h.")
       .def("figures", &figures, "Numbers of slices and signals, and how long threads waited, by what ended it.");
   nb::class_<LockAcquisitions>(m, "LockAcquisitions", "Who had which lock when; see native/replay/lock_acquisitions.h.")
       .def("__init__", &make_acquisitions, nb::kw_only(), nb::arg("lock"), nb::arg("thread"), nb::arg("waker"),
@@ -273,10 +337,12 @@ void bind_replay(nb::module_& m) {
         nb::arg("has_stolen"), nb::arg("work_factor"), nb::arg("io_factor"), nb::arg("waking_factor"),
         nb::arg("has_collections"), nb::arg("has_lock_waits"), nb::arg("plans"), nb::arg("changed"),
         nb::arg("per_core"), nb::arg("throughput"), nb::arg("timelines") = std::vector<ReplayTimeline*>(),
-        "Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than "
+        nb::arg("workers") = std::vector<std::vector<uint32_t>>(),
+        "`workers`: of each run the number of workers of each pool (RunSteps.with_tasks). Of each run: when it ends "
+        "(negative: it is stuck), for how long no thread was ready, one, fewer than "
         "cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, "
-        "and "
-        "how many waits had to be ended. See native/replay/core_replay.h.");
+        "how many waits had to be ended, and how many that a change ended were ahead of the other thread at most. See "
+        "native/replay/core_replay.h.");
 }
 
 }  // namespace headway

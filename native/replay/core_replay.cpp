@@ -6,11 +6,13 @@
 #include "replay/core_sharing.h"
 #include "replay/ended_waits.h"
 #include "replay/replayed_locks.h"
+#include "replay/replayed_pools.h"
 
 namespace headway {
 namespace {
 
 constexpr size_t kMostForced = 10'000;
+constexpr uint8_t kEnded = 1, kSkipped = 2;  // a wait that a change ended before the other thread came there
 
 struct Cursor {
   uint32_t step = 0;
@@ -21,7 +23,7 @@ struct Cursor {
   bool is_waiting = false;
   bool is_computing = false;
   bool is_idle = false;    // and whoever has work for it ends that
-  bool is_asking = false;  // for a lock that another thread has
+  bool is_asking = false;  // for a lock that another thread has, or for one of a pool's workers
 };
 
 // A run while it is replayed. Its threads are numbered from `offset` on, its groups from `group` on: first one for what
@@ -34,13 +36,16 @@ struct Progress {
   size_t groups = 0;
   size_t left = 0;  // threads whose end the run's end waits for
   bool is_done = false;
-  std::vector<uint8_t> is_ended;  // by step: its wait is over
+  std::vector<uint8_t> is_ended;  // by step: kEnded where its wait is over
+  size_t ahead = 0;               // waits that are kSkipped
   std::vector<Cursor> cursors;
   const std::vector<StepSignal>* signals = nullptr;
   const LockPlan* plan = nullptr;
   const StepChanges* changed = nullptr;
   ReplayTimeline* timeline = nullptr;
   ReplayedLocks locks;
+  ReplayedPools pools;
+  std::vector<uint32_t> missing;  // by step: how many signals its wait is not over with; empty: none needs several
   Replayed found;
 
   bool is_decided(uint32_t step) const { return plan != nullptr && plan->is_decided[step] != 0; }
@@ -69,6 +74,8 @@ class CoreReplay {
       run.timeline = runs[i].timeline;
       run.signals = run.plan != nullptr ? &run.plan->signals : &run.steps->signals();
       if (run.plan != nullptr) run.locks = ReplayedLocks(run.plan->barging, run.plan->seed);
+      run.pools = ReplayedPools(runs[i].workers);
+      run.missing = run.steps->further_signals();
       run.group = group;
       run.groups = groups_of({runs[i]});
       group += run.groups;
@@ -199,7 +206,7 @@ class CoreReplay {
       const bool goes_on = !run.is_done && cursor.is_waiting && cursor.step == first.step;
       if (!goes_on || run.found.forced == kMostForced) continue;
       ++run.found.forced;
-      run.is_ended[cursor.step] = 1;
+      run.is_ended[cursor.step] = kEnded;
       cursor.is_waiting = false;
       go_on_after(run, thread, 0, 0);
       return true;
@@ -217,7 +224,8 @@ class CoreReplay {
 
   void note_wait(const Progress& run, uint32_t thread) {
     const Cursor& cursor = run.cursors[thread];
-    if (!knows_waits_ || run.plan == nullptr || run.is_done || !cursor.is_waiting) return;
+    const bool may_go = run.plan != nullptr || run.steps->pools() > 0;  // what was in order may not be any more
+    if (!knows_waits_ || !may_go || run.is_done || !cursor.is_waiting) return;
     waits_.push({at(run, thread).woken_ns - run.steps->from_ns(), run.offset + thread, cursor.step});
   }
 
@@ -240,13 +248,16 @@ class CoreReplay {
     return static_cast<double>(ns) * changes_.work_factor * factor;
   }
 
+  // Negative: it is not changed.
+  static double changed_wait_ns(const Progress& run, uint32_t step) {
+    const bool is_changed = run.changed != nullptr && !run.changed->wait_ns.empty();
+    return is_changed ? run.changed->wait_ns[step] : -1.0;
+  }
+
   double wait_ns(const Progress& run, uint32_t thread) const {
     const Step& step = at(run, thread);
     if (step.is_collecting && !changes_.has_collections) return 0;
-    if (run.changed != nullptr && !run.changed->wait_ns.empty()) {
-      const double changed_ns = run.changed->wait_ns[run.cursors[thread].step];
-      if (changed_ns >= 0) return changed_ns;
-    }
+    if (const double ns = changed_wait_ns(run, run.cursors[thread].step); ns >= 0) return ns;
     return static_cast<double>(step.waited_ns()) * (step.wait == StepWait::kIo ? changes_.io_factor : 1.0);
   }
 
@@ -283,11 +294,14 @@ class CoreReplay {
     }
     switch (step.wait) {
       case StepWait::kThread:
-        if (run.is_ended[cursor.step] == 0) {
-          cursor.is_waiting = true;
-          return note_wait(run, thread);
+        if (run.is_ended[cursor.step] != 0) return compute(run, thread);
+        if (const double ns = changed_wait_ns(run, cursor.step); ns >= 0) {
+          run.is_ended[cursor.step] = kSkipped;
+          run.found.most_ahead = std::max(run.found.most_ahead, ++run.ahead);
+          return go_on_after(run, thread, ns, 0);
         }
-        return compute(run, thread);
+        cursor.is_waiting = true;
+        return note_wait(run, thread);
       case StepWait::kNone:
         return compute(run, thread);
       default: {
@@ -355,6 +369,7 @@ class CoreReplay {
     cursor.is_computing = false;
     if (const StepSignal* next = run.next(cursor)) {
       if (next->what == StepSignal::kAcquires && !acquire(run, thread, next->target)) return;
+      if (next->what == StepSignal::kTakesWorker && !take_worker(run, thread, next->target)) return;
       ++cursor.signal;
       if (next->what == StepSignal::kReleases)
         release(run, thread, next->target);
@@ -366,6 +381,7 @@ class CoreReplay {
     if (run.timeline != nullptr) run.timeline->ends(thread, now_ns_);
     if (++cursor.step < cursor.end) return wait(run, thread);
     run.locks.release_all(thread, [&](uint32_t next) { wake(run, next, thread); });
+    if (const int64_t next = run.pools.done(thread); next >= 0) timer(run, static_cast<uint32_t>(next), 0);
     const bool is_last = run.last < 0 ? is_program(*run.steps, thread) : static_cast<size_t>(run.last) == thread;
     if (is_last) --run.left;
     end_if_over(run);
@@ -377,6 +393,12 @@ class CoreReplay {
     cursor.is_asking = !run.locks.acquire(lock, thread, now_ns_);
     if (cursor.is_asking && run.timeline != nullptr) run.timeline->asks(thread, lock, run.locks.holder(lock), now_ns_);
     return !cursor.is_asking;
+  }
+
+  // False: all workers have other tasks.
+  bool take_worker(Progress& run, uint32_t task, uint32_t pool) {
+    run.cursors[task].is_asking = !run.pools.take(pool, task);
+    return !run.cursors[task].is_asking;
   }
 
   void release(Progress& run, uint32_t thread, uint32_t lock) {
@@ -393,7 +415,12 @@ class CoreReplay {
 
   void send(Progress& run, const StepSignal& signal) {
     if (signal.what == StepSignal::kEndsWait) {
-      run.is_ended[signal.target] = 1;
+      if (!run.missing.empty() && run.missing[signal.target] > 0) {
+        --run.missing[signal.target];
+        return;
+      }
+      if (run.is_ended[signal.target] == kSkipped) --run.ahead;
+      run.is_ended[signal.target] = kEnded;
       const auto thread = static_cast<uint32_t>(run.steps->steps()[signal.target].thread);
       Cursor& cursor = run.cursors[thread];
       if (cursor.is_idle && run.steps->next_wait()[cursor.step] == signal.target) {
@@ -403,9 +430,13 @@ class CoreReplay {
       if (!cursor.is_waiting || cursor.step != signal.target) return;
       cursor.is_waiting = false;
       go_on_after(run, thread, 0, delay(run, at(run, thread)));
-    } else if (signal.what != StepSignal::kAcquires && changes_.has_collections) {
+    } else if (is_stop(signal) && changes_.has_collections) {
       signal.what == StepSignal::kStops ? stop(run, signal) : let_go(run, signal.target);
     }
+  }
+
+  static bool is_stop(const StepSignal& signal) {
+    return signal.what == StepSignal::kStops || signal.what == StepSignal::kLetsGo;
   }
 
   void stop(Progress& run, const StepSignal& signal) {

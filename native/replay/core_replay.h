@@ -44,6 +44,7 @@ struct Replayed {
   double free_ns = 0;                 // for how long a core was free
   double lock_limited_ns = 0;         // of that while threads waited for planned locks
   std::vector<double> lock_waits_ns;  // by planned lock: how long threads waited for it, added up
+  size_t most_ahead = 0;  // waits that a change ended, and that the other thread had not come to: the most at a time
 };
 
 struct ReplayRun {
@@ -52,6 +53,7 @@ struct ReplayRun {
   int32_t last = -1;                     // the thread whose end is the run's; -1: all of the program's
   const StepChanges* changed = nullptr;  // null: no single steps are
   ReplayTimeline* timeline = nullptr;    // where what threads do is reported; null: nowhere
+  std::vector<uint32_t> workers{};       // of each pool whose tasks are threads of the run (pool_tasks.h)
 };
 
 std::vector<Replayed> replay_on_cores(const std::vector<ReplayRun>& runs, const ReplayChanges& changes);

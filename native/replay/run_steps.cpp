@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <queue>
 #include <stdexcept>
@@ -17,6 +18,7 @@ constexpr int64_t kNearNs =
     2'000;  // a waking is recorded so near to the waker's slice, where clocks of two CPUs differ
 constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
 constexpr int kMostLooks = 256;
+constexpr uint32_t kLastSteps = 3;        // a thread that ends may still wait for a lock of the JVM
 constexpr int64_t kSampleNs = 1'000'000;  // a stack is taken in less
 constexpr int64_t kLookNs = 50'000;       // to look whether a wait goes on takes less
 // Of native/decode/slices.h.
@@ -38,6 +40,13 @@ StepWait wait_without_thread(const Step& step) {
 }
 
 bool waits_for_time(const Step& step) { return step.blocked_in == HW_IN_SLEEP || step.blocked_in == HW_IN_TIMED_FUTEX; }
+
+// Whether the wait of a step is among some, asked in their order; `row` is the first that is not behind it.
+bool is_in(const AnsweredReads& answered, const Step& step, size_t& row) {
+  const auto key = std::pair(step.thread, step.woken_ns);
+  while (row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) < key) ++row;
+  return row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) == key;
+}
 
 // In order of (vm_thread, start): several JVMs collect at once.
 RunStops by_thread(const RunStops& stops) {
@@ -106,6 +115,28 @@ RunSteps::RunSteps(RunThreads threads, int64_t from_ns, int64_t to_ns, int64_t c
   }
 }
 
+RunSteps::RunSteps(const RunSteps& like, RunThreads threads, std::vector<Step> steps, TaskSignals signals)
+    : threads_(std::move(threads)),
+      from_ns_(like.from_ns_),
+      to_ns_(like.to_ns_),
+      cores_(like.cores_),
+      steps_(std::move(steps)),
+      signals_(std::move(signals.all)),
+      further_signals_(std::move(signals.further)),
+      first_task_(like.threads_.size()),
+      between_tasks_ns_(signals.between_ns),
+      has_all_task_signals_(signals.has_all),
+      knows_jvm_waits_(like.knows_jvm_waits_),
+      waking_ns_(like.waking_ns_),
+      lock_wait_ns_(like.lock_wait_ns_) {
+  std::copy(std::begin(like.waited_ns_), std::end(like.waited_ns_), std::begin(waited_ns_));
+  for (const StepSignal& each : signals_) {
+    if (each.what == StepSignal::kTakesWorker) pools_ = std::max(pools_, size_t{each.target} + 1);
+  }
+  find_first_steps();
+  find_next_waits();
+}
+
 bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
   // Not twice as many as before: both are there while they are moved.
   const size_t wanted = std::min(steps_.size() + slices.rows, kMostSlices);
@@ -141,18 +172,20 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
   return true;
 }
 
-void RunSteps::resolve(const RunStops& collections, const LockWaits& locks) {
+void RunSteps::resolve(const RunStops& collections, const LockWaits& locks, const AnsweredReads& answered) {
   const size_t rows = collections.start_ns.size(), waits = locks.thread.size();
   if (collections.end_ns.size() != rows || collections.vm_thread.size() != rows || locks.start_ns.size() != waits ||
-      locks.end_ns.size() != waits) {
+      locks.end_ns.size() != waits || answered.thread.size() != answered.woken_ns.size()) {
     throw std::invalid_argument("columns of different length");
   }
   const RunStops stops = by_thread(collections);
   order();
   join_sampled_waits();
   measure_delays();
-  classify(stops);
+  classify(stops, answered);
+  join_children();
   mark_locks(locks);
+  mark_jvm_waits();
   find_next_waits();
   for (size_t i = 0; i < stops.start_ns.size(); ++i) {
     const int32_t thread = stops.vm_thread[i];
@@ -215,6 +248,10 @@ void RunSteps::join_sampled_waits() {
   }
   steps_.resize(kept);
   if (!unsure_ns.empty()) unsure_ns_ = *std::max_element(unsure_ns.begin(), unsure_ns.end());
+  find_first_steps();
+}
+
+void RunSteps::find_first_steps() {
   first_.assign(threads_.size() + 1, 0);
   for (const Step& step : steps_) ++first_[static_cast<size_t>(step.thread) + 1];
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
@@ -267,20 +304,23 @@ void RunSteps::measure_delays() {
   waking_ns_ = *quarter;
 }
 
-void RunSteps::classify(const RunStops& stops) {
+void RunSteps::classify(const RunStops& stops, const AnsweredReads& answered) {
   signal_starts_of_threads();
+  size_t row = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const auto role = static_cast<ThreadRole>(threads_.role[static_cast<size_t>(step.thread)]);
     if (role == ThreadRole::kCollector) step.is_collecting = true;
     if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
     if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
-    const bool has_waker = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    const bool is_answered = is_in(answered, step, row);
+    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kIrq) == 0 || is_answered);
     const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
     if (may_be_stopped && has_waker && is_stopped(step)) continue;
     const bool is_found =
         has_waker && signal(step.waker, step.woken_ns, static_cast<uint32_t>(i), StepSignal::kEndsWait);
     step.wait = is_found ? StepWait::kThread : wait_without_thread(step);
+    if (is_answered && !is_found) without_sender_ns_ += step.waited_ns();
     if (role == ThreadRole::kProgram) waited_ns_[static_cast<size_t>(step.wait)] += step.waited_ns();
   }
 }
@@ -297,10 +337,13 @@ bool RunSteps::is_program(size_t step) const {
 bool RunSteps::is_idle(size_t at) const {
   const Step& step = steps_[at];
   if (step.wait != StepWait::kSleep || step.blocked_in != HW_IN_TIMED_FUTEX) return false;
+  if (static_cast<size_t>(step.thread) >= first_task_) return false;
   if (!is_program(at)) return true;
   if (at + 1 == steps_.size() || steps_[at + 1].thread != step.thread) return false;
   const Step& next = steps_[at + 1];
   const bool is_futex = next.blocked_in == HW_IN_FUTEX || next.blocked_in == HW_IN_TIMED_FUTEX;
+  const bool is_same = !knows_jvm_waits_ || (step.blocker >= 0 && step.blocker == next.blocker);
+  if (step.is_waker || !is_same) return false;
   return step.running_ns() - step.stolen_ns <= kLookNs && next.waited_ns() > 0 && is_futex;
 }
 
@@ -317,6 +360,82 @@ void RunSteps::mark_locks(const LockWaits& locks) {
     step.is_lock = true;
     lock_wait_ns_ += step.waited_ns();
   }
+}
+
+void RunSteps::tell_ends(std::vector<uint8_t> has_ended) {
+  if (has_ended.size() != threads_.size()) throw std::invalid_argument("columns of different length");
+  has_ended_ = std::move(has_ended);
+}
+
+// Whether a thread that ends lets the one that started it go on.
+bool RunSteps::is_join(const StepSignal& signal) const {
+  if (signal.what != StepSignal::kEndsWait) return false;
+  const auto child = static_cast<size_t>(steps_[signal.step].thread);
+  const int32_t parent = steps_[signal.target].thread;
+  const bool is_last = signal.step + kLastSteps >= first_[child + 1];
+  return is_last && has_ended_[child] != 0 && threads_.parent[child] == parent &&
+         signal.target != first_[static_cast<size_t>(parent)];
+}
+
+// A thread waits for one of those that it started to end: of those that had ended before it came to them there is no record. Each
+// belongs to the first such wait after its end.
+void RunSteps::join_children() {
+  if (has_ended_.empty()) return;
+  struct End {
+    int32_t parent;
+    int64_t ns;
+    uint32_t step;
+  };
+  std::vector<uint32_t> joins;  // signals
+  for (size_t i = 0; i < signals_.size(); ++i) {
+    if (is_join(signals_[i])) joins.push_back(static_cast<uint32_t>(i));
+  }
+  if (joins.empty()) return;
+  std::sort(joins.begin(), joins.end(),
+            [&](uint32_t a, uint32_t b) { return signals_[a].target < signals_[b].target; });
+  std::vector<End> ends;
+  for (size_t child = 0; child < threads_.size(); ++child) {
+    if (has_ended_[child] == 0 || threads_.parent[child] < 0 || first_[child] == first_[child + 1]) continue;
+    const uint32_t last = first_[child + 1] - 1;
+    if (is_program(last)) ends.push_back({threads_.parent[child], steps_[last].end_ns, last});
+  }
+  std::sort(ends.begin(), ends.end(),
+            [](const End& a, const End& b) { return std::pair(a.parent, a.ns) < std::pair(b.parent, b.ns); });
+  further_signals_.assign(steps_.size(), 0);
+  size_t at = 0;
+  for (const uint32_t join : joins) {
+    const StepSignal signal = signals_[join];
+    const Step& waiting = steps_[signal.target];
+    while (at < ends.size() && ends[at].parent < waiting.thread) ++at;
+    for (; at < ends.size() && ends[at].parent == waiting.thread && ends[at].ns <= waiting.woken_ns; ++at) {
+      if (steps_[ends[at].step].thread == steps_[signal.step].thread) continue;
+      signals_.push_back({ends[at].step, signal.target, steps_[ends[at].step].running_ns(), StepSignal::kEndsWait});
+      ++further_signals_[signal.target];
+    }
+  }
+}
+
+void RunSteps::tell_waits(JvmWaits waits) {
+  const size_t rows = waits.thread.size();
+  if (waits.start_ns.size() != rows || waits.end_ns.size() != rows || waits.blocker.size() != rows) {
+    throw std::invalid_argument("columns of different length");
+  }
+  jvm_waits_ = std::move(waits);
+  knows_jvm_waits_ = true;
+}
+
+// The wait of a step is the one of the JVM's that has its middle: the kernel sees it begin later, and end earlier.
+void RunSteps::mark_jvm_waits() {
+  const JvmWaits& waits = jvm_waits_;
+  size_t row = 0;
+  for (Step& step : steps_) {
+    const int64_t middle_ns = step.begin_ns + step.waited_ns() / 2;
+    const auto key = std::pair(step.thread, middle_ns);
+    while (row < waits.thread.size() && std::pair(waits.thread[row], waits.start_ns[row]) <= key) ++row;
+    const bool is_there = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
+    if (is_there && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
+  }
+  jvm_waits_ = {};
 }
 
 void RunSteps::find_next_waits() {
@@ -347,6 +466,7 @@ bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::Wh
   StepPoint at;
   if (!find(waker, ns, at)) return false;
   signals_.push_back({at.step, target, at.after_ns, what});
+  if (what == StepSignal::kEndsWait) steps_[at.step].is_waker = true;
   return true;
 }
 

@@ -7,7 +7,7 @@ namespace headway {
 
 // Each by step, or empty: none is changed.
 struct StepChanges {
-  std::vector<double> wait_ns;      // how long a wait that no thread ends lasts; negative: as long as it lasted
+  std::vector<double> wait_ns;      // how long a wait lasts, whoever ended it; negative: as before
   std::vector<double> work_factor;  // of what is computed
 };
 

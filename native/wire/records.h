@@ -102,6 +102,8 @@ enum hw_type {
   HW_ACCESS = 52,
   HW_ACCESS_OWNERS = 53,
   HW_ACCESS_PAIR = 54,
+  HW_ACCESS_WRITERS = 55,      // hw_access_owners once more: the owner is the thread that wrote to the object last
+  HW_ACCESS_WRITER_PAIR = 56,  // hw_access_pair, likewise
   HW_ACCESS_WINDOW = 57,
 };
 
@@ -430,7 +432,7 @@ struct hw_access {  // tid = the thread that wrote it
 };
 
 // Of the objects in an hw_access with the same java_id, class_id and block, those whose owner is known: the thread that
-// allocated them. The kinds are the first four of its counts.
+// allocated them, or wrote to them last, by type. The kinds are the first four of its counts.
 #define HW_OWNED_KINDS 4
 struct hw_access_owners {
   struct hw_record head;
@@ -455,7 +457,8 @@ struct hw_access_pair {
 };
 
 // Where accesses are counted in windows (docs/decisions/0018-windows.md), rows of accesses are those in a group of windows,
-// whose number is in the highest bits of their `block`; 0: the first window, at the start of the program.
+// whose number is in the highest bits of their `block`, as the thread would have made them in as long a spell at its own
+// speed; 0: what all windows have counted.
 #define HW_WINDOW_GROUP_SHIFT 27
 
 // What one thread did in the windows of a group, and between each of them and the one before. Sums as well.

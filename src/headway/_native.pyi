@@ -255,13 +255,28 @@ class RunSteps:
         Take stored columns of `slice`, in any order; blocked_in may be empty. False: too many.
         """
 
-    def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64]) -> None:
+    def tell_waits(self, *, thread: NDArray[numpy.int32], start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], blocker: NDArray[numpy.int32]) -> None:
         """
-        There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start).
+        Every wait that the JVM tells of, in order of (thread, start): whoever waits for a time outside of them sleeps.
+        """
+
+    def tell_ends(self, has_ended: NDArray[numpy.uint8]) -> None:
+        """
+        Which threads ended: who waits for one that it started waits for those that had ended before, too.
+        """
+
+    def resolve(self, start_ns: NDArray[numpy.int64], end_ns: NDArray[numpy.int64], vm_thread: NDArray[numpy.int32], lock_thread: NDArray[numpy.int32], lock_start_ns: NDArray[numpy.int64], lock_end_ns: NDArray[numpy.int64], answered_thread: NDArray[numpy.int32], answered_woken_ns: NDArray[numpy.int64]) -> None:
+        """
+        There are no more slices. Collections that stopped all threads, in any order; waits for locks, in order of (thread, start); waits for I/O that a thread of the run ended by an interrupt, in order of (thread, end).
         """
 
     def program_steps(self) -> dict[str, Any]:
         """The steps of the program's threads, in order of thread and time."""
+
+    def with_tasks(self, *, thread: NDArray[numpy.int32], begin_ns: NDArray[numpy.int64], pool: NDArray[numpy.int32], has_wait: NDArray[numpy.uint8], submitter: NDArray[numpy.int32], submitted_ns: NDArray[numpy.int64], join_thread: NDArray[numpy.int32], join_ns: NDArray[numpy.int64], join_since_ns: NDArray[numpy.int64], join_pool: NDArray[numpy.int32]) -> RunSteps:
+        """
+        The run with tasks instead of the pools' threads that ran them; see native/replay/pool_tasks.h.
+        """
 
     def figures(self) -> dict[str, Any]:
         """
@@ -293,9 +308,9 @@ class StepChanges:
     def __init__(self, *, steps: RunSteps, step: NDArray[numpy.uint32], wait_ns: NDArray[numpy.float64], work_factor: NDArray[numpy.float64]) -> None:
         """By places in the run's steps; a negative wait stays as it was."""
 
-def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan], changed: Sequence[StepChanges], per_core: float, throughput: float, timelines: Sequence[ReplayTimeline] = []) -> list[Any]:
+def replay_on_cores(*, runs: Sequence[RunSteps], last: Sequence[int], cores: float, has_stolen: bool, work_factor: float, io_factor: float, waking_factor: float, has_collections: bool, has_lock_waits: bool, plans: Sequence[LockPlan], changed: Sequence[StepChanges], per_core: float, throughput: float, timelines: Sequence[ReplayTimeline] = [], workers: Sequence[Sequence[int]] = []) -> list[Any]:
     """
-    Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, and how many waits had to be ended. See native/replay/core_replay.h.
+    `workers`: of each run the number of workers of each pool (RunSteps.with_tasks). Of each run: when it ends (negative: it is stuck), for how long no thread was ready, one, fewer than cores, as many, more, how long a core was free, of that while threads waited for locks, the waiting by lock, how many waits had to be ended, and how many that a change ended were ahead of the other thread at most. See native/replay/core_replay.h.
     """
 
 class ReplayTimeline:

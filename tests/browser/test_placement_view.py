@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from headway.report.html import render_html
+from headway.report.html.placements import MOST_NOTES
 from headway.store import open_recording
 from support.builders.placement_records import S, placement_records, write_records
 from support.drivers.opened_report import AXE, Opened, eventually
@@ -53,6 +54,20 @@ def test_the_strip_is_as_long_as_each_time_and_half_as_high_on_one_node(page: Pa
     assert one["width"] == pytest.approx(2 * whole["width"] / 3, abs=1)
     assert one["x"] == pytest.approx(every["x"] + every["width"], abs=1)
     assert one["height"] == pytest.approx(every["height"] / 2, abs=1)
+
+
+def test_notes_beyond_those_that_are_shown_are_counted(browser: Browser, recording_path: Path, tmp_path: Path) -> None:
+    recording = open_recording(recording_path)
+    (pid,) = recording.query("SELECT min(pid) FROM thread").fetchall()[0]
+    start, *_ = placement_records(pid, recording.window_ns[0])
+    notes = [{"event": "note", "at_ns": start["at_ns"] + 1, "text": "balanced"}] * (MOST_NOTES + 2)
+    page = browser.new_page()
+    placements = write_records(tmp_path / "placed.jsonl", [start, *notes])
+    opened = Opened(page, render_html(recording, tmp_path / "a.html", placements=placements))
+    expect(page.locator("#placements")).to_contain_text("2 later notes are in the records.")
+    assert page.locator("#placements p", has_text="balanced").count() == MOST_NOTES
+    assert opened.complaints == []
+    page.close()
 
 
 def test_axe_finds_nothing_and_nothing_sticks_out(page: Page) -> None:

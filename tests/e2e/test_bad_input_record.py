@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.record.target_process.processes import is_kernel_thread
 from support.builders.edited_manifest import edit
 from support.drivers.ordinary_user import ordinary_user
 from support.drivers.recording_cli import headway, manifest, notice_ids, start_headway, wait_for, wait_for_file
@@ -159,6 +160,29 @@ def test_an_offline_cpu_is_named_as_offline(tmp_path: Path) -> None:
         finally:
             switch.write_text("1")
     assert "CPU 1 is offline" in said
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.parametrize("command", ["record", "counters", "locks", "dump", "place"])
+def test_a_process_that_runs_no_program_is_not_said_to_have_ended(tmp_path: Path, command: str) -> None:
+    """Threads of the kernel, and programs whose first thread has ended before others."""
+    words = [command, *(["-o", tmp_path / "r.headway"] if command == "record" else [])]
+    kernel = next((pid for pid in ("2", "3", "4") if is_kernel_thread(int(pid))), None)
+    if kernel is not None:  # a container sees none
+        said = refused(headway(*words, "--pid", kernel), "HW004")
+        assert "thread of the kernel" in said
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS]) as process:
+        wait_for(lambda: Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "Z")
+        said = refused(headway(*words, "--pid", str(process.pid)), "HW004")
+        assert "its first thread has ended" in said
+        process.kill()
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_pid_that_is_gone_a_thread_or_a_zombie_is_told_apart(tmp_path: Path) -> None:

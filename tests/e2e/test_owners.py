@@ -34,10 +34,13 @@ def added_up(rows: list[tuple[str, str, tuple[int, ...]]]) -> Pairs:
     return {key: tuple(found[kind] for kind in range(4)) for key, found in sums.items() if any(found.values())}
 
 
-def recorded(java: Path, classes: Path, path: Path, *options: str) -> tuple[Pairs, dict[str, Any]]:
+def recorded(
+    java: Path, classes: Path, path: Path, *options: str, owner: str = "allocator"
+) -> tuple[Pairs, dict[str, Any]]:
     """Record the program; return what it says of itself, and what `headway objects` says."""
     scope = [part for name in SCOPE for part in ("--object-scope", name)]
-    asked = ["record", "--mode", "agent", "--objects", "accesses,owners", *scope, "-o", path, "--", java, *options]
+    how = ["--objects", "accesses,owners", "--owner", owner]
+    asked = ["record", "--mode", "agent", *how, *scope, "-o", path, "--", java, *options]
     done = headway(*asked, "-Xmx256m", "-cp", classes, "OwnerCounts", ROUNDS, "hashes")
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.split("end\n")[0].splitlines() if line.startswith("worker-")]
@@ -75,6 +78,16 @@ def test_each_access_is_counted_for_the_thread_that_allocated_the_object(
         found = {whose: sum(counts_of(cell)) for whose, cell in each["owners"].items()}
         shared = sum(map(sum, of_thread.values())) - local - unknown
         assert found == {"local": local, "shared": shared, "unknown": unknown}
+
+
+@pytest.mark.parametrize("jdk", ["jdk17", "jdk25"])
+def test_beside_the_last_writer_the_owner_that_allocated_is_the_same_and_identity_hashes_hold(
+    jdk: str, classes: Path, tmp_path: Path
+) -> None:
+    """Objects have numbers in their hashes then, which the program compares before and after collections."""
+    stated, said = recorded(JAVAS[jdk], classes, tmp_path / "a.headway", owner="allocator,last-writer")
+    assert said["owners_recorded"] == ["allocator", "last-writer"]
+    assert pairs_of(said) == stated
 
 
 def test_compact_object_headers_change_nothing(classes: Path, tmp_path: Path) -> None:

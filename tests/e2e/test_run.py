@@ -57,7 +57,8 @@ def test_of_a_command_that_failed_the_exit_code_is_told_and_nothing_else_but_the
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("headway: "))
     assert line.startswith("headway: the program ended with exit code 42 (recorded all the same: ")
     assert "cores" not in result.stderr
-    assert len([name for name in os.listdir(tmp_path) if name.endswith(".html")]) == 1
+    (page,) = (name for name in os.listdir(tmp_path) if name.endswith(".html"))
+    assert line.endswith(f"; report: {tmp_path / page})")
 
 
 def test_a_program_that_is_stopped_by_an_interrupt_has_not_failed(tmp_path: Path) -> None:

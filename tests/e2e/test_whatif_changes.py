@@ -33,7 +33,7 @@ public class Changes {
   }
 }
 """
-NOT_KNOWN = ("HW822", "HW823", "HW851", "HW858", "HW870")
+NOT_KNOWN = ("HW822", "HW823", "HW851", "HW858", "HW870", "HW878", "HW883")
 """A machine that is very busy may leave samples out, or the replay differ from the run: then nothing is predicted."""
 Recorded = Callable[..., tuple[Path, int]]
 
@@ -90,3 +90,56 @@ def test_a_faster_method_saves_what_the_program_computed_in_it(record: Recorded)
     faster, _ = record("cpu:2ms", 0, 200_000)
     before, after = asked(path, "--faster", "Changes.parse=10%"), asked(faster, "--clock", "1.0", "--no-gc")
     assert_nearer_to_the_changed_run(before, after)
+
+
+TALKS = """
+import java.io.*;
+import java.net.*;
+
+public class Talks {
+  static volatile double sink;
+
+  static void answer(Socket client, int work) {
+    try (InputStream in = client.getInputStream(); OutputStream out = client.getOutputStream()) {
+      for (int asked = in.read(); asked >= 0; asked = in.read()) {
+        double sum = 0;
+        for (int i = 1; i < work; i++) sum += Math.sqrt(i);
+        sink = sum;
+        out.write(asked);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public static void main(String[] args) throws Exception {
+    ServerSocket listening = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+    Thread server = new Thread(() -> {
+      try { answer(listening.accept(), Integer.parseInt(args[0])); } catch (IOException e) { throw new UncheckedIOException(e); }
+    });
+    server.start();
+    try (Socket socket = new Socket(listening.getInetAddress(), listening.getLocalPort())) {
+      for (int i = 0; i < 300; i++) {
+        socket.getOutputStream().write(1);
+        if (socket.getInputStream().read() != 1) throw new IllegalStateException();
+      }
+    }
+    server.join();
+  }
+}
+"""
+
+
+def test_a_client_in_the_same_program_gets_its_answers_as_much_earlier_as_the_server_computes_faster(
+    tmp_path: Path,
+) -> None:
+    """One of both computes at any time: on a clock four times as fast they take a fourth, not the time of the client's reads."""
+    (tmp_path / "Talks.java").write_text(TALKS)
+    subprocess.run([Path(JAVA_17).with_name("javac"), "-d", tmp_path, tmp_path / "Talks.java"], check=True)
+    path = tmp_path / "talks.headway"
+    done = headway("record", "-o", path, "--", JAVA_17, "-cp", tmp_path, "Talks", 2_000_000)
+    assert done.returncode == 0, done.stderr
+    found = asked(path, "--clock", "4")
+    (change,) = found["changes"]
+    assert "HW869" not in {each["id"] for each in found["warnings"]}
+    assert change["speedup"] > 2.5

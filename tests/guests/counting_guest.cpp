@@ -6,9 +6,12 @@
 //   loop GROUPS TIMES ...      what each event counts over a loop of so many rounds, two instructions each
 //   program GROUPS SEED PIECES what each event counts in each piece of a program that computes, calls the kernel and sleeps
 //   offline GROUPS             what they count of CPU 1 while it is offline and comes back, and while this runs on it then
+//   stolen GROUPS BEFORE MEANWHILE AFTER TIMES   as program, of pieces of a loop; meanwhile others have all six counters for themselves
+//   suspend GROUPS TIMES       for how long the guest slept, ns, and what they count over it and over a loop afterwards
 //   end                        powers the guest off
 //
 // GROUPS: events as TYPE:CONFIG:CONFIG1:CONFIG2:USER_ONLY:KERNEL_ONLY:EXERCISE by ',', groups by ';'. An answer ends with a line "ok".
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -24,6 +27,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -213,6 +217,79 @@ void run_program(const std::vector<CounterGroup>& groups, uint64_t seed, size_t 
   }
 }
 
+// Takes the six counters, but that of cycles, as another tool does (perf stat -e r8:D): pinned events come before all others.
+class Thief {
+ public:
+  Thief() {
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_RAW;
+    attr.config = 8;  // instructions
+    attr.pinned = 1;
+    for (int& fd : fds_) {
+      fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0));
+      if (fd < 0) throw headway::CollectorError("thief", errno, "a pinned event does not open");
+    }
+  }
+  ~Thief() {
+    for (const int fd : fds_) close(fd);
+    const timespec turns{0, 20'000'000};  // until the kernel has given the counters back
+    nanosleep(&turns, nullptr);
+  }
+  Thief(const Thief&) = delete;
+  Thief& operator=(const Thief&) = delete;
+
+ private:
+  int fds_[6] = {};
+};
+
+void count_stolen(const std::vector<CounterGroup>& groups, const std::vector<uint64_t>& pieces, uint64_t times) {
+  const CpuCounters counters(groups, {0});
+  const Readings readings(counters);
+  std::vector<EventTotals> before(kReads), after(kReads);
+  for (size_t part = 0; part < pieces.size(); ++part) {
+    const std::unique_ptr<Thief> thief = part == 1 ? std::make_unique<Thief>() : nullptr;
+    for (uint64_t i = 0; i < pieces[part]; ++i) {
+      const uint64_t start_ns = now_ns();
+      readings.read(&before);
+      rounds(times);
+      readings.read(&after);
+      printf("%" PRIu64 " ", start_ns);
+      print_between(before, after, counters.counters());
+    }
+  }
+}
+
+void write_to(const char* path, const char* text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (!file) throw headway::CollectorError("suspend", EIO, path);
+}
+
+int64_t slept_ns() {
+  timespec boot{}, monotonic{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  return (boot.tv_sec - monotonic.tv_sec) * 1'000'000'000 + boot.tv_nsec - monotonic.tv_nsec;
+}
+
+void count_suspended(const std::vector<CounterGroup>& groups, uint64_t times) {
+  const CpuCounters counters(groups, {0});
+  const Readings readings(counters);
+  std::vector<EventTotals> begun(kReads), awake(kReads), ended(kReads);
+  const int64_t before_ns = slept_ns();
+  readings.read(&begun);
+  write_to("/sys/class/rtc/rtc0/wakealarm", "+3");
+  write_to("/sys/power/state", "freeze");
+  readings.read(&awake);
+  const int64_t after_ns = slept_ns();
+  rounds(times);
+  readings.read(&ended);
+  printf("%" PRId64 "\n", after_ns - before_ns);
+  print_between(begun, awake, counters.counters());
+  print_between(awake, ended, counters.counters());
+}
+
 void answer(const std::string& line) {
   const std::vector<std::string> words = split(line, ' ');
   if (words.empty()) return;
@@ -220,6 +297,12 @@ void answer(const std::string& line) {
   if (words[0] == "try") try_them(parse_groups(words.at(1)));
   if (words[0] == "loop") count_loops(parse_groups(words.at(1)), {words.begin() + 2, words.end()});
   if (words[0] == "offline") count_offline(parse_groups(words.at(1)));
+  if (words[0] == "suspend") count_suspended(parse_groups(words.at(1)), strtoull(words.at(2).c_str(), nullptr, 0));
+  if (words[0] == "stolen") {
+    std::vector<uint64_t> numbers;
+    for (size_t i = 2; i < 6; ++i) numbers.push_back(strtoull(words.at(i).c_str(), nullptr, 0));
+    count_stolen(parse_groups(words.at(1)), {numbers.begin(), numbers.end() - 1}, numbers.back());
+  }
   if (words[0] == "program") {
     run_program(parse_groups(words.at(1)), strtoull(words.at(2).c_str(), nullptr, 0),
                 strtoull(words.at(3).c_str(), nullptr, 0));

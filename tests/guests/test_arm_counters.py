@@ -292,6 +292,52 @@ def test_a_run_of_one_group_and_one_of_all_in_turn_agree(in_turn: Run, alone: Ru
     assert all(each is not None and abs(each) <= 0.02 for each in differences.values())
 
 
+STOLEN_PIECES, ROUNDS = (45, 60, 45), 2_500_000
+"""Before another tool has the counters, meanwhile and afterwards, of 5 ms each; what the tool does takes the six counters."""
+
+
+def test_what_ran_while_another_tool_had_the_counters_is_not_known_and_the_rest_is_exact(
+    guest: ArmGuest, tmp_path: Path
+) -> None:
+    """The kernel gives the counters to pinned events first, as `perf stat -e EVENT:D` has them."""
+    asked = groups.parse("instructions:u,cycles:u;task-clock").groups
+    rows = [
+        line.split() for line in guest.ask(f"stolen {of_guest(asked)} {' '.join(map(str, (*STOLEN_PIECES, ROUNDS)))}")
+    ]
+    before, meanwhile, _ = STOLEN_PIECES
+    slices, seen = [], []
+    for row in rows:
+        first, _, clock = (readings(row[1:])[place] for place in range(3))
+        counts = tuple(value for value, *_ in readings(row[1:]))
+        since_ns, ran_ns = int(row[0]) - int(rows[0][0]), clock[1]
+        slices.append(CountedSlice(0, 0, since_ns, ran_ns, counts, (first[1] - first[2], 0)))
+        seen.append(first[0])
+    assert len({*seen[:before], *seen[before + meanwhile :]}) == 1  # each piece is the same
+    assert seen[0] >= 2 * ROUNDS
+    assert {*seen[before : before + meanwhile]} == {0}
+    names = [["instructions:u", "cycles:u"], ["task-clock"]]
+    path = counted_recording(tmp_path / "a.headway", slices, slices[-1].end_ns + 1, names)
+    found = counters(open_recording(path))
+    assert found.total.counts["instructions:u"] == Figure(sum(seen), sum(seen), None)
+    clock_ns = sum(each.counts[2] for each in slices if each.counts)
+    assert found.total.counts["task-clock"] == Figure(clock_ns, clock_ns, clock_ns)
+    (notice,) = (each for each in found.notices if each.id == "HW121")
+    assert "instructions:u, cycles:u" in notice.message
+
+
+def test_counters_go_on_after_the_machine_was_suspended(guest: ArmGuest) -> None:
+    """To idle, the one way that this machine has: its clock goes on meanwhile, and nothing is counted but what suspends it."""
+    asked = groups.parse("instructions:u,cycles:u;task-clock").groups
+    slept, asleep, awake = guest.ask(f"suspend {of_guest(asked)} {ROUNDS}")
+    assert int(slept) < 1_000_000  # else HW122 would be said: record/machine/suspends.py goes by the same two clocks
+    (instructions, enabled, ran), *_ = readings(asleep.split())
+    assert enabled == ran > 1_000_000_000
+    assert instructions < ROUNDS
+    (instructions, enabled, ran), *_ = readings(awake.split())
+    assert 2 * ROUNDS <= instructions <= 2 * ROUNDS + 10_000
+    assert enabled == ran > 0
+
+
 def test_counters_of_a_cpu_that_was_offline_stand_still_when_it_is_back(program: Path) -> None:
     """What sched.bpf.c goes by: neither their times nor their counts go on, so that what they read then is no count."""
     asked = groups.parse("cycles;task-clock,page-faults").groups

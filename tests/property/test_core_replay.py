@@ -209,7 +209,7 @@ def test_how_many_threads_are_ready_and_how_long_they_wait_for_locks_is_what_a_s
         "has_collections": True,
         "has_lock_waits": True,
     }
-    ((end, found, free_ns, _, waits, forced),) = _native.replay_on_cores(
+    ((end, found, free_ns, _, waits, forced, _),) = _native.replay_on_cores(
         runs=[made.run], last=[-1], cores=4.0, plans=[plan(made.run, made.locks, LOCKS)], changed=[None],  # type: ignore[list-item]
         work_factor=1.0,
         per_core=float(per_core), throughput=float(throughput), **usual,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
@@ -16,7 +17,9 @@ from pathlib import Path
 import pytest
 
 import headway
+from headway.record.request import agent_copies
 from headway.record.request.agent_copies import AgentCopy, remove_unused, shared_copy
+from headway.record.request.immutable import set_immutable
 from headway.record.request.jvm_options import agent_library
 from support.drivers.ordinary_user import ordinary_user
 from support.drivers.recording_cli import wait_for
@@ -176,8 +179,8 @@ def test_a_recording_whose_processes_all_end_leaves_no_copy(installation: Instal
 
 
 @pytest.fixture
-def everybodys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory like /tmp that is the first place for copies."""
+def everybodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A directory like /tmp that is the first place for copies. `tmp_path` is asked for first, as it lies in the usual one."""
     with tempfile.TemporaryDirectory(prefix="copies-", dir="/tmp") as directory:
         Path(directory).chmod(0o1777)
         monkeypatch.setattr(tempfile, "tempdir", directory)
@@ -252,6 +255,7 @@ def test_a_copy_that_is_not_what_it_should_be_is_not_used(change: str, everybody
     first = copy_of(library)
     os.close(first.lock)  # as its recorder's death does
     file = first.of(library)
+    make_changeable(first.directory, file)
     match change:
         case "content":
             file.write_bytes(file.read_bytes()[:-1] + bytes([file.read_bytes()[-1] ^ 1]))
@@ -271,6 +275,14 @@ def test_a_copy_that_is_not_what_it_should_be_is_not_used(change: str, everybody
     second.release()
     assert [*everybodys.iterdir()] == []
     assert library.exists()
+
+
+def make_changeable(*paths: Path) -> None:
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without such flags
+            set_immutable(fd, wanted=False)
+        os.close(fd)
 
 
 def test_a_copy_is_shared_and_stays_until_its_last_recorder_ends(everybodys: Path, tmp_path: Path) -> None:
@@ -335,3 +347,134 @@ def test_a_container_removes_no_copy_of_the_machines(everybodys: Path, tmp_path:
     assert copy.directory.is_dir()
     remove_unused()
     assert not copy.directory.exists()
+
+
+# --- a container's root that is the machine's user 0, without its capabilities, and shares the directory ------------------------
+
+POWERLESS = ["unshare", "--mount", "--pid", "--fork", "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--"]
+CHANGES = """
+import os, sys
+directory, name = sys.argv[1:]
+file = f"{directory}/{name}"
+print(os.geteuid(), open("/proc/self/status").read().split("CapEff:")[1].split()[0])
+open(f"{os.path.dirname(directory)}/mine", "w").close()  # it may write where the copy is
+for act in (
+    lambda: open(file, "r+b").close(),
+    lambda: os.truncate(file, 0),
+    lambda: os.chmod(file, 0o777),
+    lambda: os.unlink(file),
+    lambda: os.rename(file, file + ".aside"),
+    lambda: os.link(file, f"{os.path.dirname(directory)}/linked"),
+    lambda: open(f"{directory}/libz.so", "w").close(),
+    lambda: os.chmod(directory, 0o777),
+    lambda: os.rename(directory, directory + ".aside"),
+):
+    try:
+        act()
+        print("done")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+def needs(command: list[str]) -> None:
+    if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+        pytest.skip(f"can't be done here: {' '.join(command)}")
+
+
+def needs_flags(place: Path) -> None:
+    fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        set_immutable(fd)
+        set_immutable(fd, wanted=False)
+    except OSError as error:
+        pytest.skip(f"the file system of {place} has no immutable files: {error}")
+    finally:
+        os.close(fd)
+
+
+def test_a_containers_powerless_root_changes_no_copy_in_a_directory_that_it_shares(
+    everybodys: Path, tmp_path: Path
+) -> None:
+    """It has root's user id, and with that could exchange any other file of root's there."""
+    needs(POWERLESS)
+    needs_flags(everybodys)
+    library = library_in(tmp_path)
+    copy = copy_of(library)
+    words = [*POWERLESS, sys.executable, "-c", CHANGES, str(copy.directory), library.name]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["0 0000000000000000", *["PermissionError"] * 9]
+    assert copy.of(library).read_bytes() == library.read_bytes()
+    (everybodys / "mine").unlink()
+    copy.release()
+    assert [*everybodys.iterdir()] == []
+
+
+WRITES_LATER = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY)
+print(flush=True)
+sys.stdin.readline()
+try:
+    os.pwrite(fd, b"theirs", 0)
+except PermissionError:  # ext4 looks at each write, tmpfs does not
+    pass
+"""
+
+
+def test_a_copy_that_somebody_opened_for_writing_before_it_was_immutable_is_not_used(
+    everybodys: Path, tmp_path: Path
+) -> None:
+    needs(POWERLESS)
+    needs_flags(everybodys)
+    library = library_in(tmp_path)
+    first = copy_of(library)
+    os.close(first.lock)
+    file = first.of(library)
+    make_changeable(first.directory, file)
+    words = [*POWERLESS, sys.executable, "-c", WRITES_LATER, str(file)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        copy = copy_of(library)
+        writer.communicate("\n")
+    assert copy.directory != first.directory
+    assert copy.of(library).read_bytes() == library.read_bytes()
+    copy.release()
+    assert [*everybodys.iterdir()] == []
+
+
+def test_what_is_exchanged_while_a_copy_is_made_or_removed_leads_nowhere(
+    everybodys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that root can do at any moment: between mkdir and open, and between a look and a removal."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (elsewhere / "kept").write_text("kept")
+    library = library_in(tmp_path)
+    real = os.mkdir
+
+    def made_and_exchanged(path: Path, *words: int) -> None:
+        real(path, *words)
+        if path.parent == everybodys:
+            path.rename(everybodys / "aside")
+            path.symlink_to(elsewhere)
+
+    with monkeypatch.context() as while_making:
+        while_making.setattr(os, "mkdir", made_and_exchanged)
+        copy = shared_copy([library])
+    assert copy is None or copy.directory.parent != everybodys
+    if copy is not None:
+        copy.release()
+    assert {each.name: each.stat().st_mode & 0o777 for each in (elsewhere, *elsewhere.iterdir())} == {
+        "elsewhere": 0o700,
+        "kept": 0o644,
+    }
+    for each in everybodys.iterdir():
+        if each.is_symlink():
+            agent_copies._remove(each)
+            each.unlink()
+        else:
+            each.rmdir()
+    assert (elsewhere / "kept").read_text() == "kept"

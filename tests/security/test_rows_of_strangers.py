@@ -82,6 +82,7 @@ def accesses(path: Path) -> Path:
             for owner in ({"owner_thread_id": 0, "owner_java_id": 1}, {"owner_thread_id": None, "owner_java_id": -3})
         ],
     }
+    tables |= {"access_writer": tables["access_owner"], "access_writer_pair": tables["access_pair"]}
     asked = {"interval_bytes": 0, "sites": True, "jvms": [{"pid": 100, "interval_bytes": 0}]}
     return write_rows(path, tables, WALL, objects=asked, accesses={"jvms": []})
 

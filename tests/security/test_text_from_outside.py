@@ -105,6 +105,10 @@ def command_lines(name: str, recording: Path, place: Path) -> list[list[str]]:
         "flame": [["flame", str(recording), "--force", "-o", f"{place}/{FILE_NAME}.html"],
                   ["flame", str(recording), "--event", WITHOUT_NUL], ["flame", f"{recording}{FILE_NAME}"]],
         "speedups": [["speedups", str(recording)]],
+        "whatif": [["whatif", f"{recording}{FILE_NAME}"],
+                   *[["whatif", str(recording), *more]
+                     for more in ([], ["--json"], ["--pool", f"{WITHOUT_NUL}=2"], ["--queue", f"{WITHOUT_NUL}=2"],
+                                 ["--balanced", WITHOUT_NUL], [f"--{WITHOUT_NUL}"])]],
         "numa": [["numa", "--table", f"{place}/{FILE_NAME}{of}", *more] for of in ("", ".csv", ".collapsed")
                  for more in ([], ["--json"], ["--program", WITHOUT_NUL])]
         + [["numa", str(recording), *more] for more in ([], ["--json"], [f"{recording}{FILE_NAME}"], [str(recording)])],

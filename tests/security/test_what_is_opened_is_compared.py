@@ -396,7 +396,7 @@ def test_performance_data_are_a_files_of_its_user_and_read_up_to_what_they_can_b
         directory.rename(place / "elsewhere")
         directory.symlink_to("elsewhere")
     with opened(place) as tmp:
-        jvm_facts._performance_data_below(tmp, 7, 54321)
+        jvm_facts._performance_data_below(tmp, 7, 54321, jvm_facts.parse_performance_data)
     assert seen == {"as a JVM leaves it": [32768], "of 3 TiB": [jvm_facts._LONGEST_PERF_BYTES]}.get(what, [])
 
 
@@ -408,7 +408,8 @@ def test_names_that_others_put_into_tmp_do_not_hide_what_a_jvm_says_of_itself(
     for number in range(10):
         (tmp_path / f"squatted-{number}").mkdir()
     with opened(tmp_path, os.O_PATH) as tmp:
-        assert jvm_facts._performance_data_below(tmp, 7, os.geteuid()) == {}
+        parse = jvm_facts.parse_performance_data
+        assert jvm_facts._performance_data_below(tmp, 7, os.geteuid(), parse) == {}
         own = tmp_path / f"hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}"
         own.mkdir()
         entry = b"java.rt.vmArgs\0\0" + b"-Xrs\0\0\0\0"
@@ -416,4 +417,4 @@ def test_names_that_others_put_into_tmp_do_not_hide_what_a_jvm_says_of_itself(
         prologue = struct.pack("<4sBBBBiiqii", b"\xca\xfe\xc0\xc0", 1, 2, 0, 1, 32, 0, 0, 32, 1)
         (own / "7").write_bytes(prologue + head + entry)
         monkeypatch.setattr(jvm_facts, "_MOST_DIRECTORIES", 0)
-        assert jvm_facts._performance_data_below(tmp, 7, os.geteuid()) == {"java.rt.vmArgs": "-Xrs"}
+        assert jvm_facts._performance_data_below(tmp, 7, os.geteuid(), parse) == {"java.rt.vmArgs": "-Xrs"}

@@ -13,7 +13,9 @@ import pytest
 
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.matrix import owner_matrix
-from headway.analyses.objects.types import AccessAnswer, AccessPair, Counts, Owned
+from headway.analyses.objects.types import AccessAnswer, AccessPair, Counts, Grouping, Owned
+from headway.errors import HeadwayError
+from headway.model.object_owners import OWNER_RULES, OwnerRule
 from headway.report.analyses.object_owners import matrix_table
 from headway.report.json.objects import objects_json
 from headway.store import open_recording
@@ -32,6 +34,7 @@ class Schedule:
     """Threads that allocate objects and use each other's, and the sums that an agent keeps of it, block by block."""
 
     chance: random.Random
+    rule: OwnerRule = "allocator"
     owners: dict[int, int] = field(default_factory=dict)
     uses: Counter[tuple[int, int, int, int]] = field(default_factory=Counter)
     """By accessing thread, class, owner (0: unknown) and kind."""
@@ -42,8 +45,10 @@ class Schedule:
         if self.chance.random() < 0.3 or not self.owners:
             self.owners[len(self.owners)] = self.chance.choice([thread, thread, 0])
             return
-        owner = self.chance.choice(list(self.owners.values()))
-        self.uses[thread, self.chance.choice(list(CLASSES)), owner, self.chance.randrange(KINDS)] += 1
+        used, kind = self.chance.choice(list(self.owners)), self.chance.randrange(KINDS)
+        self.uses[thread, self.chance.choice(list(CLASSES)), self.owners[used], kind] += 1
+        if self.rule == "last-writer" and kind % 2:
+            self.owners[used] = thread
 
     def records(self, agent: AllocatingAgent, block: int) -> None:
         """Add the sums so far, as an agent writes them each second, in any order."""
@@ -53,8 +58,11 @@ class Schedule:
                 local, shared, unknown = (self._sums(thread, number, whose) for whose in range(3))
                 a, b, c, d = map(sum, zip(local, shared, unknown, strict=True))
                 writes.append(partial(agent.accessed, thread, number, block, (a, b, c, d, 0, 0)))
-                writes.append(partial(agent.owned, thread, number, block, local, shared))
-            writes += [partial(agent.paired, thread, owner, block, self.pair(thread, owner)) for owner in (*NAMES, 0)]
+                writes.append(partial(agent.owned, thread, number, block, local, shared, self.rule))
+            writes += [
+                partial(agent.paired, thread, owner, block, self.pair(thread, owner), self.rule)
+                for owner in (*NAMES, 0)
+            ]
         self.chance.shuffle(writes)
         for write in writes:
             write()
@@ -81,23 +89,27 @@ def flat(counts: Counts) -> tuple[int, ...]:
     return (counts.tuple_reads, counts.tuple_writes, counts.array_reads, counts.array_writes)
 
 
-def answer(folder: Path, agent: AllocatingAgent, by: str = "thread") -> AccessAnswer:
-    found = objects(finished(folder, agent), by).accesses  # type: ignore[arg-type]
+def answer(folder: Path, agent: AllocatingAgent, by: Grouping = "thread") -> AccessAnswer:
+    found = objects(finished(folder, agent), by).accesses
     assert found is not None
     return found
 
 
+@pytest.mark.parametrize("rule", OWNER_RULES)
 @pytest.mark.parametrize("seed", range(5))
-def test_what_an_agent_counts_of_a_random_schedule_is_what_the_schedule_says(seed: int, tmp_path: Path) -> None:
-    agent = accessing_agent(WITH_OWNERS)
+def test_what_an_agent_counts_of_a_random_schedule_is_what_the_schedule_says(
+    seed: int, rule: OwnerRule, tmp_path: Path
+) -> None:
+    agent = accessing_agent(WITH_OWNERS | {b"access_owners": rule.encode()})
     agent.java_class(2, b"com.acme.Book")
-    schedules = [Schedule(random.Random(seed * 10 + block)) for block in range(2)]  # of each thread two blocks
+    schedules = [Schedule(random.Random(seed * 10 + block), rule) for block in range(2)]  # of each thread two blocks
     for turn in range(200):
         for block, schedule in enumerate(schedules):
             schedule.turn()
             if turn % 60 == 59 or turn == 199:
                 schedule.records(agent, block)
     found = answer(tmp_path, agent)
+    assert found.rules == (found.rule,) == (rule,)
     by_thread = {each.java_id: each.owned for each in found.groups}
     for thread in NAMES:
         owned = by_thread[thread]
@@ -110,6 +122,60 @@ def test_what_an_agent_counts_of_a_random_schedule_is_what_the_schedule_says(see
         for owner in (*NAMES, 0):
             wanted = [sum(each) for each in zip(*(each.pair(thread, owner) for each in schedules), strict=True)]
             assert pairs.get((name, NAMES.get(owner, "")), (0, 0, 0, 0)) == tuple(wanted)
+
+
+def test_of_two_rules_each_has_its_own_owners_and_the_allocator_is_shown_first(tmp_path: Path) -> None:
+    agent = accessing_agent(WITH_OWNERS | {b"access_owners": b"allocator,last-writer"})
+    agent.accessed(21, 1, 1, (5, 4, 0, 0, 0, 0))
+    for rule, counts in (("allocator", (5, 4, 0, 0)), ("last-writer", (2, 1, 0, 0))):
+        agent.owned(21, 1, 1, counts, (0, 0, 0, 0), rule)
+        agent.paired(21, 21, 1, counts, rule)
+    recording = finished(tmp_path, agent)
+    found = {rule: objects(recording, "thread", rule=rule).accesses for rule in (None, *OWNER_RULES)}
+    assert found[None] == found["allocator"] != found["last-writer"]
+    for rule, counts in (("allocator", (5, 4, 0, 0)), ("last-writer", (2, 1, 0, 0))):
+        accessed = found[rule]  # type: ignore[index]
+        assert accessed is not None
+        assert accessed.rules == OWNER_RULES
+        assert accessed.owned is not None
+        own = {each.owner: flat(each.counts) for each in accessed.pairs}["w1"]
+        assert flat(accessed.owned.local) == own == counts
+        assert sum(each.counts.together for each in accessed.pairs) == 9
+
+
+def test_a_rule_that_was_not_recorded_is_refused_with_those_that_were(tmp_path: Path) -> None:
+    agent = accessing_agent(WITH_OWNERS)
+    agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    with pytest.raises(HeadwayError, match=r"HW815.*by last-writer; it has them by allocator"):
+        objects(recording, rule="last-writer")
+
+
+@pytest.mark.parametrize(
+    ("coverage", "says"),
+    [(b"object_ids=268435456", "HW817"), (b"object_ids=1024,unseen_writes=7", "HW818"), (b"object_ids=1024", "HW816")],
+)
+def test_what_may_be_wrong_of_the_last_writer_is_said(coverage: bytes, says: str, tmp_path: Path) -> None:
+    """Of 2**31 hashes an eighth are numbers' where 2**28 are given."""
+    facts = {b"access_owners": b"last-writer", b"accesses_coverage": COMPLETE[b"accesses_coverage"] + b"," + coverage}
+    agent = accessing_agent(WITH_OWNERS | facts)
+    agent.accessed(21, 1, 1, (800, 0, 0, 0, 0, 0))
+    agent.owned(21, 1, 1, (100, 0, 0, 0), (0, 0, 0, 0), "last-writer")
+    agent.paired(21, 21, 1, (100, 0, 0, 0), "last-writer")
+    agent.paired(21, FOREIGN, 1, (700, 0, 0, 0), "last-writer")
+    notices = {each.id: each.message for each in objects(finished(tmp_path, agent)).notices}
+    assert {"HW816", says} <= set(notices) <= {"HW816", says, "HW806", "HW843"}
+    wrong = 100 if says == "HW817" else 1  # 700 are 7 of 8
+    assert f"about {wrong} accesses" in notices["HW816"]
+
+
+def test_numbers_that_are_used_up_weaken_both_rules(tmp_path: Path) -> None:
+    facts = {b"access_owners": b"allocator,last-writer", b"accesses_coverage": b"owners=3,object_ids=268435456"}
+    agent = accessing_agent(WITH_OWNERS | facts)
+    agent.accessed(21, 1, 1, (800, 0, 0, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    for rule in OWNER_RULES:
+        assert "HW817" in {each.id for each in objects(recording, rule=rule).notices}
 
 
 def test_more_owners_than_accesses_are_no_more_than_all_of_them(tmp_path: Path) -> None:

@@ -225,6 +225,14 @@ def test_lines_are_ranked_by_what_they_give_at_least() -> None:
     assert result.verdict.startswith("Work on App.java:10 (half): made free, a visit of done takes 5")
 
 
+def test_the_first_sentence_says_that_a_gain_is_likely_larger_where_other_programs_had_the_cores() -> None:
+    data = data_of(MADE)
+    crowded = analyse(with_columns(data, waited_ns=data.columns["dur_ns"] // 2), "a.headway").verdict
+    assert crowded.startswith("Work on App.java:10 (half): made free, a visit of done takes 5")
+    assert crowded.endswith("; likely more: other programs had the cores (HW636).")
+    assert "HW636" not in analyse(data, "a.headway").verdict
+
+
 def test_a_line_is_found_by_any_of_its_names() -> None:
     data = data_of(MADE)
     for name in ("App.java:12", "App:12", "com.acme.App:12", "App.nothing", "com.acme.App.nothing"):

@@ -455,3 +455,22 @@ def test_a_trace_has_the_causes_as_counters_in_cores() -> None:
         "Cores kept idle: lock contention": [(1010, 2.0), (1030, 1.0), (1035, 0.0)],
         "Cores kept idle: sleep": [(1010, 0.0), (1020, 1.0), (1030, 0.0)],
     }
+
+
+@pytest.mark.parametrize(("next_call", "second"), [(TIMED_FUTEX, ("main", "sleep")), (1, ("agent", "running"))])
+def test_a_wait_that_a_thread_of_headways_ended_is_a_samplers_only_where_the_same_call_goes_on(
+    tmp_path: Path, next_call: int, second: tuple[str, str]
+) -> None:
+    """A sample cuts a wait in two, which nobody ends then; a JVM that starts waits for its agent, then for something else."""
+    threads = [
+        FakeThread("app", 0, [("R", 10), ("B", 60), ("R", 1), ("B", 9), ("R", 20)], "main"),
+        FakeThread("headway", 0, [("R", 90)], "agent"),
+    ]
+    rows = [row for i, thread in enumerate(threads) for row in slices_of(i, thread)]
+    first, then = (row for row in rows if row["blocked_ns"])
+    first |= {"waker_id": 1, "blocked_in": TIMED_FUTEX}
+    then |= {"waker_id": -1, "waker_irq": True, "blocked_in": next_call}
+    rows.sort(key=lambda row: row["start_ns"] + row["running_ns"])
+    found = path_of(synthetic.write(tmp_path / "a.headway", threads, WALL, tables={"slice": rows}))
+    assert (found.segments[1].thread, found.segments[1].state) == second
+    assert found.segments[1].end_ns == 70

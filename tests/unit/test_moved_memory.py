@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -21,10 +22,11 @@ from hypothesis import strategies as st
 from headway.analyses.placement.types import ALL, ONE
 from headway.placement.daemon import Daemon, Ended, _Spell
 from headway.placement.memory_follower import MemoryFollower, end_of_memory
-from headway.placement.moved_memory import PAGE, MemoryMoved, MovedMemory, _runs
+from headway.placement.moved_memory import MemoryMoved, MovedMemory, _runs
 from headway.placement.mover import MEMORY_BACK, MEMORY_HOME
 from headway.placement.nodes import MemoryNode, machine_nodes
 from headway.placement.pages import mappings_elsewhere, memory_by_node
+from headway.record.target_process.move_pages import PAGE
 from headway.record.target_process.processes import Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -142,6 +144,22 @@ def test_what_the_kernel_refuses_to_put_back_is_still_away_at_the_end(memory: tu
     assert end_of_memory(mine.back(A_WHILE_S))[1]["memory_left_bytes"] == 2 * PAGE
 
 
+@knows_nodes
+@pytest.mark.parametrize(("is_balanced", "left"), [(False, 0), (True, 2 * PAGE)])
+def test_what_can_not_be_seen_while_the_kernel_balances_nodes_is_not_taken_for_given_back(
+    is_balanced: bool, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says of pages that were never touched what it says of those that it has marked."""
+    monkeypatch.setattr("headway.placement.moved_memory.balances_itself", lambda: is_balanced)
+    with mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as untouched:
+        byte = ctypes.c_char.from_buffer(untouched)
+        address = ctypes.addressof(byte)
+        del byte
+        mine = MovedMemory(machine_nodes()[0].number, lambda: [myself()])
+        mine.note(myself(), [(address, 0), (address + PAGE, 0)])
+        assert mine.back(A_WHILE_S) == MemoryMoved(0, left, left, is_done=True)
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
 def test_runs_of_pages_are_the_pages_again(pairs: list[tuple[int, int]]) -> None:
     pages = sorted((PAGE * number, node) for number, node in pairs)
@@ -250,6 +268,36 @@ def test_memory_follows_no_threads_that_are_compared_and_none_while_the_kernel_b
     placing._pause(20.0)
     assert len(mover.asked) == asked
     assert clock[0] == pytest.approx(120)
+
+
+def test_a_time_on_a_placement_says_how_much_faster_the_program_was_once_its_memory_was_there() -> None:
+    """Readings while memory is moved are of neither: before it a unit takes 3 s on average, after it 2 s."""
+    spell = _Spell(ONE, 100.0)
+    assert spell.speed_after_memory() is None
+    for cost, is_under_way in ((2.0, False), (4.0, False), (9.0, True), (9.0, True), (1.0, False), (3.0, False)):
+        spell.see_memory(is_under_way=is_under_way)
+        spell.costs.append(cost)
+    assert spell.speed_after_memory() == 1.5
+    records = list[tuple[str, dict[str, Any]]]()
+    nobody = cast("Any", None)
+    places = cast("Any", SimpleNamespace(text=lambda placement: "node 1"))
+    placing = Daemon(
+        places, nobody, nobody, nobody, nobody,
+        lambda record: records.append((record.text, record.facts)), nobody, _spell=spell,
+    )  # fmt: skip
+    placing._close_spell()
+    ((text, facts),) = records
+    assert facts["speed_after_memory"] == 1.5
+    assert "1.500 times as fast once memory was moved" in text
+
+
+def test_without_readings_on_both_sides_of_the_moving_its_gain_is_not_known() -> None:
+    for costs in ([(9.0, True), (1.0, False)], [(1.0, False), (9.0, True)]):
+        spell = _Spell(ONE, 100.0)
+        for cost, is_under_way in costs:
+            spell.see_memory(is_under_way=is_under_way)
+            spell.costs.append(cost)
+        assert spell.speed_after_memory() is None
 
 
 def test_the_end_says_what_was_put_back_and_what_stays() -> None:

@@ -14,6 +14,7 @@ from headway.analyses.numa.nodes import Nodes
 from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.types import LOCALITY, PARALLELISM, NumaAnswer
 from headway.errors import HeadwayError
+from headway.report.terminal.numa import class_sentences
 from headway.store import open_recording
 from support.builders.counted_builder import PID
 from support.builders.edited_manifest import edit
@@ -116,6 +117,9 @@ def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path
     assert "serial-phase" in program.root_causes
     by_metric = {each.metric: each.value for each in program.evidence}
     assert by_metric["share_of_time_serial"] == pytest.approx(0.75)
+    (sentence,) = (text for text in class_sentences(program) if text.startswith("Parallelism"))
+    assert "for 75% of the time with any active thread it was one alone (near to imbalanced)" in sentence
+    assert sentence.count("near to") == 2
 
 
 def test_a_serial_phase_that_is_found_is_not_said_to_be_unknown(tmp_path: Path) -> None:

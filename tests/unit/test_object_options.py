@@ -69,7 +69,29 @@ def test_the_agent_is_told(tmp_path: Path) -> None:
 
 def test_owners_are_asked_for_with_accesses_only() -> None:
     asked = parse("accesses,owners", ("com.acme.*",))
-    assert asked == ObjectOptions(None, accesses=True, scope=("com.acme.*",), owners=True)
-    assert asked.as_json()["owners"] is True
+    assert asked == ObjectOptions(None, accesses=True, scope=("com.acme.*",), owners=("allocator",))
+    assert asked.as_json()["owners"] == ["allocator"]
     assert asked.agent_parts == ["accesses=1", "access_owners=1"]
     assert "owners" not in parse("accesses").as_json()
+
+
+@pytest.mark.parametrize(
+    ("rules", "parts"),
+    [
+        ("allocator", ["access_owners=1"]),
+        ("last-writer", ["access_writers=1"]),
+        ("allocator,last-writer", ["access_owners=1", "access_writers=1"]),
+        ("last-writer, allocator", ["access_owners=1", "access_writers=1"]),
+    ],
+)
+@pytest.mark.parametrize("what", ["accesses", "accesses,owners"])
+def test_owners_are_by_the_rules_that_are_named(what: str, rules: str, parts: list[str]) -> None:
+    assert parse(what, owner=rules).agent_parts == ["accesses=1", *parts]
+
+
+@pytest.mark.parametrize("rules", ["", "writer", "allocator,", "allocator;last-writer"])
+def test_other_rules_of_owners_are_refused_with_those_that_there_are(rules: str) -> None:
+    with pytest.raises(ValueError, match="write allocator, last-writer, or both"):
+        parse("accesses", owner=rules)
+    with pytest.raises(ValueError, match="--owner is about accesses"):
+        parse("allocations", owner=rules)

@@ -16,7 +16,7 @@ from headway.errors import HeadwayError
 from headway.placement.types import Record
 from headway.report.html import build_payload, render_html
 from headway.report.html.payloads.recording import Payload
-from headway.report.html.placements import MOST_SPELLS
+from headway.report.html.placements import MOST_NOTES, MOST_SPELLS
 from headway.report.json.text import json_text, one_line
 from headway.store import open_recording
 from support.builders import recording_builder, sweep_builder
@@ -195,6 +195,18 @@ def test_a_program_that_is_moved_without_end_has_a_limited_list(tmp_path: Path, 
     ]
     assert (len(view["spells"]), view["left_out"]) == (MOST_SPELLS, 2001 - MOST_SPELLS)
     assert len(json.dumps(view)) < 200_000
+
+
+def test_notes_without_end_are_counted(tmp_path: Path, recording_path: Path) -> None:
+    pid, start_ns = pid_and_start(recording_path)
+    start, *_ = placement_records(pid, start_ns)
+    notes = [
+        {"event": "note", "at_ns": start_ns + 1 + number, "text": f"note {number}"} for number in range(MOST_NOTES + 3)
+    ]
+    path = write_records(tmp_path / "placed.jsonl", [start, *notes])
+    view = build_payload(open_recording(recording_path), None, path)["placements"]
+    assert [each["text"] for each in view["notes"]] == [f"note {number}" for number in range(MOST_NOTES)]
+    assert view["notes_left_out"] == 3
 
 
 def test_only_recordings_of_one_run_take_them(run: Run, tmp_path: Path) -> None:

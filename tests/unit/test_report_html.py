@@ -158,6 +158,19 @@ def test_the_recorder_is_said_to_be_among_the_other_processes_whose_time_the_fac
     assert rows["other processes ran, headway's recorder among them"].startswith("3.00 s in all (CPU 0: 2.00 s")
 
 
+def test_the_facts_have_the_stolen_time_of_the_account(tmp_path: Path) -> None:
+    """The CPUs' own counters go by ticks of 10 ms: they may say that nothing was stolen where threads lost some time."""
+    manifest = {"window": {"start_ns": 0, "end_ns": 5}, "steal_ns": {"0": 0}}
+    path = write_recording(tmp_path / "a.headway", manifest, {})
+
+    def stolen(ns: int | None) -> str:
+        groups = facts(open_recording(path), ns)
+        return next(row["value"] for each in groups for row in each["rows"] if row["label"] == "stolen by the host")
+
+    assert stolen(4_000_000).startswith("4.00 ms of the time in which threads of the program had a CPU")
+    assert stolen(None).startswith("0 ns in all")
+
+
 # --- safety ---------------------------------------------------------------------------------------------------------
 
 

@@ -195,6 +195,9 @@ def test_programs_together_share_the_cores(tmp_path: Path) -> None:
     assert both == pytest.approx([1400, 1000, 700, 500, 300, 200])
     alone = [each.wall_ns / US for each in found.predicted if not each.together]
     assert alone == pytest.approx([1200, 200, 600, 200, 300, 200])
+    (notice,) = (each for each in found.notices if each.id == "HW838")
+    assert f"{equal.path} and {other.path} together" in notice.message
+    assert "HW838" not in {each.id for each in whatif(equal, [1]).notices}
 
 
 def test_threads_of_a_collected_program_stand_still_wherever_they_are() -> None:
@@ -347,15 +350,34 @@ def test_a_run_that_others_kept_from_its_core_for_a_fifth_of_the_time_may_be_as_
     assert (found.wall_ns, found.low_ns) == (700 * US, low * US)
 
 
-def test_an_answer_over_a_socket_may_come_as_much_earlier_as_its_sender_computes_faster(tmp_path: Path) -> None:
-    """A packet's interrupt ended the reader's wait: that it may come after 100 us of 1000 is in the interval, and said."""
-    answer = Slice(0, 0, 1000, 1000, 1010, waker=1, blocked_in=6, irq=True)
-    path = write(tmp_path / "a.headway", [Slice(1, 0, 0, 0, 1000), answer], 1010, 2)
+ANSWER = Slice(0, 0, 1000, 1000, 1010, waker=1, blocked_in=6, irq=True)
+"""A packet's interrupt ends the wait of a reader."""
+
+
+def test_an_answer_over_a_socket_comes_as_much_earlier_as_its_sender_computes_faster(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.headway", [Slice(1, 0, 0, 0, 1000), ANSWER], 1010, 2)
+    assert times(path, [2]) == pytest.approx([1010])
+    assert times(path, [2], clock=10) == pytest.approx([101])
+    assert times(path, [2], io=2) == pytest.approx([1010])
+    assert "HW869" not in [each.id for each in whatif(open_recording(path), [2], Change(1, clock=10)).notices]
+
+
+def test_an_answer_whose_sender_was_not_seen_may_come_earlier(tmp_path: Path) -> None:
+    """It comes when it came; that it may come after 100 us of 1000 is in the interval, and said."""
+    path = write(tmp_path / "a.headway", [Slice(1, 0, 0, 0, 500), ANSWER], 1010, 2)
     found = whatif(open_recording(path), [2], Change(1, clock=10))
     assert "HW869" in [each.id for each in found.notices]
+    assert found.predicted[0].wall_ns == 1001 * US
     assert found.predicted[0].low_ns <= 101 * US <= found.predicted[0].high_ns
     as_it_was = whatif(open_recording(path), [2]).predicted[0]
     assert as_it_was.low_ns == pytest.approx(1010 * US, rel=0.02)
+
+
+def test_a_packet_that_came_while_another_thread_ran_is_not_its(tmp_path: Path) -> None:
+    """Half of what the reader waits for comes in the time of no thread: then the waker of the rest tells nothing."""
+    outside = Slice(0, 1010, 2010, 2010, 2020, blocked_in=6, irq=True)
+    path = write(tmp_path / "a.headway", [Slice(1, 0, 0, 0, 1000), ANSWER, outside], 2020, 2)
+    assert times(path, [2], clock=10) == pytest.approx([2002])
 
 
 def test_cores_far_from_those_recorded_are_not_predicted(tmp_path: Path) -> None:
@@ -450,9 +472,23 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
             "locks": [],
             "sleeps": [],
             "methods": [],
+            "pools": [],
+            "queues": [],
+            "balanced": [],
             "smt": {"per_core": 1, "throughput": 1.0},
         }
     ]
+
+
+def test_a_run_that_others_kept_from_the_cores_is_said_to_be_one(tmp_path: Path) -> None:
+    """Ready to run from 0 to 300, on two cores of which it had one from then on: a third of the run is its own."""
+    slices = [Slice(0, 0, 0, 300, 400), Slice(1, 0, 0, 300, 310)]
+    starved = whatif(open_recording(write(tmp_path / "a.headway", slices, 400, 2)), [2])
+    assert "HW872" in {each.id for each in starved.notices}
+    own = [Slice(0, 0, 0, 0, 400), Slice(1, 0, 0, 0, 10)]
+    assert "HW872" not in {
+        each.id for each in whatif(open_recording(write(tmp_path / "b.headway", own, 400, 2)), [2]).notices
+    }
 
 
 def test_naps_of_a_jvm_until_its_threads_have_stopped_may_be_none_on_a_quiet_machine(tmp_path: Path) -> None:

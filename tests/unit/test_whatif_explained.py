@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,8 @@ from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.grid import grid
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange, Predicted, PredictedAccount
+from headway.report.terminal.console import make_console
+from headway.report.terminal.whatif_account import render_predicted_accounts
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.replay_builder import NANOSLEEP, POLL, Slice, write
@@ -107,6 +110,22 @@ def test_locks_and_the_critical_path_of_a_predicted_run_are_those_of_the_replay(
     assert [(each.waited_ns, each.waits) for each in whole.locks] == [(360, 3)]
     assert 0 < half.locks[0].waited_ns < 360
     assert sum(each.ns for each in half.path) == half.wall_ns
+
+
+def test_a_lock_that_a_change_removed_is_waited_for_no_more(tmp_path: Path) -> None:
+    path = CONTENDED.write(tmp_path / "a.headway")
+    _, without = explained(path, 1, LockChange(NAME, is_removed=True))
+    assert without.locks == ()
+    assert "lock_contention" not in {each.cause for each in without.lost}
+
+
+def test_changes_that_leave_the_run_alike_have_its_account_printed_once(tmp_path: Path) -> None:
+    found, _ = explained(CONTENDED.write(tmp_path / "a.headway"), 2)
+    lines = io.StringIO()
+    render_predicted_accounts([found, found, replace(found, account=None)], 2, make_console(lines))
+    said = " ".join(lines.getvalue().split())
+    assert said.count("Where the cores would go") == 1
+    assert "2 cores: the cores would go where they go with 2 cores" in said
 
 
 def test_a_second_change_that_gains_nothing_ends_the_list(tmp_path: Path) -> None:

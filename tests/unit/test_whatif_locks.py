@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from headway import _native
+from headway.analyses.locks.analysis import locks
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange
@@ -209,6 +210,32 @@ def test_changes_of_locks_are_refused_where_who_comes_first_would_wait_for_who_c
 @pytest.mark.parametrize("name", [NAME, "1000", PLACE, "Cache.get:4"])
 def test_a_lock_goes_by_its_object_its_hash_and_its_place(tmp_path: Path, name: str) -> None:
     assert wall_ns(CONTENDED, tmp_path, change(name, is_removed=True)) == 440
+
+
+def test_waits_in_the_order_of_the_recording_are_said_to_be_as_long_as_locks_has_them(tmp_path: Path) -> None:
+    """The first wait of 120 is over after 100, and the thread runs 20 later: a replay decides the 100 alone."""
+    threads = [
+        CONTENDED.threads[0],
+        FakeThread(states=[("R", 40), ("B", 100), ("W", 20), *CONTENDED.threads[1].states[2:]]),
+    ]
+    recording = open_recording(replace(CONTENDED, threads=threads).write(tmp_path / "a.headway"))
+    said = {each.id: each.message for each in whatif(recording, [3], Change(1)).notices}
+    assert "threads waited for locks for 360 ns in all" in said["HW825"]
+    assert locks(recording).waited_for_ns == 360
+
+
+MUTEX = ("org.other.Mutex$Sync",)
+
+
+def test_a_lock_of_a_library_that_a_ranking_leaves_out_is_named_with_how_long_it_was_waited_for(tmp_path: Path) -> None:
+    """Three waits of 120: nothing says whether one thread has a lock of that class at a time."""
+    recording = open_recording(replace(CONTENDED, classes=MUTEX).write(tmp_path / "a.headway"))
+    found = ranking(recording)
+    (left_out,) = (each.message for each in found.notices if each.id == "HW873")
+    assert f"for 360 ns in all threads waited for locks that are not among the changes shown: {PLACE}" in left_out
+    assert not any(each.change.locks for each in found.predicted)
+    known = ranking(open_recording(CONTENDED.write(tmp_path / "b.headway")))
+    assert "HW873" not in {each.id for each in known.notices}
 
 
 SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)

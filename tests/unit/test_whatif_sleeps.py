@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from headway.analyses.whatif.analysis import whatif
+from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, SleepChange, WhatIf
 from headway.errors import HeadwayError
 from headway.store import open_recording
@@ -202,3 +203,38 @@ def test_the_command_shows_the_change(run: Run, tmp_path: Path) -> None:
     assert answer["changes"][0]["change"]["sleeps"] == [{"place": "rest", "seconds": 0.0}]
     assert "HW855" in {each["id"] for each in answer["warnings"]}
     assert "0 s asleep at rest" in " ".join(run("whatif", path, "--no-sleep", "rest=0")[1].split())
+
+
+def test_a_sleep_at_one_place_is_shown_by_that_place(tmp_path: Path) -> None:
+    exact = SleepChange(re.compile(f"^{re.escape('com.acme.Poller$1.rest:4')}$"), 0)
+    assert exact.text == "0 s asleep at com.acme.Poller$1.rest:4"
+    assert SleepChange(re.compile(r"^com\..*rest$"), 0).text == r"0 s asleep at ^com\..*rest$"
+
+
+FACTS = {"recorded_cores": 1, "ended_by": "duration"}
+TIMER_LOOP = (("java.lang.Object", "wait"), ("java.util.TimerThread", "mainLoop"), ("java.util.TimerThread", "run"))
+SLEEP_IN_A_CALL = (
+    ("jdk.internal.misc.Unsafe", "park"),
+    ("java.util.concurrent.locks.LockSupport", "parkNanos"),
+    *((f"com.acme.{name}", "call") for name in ("Backoff", "Client", "Service", "Main")),
+)
+
+
+@pytest.mark.parametrize(("kind", "stack", "is_ranked"), [("wait", TIMER_LOOP, False), ("park", SLEEP_IN_A_CALL, True)])
+def test_a_timer_that_waits_for_its_time_is_no_sleep_that_a_program_could_do_without(
+    tmp_path: Path, kind: str, stack: Sequence[tuple[str, str]], is_ranked: bool
+) -> None:
+    threads = [FakeThread(states=[("R", 10), ("B", 400), ("R", 90)])]
+    wait = Wait(0, 0, 10, 410, stack=0, is_timed=True)
+    recording = LockRecording(
+        threads,
+        [wait],
+        wall=500,
+        classes=["java.util.TaskQueue"],
+        kinds=[kind],
+        stacks=[stack],
+        wakers={0: [(-1, TIMED_FUTEX)]},
+        facts=FACTS,
+    )
+    found = ranking(open_recording(recording.write(tmp_path / "a.headway")))
+    assert any(each.change.sleeps for each in found.predicted) is is_ranked

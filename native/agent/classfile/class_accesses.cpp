@@ -98,6 +98,7 @@ class Calls {
 struct Plan {
   AccessPieces pieces;
   OwnerSites sites;
+  bool lacks_room = false;  // for owners
 };
 
 bool stays_compiled(size_t before, size_t inserted) {
@@ -114,7 +115,7 @@ std::optional<Plan> plan_of(const ClassParts& parts, const MethodAt& method, boo
   for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
   std::optional<AccessPieces> rest = access_pieces(method.code, touched);
   const size_t places = sites.touches.size() + sites.made.size() + (rest ? rest->pieces.size() : 0);
-  if (!rest || method.code.code.size() + places * kMostBytes > kMostCompiled) return Plan{std::move(*alone), {}};
+  if (!rest || method.code.code.size() + places * kMostBytes > kMostCompiled) return Plan{std::move(*alone), {}, true};
   return Plan{std::move(*rest), std::move(sites)};
 }
 
@@ -172,8 +173,17 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
     put(touch.at, false, counting.calls.touch(touch, *counting.first_row + static_cast<int32_t>(touch.kind)));
   }
   std::vector<Inserted> found;
+  found.reserve(at.size());
   for (auto& [where, bytes] : at) found.push_back({where.first, !where.second, std::move(bytes)});
   return found;
+}
+
+bool is_write(const ObjectTouch& touch) {
+  return touch.kind == Access::kTupleWrite || touch.kind == Access::kArrayWrite;
+}
+
+uint32_t writes_of(const AccessCounts& counts) {
+  return counts[static_cast<size_t>(Access::kTupleWrite)] + counts[static_cast<size_t>(Access::kArrayWrite)];
 }
 
 uint32_t of_objects(const AccessCounts& counts) {
@@ -185,10 +195,11 @@ uint32_t of_objects(const AccessCounts& counts) {
 bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, CountedClass& result) {
   const std::vector<Inserted> inserted = inserted_in(counting, method, plan);
   auto instructions = static_cast<uint32_t>(plan.sites.touches.size());
-  uint32_t without_owner = 0;
+  uint32_t without_owner = 0, writes = 0;
   for (const AccessPiece& piece : plan.pieces.pieces) {
     instructions += sum_of(piece.counts);
     without_owner += of_objects(piece.counts);
+    writes += writes_of(piece.counts);
   }
   result.left_out += plan.pieces.uncounted;
   if (inserted.empty()) {
@@ -207,6 +218,9 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   if (is_done) counting.codes.push_back(std::move(code));
   (is_done ? result.instructions : result.left_out) += instructions;
   if (is_done && counting.first_row) result.without_owner += without_owner;
+  if (counting.first_row && (!is_done || plan.lacks_room)) {
+    result.unseen_writes += writes + static_cast<uint32_t>(std::ranges::count_if(plan.sites.touches, is_write));
+  }
   result.methods_left_out += is_done && plan.pieces.uncounted == 0 ? 0 : 1;
   return true;
 }

@@ -11,15 +11,17 @@ namespace {
 // A page with the block's key at its end, then the counters.
 constexpr size_t kHeadBytes = 4096;
 constexpr size_t kCounterBytes = size_t{AccessCounters::kCounters} * sizeof(uint64_t);
-// Behind the counters: of each row the accesses to own objects, to those of others, and to those of unknown owners; then
-// of each owner those of each kind.
+// Behind the counters, for each rule: of each row the accesses to own objects, to those of others, and to those of unknown
+// owners; then of each owner those of each kind.
 constexpr size_t kRowWords = 4;
 constexpr size_t kOwnedBytes = size_t{AccessCounters::kOwnedRows} * kRowWords * sizeof(uint64_t);
 constexpr size_t kPairBytes = size_t{AccessCounters::kForeignOwner + 1} * HW_OWNED_KINDS * sizeof(uint64_t);
+constexpr size_t kRuleWords = (kOwnedBytes + kPairBytes) / sizeof(uint64_t);
 // Behind the table of blocks: how many numbers owners have.
 constexpr size_t kSlotBytes = (size_t{AccessCounters::kSlots} + 1) * sizeof(uint64_t);
-// Words before a block's middle part: its key, its owner's number, the state of its random bits.
-enum HeadWord : size_t { kKey = 1, kOwner = 2, kRandom = 3 };
+// Words before the counters: the block's key, its owner's number, the state of its random bits; the next numbers that its
+// thread gives to objects that it allocates, and to those of others (object_ids.h), 0: it has none.
+enum HeadWord : size_t { kKey = 1, kOwner = 2, kRandom = 3, kOwnIds = 4, kOtherIds = 5 };
 constexpr int32_t kMiddle = AccessCounters::kCounters / 2;
 constexpr size_t kMostLeftOut = 1000;  // threads that are told apart
 
@@ -43,10 +45,11 @@ AccessCounters::~AccessCounters() {
   if (slots_ != nullptr) munmap(slots_, kSlotBytes);
 }
 
-bool AccessCounters::start(bool with_owners) noexcept {
+bool AccessCounters::start(OwnerRules rules, ObjectIds* ids) noexcept {
   const std::lock_guard locked(mutex_);
   if (slots_ != nullptr) return true;
-  has_owners_ = with_owners;
+  rules_ = rules;
+  ids_ = ids;
   nobodys_ = take_memory();
   auto* const slots = static_cast<uint64_t*>(take(kSlotBytes));
   if (nobodys_ == nullptr || slots == nullptr) return false;
@@ -76,14 +79,14 @@ std::optional<int32_t> AccessCounters::rows_of(uint32_t class_id) noexcept {
   const auto next = static_cast<uint32_t>(owned_.size()) * HW_OWNED_KINDS;
   auto found = owned_.find(class_id);
   if (found == owned_.end()) {
-    if (!has_owners_ || next >= kOwnedRows) return std::nullopt;
+    if (!rules_.any() || next >= kOwnedRows) return std::nullopt;
     found = owned_.emplace(class_id, next).first;
   }
   return static_cast<int32_t>(found->second) - kMiddle;
 }
 
 uint32_t AccessCounters::owner_of_key(int64_t key) noexcept {
-  if (!has_owners_) return kUnknownOwner;
+  if (!rules_.any()) return kUnknownOwner;
   if (key < 0) return kVirtualOwner;
   if (next_owner_ == kForeignOwner) {
     ++owners_left_out_;
@@ -124,7 +127,8 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
 unsigned char* AccessCounters::take_memory() const noexcept { return static_cast<unsigned char*>(take(block_bytes())); }
 
 size_t AccessCounters::block_bytes() const noexcept {
-  return kHeadBytes + kCounterBytes + (has_owners_ ? kOwnedBytes + kPairBytes : 0);
+  const size_t areas = rules_.last_writer ? 2 : rules_.allocator ? 1 : 0;
+  return kHeadBytes + kCounterBytes + areas * (kOwnedBytes + kPairBytes);
 }
 
 std::optional<uint32_t> AccessCounters::take_block() noexcept {
@@ -141,6 +145,7 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
 
 void AccessCounters::release(uint32_t number) noexcept {
   Block& block = blocks_[number];
+  give_ids_back(block);
   set_key(block, 0);
   block.by_group.clear();
   block.windowed = nullptr;
@@ -148,11 +153,19 @@ void AccessCounters::release(uint32_t number) noexcept {
   free_.push_back(number);
 }
 
+void AccessCounters::give_ids_back(const Block& block) const noexcept {
+  if (ids_ == nullptr) return;
+  const auto* const head = reinterpret_cast<const int64_t*>(block.memory + kHeadBytes);
+  ids_->give_back(static_cast<uint8_t>(block.owner), static_cast<uint32_t>(*(head - kOwnIds)));
+  ids_->give_back(kUnknownOwner, static_cast<uint32_t>(*(head - kOtherIds)));
+}
+
 void AccessCounters::set_key(Block& block, int64_t key) noexcept {
   block.key = key;
   auto* const head = reinterpret_cast<int64_t*>(block.memory + kHeadBytes);
   *(head - kOwner) = key == 0 ? kUnknownOwner : block.owner;
   *(head - kRandom) = static_cast<int64_t>(block.serial) << 40;  // threads begin in different places
+  *(head - kOwnIds) = *(head - kOtherIds) = 0;                   // what is left is of another thread's objects
   __atomic_store_n(head - kKey, key, __ATOMIC_RELEASE);
 }
 
@@ -171,12 +184,16 @@ std::map<uint32_t, AccessCounters::Sums> AccessCounters::sums_of(const Block& bl
       for (size_t kind = 0; kind < kAccesses; ++kind) sums[kind] += times * counted.counts[i][kind];
     }
   }
-  if (has_owners_) add_owned(block, found);
+  for (size_t rule = 0; rule < kOwnerRules; ++rule) {
+    // Each access is in the rows of each rule.
+    if (rules_.has(rule)) add_owned(block, rule, rule == 0 || !rules_.allocator, found);
+  }
   return found;
 }
 
-void AccessCounters::add_owned(const Block& block, std::map<uint32_t, Sums>& sums) const noexcept {
-  const uint64_t* const rows = counters_of(block) + kCounters;
+void AccessCounters::add_owned(const Block& block, size_t rule, bool adds_all,
+                               std::map<uint32_t, Sums>& sums) const noexcept {
+  const uint64_t* const rows = counters_of(block) + kCounters + rule * kRuleWords;
   for (const auto& [class_id, first] : owned_) {
     for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
       const uint64_t* const row = rows + (first + kind) * kRowWords;
@@ -186,15 +203,15 @@ void AccessCounters::add_owned(const Block& block, std::map<uint32_t, Sums>& sum
       if (all == 0) continue;
       if (block.owner == kVirtualOwner) local = 0;  // another virtual thread's, perhaps
       Sums& found = sums[class_id];
-      found[kind] += all;
-      found[kLocal + kind] += local;
-      found[kShared + kind] += shared;
+      if (adds_all) found[kind] += all;
+      found[local_at(rule) + kind] += local;
+      found[shared_at(rule) + kind] += shared;
     }
   }
 }
 
-AccessCounters::Pair AccessCounters::pair_of(const Block& block, uint32_t owner) const noexcept {
-  const uint64_t* const pairs = counters_of(block) + kCounters + size_t{kOwnedRows} * kRowWords;
+AccessCounters::Pair AccessCounters::pair_of(const Block& block, size_t rule, uint32_t owner) const noexcept {
+  const uint64_t* const pairs = counters_of(block) + kCounters + rule * kRuleWords + size_t{kOwnedRows} * kRowWords;
   Pair found{};
   for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
     found[kind] = __atomic_load_n(&pairs[owner * HW_OWNED_KINDS + kind], __ATOMIC_RELAXED);
@@ -210,11 +227,11 @@ bool AccessCounters::has_row(Block& block, uint32_t class_id) noexcept {
   return true;
 }
 
-bool AccessCounters::has_pair_row(Block& block, uint32_t owner) noexcept {
-  if (block.pairs_written.contains(owner)) return true;
+bool AccessCounters::has_pair_row(Block& block, uint32_t key) noexcept {
+  if (block.pairs_written.contains(key)) return true;
   if (pair_rows_ >= kMostRows) return false;
   ++pair_rows_;
-  block.pairs_written[owner] = 0;
+  block.pairs_written[key] = 0;
   return true;
 }
 
@@ -227,18 +244,19 @@ hw_access AccessCounters::record_of(uint64_t java_id, uint32_t class_id, uint32_
   return record;
 }
 
-hw_access_owners AccessCounters::owners_of(const hw_access& record, const Sums& sums) noexcept {
+hw_access_owners AccessCounters::owners_of(const hw_access& record, size_t rule, const Sums& sums) noexcept {
   hw_access_owners found{};
+  found.head.type = rule == 0 ? HW_ACCESS_OWNERS : HW_ACCESS_WRITERS;
   found.java_id = record.java_id;
   found.class_id = record.class_id;
   found.block = record.block;
-  std::copy_n(sums.begin() + kLocal, HW_OWNED_KINDS, found.local);
-  std::copy_n(sums.begin() + kShared, HW_OWNED_KINDS, found.shared);
+  std::copy_n(sums.begin() + local_at(rule), HW_OWNED_KINDS, found.local);
+  std::copy_n(sums.begin() + shared_at(rule), HW_OWNED_KINDS, found.shared);
   return found;
 }
 
 uint64_t AccessCounters::total(const Sums& sums) noexcept {
-  return std::accumulate(sums.begin(), sums.begin() + kAccesses, uint64_t{0});
+  return std::accumulate(sums.begin(), sums.end(), uint64_t{0});
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
@@ -246,14 +264,17 @@ uint64_t AccessCounters::total(const Sums& sums) noexcept {
 bool AccessCounters::start_windows() noexcept {
   const std::lock_guard locked(mutex_);
   const size_t words = (block_bytes() - kHeadBytes) / sizeof(uint64_t);
-  return windows_.start({kCounters, has_owners_ ? kOwnedRows : 0, kRowWords, words});
+  return windows_.start({kCounters, rules_.any() ? kOwnedRows : 0, kRowWords, words});
 }
 
 std::vector<AccessWindows::Words> AccessCounters::words_in_use() const noexcept {
   std::vector<AccessWindows::Words> found{{0, next_counter_}};
-  if (!has_owners_) return found;
-  found.push_back({kCounters, owned_.size() * HW_OWNED_KINDS * kRowWords});
-  found.push_back({kCounters + size_t{kOwnedRows} * kRowWords, kPairBytes / sizeof(uint64_t)});
+  for (size_t rule = 0; rule < kOwnerRules; ++rule) {
+    if (!rules_.has(rule)) continue;
+    const size_t rows = kCounters + rule * kRuleWords;
+    found.push_back({rows, owned_.size() * HW_OWNED_KINDS * kRowWords});
+    found.push_back({rows + size_t{kOwnedRows} * kRowWords, kPairBytes / sizeof(uint64_t)});
+  }
   return found;
 }
 

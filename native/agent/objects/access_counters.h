@@ -22,6 +22,8 @@
 
 #include "agent/classfile/access_pieces.h"
 #include "agent/objects/access_windows.h"
+#include "agent/objects/object_ids.h"
+#include "agent/objects/owner_rules.h"
 #include "wire/records.h"
 
 namespace headway::agent {
@@ -43,9 +45,9 @@ class AccessCounters {
   AccessCounters(const AccessCounters&) = delete;
   AccessCounters& operator=(const AccessCounters&) = delete;
 
-  // Takes the table that leads from keys to blocks, once. False: no memory. `with_owners`: blocks have room for accesses
-  // by owner.
-  bool start(bool with_owners = false) noexcept;
+  // Takes the table that leads from keys to blocks, once. False: no memory. `rules`: by which blocks have room for accesses
+  // by owner. `ids`: where threads that end give back the numbers for objects that they have left.
+  bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr) noexcept;
 
   // Counts in windows (access_windows.h), the first of which is open from now on. Once, behind start(). False: no memory.
   bool start_windows() noexcept;
@@ -73,7 +75,8 @@ class AccessCounters {
   // of a carrier while it runs a virtual thread. Where there are too many threads it is one that is not looked at.
   uint64_t find(int64_t key) noexcept;
 
-  // Hands on the sums of the calling thread, which counts no more, by write(hw_access).
+  // Hands on the sums of the calling thread, which counts no more, by write(hw_access), and by owner by
+  // write(hw_access_owners) and write(hw_access_pair), whose types say by which rule.
   template <typename Write>
   void thread_ends(int64_t key, Write write) noexcept {
     const std::lock_guard locked(mutex_);
@@ -104,8 +107,10 @@ class AccessCounters {
   uint32_t threads_left_out() const noexcept { return static_cast<uint32_t>(left_out_.size()); }
 
  private:
-  // Of each kind; then those of objects with a known owner: the thread's own, another one's.
-  static constexpr size_t kLocal = kAccesses, kShared = kLocal + HW_OWNED_KINDS, kSums = kShared + HW_OWNED_KINDS;
+  // Of each kind; then, by each rule, those of objects with a known owner: the thread's own, another one's.
+  static constexpr size_t kOfRule = size_t{2} * HW_OWNED_KINDS, kSums = kAccesses + kOwnerRules * kOfRule;
+  static constexpr size_t local_at(size_t rule) noexcept { return kAccesses + rule * kOfRule; }
+  static constexpr size_t shared_at(size_t rule) noexcept { return local_at(rule) + HW_OWNED_KINDS; }
   using Sums = std::array<uint64_t, kSums>;
   using Pair = std::array<uint64_t, HW_OWNED_KINDS>;  // one thread's accesses to one owner's objects, of each kind
   // Which counters are those of a class.
@@ -119,8 +124,8 @@ class AccessCounters {
     int64_t key = 0;
     uint32_t serial = 0;
     uint32_t owner = kUnknownOwner;                // the number of its thread as an owner
-    std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all accesses, when it was handed on last
-    std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by owner
+    std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all sums, when they were handed on last
+    std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by rule and owner
     std::unique_ptr<WindowedThread> windowed{};    // null: everything is counted
     std::vector<Block> by_group{};                 // what was counted in windows, as if it were another block's
     std::array<uint64_t, WindowedThread::kAll> work_written{};
@@ -139,16 +144,21 @@ class AccessCounters {
   unsigned char* take_memory() const noexcept;
   size_t block_bytes() const noexcept;
   uint32_t owner_of_key(int64_t key) noexcept;
-  void add_owned(const Block& block, std::map<uint32_t, Sums>& sums) const noexcept;
-  Pair pair_of(const Block& block, uint32_t owner) const noexcept;
+  void add_owned(const Block& block, size_t rule, bool adds_all, std::map<uint32_t, Sums>& sums) const noexcept;
+  Pair pair_of(const Block& block, size_t rule, uint32_t owner) const noexcept;
+  // By which a rule's accesses to one owner's objects are known in maps.
+  static uint32_t pair_key(size_t rule, uint32_t owner) noexcept {
+    return static_cast<uint32_t>(rule) * (kForeignOwner + 1) + owner;
+  }
   std::optional<uint32_t> take_block() noexcept;
   void release(uint32_t number) noexcept;
+  void give_ids_back(const Block& block) const noexcept;
   std::map<uint32_t, Sums> sums_of(const Block& block) const noexcept;
   // Whether sums may have a row of their own; else they are added to those of the class for all threads.
   bool has_row(Block& block, uint32_t class_id) noexcept;
-  bool has_pair_row(Block& block, uint32_t owner) noexcept;
+  bool has_pair_row(Block& block, uint32_t key) noexcept;
   static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
-  static hw_access_owners owners_of(const hw_access& record, const Sums& sums) noexcept;
+  static hw_access_owners owners_of(const hw_access& record, size_t rule, const Sums& sums) noexcept;
   static uint64_t total(const Sums& sums) noexcept;
   static uint64_t java_id(int64_t key) noexcept;
 
@@ -192,10 +202,13 @@ class AccessCounters {
   template <typename Write>
   uint32_t write_sums(const hw_access& record, const Sums& sums, Write write) noexcept {
     write(record);
-    if constexpr (std::is_invocable_v<Write, hw_access_owners>) {
-      if (has_owners_) write(owners_of(record, sums));
+    uint32_t written = 1;
+    for (size_t rule = 0; rule < kOwnerRules; ++rule) {
+      if (!rules_.has(rule)) continue;
+      if constexpr (std::is_invocable_v<Write, hw_access_owners>) write(owners_of(record, rule, sums));
+      ++written;
     }
-    return has_owners_ ? 2 : 1;
+    return written;
   }
 
   // Those of a thread with all owners that it has met; beyond kMostRows they are added to those of all threads.
@@ -203,14 +216,14 @@ class AccessCounters {
   uint32_t write_pairs(Block& block, bool is_last, Write write) noexcept {
     uint32_t written = 0;
     if constexpr (std::is_invocable_v<Write, hw_access_pair>) {
-      for (uint32_t owner = 0; has_owners_ && owner <= kForeignOwner; ++owner) {
-        const Pair counts = pair_of(block, owner);
+      for (uint32_t key = 0; rules_.any() && key < pair_key(kOwnerRules, 0); ++key) {
+        const size_t rule = key / pair_key(1, 0);
+        const Pair counts = rules_.has(rule) ? pair_of(block, rule, key % pair_key(1, 0)) : Pair{};
         if (counts == Pair{}) continue;
-        if (has_pair_row(block, owner)) {
-          uint64_t& before = block.pairs_written[owner];
-          written += write_pair(java_id(block.key), owner, block.serial, counts, before, write);
+        if (has_pair_row(block, key)) {
+          written += write_pair(java_id(block.key), key, block.serial, counts, block.pairs_written[key], write);
         } else if (is_last) {
-          Pair& rest = rest_pairs_[owner];
+          Pair& rest = rest_pairs_[key];
           for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) rest[kind] += counts[kind];
         }
       }
@@ -219,12 +232,14 @@ class AccessCounters {
   }
 
   template <typename Write>
-  uint32_t write_pair(uint64_t java_id, uint32_t owner, uint32_t serial, const Pair& counts, uint64_t& before,
+  uint32_t write_pair(uint64_t java_id, uint32_t key, uint32_t serial, const Pair& counts, uint64_t& before,
                       Write write) noexcept {
     const uint64_t sum = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
     if (sum == before) return 0;
     before = sum;
+    const uint32_t owner = key % pair_key(1, 0);
     hw_access_pair record{};
+    record.head.type = key == owner ? HW_ACCESS_PAIR : HW_ACCESS_WRITER_PAIR;
     record.java_id = java_id;
     record.owner_id = owner == kForeignOwner ? HW_FOREIGN_OWNER : owner_ids_[owner];
     record.block = serial;
@@ -243,8 +258,8 @@ class AccessCounters {
       written += write_sums(record_of(HW_MANY_THREADS, class_id, 0, sums), sums, write);
     }
     if constexpr (std::is_invocable_v<Write, hw_access_pair>) {
-      for (const auto& [owner, counts] : rest_pairs_) {
-        written += write_pair(HW_MANY_THREADS, owner, 0, counts, rest_pairs_written_[owner], write);
+      for (const auto& [key, counts] : rest_pairs_) {
+        written += write_pair(HW_MANY_THREADS, key, 0, counts, rest_pairs_written_[key], write);
       }
     }
     return written;
@@ -261,7 +276,8 @@ class AccessCounters {
   std::vector<uint32_t> free_;
   std::unordered_map<int64_t, uint32_t> by_key_;
   std::set<int64_t> left_out_;  // the first ones
-  bool has_owners_ = false;
+  OwnerRules rules_;
+  ObjectIds* ids_ = nullptr;
   std::map<uint32_t, uint32_t> owned_;                                        // a class's first row, from 0 on
   std::array<uint64_t, kForeignOwner + 1> owner_ids_{0, HW_VIRTUAL_THREADS};  // by number
   uint32_t next_owner_ = kVirtualOwner + 1;
@@ -271,7 +287,7 @@ class AccessCounters {
   std::map<uint32_t, Sums> rest_;
   std::map<uint32_t, uint64_t> rest_written_;
   uint32_t pair_rows_ = 0;
-  std::map<uint32_t, Pair> rest_pairs_;  // by owner
+  std::map<uint32_t, Pair> rest_pairs_;  // by rule and owner
   std::map<uint32_t, uint64_t> rest_pairs_written_;
 };
 

@@ -141,19 +141,22 @@ void AccessWindows::take_window(const Counting& counting, std::span<const Words>
   if (is_known) {
     thread.slower_ = static_cast<double>(thread.gap_.marks_before) / static_cast<double>(thread.last_marks_);
   }
-  add_window(thread, windows_ > 0 ? thread.slower_ : 1, in_use);
+  add_window(thread, in_use);
   thread.gap_ = {};
 }
 
-// What was counted in the last window, so many times.
-void AccessWindows::add_window(WindowedThread& thread, double times, std::span<const Words> in_use) noexcept {
-  uint64_t* const sums = thread.part(group());
+void AccessWindows::add_window(WindowedThread& thread, std::span<const Words> in_use) noexcept {
+  uint64_t* const counted = thread.part(0);
+  uint64_t* const speeds = thread.part(group());
   for (const Words& range : in_use) {
     for (size_t word = range.first; word < range.first + range.count; ++word) {
       const uint64_t since = thread.in_last()[word];
       if (since == 0) continue;
       thread.before()[word] += since;
-      sums[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * times));
+      counted[word] += since;
+      if (windows_ > 0) {
+        speeds[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * thread.slower_));
+      }
       if (const auto place = place_of(word)) in_windows_[*place] += since;
     }
   }

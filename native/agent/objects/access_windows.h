@@ -4,8 +4,8 @@
 // window has counted is multiplied by the marks of a spell as long right before it, and divided by its own. So each window
 // weighs as much as what the thread did at that time at its own speed.
 //
-// Windows are put into groups in turn, so that an estimate's interval follows from how much groups differ; the first window,
-// at the start, is a group of its own.
+// Windows are put into groups in turn, so that an estimate's interval follows from how much groups differ. Group 0 has what
+// all windows have counted, as it is; the first window, at the start, is in none of the others.
 //
 // Knows nothing of the JVM.
 #pragma once
@@ -32,7 +32,7 @@ struct WindowWork {
 // What one thread has counted, by group of windows. Words are those of its block of counters (access_counters.h).
 class WindowedThread {
  public:
-  static constexpr uint32_t kGroups = 10;     // but the first window's, which is 0
+  static constexpr uint32_t kGroups = 10;  // from 1 on
   static constexpr uint32_t kAll = kGroups + 1;
 
   // On the thread itself.
@@ -111,7 +111,7 @@ class AccessWindows {
   uint64_t marks_of(const uint64_t* words) const noexcept;
   uint64_t marks_since_edge(const Counting& counting) const noexcept;
   void take_window(const Counting& counting, std::span<const Words> in_use) noexcept;
-  void add_window(WindowedThread& thread, double times, std::span<const Words> in_use) noexcept;
+  void add_window(WindowedThread& thread, std::span<const Words> in_use) noexcept;
   void take_gap(const Counting& counting, std::span<const Words> in_use) noexcept;
   uint32_t group() const { return windows_ == 0 ? 0 : 1 + (windows_ - 1) % WindowedThread::kGroups; }
   // Whose word it is; none: of neither a counter nor a row.

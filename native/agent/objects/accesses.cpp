@@ -17,6 +17,7 @@
 #include "agent/jvm/raw_monitor.h"
 #include "agent/objects/access_counters.h"
 #include "agent/objects/class_ids.h"
+#include "agent/objects/object_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
 #include "agent/objects/window_timer.h"
@@ -33,6 +34,7 @@ constexpr size_t kBatch = 200;  // classes that are given back their own bytes a
 // Never destroyed: code of the program may count until the process ends.
 struct Accesses {
   AccessCounters counters;
+  ObjectIds ids;  // with owners by the last writer
   SumsWriter writer{"headway accesses"};
   WindowTimer timer;
   BootClass own{"java/lang/HeadwayCount", kCountClassFile, {}};
@@ -48,6 +50,7 @@ struct Accesses {
   // Of classes in scope.
   std::atomic<uint32_t> classes{0}, classes_left_out{0}, loaded_before{0}, methods_left_out{0};
   std::atomic<uint32_t> instructions{0}, instructions_left_out{0}, instructions_without_owner{0};
+  std::atomic<uint32_t> unseen_writes{0};
 };
 
 Accesses& accesses() noexcept {
@@ -100,6 +103,7 @@ void note_class(const CountedClass& counted) {
   self.instructions += counted.instructions;
   self.instructions_left_out += counted.left_out;
   self.instructions_without_owner += counted.without_owner;
+  self.unseen_writes += counted.unseen_writes;
 }
 
 bool wants_class_files() noexcept { return accesses().armed.load(std::memory_order_acquire); }
@@ -130,6 +134,14 @@ jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesse
 jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
 
 jboolean JNICALL native_has_windows(JNIEnv*, jclass) { return accesses().counters.has_windows() ? JNI_TRUE : JNI_FALSE; }
+jlong JNICALL native_ids(JNIEnv*, jclass) { return static_cast<jlong>(accesses().ids.address()); }
+jint JNICALL native_take_ids(JNIEnv*, jclass, jint owner) {
+  return static_cast<jint>(accesses().ids.take_chunk(static_cast<uint8_t>(owner)));
+}
+jboolean JNICALL native_counts_allocators(JNIEnv*, jclass) {
+  return agent().options.access_owners ? JNI_TRUE : JNI_FALSE;
+}
+
 jlong JNICALL native_generator(JNIEnv*, jclass) { return accesses().generator; }
 void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().owners_work = work == JNI_TRUE; }
 
@@ -138,6 +150,9 @@ std::span<const JNINativeMethod> natives() {
       native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
       native_method("hasWindows", "()Z", reinterpret_cast<void*>(native_has_windows)),
       native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
+      native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
+      native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
+      native_method("countsAllocators", "()Z", reinterpret_cast<void*>(native_counts_allocators)),
       native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
       native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
   };
@@ -211,9 +226,12 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   wanted.can_retransform_classes = 1;
   if (agent().jvmti->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) return "the JVM allows no retransformation";
   if (const char* problem = self.writer.prepare()) return problem;
-  if (agent().options.access_owners) self.generator = hash_generator_offset(jni).value_or(-1);
-  if (!self.counters.start(self.generator >= 0)) return "no memory for the counters";
   const Options& options = agent().options;
+  const OwnerRules rules{options.access_owners, options.access_writers};
+  if (rules.any()) self.generator = hash_generator_offset(jni).value_or(-1);
+  const bool has_owners = self.generator >= 0;
+  if (!self.counters.start(has_owners ? rules : OwnerRules{}, &self.ids)) return "no memory for the counters";
+  if (has_owners && rules.last_writer && !self.ids.start()) return "no memory for who wrote last";
   const bool in_windows = options.window_ms > 0 && options.window_period_ms >= options.window_ms;
   if (in_windows && !self.counters.start_windows()) return "no memory for the counters";
   forget_classes(jni);
@@ -258,7 +276,16 @@ std::string coverage() {
   add("instructions_without_owner", self.instructions_without_owner);
   add("owners", self.counters.owners());
   add("owners_left_out", self.counters.owners_left_out());
+  if (!agent().options.access_writers) return text;
+  add("object_ids", self.ids.given());
+  add("unseen_writes", self.unseen_writes);
   return text;
+}
+
+const char* owner_rules() {
+  const Options& options = agent().options;
+  if (!options.access_writers) return "allocator";
+  return options.access_owners ? "allocator,last-writer" : "last-writer";
 }
 
 }  // namespace
@@ -269,8 +296,8 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (recording() == nullptr || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
   const char* const problem = turn_on(jni, end_silenced);
   write_info(problem == nullptr ? "accesses" : "accesses_problem", problem == nullptr ? "on" : problem);
-  if (problem == nullptr && agent().options.access_owners) {
-    write_info("access_owners", accesses().owners_work ? "allocator" : "unknown");
+  if (problem == nullptr && (agent().options.access_owners || agent().options.access_writers)) {
+    write_info("access_owners", accesses().owners_work ? owner_rules() : "unknown");
   }
   jni->PopLocalFrame(nullptr);
 }

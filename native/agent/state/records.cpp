@@ -119,10 +119,10 @@ void write_allocation(hw_allocation record) noexcept { write_to(file_until_relea
 void write_access(hw_access record) noexcept { write_to(file_until_released(), record, HW_ACCESS, 0); }
 
 void write_access_owners(hw_access_owners record) noexcept {
-  write_to(file_until_released(), record, HW_ACCESS_OWNERS, 0);
+  write_to(file_until_released(), record, record.head.type, 0);
 }
 
-void write_access_pair(hw_access_pair record) noexcept { write_to(file_until_released(), record, HW_ACCESS_PAIR, 0); }
+void write_access_pair(hw_access_pair record) noexcept { write_to(file_until_released(), record, record.head.type, 0); }
 
 void write_access_window(hw_access_window record) noexcept {
   write_to(file_until_released(), record, HW_ACCESS_WINDOW, 0);

@@ -153,8 +153,9 @@ uint64_t owner_of(AccessCounters& counters, int64_t key) {
   const uint64_t block = counters.find(key);
   return *reinterpret_cast<const uint64_t*>(block - (32'768 + 2) * 8);
 }
-void touch(AccessCounters& counters, int64_t key, int32_t row, uint64_t owner, uint64_t times) {
-  const uint64_t block = counters.find(key);
+void touch(AccessCounters& counters, int64_t key, int32_t row, uint64_t owner, uint64_t times, uint64_t rule = 0) {
+  constexpr uint64_t kRuleBytes = (65'536 + 256) * 4 * 8;
+  const uint64_t block = counters.find(key) + rule * kRuleBytes;
   const uint64_t own = owner_of(counters, key);
   const uint64_t column = owner == 0 || owner == 255 ? 2 : owner == own ? 0 : 1;
   auto* const rows = reinterpret_cast<uint64_t*>(block + 32'768 * 8);
@@ -164,16 +165,20 @@ void touch(AccessCounters& counters, int64_t key, int32_t row, uint64_t owner, u
 
 struct Owned {
   std::map<uint64_t, hw_access> rows;
-  std::map<uint64_t, hw_access_owners> owners;
-  std::map<std::pair<uint64_t, uint64_t>, hw_access_pair> pairs;
+  std::map<uint64_t, hw_access_owners> owners, writers;
+  std::map<std::pair<uint64_t, uint64_t>, hw_access_pair> pairs, writer_pairs;
   void operator()(const hw_access& row) { rows[row.java_id] = row; }
-  void operator()(const hw_access_owners& row) { owners[row.java_id] = row; }
-  void operator()(const hw_access_pair& row) { pairs[{row.java_id, row.owner_id}] = row; }
+  void operator()(const hw_access_owners& row) {
+    (row.head.type == HW_ACCESS_OWNERS ? owners : writers)[row.java_id] = row;
+  }
+  void operator()(const hw_access_pair& row) {
+    (row.head.type == HW_ACCESS_PAIR ? pairs : writer_pairs)[{row.java_id, row.owner_id}] = row;
+  }
 };
 
 void accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects() {
   const auto counters = std::make_unique<AccessCounters>();
-  CHECK(counters->start(true));
+  CHECK(counters->start({.allocator = true}));
   const int32_t row = counters->rows_of(7).value_or(0);
   CHECK_EQUAL(counters->rows_of(7).value_or(0), row);
   CHECK_EQUAL(counters->rows_of(8).value_or(0), row + 4);
@@ -198,9 +203,58 @@ void accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects() {
   CHECK_EQUAL(found.owners.at(HW_VIRTUAL_THREADS).local[1], 0U);
 }
 
+void accesses_are_counted_once_whatever_rules_of_owners_there_are() {
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start({.allocator = true, .last_writer = true}));
+  const int32_t row = counters->rows_of(7).value_or(0);
+  const uint64_t own = owner_of(*counters, 20), other = owner_of(*counters, 30);
+  touch(*counters, 20, row + 1, own, 3, 0);
+  touch(*counters, 20, row + 1, other, 2, 1);
+  touch(*counters, 20, row + 1, 0, 1, 1);
+  Owned found;
+  counters->write_changed(false, [&](const auto& record) { found(record); });
+  CHECK_EQUAL(found.rows.at(20).counts[1], 3U);
+  CHECK_EQUAL(found.owners.at(20).local[1], 3U);
+  CHECK_EQUAL(found.writers.at(20).local[1], 0U);
+  CHECK_EQUAL(found.writers.at(20).shared[1], 2U);
+  CHECK_EQUAL((found.pairs.at({20, 20}).counts[1]), 3U);
+  CHECK_EQUAL((found.writer_pairs.at({20, 30}).counts[1]), 2U);
+  CHECK_EQUAL((found.writer_pairs.at({20, 0}).counts[1]), 1U);
+  // What is counted by one rule only is written, too: sums are written between the two counts of an access.
+  touch(*counters, 20, row + 1, other, 4, 1);
+  counters->write_changed(false, [&](const auto& record) { found(record); });
+  CHECK_EQUAL(found.writers.at(20).shared[1], 6U);
+}
+
+void a_thread_that_ends_gives_back_the_numbers_for_objects_that_others_may_have() {
+  ObjectIds ids;
+  CHECK(ids.start());
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start({.last_writer = true}, &ids));
+  for (int64_t key = 1; key <= 2000; ++key) {
+    auto* const other_ids = reinterpret_cast<int64_t*>(counters->find(key) - (32'768 + 5) * 8);
+    CHECK_EQUAL(*other_ids, 0);
+    *other_ids = ids.take_chunk(0) + 1;
+    counters->thread_ends(key, [](const hw_access&) {});
+  }
+  CHECK_EQUAL(ids.given(), uint32_t{3 * ObjectIds::kChunk});
+}
+
+void by_the_last_writer_alone_accesses_are_counted_as_well() {
+  const auto counters = std::make_unique<AccessCounters>();
+  CHECK(counters->start({.last_writer = true}));
+  const int32_t row = counters->rows_of(7).value_or(0);
+  touch(*counters, 20, row, owner_of(*counters, 20), 3, 1);
+  Owned found;
+  counters->write_changed(true, [&](const auto& record) { found(record); });
+  CHECK_EQUAL(found.rows.at(20).counts[0], 3U);
+  CHECK_EQUAL(found.writers.at(20).local[0], 3U);
+  CHECK(found.owners.empty() && found.pairs.empty());
+}
+
 void pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads() {
   const auto counters = std::make_unique<AccessCounters>();
-  CHECK(counters->start(true));
+  CHECK(counters->start({.allocator = true}));
   const int32_t row = counters->rows_of(7).value_or(0);
   const uint64_t owner = owner_of(*counters, 1);
   uint64_t sum = 0;
@@ -225,7 +279,7 @@ void pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads() {
 
 void threads_beyond_the_last_number_are_unknown_owners() {
   const auto counters = std::make_unique<AccessCounters>();
-  CHECK(counters->start(true));
+  CHECK(counters->start({.allocator = true}));
   for (int64_t key = 1; key <= 253; ++key) CHECK_EQUAL(owner_of(*counters, key), static_cast<uint64_t>(key) + 1);
   CHECK_EQUAL(owner_of(*counters, 254), 0U);
   CHECK_EQUAL(counters->owners_left_out(), 1U);
@@ -243,6 +297,9 @@ int main() {
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
   threads_beyond_the_limit_are_counted_as_left_out();
   accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects();
+  accesses_are_counted_once_whatever_rules_of_owners_there_are();
+  by_the_last_writer_alone_accesses_are_counted_as_well();
+  a_thread_that_ends_gives_back_the_numbers_for_objects_that_others_may_have();
   pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads();
   threads_beyond_the_last_number_are_unknown_owners();
 }

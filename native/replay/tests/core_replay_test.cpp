@@ -67,7 +67,7 @@ void equal_threads_share_the_cores() {
   for (int32_t i = 0; i < 4; ++i) rows.add(i, 300 * (i + 1), 300, 300 * i, 0);
   RunSteps run(threads_of(4), 0, 1200, 1);
   rows.give(run);
-  run.resolve({}, {});
+  run.resolve({}, {}, {});
   CHECK(is_near(on_cores(run, 1), 1200));
   CHECK(is_near(on_cores(run, 2), 600));
   CHECK(is_near(on_cores(run, 3), 400));
@@ -82,11 +82,33 @@ void a_wait_ends_when_its_waker_gets_to_the_wakeup() {
   rows.add(0, 200, 200, 0, 0);
   RunSteps run(threads_of(2), 0, 200, 2);
   rows.give(run);
-  run.resolve({}, {});
+  run.resolve({}, {}, {});
   CHECK_EQUAL(run.signals().size(), size_t{1});
   CHECK(is_near(on_cores(run, 2), 200));
   CHECK(is_near(on_cores(run, 1), 250));
   CHECK(is_near(on_cores(run, 2, 1), 150));  // thread 1 alone
+}
+
+// As before, but the waking is a packet's interrupt: without the word that the thread sent it, the wait lasts as it lasted.
+void a_read_ends_when_its_sender_gets_to_the_packet() {
+  Rows rows;
+  rows.add(1, 150, 50, 0, 100, 0);
+  rows.flags.back() |= 4;
+  rows.blocked_in.back() = 6;
+  rows.add(0, 200, 200, 0, 0);
+  const auto ends_ns = [&](const AnsweredReads& answered, double work_factor) {
+    RunSteps run(threads_of(2), 0, 200, 2);
+    rows.give(run);
+    run.resolve({}, {}, answered);
+    ReplayChanges changes;
+    changes.cores = 2;
+    changes.work_factor = work_factor;
+    return replay_on_cores({{&run, nullptr, 1}}, changes).front().end_ns;
+  };
+  CHECK(is_near(ends_ns({{1}, {100}}, 0.5), 75));
+  CHECK(is_near(ends_ns({}, 0.5), 125));
+  CHECK(is_near(ends_ns({{1}, {99}}, 0.5), 125));  // another wait's
+  CHECK(is_near(ends_ns({{1}, {100}}, 1), 150));
 }
 
 // Two threads that each claim to have been woken by what the other one did later.
@@ -96,7 +118,7 @@ void a_circle_of_waits_is_stuck() {
   rows.add(1, 20, 10, 0, 10, 0);
   RunSteps run(threads_of(2), 0, 20, 2);
   rows.give(run);
-  run.resolve({}, {});
+  run.resolve({}, {}, {});
   CHECK(on_cores(run, 2) < 0);
 }
 
@@ -158,7 +180,7 @@ void columns_that_no_recording_has_come_to_an_end() {
     rows.give(run);
     RunStops stops{{-5, 10, 10, INT64_MAX}, {number(), number(), number(), INT64_MAX}, {0, 1, -7, 99}};
     LockWaits locks{{0, 1, 1}, {0, number(), 3}, {number(), number(), number()}};
-    run.resolve(stops, locks);
+    run.resolve(stops, locks, {{-3, 0, 1, 1, 99}, {number(), number(), number(), number(), number()}});
     for (unsigned i = 0; i < 8; ++i) {
       const auto last = static_cast<int32_t>(random() % 8) - 2;
       const double end_ns = on_cores(run, i % 2 == 0 ? 1 : 3, last, (i & 2) != 0, (i & 4) != 0);
@@ -178,6 +200,7 @@ void columns_that_no_recording_has_come_to_an_end() {
 int main() {
   headway::equal_threads_share_the_cores();
   headway::a_wait_ends_when_its_waker_gets_to_the_wakeup();
+  headway::a_read_ends_when_its_sender_gets_to_the_packet();
   headway::a_circle_of_waits_is_stuck();
   headway::columns_that_no_recording_has_come_to_an_end();
   return 0;

@@ -42,6 +42,10 @@ def _live_view(plugin: Plugin) -> LiveView | None:
         from headway.cli.live_counters import LiveCounters
 
         return LiveCounters()
+    if plugin.name == "numa-map":
+        from headway.cli.live_numa_map import LiveNumaMap
+
+        return LiveNumaMap()
     return None
 
 

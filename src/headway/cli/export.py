@@ -25,6 +25,7 @@ Examples:
   headway export app.headway --format perfetto   # open it at ui.perfetto.dev
   headway export app.headway --format csv -o states.csv
   headway export app.headway --format csv --table all -o app.zip
+  headway export objects.headway --format csv --table thread_objects
   headway export app.headway --format speedscope --event off-cpu
   headway export app.headway --format coz
 """
@@ -41,7 +42,8 @@ Examples:
     "--table",
     type=click.Choice([*TABLES, "all"]),
     metavar="NAME",
-    help="csv: which table (headway query --schema lists them); 'all' makes a zip of every one. Default: thread_state.",
+    help="csv: which table (headway query --schema lists them); 'all' makes a zip of every one. Default: thread_state; of "
+    "recordings made with --objects thread_objects.",
 )
 @click.option(
     "--raw-text",

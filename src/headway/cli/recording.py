@@ -80,7 +80,13 @@ _OPTIONS = (
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
         "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
         "code reads and writes fields and array elements: accesses (several times as long), or accesses,owners (also by the "
-        "thread that allocated the object: longer again).",
+        "thread that allocated the object: longer again; --owner has more rules).",
+    ),
+    click.option(
+        "--owner",
+        metavar="RULES",
+        help="With --objects accesses: also by whose the object is: allocator (the thread that allocated it), last-writer (the "
+        "one that wrote to it last; before, the one that allocated it), or both with a comma between them.",
     ),
     click.option(
         "--object-scope",
@@ -115,8 +121,15 @@ _OPTIONS = (
         "--iterations",
         type=IterationsType(),
         metavar="MARKS",
-        help="With --counters: what begins each iteration, for 'headway counters --by iteration': gc (a System.gc()), "
+        help="With --counters or --objects: what begins each iteration, for 'headway counters --by iteration' and the CSV of "
+        "objects: gc (a System.gc()), "
         "method=REGEX (stretches in it, by samples), marker=TEXT (a line that the program prints: its output is a pipe then).",
+    ),
+    click.option(
+        "--numa-map",
+        type=TimeType(),
+        metavar="T",
+        help="Ask so often (such as 1s) on which memory nodes the pages of the heap are, for 'headway numa-map'.",
     ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
     keep_arguments_option,
@@ -128,6 +141,7 @@ _OPTIONS = (
 )
 
 SAMPLED_BY_DEFAULT = "cpu"
+LEAST_HEAP_INTERVAL_NS = 100_000_000
 SETTINGS = {"allow_interspersed_args": False}
 """For a command that ends in another command: the first word that is no option of ours begins it."""
 
@@ -169,7 +183,17 @@ def make_plan(
         counters_by_runs=_by_runs(options, pid),
         iterations=_iterations(options, sample, pid),
         objects=_objects(options, pid),
+        heap_interval_ns=_heap_interval(options["numa_map"]),
     )
+
+
+def _heap_interval(given: TimePoint | None) -> int | None:
+    """Return how often to ask on which memory nodes heaps are, ns; None for never. Raises click.UsageError."""
+    if given is None:
+        return None
+    if not given.ns or given.ns < LEAST_HEAP_INTERVAL_NS:
+        raise click.UsageError(f"--numa-map {given.text}: give 100ms or more, such as 1s")
+    return given.ns
 
 
 def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
@@ -189,15 +213,16 @@ def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
 
 def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
     """Return how allocations or accesses are to be counted, None for not at all. Raises click.UsageError."""
-    scope = options["object_scope"]
-    if options["objects"] is None and scope:
-        raise click.UsageError("--object-scope is about accesses: add --objects accesses")
+    scope, owner = options["object_scope"], options["owner"]
+    for name, value in (("--object-scope", scope), ("--owner", owner)):
+        if options["objects"] is None and value not in (None, ()):
+            raise click.UsageError(f"{name} is about accesses: add --objects accesses")
     if options["objects"] is None:
         return None
     if options["no_agent"]:
         raise click.UsageError("--objects needs the agent: leave out --no-agent")
     try:
-        found = parse_objects(options["objects"], scope)
+        found = parse_objects(options["objects"], scope, owner)
     except ValueError as error:
         raise click.UsageError(f"--objects {error}") from None
     if found.accesses and pid is not None:
@@ -231,9 +256,10 @@ def _iterations(options: dict[str, Any], sample: SampleOptions | None, pid: int 
     marks: IterationMarks | None = options["iterations"]
     if marks is None:
         return None
-    if options["counters"] is None or options["counter_scope"] == "cpu":
+    counts = options["counters"] is not None and options["counter_scope"] != "cpu"
+    if not counts and options["objects"] is None:
         raise click.UsageError(
-            "--iterations is about what threads count in each: add --counters, and no --counter-scope cpu"
+            "--iterations is about what threads count in each: add --counters, and no --counter-scope cpu, or --objects"
         )
     if marks.by == GC and options["no_agent"]:
         raise click.UsageError("--iterations gc needs the agent, which tells of collections: leave out --no-agent")

@@ -185,7 +185,8 @@ def show(directory: Path, overwrite: bool = False) -> None:
         reason = "you interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         say(Notice.of("HW508", path=directory, reason=reason))
     if failed:
-        tell(f"headway: {failed} (recorded all the same: headway why {shlex.quote(str(directory))})")
+        written = "" if page is None else f"; report: {page}"
+        tell(f"headway: {failed} (recorded all the same: headway why {shlex.quote(str(directory))}{written})")
         return
     tell()
     for sentence in last:

@@ -24,6 +24,7 @@ from headway.errors import (
     machine,
     memory,
     numa,
+    numa_map,
     numa_recorded,
     objects,
     outputs,
@@ -34,6 +35,7 @@ from headway.errors import (
     starting,
     sweeps,
     whatif,
+    whatif_tasks,
 )
 from headway.errors.message import WARNING, Message
 from headway.errors.plurals import in_number
@@ -56,10 +58,12 @@ _ROWS = tuple(
         causal,
         causal_answers,
         numa,
+        numa_map,
         numa_recorded,
         objects,
         memory,
         whatif,
+        whatif_tasks,
         placement,
     )
     for row in block.ROWS

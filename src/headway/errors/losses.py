@@ -9,9 +9,10 @@ ROWS: tuple[Message, ...] = (
         "HW200",
         "scheduling records were lost",
         "{events} scheduling records were lost, in {spans} spans of time",
-        "The kernel produced records faster than headway could read them, or the disk refused them. States and "
-        "counts around these spans (table `loss`) may be wrong.",
-        "record fewer processes, or on a machine with a free core",
+        "The kernel produced records faster than headway could read them, the disk refused them, or a CPU came online after the "
+        "recording had begun: what runs there is not recorded. States around these spans (table `loss`) may be wrong, and "
+        "counts are the least that there were.",
+        "record fewer processes, or on a machine with a free core, whose CPUs stay as they are",
     ),
     Message(
         "HW201",

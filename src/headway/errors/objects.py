@@ -90,6 +90,45 @@ ROWS: tuple[Message, ...] = (
         "headway record --objects allocations=512k -o NAME.headway -- CMD   (a sample, which costs next to nothing)",
     ),
     Message(
+        "HW815",
+        "owners by a rule that was not recorded",
+        "{path} does not have the owners of objects by {rule}; it has them by {known}",
+        "An object's owner is the thread that allocated it (allocator), or the one that wrote to it last (last-writer). By which "
+        "of them accesses are counted is said when a program is recorded; both may be asked for.",
+        "headway record --objects accesses --owner {rule} -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW816",
+        "accesses by the thread that wrote last",
+        "an object's owner is the thread that wrote to it last, before the first write the one that allocated it; {wrong}",
+        "Of a write the owner before it counts. Writes are those of the code in scope, each object's as a whole; what the JDK's "
+        "own code (collections, System.arraycopy, atomics, VarHandle, reflection) and native code write changes no owner. "
+        "Unknown are objects that the JDK allocates until the code in scope writes to them, objects of classes out of scope, "
+        "those that one of more than 253 threads wrote to, and those whose identity hash the program had asked for before the "
+        "agent could number them; virtual threads are one owner together. A small share of such hashes reads like a number: "
+        "how many accesses may be counted for a wrong owner is said. Of two threads that write at once, in a data race, either "
+        "may count as the last. An index out of bounds counts as an access.",
+        "headway objects NAME.headway --matrix   (which thread uses what which one wrote last)",
+        NOTE,
+    ),
+    Message(
+        "HW817",
+        "more objects than have numbers",
+        "JVM {pid} numbered {count:,} objects, as many as it can: of objects that it allocated later no owner is known",
+        "Who wrote last is kept in a table by the object's number, a byte each; numbers are not given twice, as nobody says when "
+        "an object is dead. Accesses to objects without a number are of unknown owners, by either rule; --owner allocator alone "
+        "numbers no objects and has no such limit.",
+        "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
+    ),
+    Message(
+        "HW818",
+        "writes that change no last writer",
+        "JVM {pid} has {count:,} instructions in scope that write to objects without changing their last writer",
+        "They are in methods that would be longer than 8,000 bytes with a call for each access, which the JVM compiles no more. "
+        "Where they run, an object may be counted for the thread that wrote to it before.",
+        "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
+    ),
+    Message(
         "HW840",
         "a JVM whose accesses were not counted",
         "the reads and writes of JVM {pid} were not counted: {reason}",
@@ -131,7 +170,7 @@ ROWS: tuple[Message, ...] = (
         "does for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' "
         "hidden classes. `x++` is a read and a write. An access that fails is not counted, nor what stands before it in "
         "the same straight piece of code.",
-        "headway record --objects accesses,owners -o NAME.headway -- CMD   (whose objects they are)",
+        "headway record --objects accesses --owner allocator,last-writer -o NAME.headway -- CMD   (whose objects they are)",
         NOTE,
     ),
     Message(
@@ -168,8 +207,8 @@ ROWS: tuple[Message, ...] = (
         "HW848",
         "a JVM that does not tell of owners",
         "whose objects JVM {pid} reads and writes is not known: it makes identity hashes in a way that headway does not know",
-        "The owner of an object is noted in its identity hash. Before, the agent looks whether the JVM makes and keeps them as "
-        "HotSpot of JDK 17 to 25 does, by trying; -XX:hashCode is another way. Accesses are counted all the same.",
+        "The owner of an object, or its number, is noted in its identity hash. Before, the agent looks whether the JVM makes and "
+        "keeps them as HotSpot of JDK 17 to 25 does, by trying; -XX:hashCode is another way. Accesses are counted all the same.",
         "headway record --objects accesses -o NAME.headway -- CMD   (without owners)",
     ),
     Message(

@@ -1,4 +1,4 @@
-"""HW720 to HW731: where a running program is placed (`headway place --pid`)."""
+"""HW720 to HW736: where a running program is placed (`headway place --pid`)."""
 
 from __future__ import annotations
 
@@ -94,5 +94,13 @@ ROWS: tuple[Message, ...] = (
         "{path}: {reason}",
         "Times of both are compared, so both have to be of one program, on one machine, since its last start.",
         "headway place --show {path}   (what the records tell by themselves)",
+    ),
+    Message(
+        "HW736",
+        "placing that the system does not allow",
+        "process {pid} can't be placed: {reason}",
+        "Placing takes a process of its own and open files. The program runs on as it is; a limit is reached, perhaps by the "
+        "program itself.",
+        "ulimit -u; ulimit -n; free -m",
     ),
 )

@@ -24,7 +24,7 @@ ROWS: tuple[Message, ...] = (
         "HW402",
         "a recording that never began",
         "{path} has no recorded span",
-        "The command never started, or the recorder died before it did.",
+        "The command never started, or the recorder died, or the disk was full, before it did.",
         "headway record -o NAME.headway -- CMD",
     ),
     Message(

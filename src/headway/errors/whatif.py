@@ -1,4 +1,4 @@
-"""HW82x: replays of a recording on other cores (`headway whatif`)."""
+"""HW82x to HW87x: replays of a recording on other cores (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -253,8 +253,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW862",
         "a predicted run whose lost cores are not known",
-        "{path}: predictions without an account of lost cores: virtual threads wait for something, or it would take more than 36 "
-        "million slices",
+        "{path}: predictions without an account of lost cores: virtual threads wait for something, a pool is changed, or it "
+        "would take more than 36 million slices",
         "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
         "What limits the run is then said by how many threads are ready.",
         "headway why {path}   (the account of the recorded run)",
@@ -270,10 +270,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW869",
         "answers over sockets that come when they came",
-        "{path}: threads of the program waited for each other's I/O for {time} in all; in a replay it takes as long as it took",
-        "A packet wakes its reader in an interrupt, so a replay does not have who sent it: without a lock that delays answers "
-        "the clients would ask again sooner. The lower end of the interval is the change with I/O that takes no time; what is "
-        "likely gained without a lock or a sleep is in headway why.",
+        "{path}: threads of the program waited for {time} in all for I/O that threads of the program ended, which were not seen "
+        "to run then; in a replay it takes as long as it took",
+        "A packet wakes its reader in an interrupt, in the time of the thread that sent it. Where records of that thread are "
+        "missing, a replay does not have it: what would make it answer sooner does not. The lower end of the interval is the "
+        "change with I/O that takes no time; what is likely gained without a lock or a sleep is in headway why.",
         "headway why {path}",
     ),
     Message(
@@ -292,5 +293,22 @@ ROWS: tuple[Message, ...] = (
         "A JVM that stops its threads naps until the last one has come to where it can be stopped. Where threads wait for cores, "
         "that takes longer, and in a replay as long as it took: the lower end of the interval is without these naps.",
         "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
+    ),
+    Message(
+        "HW872",
+        "a run that others kept from the cores",
+        "{path}: for {time}, {share} of the run, others had the cores that it wanted; the lower end of the interval is without "
+        "the time in which none of its threads was ready",
+        "Threads that ran late slept at other times, and others waited for them: how much of that a machine that runs nothing "
+        "else would have, the recording does not know.",
+        "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",
+    ),
+    Message(
+        "HW873",
+        "locks whose loss is not predicted",
+        "{path}: for {time} in all threads waited for locks that are not among the changes shown: {places}",
+        "Of semaphores, read locks and locks that a library made itself it is not recorded who has them, so it can't be decided "
+        "anew who gets them next. One of them may matter more than all that is shown.",
+        "headway why {path}   (the most that could be gained there)",
     ),
 )

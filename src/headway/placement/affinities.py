@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.record.target_process.processes import Process, read_stat, trees
+from headway.placement.nodes import allowed_by_cpuset
+from headway.record.target_process.processes import Process, process_trees, read_stat
 
 _ROUNDS = 50
 """So often threads are gone through until there is none to move: of a program that starts threads without end there always is."""
@@ -71,7 +72,7 @@ class Affinities:
     def begin(self) -> None:
         """Note what is there: threads with another affinity than the program's set it themselves."""
         self.seen = dict(self._threads())
-        self.own = {key for key, has in self.seen.items() if has != self.base}
+        self.own = {key for key, has in self.seen.items() if has != self.base and not _is_limited(key, has, self.base)}
 
     def look(self) -> Moved:
         """Place threads that are not where they should be yet, and note those that the program moved."""
@@ -105,12 +106,14 @@ class Affinities:
             self._note(threads, allowed)
             self.is_home = is_home  # from now on: what was there was noted as it was before
             wanted = [
-                key for key, has in threads.items() if has not in (wished, target) and key not in self.own | refused
+                key
+                for key, has in threads.items()
+                if has not in (wished, target) and key not in self.own | refused | moved
             ]
             for key in wanted:
                 if _set_affinity(key, given):
                     moved.add(key)
-                    self.seen[key] = wished
+                    self.seen[key] = affinity_of(key[0]) or wished  # of it what the thread's own cpuset allows
                 else:
                     refused.add(key)
             if not wanted or time.thread_time() - began_s > most_s:
@@ -126,9 +129,11 @@ class Affinities:
             before = self.seen.get(key)
             if before is None:
                 is_own = has not in ours or (chose_home and not self.is_home and has == self.home)
+                befores = (self.base, self.home)
             else:  # what the system no longer allows was not taken away by the program
                 is_own = has not in (before, before & allowed or allowed)
-            if is_own:
+                befores = (before, before)
+            if is_own and not _is_limited(key, has, *befores):
                 self.own.add(key)
         self.seen = threads
 
@@ -136,18 +141,20 @@ class Affinities:
         """Yield every thread of the program with its affinity."""
         self.processes = {each for each in self.processes if each.is_alive}
         # One look at all of the machine's processes: a program may have thousands.
-        pids = trees(each.pid for each in {self.root, *self.processes} if each.is_alive)
-        for pid in pids:
-            if pid in self.excluded:
+        for process in process_trees(each for each in {self.root, *self.processes} if each.is_alive):
+            if process.pid in self.excluded:
                 continue
-            process = Process.of(pid)
-            if process is None:
+            found = [(tid, start_of(process.pid, tid), affinity_of(tid)) for tid in threads_of(process.pid)]
+            if Process.of(process.pid) != process:  # it has ended, and its number may have been another's by then
                 continue
             self.processes.add(process)
-            for tid in threads_of(pid):
-                start, has = start_of(pid, tid), affinity_of(tid)
-                if start is not None and has is not None:
-                    yield (tid, start), has
+            yield from (((tid, start), has) for tid, start, has in found if start is not None and has is not None)
+
+
+def _is_limited(thread: Thread, has: Cpus, *befores: Cpus) -> bool:
+    """Return whether a thread has what its own cpuset leaves of an affinity: then the system narrowed it, and not the program."""
+    allowed = allowed_by_cpuset(thread[0])
+    return any(has == (before & allowed or allowed) for before in befores)
 
 
 def threads_of(pid: int) -> list[int]:

@@ -18,6 +18,7 @@ from headway.placement.affinities import Cpus, Moved
 from headway.placement.memory_follower import MemoryFollower, end_of_memory
 from headway.placement.mover import BASE, HOME, LOOK, Mover, MoverEnded
 from headway.placement.nodes import allowed_by_cpuset, balances_itself
+from headway.placement.orphans import OrphanSearch
 from headway.placement.readings import MeasuredInterval, Readings
 from headway.placement.types import Event, NodeChoice, Record
 from headway.record.machine.host import format_cpu_list
@@ -86,6 +87,8 @@ class Daemon:
     _allowed: Cpus = frozenset()
     _is_balanced: bool = False
     _left_alone: int = 0
+    _orphans: OrphanSearch | None = None
+    """Set when threads are first moved."""
 
     def run(self) -> None:
         """Place the program until it ends, or somebody asks to end; then put its threads back."""
@@ -186,6 +189,7 @@ class Daemon:
     def _move(self, placement: Placement) -> Moved | None:
         if self.mover is None:
             return None
+        self._orphans = self._orphans or OrphanSearch.of(self.readings.root)
         moved = self.mover.ask(HOME if placement == ONE else BASE)
         self._left_alone = moved.left_alone
         return moved
@@ -263,11 +267,15 @@ class Daemon:
         finally:
             self.readings.progress.close()
         self._close_spell()
+        if self._orphans is not None and (note := self._orphans.note(self.places.home.cpus, self.places.base)):
+            self._emit("note", *note)
         of_memory, memory_facts = end_of_memory(None if self.mover is None else self.mover.memory)
         facts: dict[str, Any] = {"why": reason} | ({} if moved is None else moved.as_json()) | memory_facts
         text = f"end: {reason}" + (
             "" if moved is None or not moved.moved else f"; {counted(moved.moved, 'thread')} put back"
         )
+        if moved is not None and not moved.is_complete:
+            text += "; threads start without end, and some may not be"
         self._emit("end", f"{text}{of_memory}", facts)
 
     def _left_s(self) -> float:

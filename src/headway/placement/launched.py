@@ -53,6 +53,8 @@ def run_placed(
         except HeadwayError as error:
             if not watch.has_ended and process.is_alive:  # what ended at once needed no placing
                 say(error.notice)
+        except OSError as error:  # the program may have reached a limit of this user's that counts for headway, too
+            say(Notice.of("HW736", pid=child.pid, reason=error.strerror or str(error)))
         watch.until_ended()
         return child.reap().exit_code
 

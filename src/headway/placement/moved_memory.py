@@ -8,25 +8,21 @@ Rights      Those of the program's user: whoever calls it has given root's right
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import os
-import platform
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from headway.placement.nodes import machine_nodes
-from headway.placement.pages import MappedMemory, mappings_elsewhere
+from headway.placement.nodes import balances_itself, machine_nodes
+from headway.placement.pages import mappings_elsewhere
+from headway.record.target_process.move_pages import PAGE, MappedMemory, move_pages, nodes_of
 from headway.record.target_process.processes import Process
 
 CALL_S = 0.05
 """A call moves pages for so much CPU time, which the kernel takes for copying: other programs of a busy machine don't count."""
 UNDO_S = 10.0
 """At the end: so much for putting pages back, and what is left then is said."""
-PAGE = os.sysconf("SC_PAGESIZE")
 _BATCHES_A_CALL = 8
 _FEWEST, _FIRST, _MOST = 16, 64, 1024
 """Pages in a batch."""
@@ -35,8 +31,6 @@ _MOST_RUNS = 200_000
 """Moved pages are noted by so many runs of neighbours, some 30 MB: scattered ones beyond stay where they are."""
 _LEAST_FREE = 0.1
 """Of a node's memory: so much stays free there."""
-_CALLS = {"x86_64": 279, "aarch64": 239}
-_LIBC = ctypes.CDLL(None, use_errno=True)
 _PAGES_OF_THE_PROGRAM_ALONE = 2
 """MPOL_MF_MOVE: pages that other processes have as well are not moved."""
 
@@ -146,7 +140,7 @@ class MovedMemory:
     def _move_batch(self, process: Process, addresses: array[int]) -> tuple[int, int]:
         """Move those of some pages that are on other nodes. Return how many were moved, and how many the kernel refused."""
         try:
-            before = _nodes_of(process, addresses)
+            before = nodes_of(process, addresses)
             there = [(at, node) for at, node in zip(addresses, before, strict=True) if node >= 0 and node != self.home]
             if not there:
                 return 0, 0
@@ -160,22 +154,27 @@ class MovedMemory:
         return len(ours), sum(now >= 0 and now != self.home for now in after)
 
     def _put_back(self, process: Process, addresses: array[int], node: int) -> tuple[int, int]:
-        """Move those of some pages that are still on the node of headway's choice."""
+        """Move those of some pages that are still on the node of headway's choice.
+
+        Pages that the kernel has marked to balance them can't be seen, nor be moved, before the program uses them again: while it
+        balances nodes, those that can't be seen may be there.
+        """
         try:
-            now = _nodes_of(process, addresses)
+            now = nodes_of(process, addresses)
             there = array("Q", (at for at, on in zip(addresses, now, strict=True) if on == self.home))
             after = self._moved(process, there, node) if there else ()
+            hidden = sum(on < 0 for on in now) if balances_itself() else 0
         except OSError as error:
             return 0, 0 if error.errno == errno.ESRCH else len(addresses)  # what has ended has no memory
-        return sum(on == node for on in after), sum(on >= 0 and on != node for on in after)
+        return sum(on == node for on in after), sum(on >= 0 and on != node for on in after) + hidden
 
     def _moved(self, process: Process, addresses: array[int], node: int) -> array[int]:
         """Move pages, learn what they take, and return the nodes that they are on then."""
         began_s = time.thread_time()
-        _call(process, addresses, array("i", [node]) * len(addresses), _PAGES_OF_THE_PROGRAM_ALONE)
+        move_pages(process, addresses, array("i", [node]) * len(addresses), _PAGES_OF_THE_PROGRAM_ALONE)
         each_s = (time.thread_time() - began_s) / len(addresses)
         self.page_s = each_s if not self.page_s else (1 - _LEARN) * self.page_s + _LEARN * each_s
-        return _nodes_of(process, addresses)
+        return nodes_of(process, addresses)
 
 
 def _runs(process: Process, pages: Iterable[tuple[int, int]]) -> Iterator[_MovedRun]:
@@ -190,29 +189,3 @@ def _runs(process: Process, pages: Iterable[tuple[int, int]]) -> Iterator[_Moved
         count += 1
     if count:
         yield _MovedRun(process, start, count, of)
-
-
-def _nodes_of(process: Process, addresses: array[int]) -> array[int]:
-    """Return the node of each page, below zero where there is none. Raises OSError."""
-    return _call(process, addresses, None, 0)
-
-
-def _call(process: Process, addresses: array[int], nodes: array[int] | None, flags: int) -> array[int]:
-    """Call move_pages(2), and return its status of each page. Raises OSError; of a process that has ended ESRCH."""
-    number = _CALLS.get(platform.machine())
-    if number is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if not process.is_alive:  # its number may be another's by now
-        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
-    count = len(addresses)
-    status = array("i", bytes(4 * count))
-    given = None if nodes is None else _pointer(nodes)
-    words = (process.pid, ctypes.c_ulong(count), _pointer(addresses), given, _pointer(status), flags)
-    if _LIBC.syscall(number, *words) < 0:
-        reason = ctypes.get_errno()
-        raise OSError(reason, os.strerror(reason))
-    return status
-
-
-def _pointer(values: array[Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(values.buffer_info()[0])

@@ -111,7 +111,10 @@ class Mover:
             mine.own = {(tid, start) for tid, start in self._own}
             mine.processes = {Process(pid, start) for pid, start in self._processes}
             mine.seen, mine.is_home = {}, True
-            self._start()
+            try:
+                self._start()
+            except OSError as error:  # the program may have as many processes as its user may have
+                raise MoverEnded(self.pid) from error
             moved = self.ask(UNDO)
             if self.memory is not None:
                 self.memory = replace(self.memory, moved_bytes=0, refused_bytes=0)
@@ -120,7 +123,12 @@ class Mover:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
         if self.pid == 0:
             self._affinities.excluded = frozenset({os.getpid(), os.getppid()})
             _serve(theirs, self._affinities, self._moved_memory, self._rights, self._keep)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from headway.record.target_process.deadline import Deadline, within
+from headway.record.target_process.move_pages import MappedMemory
 from headway.record.target_process.rights import read_status
 
 MOST_BYTES = 16 << 30
@@ -32,14 +32,6 @@ _PLAIN = (b"default", b"local")
 """Policies of mappings for which nobody chose a node."""
 _SPARSE = 64
 """A mapping that is so many times as large as the memory in it takes longer to look through than its pages are worth."""
-
-
-@dataclass(frozen=True, slots=True)
-class MappedMemory:
-    """Addresses of a process's memory."""
-
-    start: int
-    end: int
 
 
 def memory_by_node(processes: Iterable[tuple[int, int]]) -> dict[int, int] | None:

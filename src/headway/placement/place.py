@@ -88,6 +88,8 @@ def _place(
             mover = Mover(_affinities(process, places), rights, (lock,), places.home.number)
         except (ProcessLookupError, FileNotFoundError):
             raise HeadwayError("HW004", pid=process.pid, reason="it has ended") from None
+        except OSError as error:
+            raise HeadwayError("HW736", pid=process.pid, reason=error.strerror or str(error)) from error
     excluded = frozenset({os.getpid()} | ({mover.pid} if mover is not None else set()))
     cores = len(places.home.cpus)
     by_time = request.policy == "headway"

@@ -21,7 +21,7 @@ from headway.model import Kind
 from headway.placement.affinities import threads_of
 from headway.placement.progress import Done, ProgramProgress
 from headway.record.finalise.thread_kinds import is_jvm_thread, kind_of_native
-from headway.record.target_process.processes import Process, tree
+from headway.record.target_process.processes import Process, process_trees
 
 FEWEST_UNITS = 10.0
 """Of a reading: with fewer, when exactly one is done decides how many there are."""
@@ -179,8 +179,7 @@ class Readings:
         now_s = self.clock_s()
         if now_s >= self._next_family_s:
             began_s = time.thread_time()
-            found = (Process.of(pid) for pid in tree(self.root.pid) if pid not in self.excluded)
-            self._processes = [each for each in found if each is not None]
+            self._processes = [each for each in process_trees([self.root]) if each.pid not in self.excluded]
             self._known.clear()  # names change
             self._next_family_s = now_s + max(_FAMILY_S, (time.thread_time() - began_s) / MOST_OF_A_CPU)
         return self._processes

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.record.target_process.processes import Process, owner
+from headway.record.target_process.processes import Process, no_process, owner
 
 
 @contextlib.contextmanager
@@ -24,7 +24,7 @@ def placing(process: Process) -> Iterator[int]:
     except PermissionError:
         raise HeadwayError("HW721", pid=process.pid) from None
     except OSError as error:
-        raise HeadwayError("HW004", pid=process.pid, reason="it has ended") from error
+        raise no_process(process.pid, error) from error
     try:
         if not process.is_alive:
             raise HeadwayError("HW004", pid=process.pid, reason="it has ended")

@@ -30,6 +30,7 @@ COMMANDS: tuple[Listed, ...] = (
     Listed("counters", "Understand", "What the CPUs counted: cycles, misses, faults, by thread."),
     Listed("memory", "Understand", "How it uses memory: what it allocates, executes, misses."),
     Listed("numa", "Understand", "Would a second memory node help: classes of programs."),
+    Listed("numa-map", "Understand", "On which memory nodes the heap is, over time."),
     Listed("place", "Understand", "Keep a program on one memory node or on all, as measured."),
     Listed("locks", "Understand", "Who waits for which lock, and who holds it."),
     Listed("objects", "Understand", "Who allocates what, by class, thread and site."),

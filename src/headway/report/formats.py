@@ -33,7 +33,8 @@ def _perfetto(source: Source, path: Path | str, overwrite: bool) -> Path:
 def _csv(source: Source, path: Path | str, overwrite: bool) -> Path:
     from headway.report.export import export_csv
 
-    table = source.table or "thread_state"
+    default = "thread_objects" if source.recording.has("thread_objects") else "thread_state"
+    table = source.table or default
     return export_csv(source.recording, path, table=table, overwrite=overwrite, raw_text=source.raw_text)
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 MOST_SECONDS = 1_000_000
 """That a sleep lasts: eleven days."""
 
+MOST_WORKERS = 10_000
+"""That a pool may have."""
+MOST_ROOM = 1_000_000_000
+"""That a queue may have."""
+
 
 class KindsType(click.ParamType[tuple[str, ...]]):
     """A comma-separated list of thread kinds."""
@@ -107,6 +112,42 @@ class OfLockType(click.ParamType[tuple[str, float]]):
         if not self._is_part and not (found in range(2, 1001) and not text.endswith("%")):
             self.fail(f"{value!r} has no number of locks from 2 to 1000: write LOCK=4", param, ctx)
         return lock.strip(), found
+
+
+class _CountedType(click.ParamType[tuple[str, int]]):
+    """A name and a number: pool-1=16."""
+
+    what, counted, example = "", "", ""
+    most = 0
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Split the text at its last =; a usage error says what is expected."""
+        if isinstance(value, tuple):
+            return value
+        pool, _, text = str(value).rpartition("=")
+        if not pool.strip():
+            self.fail(f"{value!r} names no {self.what}: write {self.example}", param, ctx)
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(self.most))
+        if not is_number or not 1 <= int(text) <= self.most:
+            reason = f"has no number of {self.counted} from 1 to {self.most}"
+            self.fail(f"{value!r} {reason}: write {self.example}", param, ctx)
+        return pool.strip(), int(text)
+
+
+class PoolType(_CountedType):
+    """A thread pool and a number of workers: pool-1=16."""
+
+    name = "pool"
+    what, counted, example = "pool", "workers", "pool-1=16"
+    most = MOST_WORKERS
+
+
+class QueueType(_CountedType):
+    """A queue and how many elements it has room for: com.acme.Reader.run:12=1000."""
+
+    name = "queue"
+    what, counted, example = "queue", "elements", "com.acme.Reader.run:12=1000"
+    most = MOST_ROOM
 
 
 class SmtType(click.ParamType["Smt"]):

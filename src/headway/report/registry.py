@@ -73,6 +73,7 @@ _OWN_ANALYSES = (
     Plugin("speedups", "headway.report.analyses.speedups:SPEEDUPS"),
     Plugin("counters", "headway.report.analyses.counters:COUNTERS"),
     Plugin("numa", "headway.report.analyses.numa:NUMA"),
+    Plugin("numa-map", "headway.report.analyses.numa_map:NUMA_MAP"),
     Plugin("objects", "headway.report.analyses.objects:OBJECTS"),
     Plugin("memory", "headway.report.analyses.memory:MEMORY"),
     Plugin("notes", "headway.report.analyses.notes:NOTES"),

@@ -1,7 +1,8 @@
 """Safe file access in recordings: new files appear complete or not at all; only ordinary files are read, never links or pipes.
 
 Every file that headway writes into a recording, a sweep or an import goes through `NewFile`; every file that it reads of one
-and that is not a table's through `read_bytes`.
+and that is not a table's through `read_bytes`. A file that a user names (to import, a table of programs) is opened by
+`open_named`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from headway.store import directory as directories
 MOST_JSON_BYTES = 64 << 20
 """A manifest has some tens of kilobytes; what has more than this is not one."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _BLOCK = 1 << 20
+_PART = 256 << 10
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{12}\.new", re.DOTALL)
 _KINDS = {
     stat.S_IFDIR: "a directory",
-    stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFBLK: "a device",
@@ -145,21 +146,39 @@ def open_appended(directory: Path | str, name: str) -> int:
 
 def open_ordinary(path: Path | str) -> int:
     """Open an ordinary file for reading (no link, pipe or device) and return the descriptor. Raises OSError."""
+    return _opened(directories.pinned(path), path, os.O_NOFOLLOW)
+
+
+def open_named(path: Path | str) -> int:
+    """Open an ordinary file that a user names for reading, and return the descriptor: links are followed. Raises OSError."""
+    return _opened(path, path, 0)
+
+
+def open_there(place: directories.DirectoryEntry) -> int:
+    """Open the ordinary file that has a name in an open directory, and return the descriptor. Raises OSError."""
+    return _opened(place.name, place.path, os.O_NOFOLLOW, place.parent)
+
+
+def _opened(name: Path | str, path: Path | str, follow: int, directory: int | None = None) -> int:
+    """Open a file once it is known to be an ordinary one: to open a device may be an act. Errors name it `path`."""
     try:
-        fd = os.open(directories.pinned(path), _READ)
+        named = os.open(name, os.O_PATH | os.O_CLOEXEC | follow, dir_fd=directory)
     except OSError as error:
-        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise OSError(error.errno, reason, str(path)) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
-        return _checked(fd, path)
-    except BaseException:
-        os.close(fd)
-        raise
+        _checked(named, path)
+        return os.open(f"/proc/self/fd/{named}", _READ)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        os.close(named)
 
 
 def _checked(fd: int, path: Path | str) -> int:
     """Return an open file that is an ordinary one. Raises OSError for any other."""
     status = os.fstat(fd)
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, "it is a link", str(path))
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a file")
         raise OSError(errno.EINVAL, f"it is {kind}, not an ordinary file", str(path))
@@ -168,12 +187,31 @@ def _checked(fd: int, path: Path | str) -> int:
 
 def read_bytes(path: Path | str, most: int = MOST_JSON_BYTES) -> bytes:
     """Return the content of an ordinary file of at most `most` bytes. Raises OSError."""
-    fd = open_ordinary(path)
-    with open(fd, "rb") as file:
-        data = file.read(most + 1) if os.fstat(fd).st_size <= most else None
-    if data is None or len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
-    return data
+    return _content(open_ordinary(path), path, most)
+
+
+def read_named(path: Path | str, most: int) -> bytes:
+    """Return the content of an ordinary file of at most `most` bytes that a user names. Raises OSError."""
+    return _content(open_named(path), path, most)
+
+
+def _content(fd: int, path: Path | str, most: int) -> bytes:
+    """Read a file and close it. Raises OSError EFBIG for one that has more than `most` bytes."""
+    too_long = OSError(errno.EFBIG, f"it has more than {_size_text(most)}", str(path))
+    with open(fd, "rb", buffering=0) as file:
+        if os.fstat(fd).st_size > most:
+            raise too_long
+        parts, size = [], 0
+        while part := file.read(_PART):  # it may grow meanwhile, and so much memory is taken at once
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise too_long
+    return b"".join(parts)
+
+
+def _size_text(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
 def parse_json(data: bytes) -> Any:

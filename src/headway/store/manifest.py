@@ -62,6 +62,7 @@ class Host:
     hypervisor: str | None = None
     cpus_online: tuple[int, ...] = ()
     topology: tuple[Cpu, ...] = ()
+    memory_nodes: tuple[int, ...] | None = None
     governor: str | None = None
     memory_bytes: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -355,6 +356,8 @@ def _host(data: Mapping[str, Any]) -> Host:
     arguments = _split(Host, data)
     arguments["topology"] = tuple(_cpu(cpu) for cpu in arguments.get("topology", ()))
     arguments["cpus_online"] = tuple(int(cpu) for cpu in arguments.get("cpus_online", ()))
+    nodes = arguments.get("memory_nodes")
+    arguments["memory_nodes"] = None if nodes is None else tuple(int(node) for node in nodes)
     return Host(**arguments)
 
 

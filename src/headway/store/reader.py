@@ -103,7 +103,7 @@ class Recording:
         """Return whether a table has rows; for a view, whether the tables that it needs have."""
         known = TABLES[table]
         if known.sql is not None:
-            return all(self.has(needed) for needed in known.needs)
+            return all(map(self.has, known.needs)) and (not known.needs_any or any(map(self.has, known.needs_any)))
         info = self.manifest.tables.get(table)
         return info is not None and info.rows > 0
 
@@ -217,7 +217,7 @@ class Recording:
         """
         for name in tables:
             if name in TABLES and TABLES[name].sql is not None:
-                self.verify(*TABLES[name].needs)
+                self.verify(*TABLES[name].needs, *TABLES[name].needs_any)
             elif name in self.manifest.tables and name not in self._verified:
                 path, info = self.path / f"{name}.parquet", self.manifest.tables[name]
                 check_sum(path, self.file(name), info, self.path)
@@ -306,7 +306,7 @@ class Recording:
                 if name in self._views:
                     continue
                 if name in TABLES:
-                    self._define(TABLES[name].needs)
+                    self._define((*TABLES[name].needs, *TABLES[name].needs_any))
                     view = self._view(TABLES[name])
                 else:
                     _column_names(self.file(name), self.path / f"{name}.parquet")
@@ -328,7 +328,8 @@ class Recording:
 
     def _view(self, table: TableSchema) -> str:
         if table.sql is not None:
-            return sql.sql_view(table)
+            nodes = self.manifest.host.memory_nodes
+            return sql.sql_view(table, None if nodes is None else len(nodes))
         if table.name not in self.manifest.tables:
             return sql.empty_view(table)
         path = self.file(table.name)

@@ -75,10 +75,11 @@ def empty_view(table: TableSchema) -> str:
     return f"CREATE VIEW {quote(table.name)} AS SELECT {columns} WHERE 1 = 0"
 
 
-def sql_view(table: TableSchema) -> str:
-    """Return CREATE VIEW for a table defined by SQL over other tables."""
+def sql_view(table: TableSchema, memory_nodes: int | None) -> str:
+    """Return CREATE VIEW for a table defined by SQL over other tables, on a machine of so many memory nodes; None: not known."""
     assert table.sql is not None
-    return f"CREATE VIEW {quote(table.name)} AS {table.sql}"
+    text = table.sql.replace("{memory_nodes}", "NULL" if memory_nodes is None else str(memory_nodes))
+    return f"CREATE VIEW {quote(table.name)} AS {text}"
 
 
 def _column(column: Column, present: Collection[str]) -> str:

@@ -1,6 +1,6 @@
 """The views of a recording as SQL over its tables; `tables.py` describes their columns.
 
-Row by row only: no windows, no ASOF joins, none of DuckDB's own functions, so that Spark runs the same text.
+Row by row, or sums by thread: no windows, no ASOF joins, none of DuckDB's own functions, so that Spark runs the same text.
 """
 
 from headway.store import packing
@@ -41,3 +41,67 @@ FROM {file}
     ),
 )
 """The table `slice` from its file: `packing.py` says how it is stored."""
+
+OBJECT_KINDS = ("tuple_read", "tuple_write", "array_read", "array_write")
+"""Kinds of accesses to objects, by the names of the published table 5.4; the tables have them with an s at the end."""
+_ALLOCATED = {
+    "tuple_allocations": "CASE WHEN class_name = '' OR class_name LIKE '%[]' THEN 0 ELSE objects END",
+    "tuple_total_size": "CASE WHEN class_name = '' OR class_name LIKE '%[]' THEN 0 ELSE bytes END",
+    "array_allocations": "CASE WHEN class_name LIKE '%[]' THEN objects ELSE 0 END",
+    "array_total_size": "CASE WHEN class_name LIKE '%[]' THEN bytes ELSE 0 END",
+    "array_total_length": "array_length",
+    "unknown_allocations": "CASE WHEN class_name = '' THEN objects ELSE 0 END",
+    "unknown_total_size": "CASE WHEN class_name = '' THEN bytes ELSE 0 END",
+    "allocations_variance": "objects_error * objects_error",
+    "total_size_variance": "bytes_error * bytes_error",
+}
+_ACCESSED = {
+    **{kind: f"{kind}s" for kind in OBJECT_KINDS},
+    "static_read": "static_reads",
+    "static_write": "static_writes",
+}
+_OWNED = {f"{kind}_{whose}": f"{kind}s_{whose}" for whose in ("local", "shared") for kind in OBJECT_KINDS}
+_PARTS = {"allocation": _ALLOCATED, "access": _ACCESSED, "access_owner": _OWNED}
+
+
+def _part(table: str) -> str:
+    """Return the SELECT of one table's sums, with nulls in the columns of the others."""
+    columns = [
+        f"{text if of == table else 'NULL'} AS {name}" for of, parts in _PARTS.items() for name, text in parts.items()
+    ]
+    return f"""SELECT pid, thread_id, CASE WHEN thread_id IS NULL THEN java_id END AS unnamed_id, {", ".join(columns)}
+  FROM {table}"""
+
+
+def _sum(name: str, rows: str) -> str:
+    """Return the sum of a column: 0 where a thread has no rows of a table, null where nobody has any."""
+    return f"CASE WHEN max(n.{rows}) > 0 THEN CAST(COALESCE(sum(p.{name}), 0) AS BIGINT) END"
+
+
+def _of_owners(kind: str) -> str:
+    """Return the columns of one kind of accesses by the object's owner, and by the node of its page."""
+    count, own, others = (
+        _sum(kind, "accesses"),
+        _sum(f"{kind}_local", "owners"),
+        _sum(f"{kind}_shared", "owners"),
+    )
+    return f"""{count} AS {kind}, {own} AS {kind}_own, {others} AS {kind}_shared,
+  CASE WHEN {own} + {others} > {count} THEN 0 ELSE {count} - {own} - {others} END AS {kind}_unknown_owner,
+  CASE WHEN {{memory_nodes}} = 1 THEN {count} END AS {kind}_local,
+  CASE WHEN {{memory_nodes}} = 1 THEN {count} * 0 END AS {kind}_remote"""
+
+
+THREAD_OBJECTS = f"""
+SELECT p.pid, p.thread_id, COALESCE(t.java_id, p.unnamed_id) AS java_id, t.name AS thread_name, t.kind AS thread_kind,
+  t.start_ns AS thread_start_ns, t.end_ns AS thread_end_ns,
+  {", ".join(f"{_sum(name, 'allocations')} AS {name}" for name in [*_ALLOCATED][:7])},
+  sqrt(sum(p.allocations_variance)) AS allocations_error, sqrt(sum(p.total_size_variance)) AS total_size_error,
+  {", ".join(map(_of_owners, OBJECT_KINDS))},
+  {_sum("static_read", "accesses")} AS static_read, {_sum("static_write", "accesses")} AS static_write
+FROM ({" UNION ALL ".join(map(_part, _PARTS))}) p LEFT JOIN thread t ON t.thread_id = p.thread_id
+CROSS JOIN (SELECT (SELECT count(*) FROM allocation) AS allocations, (SELECT count(*) FROM access) AS accesses,
+  (SELECT count(*) FROM access_owner) AS owners) n
+WHERE COALESCE(t.kind, '') <> 'headway'
+GROUP BY p.pid, p.thread_id, p.unnamed_id, t.java_id, t.name, t.kind, t.start_ns, t.end_ns
+"""
+"""What each thread allocated, read and wrote. {memory_nodes}: how many memory nodes the machine has, NULL where not known."""

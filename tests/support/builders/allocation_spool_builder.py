@@ -13,7 +13,9 @@ from support.builders.lock_spool_builder import LockAgent
 from support.builders.recording_builder import ONE_THREAD
 from support.builders.spool_builder import record
 
-JAVA_CLASS, ALLOCATION, ACCESS, ACCESS_OWNERS, ACCESS_PAIR = 50, 51, 52, 53, 54
+JAVA_CLASS, ALLOCATION, ACCESS = 50, 51, 52
+ACCESS_OWNERS = {"allocator": 53, "last-writer": 55}
+ACCESS_PAIR = {"allocator": 54, "last-writer": 56}
 Sums4 = tuple[int, int, int, int]
 
 
@@ -41,15 +43,17 @@ class AllocatingAgent(LockAgent):
         """Add the sums of one row: tuple reads and writes, array reads and writes, static reads and writes."""
         self.records.append(record(1, ACCESS, 1, struct.pack("<QII6Q", java_id, class_id, block, *counts)))
 
-    def owned(self, java_id: int, class_id: int, block: int, local: Sums4, shared: Sums4) -> None:
-        """Add whose the objects of a row of `accessed` are: the thread's own, another one's."""
-        self.records.append(
-            record(1, ACCESS_OWNERS, 1, struct.pack("<QII8Q", java_id, class_id, block, *local, *shared))
-        )
+    def owned(
+        self, java_id: int, class_id: int, block: int, local: Sums4, shared: Sums4, rule: str = "allocator"
+    ) -> None:
+        """Add whose the objects of a row of `accessed` are by a rule: the thread's own, another one's."""
+        sums = struct.pack("<QII8Q", java_id, class_id, block, *local, *shared)
+        self.records.append(record(1, ACCESS_OWNERS[rule], 1, sums))
 
-    def paired(self, java_id: int, owner_id: int, block: int, counts: Sums4) -> None:
-        """Add how often a thread used objects of one owner."""
-        self.records.append(record(1, ACCESS_PAIR, 1, struct.pack("<QQII4Q", java_id, owner_id, block, 0, *counts)))
+    def paired(self, java_id: int, owner_id: int, block: int, counts: Sums4, rule: str = "allocator") -> None:
+        """Add how often a thread used objects of one owner by a rule."""
+        sums = struct.pack("<QQII4Q", java_id, owner_id, block, 0, *counts)
+        self.records.append(record(1, ACCESS_PAIR[rule], 1, sums))
 
     def sampled(self, java_id: int, class_id: int, samples: int, size: int, interval: int, length: int = 0) -> None:
         """Add a row of samples of one size, with the estimates that follow from the interval."""

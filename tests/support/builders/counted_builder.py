@@ -47,12 +47,14 @@ def counted_recording(
     holds: Sequence[tuple[int | None, int, int, int]] | None = None,
     jvms: Sequence[tuple[int, str, str]] = (),
     mounts: Sequence[tuple[int, int, int, int]] | None = None,
+    losses: Sequence[tuple[str, int, int, int]] = (),
     /,
     **counters: Any,
 ) -> Path:
     """Write a recording of these slices. `kinds`: of each thread; `phases`: kind, start and length from the start, and cause
     and process where they matter; `holds`: thread (None: virtual), lock, start and length, None for a recording without locks;
-    `jvms`: what a JVM says of itself: process, key, value; `mounts`: carrier, id of the virtual thread, start and length.
+    `jvms`: what a JVM says of itself: process, key, value; `mounts`: carrier, id of the virtual thread, start and length;
+    `losses`: source, CPU, start and length of spans of lost records.
 
     `counters` overrides keys of what the manifest says of them.
     """
@@ -79,6 +81,10 @@ def counted_recording(
         columns_of = {"pid": [PID] * len(carrier), "thread_id": [*carrier], "java_id": [*java_id]}
         columns_of |= {"start_ns": [ORIGIN_NS + each for each in start], "dur_ns": [*length]}
         tables["mount"] = pa.table(columns_of, arrow_schema(TABLES["mount"]))
+    if losses:
+        spans = [(source, cpu, ORIGIN_NS + start, length, 1) for source, cpu, start, length in losses]
+        schema = arrow_schema(TABLES["loss"])
+        tables["loss"] = pa.table(dict(zip(schema.names, map(list, zip(*spans, strict=True)), strict=True)), schema)
     if holds is not None:
         tables |= _lock_tables(sorted(holds, key=lambda each: each[2]))
     manifest = {

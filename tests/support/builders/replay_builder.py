@@ -44,8 +44,15 @@ def steps(
     births: Sequence[int] = (),
     stops: Sequence[tuple[int, int, int]] = (),
     locks: Sequence[tuple[int, int, int]] = (),
+    answered: Sequence[tuple[int, int]] = (),
+    ended: Sequence[int] = (),
+    jvm_waits: Sequence[tuple[int, int, int, int]] | None = None,
 ) -> Any:
-    """Return the run. `stops`: start, end and the thread that carried it out; `locks`: thread, start and end of waits."""
+    """Return the run. `stops`: start, end and the thread that carried it out; `locks`: thread, start and end of waits.
+
+    `answered`: thread and end of waits for I/O that the waker ended by a packet. `ended`: whether each thread did. `jvm_waits`:
+    thread, start, end and what for, of all waits that the JVM knows.
+    """
     count = max([each.thread for each in slices], default=-1) + 1
     made = _native.RunSteps(
         birth_ns=np.array(births or [BEFORE] * count, np.int64),
@@ -73,6 +80,12 @@ def steps(
         flags=column([(each.woken > each.begin) | each.irq << 2 for each in rows], np.uint8),
         blocked_in=column([each.blocked_in for each in rows], np.uint8),
     )
+    if ended:
+        made.tell_ends(np.array(ended, np.uint8))
+    if jvm_waits is not None:
+        names, kinds = ("thread", "start_ns", "end_ns", "blocker"), (np.int32, np.int64, np.int64, np.int32)
+        columns = ([each[i] for each in jvm_waits] for i in range(4))
+        made.tell_waits(**{name: column(its, kind) for name, its, kind in zip(names, columns, kinds, strict=True)})
     made.resolve(
         start_ns=column([each[0] for each in stops]),
         end_ns=column([each[1] for each in stops]),
@@ -80,6 +93,8 @@ def steps(
         lock_thread=column([each[0] for each in locks], np.int32),
         lock_start_ns=column([each[1] for each in locks]),
         lock_end_ns=column([each[2] for each in locks]),
+        answered_thread=column([each[0] for each in answered], np.int32),
+        answered_woken_ns=column([each[1] for each in answered]),
     )
     return made
 

@@ -45,6 +45,11 @@ export function Placements({ view, span }: Props) {
           At {moment(note.at_ns, SHOWN_NS)}: {note.text}.
         </p>
       ))}
+      {view.notes_left_out > 0 && (
+        <p>
+          {integer(view.notes_left_out)} later {view.notes_left_out === 1 ? "note is" : "notes are"} in the records.
+        </p>
+      )}
     </Section>
   );
 }

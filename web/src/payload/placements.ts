@@ -30,4 +30,5 @@ export interface PlacementsView {
   spells: PlacedSpell[];
   notes: PlacementNote[];
   left_out: number;
+  notes_left_out: number;
 }

@@ -85,7 +85,12 @@ def analyse(data: Data, path: str, line: str | None = None) -> Causal:
         gc_experiments=int((use & (data.columns["gcs"] > 0)).sum()),
         progress_points=data.points,
         lines=lines,
-        verdict=text.verdict(lines, data.mode, unread=health.unread_share(data) if health.is_blind(data) else None),
+        verdict=text.verdict(
+            lines,
+            data.mode,
+            unread=health.unread_share(data) if health.is_blind(data) else None,
+            is_crowded=health.is_crowded(data),
+        ),
         next=_next(lines, data.mode, path),
         health=data.health,
         notices=(*stops.notices(data, use, path), *_notices(data, use, dropped, lines, path)),

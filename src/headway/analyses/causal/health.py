@@ -112,8 +112,8 @@ def ran_ns(data: Data) -> int:
     return inside + data.health.get("unread_ns", 0) + data.health.get("out_of_scope_ns", 0)
 
 
-def _waits(data: Data) -> list[Notice]:
-    """Return notices of threads that waited for cores: what their number explains, and what is left to other programs.
+def _waiting(data: Data) -> tuple[float, float]:
+    """Return how many threads waited for cores on average: as many as the program's own number explains, and for other programs.
 
     With at least as many cores as threads that run or want to, none of them would wait if the program had the cores alone.
     Threads that pay for a delay awake have a core as well.
@@ -122,7 +122,17 @@ def _waits(data: Data) -> list[Notice]:
     waited = int(data.columns["waited_ns"].sum()) / lasted
     ran = (ran_ns(data) + data.health.get("spin_ns", 0)) / max(data.recorded_ns, 1)
     own = min(max(ran + waited - data.cores, 0.0), waited)
-    others = waited - own
+    return own, waited - own
+
+
+def is_crowded(data: Data) -> bool:
+    """Return whether other programs had the cores for so long that gains come out too small (HW636)."""
+    return _waiting(data)[1] > OTHERS
+
+
+def _waits(data: Data) -> list[Notice]:
+    """Return notices of threads that waited for cores."""
+    own, others = _waiting(data)
     notices = []
     if own > WAITED:
         notices.append(Notice.of("HW627", ratio=own))

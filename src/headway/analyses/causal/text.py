@@ -82,8 +82,11 @@ def curve_text(line: Line, curve: Curve) -> str:
     return f"{what}: {cut}, {gained} takes {curve.maximum_pct:.0f} % less time ({interval}){beyond}"
 
 
-def verdict(lines: Sequence[Line], mode: str, *, unread: float | None = None) -> str:
-    """Return the one sentence to read first. `unread`: the share of CPU time without stacks, if that is too large."""
+def verdict(lines: Sequence[Line], mode: str, *, unread: float | None = None, is_crowded: bool = False) -> str:
+    """Return the one sentence to read first. `unread`: the share of CPU time without stacks, if that is too large.
+
+    `is_crowded`: other programs had the cores, so that gains come out too small.
+    """
     if mode == "suggest":
         return "Progress points that could be used: pick one that is visited steadily, hundreds of times a second."
     if not any(line.curves for line in lines):
@@ -92,7 +95,8 @@ def verdict(lines: Sequence[Line], mode: str, *, unread: float | None = None) ->
         return f"Nothing can be said of any line: {percent(unread)} of the CPU time has stacks that could not be read."
     best = next((line for line in lines if line.significant and line.shape in ("gain", "flattens")), None)
     if best is not None and best.curve is not None:
-        return f"Work on {curve_text(best, best.curve)}."
+        more = "; likely more: other programs had the cores (HW636)" if is_crowded else ""
+        return f"Work on {curve_text(best, best.curve)}{more}."
     slower = next((line for line in lines if line.shape == "slower"), None)
     if slower is not None and slower.curve is not None:
         return f"No line is known to gain anything. {curve_text(slower, slower.curve)}."

@@ -6,7 +6,8 @@ Method     the counters of a CPU are read at every switch, so that each running 
            Groups that took turns on the counters are scaled (estimate.py), ratios are formed inside one group (metrics.py).
 Assumes    of a slice that reaches over the border of a window or a phase, the counts are spread evenly over its time; the
            interval has room for all of it or none.
-Wrong when records were lost: what ran without counts is told (HW110), and so is when others had the counters (HW121). The
+           Where records were lost (HW200), counts are the least that there were (lost_records.py).
+Wrong when a CPU could not be read: what ran without counts is told (HW110), and so is when others had the counters (HW121). The
            kernel's work in interrupts counts for the thread that was interrupted, and the switch itself for the thread that
            comes. Of locks only contended holds are recorded, and most of them are shorter than a slice: what they counted is
            then known by its interval only. What virtual threads ran while they held one is in no slice of theirs: nothing
@@ -24,6 +25,7 @@ from headway.analyses.common.units import duration
 from headway.analyses.counters import estimate
 from headway.analyses.counters.division import Division
 from headway.analyses.counters.layout import Layout, layout
+from headway.analyses.counters.lost_records import lost_ns
 from headway.analyses.counters.rows import Columns, imbalances
 from headway.analyses.counters.slices import slices, stolen_in
 from headway.analyses.counters.sums import Sums, blocks_of
@@ -61,12 +63,13 @@ def counters(
     origin = recording.window_ns[0]
     division = Division(recording, by, origin + begin, origin + end, windows, with_virtual=True)
     blocks = estimate.BLOCKS if there.is_multiplexed else 1
-    sums = Sums(len(division.keys), blocks, there)
+    lost = lost_ns(recording, origin + begin, origin + end)
+    sums = Sums(len(division.keys), blocks, there, lost)
     # What is counted outside of locks and iterations is in no row of theirs, and rows of phases, regions and virtual threads cut
     # slices in parts: the total is that of the threads then.
     is_whole = division.is_whole
-    in_all = sums if is_whole else Sums(division.threads, blocks, there)
-    threads = in_all if by == "thread" or not is_whole else Sums(division.threads, 1, there)
+    in_all = sums if is_whole else Sums(division.threads, blocks, there, lost)
+    threads = in_all if by == "thread" or not is_whole else Sums(division.threads, 1, there, lost)
     stolen = stolen_in(recording, there)
     for each in slices(recording, there, origin + begin, origin + end):
         for part, key, inside_ns in division.parts(each):

@@ -10,6 +10,7 @@ import numpy as np
 from headway.analyses.counters.division import Division
 from headway.analyses.counters.estimate import BLOCKS
 from headway.analyses.counters.layout import layout
+from headway.analyses.counters.lost_records import lost_ns
 from headway.analyses.counters.rows import Columns
 from headway.analyses.counters.slices import slices
 from headway.analyses.counters.sums import Sums, blocks_of
@@ -36,7 +37,7 @@ def counts_by_thread(recording: Recording, event: str, window: tuple[int, int] |
     begin, end = (recording.window_ns[0] + each for each in window or (0, recording.wall_ns))
     division = Division(recording, "thread", begin, end)
     blocks = BLOCKS if there.is_multiplexed else 1
-    sums = Sums(division.threads, blocks, there)
+    sums = Sums(division.threads, blocks, there, lost_ns(recording, begin, end))
     for each in slices(recording, there, begin, end):
         sums.add(each, division.counted(each.thread_id), division.inside(each), blocks_of(each, begin, end, blocks))
     columns = Columns(sums, there, None, np.zeros(division.threads))

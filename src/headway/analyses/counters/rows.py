@@ -44,6 +44,7 @@ class Columns:
         self._layout = layout
         self._cpu_ns, self._unknown_ns = sums.cpu_ns.tolist(), sums.unknown_ns.tolist()
         self._stolen_ns, self._has_ceiling = sums.stolen_ns.T.tolist(), sums.has_ceiling
+        self._lost_ns = sums.lost_ns
         self._unassigned_ns = unassigned_ns.tolist()
         self._low, self._high, self._seen = sums.low.T.tolist(), sums.high.T.tolist(), cells.seen.T.tolist()
         self._could_ns, self._did_ns = cells.could_ns.tolist(), cells.did_ns.T.tolist()
@@ -74,7 +75,7 @@ class Columns:
 
     def _figure(self, place: int, group: int, number: int) -> Figure:
         stolen_ns = self._stolen_ns[group][number]
-        lacks_ns = 0.0 if self._has_ceiling else self._unknown_ns[number] + stolen_ns
+        lacks_ns = 0.0 if self._has_ceiling else self._unknown_ns[number] + stolen_ns + self._lost_ns
         of = estimate.Counted(
             self._seen[place][number],
             self._could_ns[number] - stolen_ns,
@@ -120,7 +121,7 @@ def imbalances(sums: Sums, is_app: NDArray[np.bool_], layout: Layout) -> dict[st
         left_out = ran & ~known
         lacks_ns = sums.cpu_ns[left_out].sum() + (sums.unknown_ns + stolen)[known].sum()
         share = float(lacks_ns / sums.cpu_ns[ran].sum())
-        is_whole = not lacks_ns and bool(np.all(did[known] >= could[known]))
+        is_whole = not lacks_ns and not sums.lost_ns and bool(np.all(did[known] >= could[known]))
         is_cut = any(bounds[threads, place][known].any() for bounds in (sums.low, sums.high))
         is_exact = is_whole and not is_cut
         found[event] = Imbalance(_uneven(value, share, is_exact), int(known.sum()), int(left_out.sum()))

@@ -29,12 +29,13 @@ class Sums:
     Of most keys most blocks are empty, as most threads live briefly: kept are the cells (key and block) that have something.
     `low` and `high`: how much less, and how much more, a count can be since slices that reach over a border were divided by time:
     a part of one has anything from none of its counts to all, but no more in its time than any processor does, as has the rest.
-    `unknown_ns`: running time without any counts, `stolen_ns`: without those of each group. `has_ceiling`: the upper ends have
-    room for what ran in those.
+    `unknown_ns`: running time without any counts, `stolen_ns`: without those of each group, `lost_ns`: time in which any key may
+    have run unseen (lost_records.py). `has_ceiling`: the upper ends have room for what ran in those.
     """
 
-    def __init__(self, keys: int, blocks: int, layout: Layout) -> None:
+    def __init__(self, keys: int, blocks: int, layout: Layout, lost_ns: int = 0) -> None:
         """Sum nothing yet."""
+        self.lost_ns = lost_ns
         self._keys, self._blocks, self._layout = keys, blocks, layout
         self._counters, self._groups = len(layout.events), len(layout.groups)
         self._most_a_ns: Floats = np.array([most_a_ns(event) for event in layout.events])
@@ -87,14 +88,14 @@ class Sums:
         So short a time as lies before the first switch takes no upper end away then.
         """
         bounded = copy(self)
-        lacks = self.unknown_ns[:, None] + self.stolen_ns[:, list(self._layout.group_of)]
+        lacks = self.unknown_ns[:, None] + self.stolen_ns[:, list(self._layout.group_of)] + self.lost_ns
         bounded.high = self.high + np.where(lacks > 0, np.maximum(lacks, 1) * self._most_a_ns, 0)
         bounded.has_ceiling = True
         return bounded
 
     def whole(self) -> Sums:
         """Return the sums of all keys together, as one."""
-        one = Sums(1, self._blocks, self._layout)
+        one = Sums(1, self._blocks, self._layout, self.lost_ns)
         one.cpu_ns, one.unknown_ns = (each.sum(keepdims=True) for each in (self.cpu_ns, self.unknown_ns))
         one.low, one.high, one.stolen_ns = (
             each.sum(axis=0, keepdims=True) for each in (self.low, self.high, self.stolen_ns)

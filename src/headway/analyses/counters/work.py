@@ -9,6 +9,7 @@ import numpy as np
 from headway.analyses.counters.division import Division
 from headway.analyses.counters.estimate import BLOCKS
 from headway.analyses.counters.layout import Layout, layout
+from headway.analyses.counters.lost_records import lost_ns
 from headway.analyses.counters.rows import Columns
 from headway.analyses.counters.slices import slices
 from headway.analyses.counters.sums import Sums, blocks_of
@@ -64,7 +65,7 @@ def _counts(recording: Recording, recorded: Layout) -> Mapping[str, Figure]:
     begin, end = recording.window_ns
     division = Division(recording, "kind", begin, end)
     blocks = BLOCKS if recorded.is_multiplexed else 1
-    sums = Sums(1, blocks, recorded)
+    sums = Sums(1, blocks, recorded, lost_ns(recording, begin, end))
     for each in slices(recording, recorded, begin, end):
         key = np.where(division.counted(each.thread_id) >= 0, 0, -1)
         sums.add(each, key, division.inside(each), blocks_of(each, begin, end, blocks))

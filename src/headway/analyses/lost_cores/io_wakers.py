@@ -39,10 +39,12 @@ _AMONG = "(SELECT UNNEST($1::BIGINT[]))"
 _NONE = np.zeros(0, np.int64)
 
 
-def io_waits(recording: Recording, program: Collection[int], span: tuple[int, int]) -> tuple[Ints, Ints, Ints, Ints]:
+def io_waits(
+    recording: Recording, program: Collection[int], span: tuple[int, int], most: int = _MOST
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Return waits for I/O that threads of the program ended: thread, start, end (from the recording's start), waker.
 
-    They are those of the program's threads, and over within a span.
+    They are those of the program's threads, and over within a span; none where there are more than `most` waits for I/O.
     """
     if not recording.has("slice") or "blocked_in" not in column_names(recording, "slice"):
         return _NONE, _NONE, _NONE, _NONE
@@ -50,7 +52,7 @@ def io_waits(recording: Recording, program: Collection[int], span: tuple[int, in
     of_program = f"{_TALKS} AND {woken} > {span[0]} AND {woken} <= {span[1]} AND s.thread_id IN {_AMONG}"
     among = sorted(program)
     counted = recording.query(f"SELECT COUNT(*) FROM slice s WHERE {of_program}", (among,)).fetchone()
-    if counted is None or not 0 < counted[0] <= _MOST:
+    if counted is None or not 0 < counted[0] <= most:
         return _NONE, _NONE, _NONE, _NONE
     rows = recording.query(
         "WITH io AS (SELECT s.thread_id::BIGINT AS thread, s.waker_id::BIGINT AS waker, s.waker_irq AS irq,"

@@ -1,7 +1,8 @@
 """Figures about accesses to objects (tables 5.6 and 5.10): reads for each write, and how many are to other threads' objects.
 
 Method     reads by writes of fields and array elements, static ones left out: exact counts of the whole recording
-           (objects.accesses). Of others are objects that another thread allocated (objects.owners): a share of those accesses of
+           (objects.accesses). Of others are objects that another thread allocated (objects.owners; owners by another rule are
+           not used): a share of those accesses of
            which the owner is known; its ends take all others for the thread's own, and for those of others.
            Nothing is put beside the published programs, whose counts have the JVM's threads, too.
 Unknown    rates, as the program that counts is slower.
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.memory.types import MemoryFigure
 from headway.analyses.objects.accesses import accesses
+from headway.model.object_owners import ALLOCATOR
 
 if TYPE_CHECKING:
     from headway.analyses.objects.types import Counts, Owned
@@ -35,7 +37,7 @@ def access_figures(recording: Recording) -> tuple[list[MemoryFigure], tuple[Noti
     """Return the figures, and what weakens them."""
     found = accesses(recording, by="site")  # the sums alone: there are no groups by site
     missing = {name: MemoryFigure(name, reason=_SLOWED) for name in RATES}
-    owned = None if found is None else found.owned
+    owned = None if found is None or found.rule != ALLOCATOR else found.owned
     missing |= {name: _shared(name, owned) for name in SHARES}
     if found is None:
         ratio = MemoryFigure(RATIO, reason="accesses were not counted", remedy=REMEDY)

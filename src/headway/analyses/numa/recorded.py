@@ -5,7 +5,7 @@ Method     the rules of the classes (parallelism.py, dependencies.py), over what
            recording, or the window that is asked for.
 Assumes    the program has as many threads on another machine. Pools that go by the number of CPUs have not: where a node has more
            CPUs than the program had, a lack of workers decides nothing.
-Unknown    who wrote last what is read is not recorded, so that data dependencies are never determined.
+           Data dependencies are those of the whole recording, where who wrote last is recorded (recorded_sharing.py).
 Checked    tests/unit/test_numa_recorded.py.
 """
 
@@ -27,6 +27,7 @@ from headway.analyses.numa.dependencies import dependencies_of, locality_of
 from headway.analyses.numa.nodes import Nodes, cores_per_node
 from headway.analyses.numa.parallelism import note_serial_phase, parallelism_of
 from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
+from headway.analyses.numa.recorded_sharing import recorded_dependencies
 from headway.analyses.numa.types import (
     DEPENDENCIES,
     IMBALANCED,
@@ -80,7 +81,8 @@ def classify_recording(
     _add_times(found, recording, window, cores, machine)
     _withdraw_what_cores_may_change(found, recording, cores)
     _withdraw_several_programs(found, work)
-    program = _program(figures, found)
+    dependencies = recorded_dependencies(recording, work.pid, found.answer)
+    program = _program(figures, found, dependencies)
     return NumaAnswer(cores, (program,), None, (*recording.notices, *notices))
 
 
@@ -107,16 +109,12 @@ def _parallelism(figures: RecordedFigures, work: ProgramWork, cores: int | None)
     return found
 
 
-def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:
-    """Return all three answers; those of a recording alone are open, but of programs of one thread."""
-    dependencies, locality = ClassFinding(DEPENDENCIES), ClassFinding(LOCALITY)
+def _program(figures: RecordedFigures, found: ClassFinding, dependencies: ClassFinding) -> ProgramClass:
+    """Return all three answers; of programs of one thread there are no dependencies, and locality is open but for these."""
+    locality = ClassFinding(LOCALITY)
     if found.answer == SINGLE:
         dependencies, locality = dependencies_of(figures, SINGLE), locality_of(figures, SINGLE, None)
     else:
-        dependencies.undetermined.append(
-            "data dependencies: which thread wrote last what another one reads is not recorded; which one allocated it can be "
-            "(headway record --objects accesses,owners, then headway objects --matrix)"
-        )
         locality.undetermined.append(
             "locality: one recording does not show what two nodes change; two do (headway numa ONE.headway TWO.headway)"
         )
@@ -126,7 +124,7 @@ def _program(figures: RecordedFigures, found: ClassFinding) -> ProgramClass:
         suite=None,
         findings={PARALLELISM: found, DEPENDENCIES: dependencies, LOCALITY: locality},
         guideline=guideline,
-        advice=advice_of(guideline, dependencies.answer, locality.answer, found.causes),
+        advice=advice_of(guideline, dependencies.answer, locality.answer, [*found.causes, *dependencies.causes]),
         second_node=None,
         memory={},
         memory_intensive=None,

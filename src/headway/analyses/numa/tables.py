@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from headway.analyses.numa.columns import COLUMNS, TOPICS, ThreadRange, Value, read_cell
 from headway.errors import HeadwayError, Notice
+from headway.store.files import read_named
 
 MOST_BYTES = 8 << 20
 MOST_PROGRAMS = 10_000
@@ -221,7 +220,7 @@ def listed(names: Sequence[str]) -> str:
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """Give (line number, cells) of every line that is not empty."""
     try:
-        text = _content(path).decode("utf-8-sig")
+        text = read_named(path, MOST_BYTES).decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         for cells in reader:
             if not any(cell.strip() for cell in cells):
@@ -236,15 +235,3 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
         raise UnusableTableError(path, error.strerror or str(error)) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UnusableTableError(path, f"it is not CSV text ({error})") from error
-
-
-def _content(path: str) -> bytes:
-    """Return what a file has. Raises OSError, and UnusableTableError for one that is too large, or no file at all."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UnusableTableError(path, "it is no ordinary file")
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise UnusableTableError(path, f"it has more than {MOST_BYTES >> 20} MiB")
-    return content

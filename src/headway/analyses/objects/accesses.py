@@ -3,19 +3,20 @@
 Question   how often does the code of each class read and write fields of objects, array elements and static fields, by thread.
 Method     sums of counts that the agent put into the code of the classes as they were loaded (table `access`).
 Assumes    each straight piece of code is executed to its end, or counts nothing (docs/decisions/0016-accesses.md).
-Wrong when classes or methods were left out (HW841). Nodes are not known: all accesses are of unknown ones. Owners are where they
-           were asked for (`owners`).
+Wrong when classes or methods were left out (HW841). Nodes are not known where there are several: all accesses are of unknown
+           ones then. Owners are known where they were asked for (`owners`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices
+from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices, recorded_rules
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
-from headway.errors import Notice
+from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
+    from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
@@ -29,16 +30,40 @@ _KEYS = {
 _MANY = -1
 
 
-def accesses(recording: Recording, by: Grouping) -> AccessAnswer | None:
-    """Return the accesses in groups; None where they were not recorded."""
+def accesses(recording: Recording, by: Grouping, rule: OwnerRule | None = None) -> AccessAnswer | None:
+    """Return the accesses in groups, and by owner; None where they were not recorded.
+
+    `rule`: by which objects have owners; None: the first one that was recorded. Raises HeadwayError HW815.
+    """
     jvms = (recording.manifest.extra.get("accesses") or {}).get("jvms") or ()
     if not recording.has("access") and all(jvm.get("problem") is not None for jvm in jvms):
         return None
     total = Accessed(*recording.query(f"SELECT {_SUMS} FROM access a").fetchall()[0])
-    groups, left_out = _groups(recording, by)
-    of_all = owned_by_group(recording, ()).get(()) if recording.has("access_owner") else None
+    rules = recorded_rules(recording)
+    if rule is not None and rule not in rules:
+        raise HeadwayError("HW815", path=recording.path, rule=rule, known=" and ".join(rules) or "no rule")
+    used = rule or (rules[0] if rules else None)
+    groups, left_out = _groups(recording, by, used)
+    of_all = owned_by_group(recording, (), used).get(()) if used is not None else None
     together = _of_many_threads(recording, by)
-    return AccessAnswer(total, tuple(groups), tuple(jvms), together, left_out, of_all, access_pairs(recording))
+    return AccessAnswer(
+        total,
+        tuple(groups),
+        tuple(jvms),
+        together,
+        left_out,
+        of_all,
+        access_pairs(recording, used),
+        used,
+        rules,
+        has_one_node(recording),
+    )
+
+
+def has_one_node(recording: Recording) -> bool:
+    """Return whether the recorded machine has one memory node, so that all that its threads access is local."""
+    nodes = recording.manifest.host.memory_nodes
+    return nodes is not None and len(nodes) == 1
 
 
 def access_notices(recording: Recording, found: AccessAnswer | None) -> list[Notice]:
@@ -60,7 +85,7 @@ def _of_many_threads(recording: Recording, by: Grouping) -> int:
     return int(found)
 
 
-def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]:
+def _groups(recording: Recording, by: Grouping, rule: OwnerRule | None) -> tuple[list[AccessGroup], int]:
     """Return the classes, threads or both with the most accesses, and how many with fewer are left out."""
     if by not in _KEYS:
         return [], 0
@@ -70,7 +95,7 @@ def _groups(recording: Recording, by: Grouping) -> tuple[list[AccessGroup], int]
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
     text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
-    owned = owned_by_group(recording, _KEYS[by]) if recording.has("access_owner") else {}
+    owned = owned_by_group(recording, _KEYS[by], rule) if rule is not None else {}
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))

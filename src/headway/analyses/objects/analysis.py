@@ -32,6 +32,7 @@ from headway.model.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
 _SITE = """CASE WHEN a.site_class = '' THEN '' ELSE a.site_class || '.' || a.site_method
@@ -53,15 +54,18 @@ _SUMS = """
 _OWN = f"FROM allocation a LEFT JOIN thread t USING (thread_id) WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}'"
 
 
-def objects(recording: Recording, by: Grouping = "class", sort: Measure = "bytes") -> ObjectsAnswer:
-    """Return what was allocated, read and written, in groups.
+def objects(
+    recording: Recording, by: Grouping = "class", sort: Measure = "bytes", rule: OwnerRule | None = None
+) -> ObjectsAnswer:
+    """Return what was allocated, read and written, in groups; owners by `rule`, None: by the first one that was recorded.
 
-    Raises HeadwayError HW800 for a recording without objects, HW801, HW840 where the JVM refused.
+    Raises HeadwayError HW800 for a recording without objects, HW801, HW840 where the JVM refused, HW815 for a rule of owners
+    that was not recorded.
     """
     asked: dict[str, Any] = recording.manifest.extra.get("objects") or {}
     jvms = asked.get("jvms") or ()
     intervals = {each for jvm in jvms if isinstance(each := jvm.get("interval_bytes"), int)}
-    accessed = accesses(recording, by)
+    accessed = accesses(recording, by, rule)
     if not recording.has("allocation") and not intervals:
         if accessed is None:
             raise _nothing(recording, jvms)

@@ -1,8 +1,9 @@
-"""Whose objects are read and written: by the threads that allocated them.
+"""Whose objects are read and written: by the threads that allocated them, or that wrote to them last.
 
 Question   how many accesses are of a thread's own objects, of those of other threads, and of which; how many of unknown owners.
 Method     the agent notes the allocating thread in the identity hash of each new object, and counts each access by it (tables
-           `access_owner` and `access_pair`; docs/decisions/0017-owners.md).
+           `access_owner` and `access_pair`; docs/decisions/0017-owners.md); or a number of the object there, and who writes last
+           in a table by that number (`access_writer` and `access_writer_pair`; docs/decisions/0018-last-writer.md).
 Assumes    the program has given no object an identity hash before the agent could; those that it has are counted as unknown, but
            for the share of them whose hash happens to be that of an owner, which `owner_notices` estimates.
            What else a thread accesses, in code without room for such counts, is of unknown owners (`access` less `access_pair`).
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
+from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES
 
 if TYPE_CHECKING:
+    from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
@@ -27,7 +30,7 @@ _PAIR_KEYS = "a.pid, a.thread_id, a.unnamed_id, a.owner_thread_id, a.unnamed_own
 _PAIRS = f"""WITH pair AS (
   SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
     THEN CASE WHEN a.owner_java_id = {_FOREIGN} THEN 0 ELSE a.owner_java_id END END AS unnamed_owner_id,
-    {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)} FROM access_pair a
+    {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)} FROM {{table}} a
 ), rest AS (
   SELECT pid, thread_id, unnamed_id, NULL AS owner_thread_id, 0 AS unnamed_owner_id,
     {", ".join(f"greatest(sum({kind}), 0) AS {kind}" for kind in KINDS)}
@@ -36,9 +39,11 @@ _PAIRS = f"""WITH pair AS (
     FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
   ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
 )"""
-"""Pairs as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
+"""Pairs of one table as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
 """As in the agent: of all identity hashes so many name one owner."""
+MOST_NUMBERS = 1 << 28
+"""As in the agent: so many objects have a number, by which it is known who wrote to them last."""
 
 
 def name_of(java_id: int | None) -> str | None:
@@ -46,7 +51,12 @@ def name_of(java_id: int | None) -> str | None:
     return name_by_id(java_id) if java_id is not None and java_id > 0 else None
 
 
-def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[Any, ...], Owned]:
+def recorded_rules(recording: Recording) -> tuple[OwnerRule, ...]:
+    """Return by which rules a recording has the owners of objects."""
+    return tuple(rule for rule in OWNER_RULES if recording.has(OWNER_TABLES[rule][0]))
+
+
+def owned_by_group(recording: Recording, keys: tuple[str, ...], rule: OwnerRule) -> dict[tuple[Any, ...], Owned]:
     """Return accesses by whose the objects are, by columns of table `access` (alias a); of all together where there are none."""
     known = ", ".join(f"sum(o.{kind}_{whose})" for whose in ("local", "shared") for kind in KINDS)
     all_of = ", ".join(f"sum(o.{kind})" for kind in KINDS)
@@ -54,7 +64,7 @@ def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[An
     columns = "".join(f"{key}, " for key in shown)
     grouped = f"GROUP BY {', '.join(shown)}" if shown else ""
     of = f"FROM (SELECT *, {UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
-    known_rows = recording.query(f"SELECT {columns}{known} {of.format('access_owner')}").fetchall()
+    known_rows = recording.query(f"SELECT {columns}{known} {of.format(OWNER_TABLES[rule][0])}").fetchall()
     known_of = {tuple(row[: len(shown)]): row[len(shown) :] for row in known_rows}
     found = {}
     for row in recording.query(f"SELECT {columns}{all_of} {of.format('access')}").fetchall():
@@ -67,17 +77,18 @@ def owned_by_group(recording: Recording, keys: tuple[str, ...]) -> dict[tuple[An
     return found
 
 
-def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
-    """Return who accesses whose objects how often, the most first; empty where owners were not recorded.
+def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPair, ...]:
+    """Return who accesses whose objects how often, the most first; empty where owners were not recorded (no rule).
 
     Each access of each thread is in one pair: what was counted without an owner is of an unknown one.
     """
-    if not recording.has("access_pair"):
+    if rule is None:
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
     keys = _PAIR_KEYS
-    text = f"""{_PAIRS} SELECT {keys}, any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id), {sums}
+    names = "any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id)"
+    text = f"""{_pairs(rule)} SELECT {keys}, {names}, {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
       GROUP BY {keys} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
@@ -101,40 +112,73 @@ def access_pairs(recording: Recording) -> tuple[AccessPair, ...]:
     return tuple(found)
 
 
-def _pairs_left_out(recording: Recording, shown: int) -> int:
+def _pairs(rule: OwnerRule) -> str:
+    return _PAIRS.format(table=OWNER_TABLES[rule][1])
+
+
+def _pairs_left_out(recording: Recording, shown: int, rule: OwnerRule) -> int:
     """Return how many pairs have fewer accesses than those that are shown."""
     if shown < MOST_GROUPS:
         return 0
-    text = f"{_PAIRS} SELECT count(*) FROM (SELECT 1 FROM (FROM pair UNION ALL FROM rest) a GROUP BY {_PAIR_KEYS})"
+    text = (
+        f"{_pairs(rule)} SELECT count(*) FROM (SELECT 1 FROM (FROM pair UNION ALL FROM rest) a GROUP BY {_PAIR_KEYS})"
+    )
     return int(recording.query(text).fetchall()[0][0]) - shown
 
 
 def owner_notices(recording: Recording, found: AccessAnswer) -> list[Notice]:
     """Return what is not known of owners: not recorded (HW844), pairs left out (HW849), accesses of a wrong one (HW847)."""
-    if found.owned is None:
+    if found.owned is None or found.rule is None:
         return [Notice.of("HW844")]
-    owners = max((each for jvm in found.coverage if isinstance(each := jvm.get("owners"), int)), default=0)
-    wrong = _may_be_wrong(recording, owners)
-    left_out = _pairs_left_out(recording, len(found.pairs))
+    wrong = _may_be_wrong(recording, found.rule, _hashes_of_owners(found))
+    left_out = _pairs_left_out(recording, len(found.pairs), found.rule)
     what = "pairs of accessing thread and owner"
     few = [Notice.of("HW849", count=left_out, what=what, shown=MOST_GROUPS)] if left_out else []
+    by_chance = (
+        f"about {wrong:,} accesses may be counted for a wrong owner"
+        if wrong
+        else "no object was met whose hash the program had asked for first"
+    )
+    few += _numbers_used_up(found)
+    if found.rule == ALLOCATOR:
+        return [*few, Notice.of("HW847", wrong=by_chance)]
+    return [*few, *_writes_unseen(found), Notice.of("HW816", wrong=by_chance)]
+
+
+def _hashes_of_owners(found: AccessAnswer) -> int:
+    """Return how many identity hashes name an owner: so many of each owner, or one for each number of an object."""
+    most = 0
+    for jvm in found.coverage:
+        owners, numbers = jvm.get("owners"), jvm.get("object_ids")
+        by_owner = owners * _HASHES_OF_OWNER if isinstance(owners, int) else 0
+        most = max(most, numbers if isinstance(numbers, int) else by_owner)
+    return most
+
+
+def _numbers_used_up(found: AccessAnswer) -> list[Notice]:
+    """Return of which JVMs later objects have no known owners, as they have had all numbers for objects."""
     return [
-        *few,
-        Notice.of(
-            "HW847",
-            wrong=f"about {wrong:,} accesses may be counted for a wrong owner"
-            if wrong
-            else "no object was met whose hash the program had asked for first",
-        ),
+        Notice.of("HW817", pid=jvm.get("pid"), count=numbers)
+        for jvm in found.coverage
+        if isinstance(numbers := jvm.get("object_ids"), int) and numbers >= MOST_NUMBERS
     ]
 
 
-def _may_be_wrong(recording: Recording, owners: int) -> int:
+def _writes_unseen(found: AccessAnswer) -> list[Notice]:
+    """Return which JVMs have code in scope whose writes change no owner."""
+    return [
+        Notice.of("HW818", pid=jvm.get("pid"), count=count)
+        for jvm in found.coverage
+        if isinstance(count := jvm.get("unseen_writes"), int) and count
+    ]
+
+
+def _may_be_wrong(recording: Recording, rule: OwnerRule, hashes: int) -> int:
     """Return how many accesses are counted for an owner by chance, from those of which the same check says that they are not.
 
     Objects that the program has hashed: their hashes are as good as random, and of each so many are taken for an owner's.
     """
-    text = f"SELECT sum({' + '.join(KINDS)}) FROM access_pair WHERE owner_java_id = {_FOREIGN}"
+    text = f"SELECT sum({' + '.join(KINDS)}) FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
     (foreign,) = recording.query(text).fetchone() or (0,)
-    chance = min(0.5, owners * _HASHES_OF_OWNER / _HASHES)
+    chance = min(0.5, hashes / _HASHES)
     return math.ceil((foreign or 0) * chance / (1 - chance))

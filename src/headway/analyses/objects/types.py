@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from headway.errors import Notice
+    from headway.model.object_owners import OwnerRule
 
 Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair"]
 """What rows are told apart by; pair: thread and owner of the object, for allocations thread."""
@@ -107,7 +108,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Accesses by the object's owner, the thread that allocated it: the accessing thread itself, another one, or unknown."""
+    """Accesses by the object's owner by one rule: the accessing thread itself, another one, or unknown."""
 
     local: Counts
     shared: Counts
@@ -116,7 +117,7 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class AccessPair:
-    """How often one thread reads and writes objects that one thread allocated.
+    """How often one thread reads and writes objects of one owner.
 
     `java_id` as in AccessGroup; `owner_java_id` 0: unknown, -2: virtual threads. `accessor`, `owner` None: no single thread.
     """
@@ -153,7 +154,8 @@ class AccessAnswer:
     """All accesses of a recording, and those of each group, the most first; no groups where `by` is site.
 
     `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`. `together`: accesses by many threads
-    in one row; `left_out`: groups, those with the fewest accesses. `owned` None: owners were not recorded.
+    in one row; `left_out`: groups, those with the fewest accesses. `owned` None: owners were not recorded; else they are by
+    `rule`, one of the recorded `rules`. `is_all_local`: the machine has one memory node; else nodes are not known.
     """
 
     total: Accessed
@@ -163,6 +165,9 @@ class AccessAnswer:
     left_out: int = 0
     owned: Owned | None = None
     pairs: tuple[AccessPair, ...] = ()
+    rule: OwnerRule | None = None
+    rules: tuple[OwnerRule, ...] = ()
+    is_all_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ Bounds     A file is anybody's: it is read only if it is a regular one, up to a 
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 from headway.analyses.placement.types import ALL, ONE, Placement
 from headway.errors import HeadwayError
+from headway.store.files import read_named
 
 MOST_BYTES = 64 << 20
 MOST_LINES = 200_000
@@ -155,16 +154,9 @@ def _decide(placed: PlacedProgram, spell: PlacedSpell, record: _Record, at_ns: i
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that have something, each with its number."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                raise _error(str(path), "it is no ordinary file")
-            content = file.read(min(status.st_size, MOST_BYTES + 1))  # so much memory is taken at once
+        content = read_named(path, MOST_BYTES)
     except OSError as error:
         raise _error(str(path), error.strerror or str(error)) from error
-    if len(content) > MOST_BYTES:
-        raise _error(str(path), f"it has more than {MOST_BYTES >> 20} MiB")
     if content.count(b"\n") > MOST_LINES:
         raise _error(str(path), f"it has more than {MOST_LINES} lines")
     lines = content.split(b"\n")

@@ -7,14 +7,17 @@ spent at it, one column per program; an empty cell is 0. A last line that begins
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
+from headway.store.files import read_named
 
 MAX_THREADS = 1_000_000
 _NS = 1_000_000_000
+_MOST_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,9 @@ def read_levels(path: Path | str, column: str) -> PublishedLevels:
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return (line number, cells) of every line that is not empty; at least a head line and one more."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+        text = read_named(path, _MOST_BYTES).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except OSError as error:
         raise HeadwayError("HW407", path=path, reason=error.strerror or str(error)) from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -14,15 +14,16 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            at the lower end without waits for locks, whose order on other cores a recording does not know; on other numbers of
            cores WORK_PER_DOUBLING, as the work itself differs there; with another clock, faster I/O or no collections the same
            cores without that, as it may gain nothing; where locks change LOCKS_UNSEEN of what is gained, and several orders of
-           who comes first; where threads of the program talk over sockets, at the lower end the change without any I/O, as
-           what they wait for then may come earlier; what samples of threads that slept and ran
+           who comes first; where threads of the program wait for each other over sockets, and who sent an answer was not seen, at
+           the lower end the change without any I/O; what samples of threads that slept and ran
            late leave unsure; at the lower end no naps of a JVM until its threads have
            stopped. Neither how much runs differ nor that tasks may be shared out otherwise
            is in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
-           barrier; when I/O between threads of the program goes by interrupts (sockets): then it lasts as it lasted (HW869). What
+           barrier; when packets from outside come while threads of the program have the CPUs, and are taken for theirs
+           (lost_cores.io_wakers). What
            was there already when a thread came for it is on no record: recorded on fewer cores, consumers come earlier than
            they could.
 """
@@ -33,13 +34,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
-from headway.analyses.whatif import lock_changes
+from headway.analyses.whatif import lock_changes, pool_changes
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.ranking import Candidates, with_further
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import WHOLE_CORES, Change, WhatIf
-from headway.analyses.whatif.unchanged import loaded, notices_of, reordered, replayed
+from headway.analyses.whatif.unchanged import loaded, notices_of, reordered, replayed, starved
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
@@ -68,12 +69,13 @@ def whatif(
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW827 (all of
     `cores` are too far from those recorded), HW860 (no whole cores), HW303 (damaged, or a window or number of cores that no
-    machine has); of changes of locks HW430 (recorded without), HW830 to HW833; of changes of sleeps and methods as
-    `changed_sleeps` and `changed_methods`.
+    machine has); of changes of locks HW430 (recorded without), HW830 to HW833; of changes of sleeps, methods,
+    queues and stages as `changed_steps`, of pools as `with_pools`; HW883 (its tasks wait for each other in a circle).
     """
     wanted = change or Change(1)
     asked = [recording] if beside is None else [recording, beside]
     runs = [loaded(each) for each in asked]
+    runs[0] = pool_changes.with_pools(recording, runs[0], wanted)
     locks: list[RecordedLocks | None] = [None] * len(asked)
     if wanted.locks:
         locks[0] = lock_changes.changed_locks(recording, wanted.locks)
@@ -90,13 +92,17 @@ def whatif(
     notices += _of_change(wanted, recording, beside)
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
+    notices += [notice for each in replays for notice in starved(each)]
     predicted: list[Predicted] = []
     accounts = [PredictedRuns(each, run) for each, run in zip(asked, runs, strict=True)]
     for k in near:
         predicted += _alone(all_runs, replays, replace(wanted, cores=k), accounts, is_explained=is_explained)
         if beside is not None:
             predicted += predict(all_runs, replays, replace(wanted, cores=k))
-    if is_explained and beside is None:
+    if refused := pool_changes.refusal(recording, runs[0], predicted):
+        return WhatIf((replace(replays[0], refused=refused), *replays[1:]), (), tuple(notices))
+    notices += _room(wanted, recording, predicted)
+    if is_explained and beside is None and not wanted.pools:
         predicted = with_further(Candidates(recording, runs[0]), predicted)
     if is_explained:  # two runs together have no account in any case
         unknown = {each.path for each in predicted if each.account is None and not each.together}
@@ -111,9 +117,23 @@ def _of_change(change: Change, recording: Recording, beside: Recording | None) -
         found.append(Notice.of("HW861", path=recording.path))
     if change.sleeps:
         found.append(Notice.of("HW855", path=recording.path))
+    if change.pools:
+        found.append(Notice.of("HW879", path=recording.path))
+    if change.balanced:
+        found.append(Notice.of("HW890", path=recording.path))
     if beside is not None:
         found.append(Notice.of("HW838", one=recording.path, other=beside.path))
     return found
+
+
+def _room(change: Change, recording: Recording, predicted: Sequence[Predicted]) -> list[Notice]:
+    """Return how much more room a queue needs at least, so that nobody waits for it; worse where that is more than asked for."""
+    if not change.queues:
+        return []
+    most = max((each.most_ahead for each in predicted), default=0)
+    least = min(each.room for each in change.queues)
+    facts = {"path": recording.path, "queue": ", ".join(each.queue for each in change.queues), "count": most}
+    return [Notice.of("HW887", **facts) if most < least else Notice.of("HW891", room=least, **facts)]
 
 
 def _near(
@@ -146,6 +166,7 @@ def _alone(
 ) -> list[Predicted]:
     found: list[Predicted] = []
     for i, replay in enumerate(replays):
-        its = change if i == 0 else replace(change, locks=(), sleeps=(), methods=())
-        found += predict(runs.alone(i), [replay], its, together=False, accounts=accounts[i], is_explained=is_explained)
+        its = change if i == 0 else replace(change, locks=(), sleeps=(), methods=(), pools=(), queues=(), balanced=())
+        known = None if its.pools else accounts[i]  # tasks are threads that no recording has
+        found += predict(runs.alone(i), [replay], its, together=False, accounts=known, is_explained=is_explained)
     return found

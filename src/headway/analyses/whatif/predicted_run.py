@@ -27,6 +27,7 @@ from headway.analyses.lost_cores.text import method_text, thread_text
 from headway.analyses.scheduling import gc_times
 from headway.analyses.scheduling.other_processes import GC_PAUSE, SAFEPOINT, THROTTLED
 from headway.analyses.waits import pieces
+from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.wait_causes import CODE
 from headway.analyses.whatif.types import PathPart, PredictedAccount, WaitedLock
 from headway.model.interruptible import interruptible
@@ -191,8 +192,14 @@ class PredictedRuns:
         return found + self._origin
 
     def _moved_waits(self, timeline: PredictedTimeline) -> Columns:
-        """Return the waits of the prediction: the recorded ones, when their threads come there, and those for planned locks."""
+        """Return the waits of the prediction: the recorded ones, when their threads come there, and those for planned locks.
+
+        Of planned locks the replay has the waits: the recorded ones are for a lock that may be no more.
+        """
         waits = self._inputs["waits"]
+        if timeline.plan is not None and timeline.locks is not None:
+            is_decided = (waits["cause"] == CODE[LOCK]) & np.isin(waits["key"], self._decided_keys(timeline.locks))
+            waits = {name: column[~is_decided] for name, column in waits.items()}
         start = self._times(timeline, waits["thread"], waits["start_ns"])
         end = self._times(timeline, waits["thread"], waits["end_ns"])
         kept = np.flatnonzero(end > start)
@@ -220,15 +227,24 @@ class PredictedRuns:
     def _key_of(self, locks: RecordedLocks) -> NDArray[np.int32]:
         """Return by replayed lock as what the waits number it; -1 where no wait is left of it."""
         found = np.full(len(locks), -1, np.int32)
+        key, at = self._waits_of(locks)
+        found[at[at >= 0]] = key[at >= 0]
+        return found
+
+    def _decided_keys(self, locks: RecordedLocks) -> NDArray[np.int32]:
+        """Return what waits are for by its numbers, as far as all of it is replayed locks."""
+        key, at = self._waits_of(locks)
+        return np.setdiff1d(key[at >= 0], key[at < 0])
+
+    def _waits_of(self, locks: RecordedLocks) -> tuple[NDArray[np.int32], Ints]:
+        """Return of each recorded wait for a lock what it is for, by number, and the replayed lock, -1 for none."""
         waits = self._waits
         if waits.data is None or not len(locks):
-            return found
+            return np.zeros(0, np.int32), _NONE
         number = np.full(len(waits.data.blockers) + 1, -1, np.int64)
         number[locks.rows] = np.arange(len(locks))
         mine = np.flatnonzero(waits.cause == CODE[LOCK])
-        at = number[waits.data.blocks.blocker[waits.block[mine]]]
-        found[at[at >= 0]] = waits.key[mine[at >= 0]]
-        return found
+        return waits.key[mine], number[waits.data.blocks.blocker[waits.block[mine]]]
 
     def _segment(
         self, timeline: PredictedTimeline, slices: Columns, waits: Columns, *, most_idle: float = math.inf
@@ -285,12 +301,21 @@ class PredictedRuns:
         return tuple(
             WaitedLock(
                 self._waits.places[each].name,
-                method_text(self._losses.places.of(LOCK, each, (), self._window)) or None,
+                self._line_of(each),
                 round(total[each]),
                 int(times[each]),
             )
             for each in longest
         )
+
+    def _line_of(self, key: int) -> str | None:
+        """Return the line at which a lock is waited for, as `headway locks` names it; None where it is unknown."""
+        waits = self._waits
+        rows = self._losses.places.pieces(LOCK, key, self._window)
+        if waits.data is None or waits.sites is None or not len(rows):
+            return None
+        blocker = int(waits.data.blocks.blocker[waits.block[rows[0]]])  # objects that are one share their line
+        return object_places(waits.data, waits.sites).text(blocker)
 
     def _path(self, timeline: PredictedTimeline, slices: Columns) -> tuple[PathPart, ...]:
         """Return what the end of the predicted run waits for, by thread and what it does, longest first."""

@@ -17,6 +17,7 @@ from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
 from headway.analyses.whatif.types import Change, Levels, Predicted
+from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from headway.analyses.whatif.types import Extent, LockChange, PredictedAccount, UnchangedRun
 
 _SLOW_WAKING = 3.0
-_STARVED = 0.8
+STARVED = 0.8
 """A run that waited for cores that others had for the rest: what ran late changed who slept, and for how long."""
 _MOST_TRACED = 3_000_000
 """Slices of a run whose predictions are traced unasked."""
@@ -37,8 +38,8 @@ WORK_PER_DOUBLING = 0.30
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
-OWN_IO = 0.1
-"""Threads that wait for each other's I/O for more of the run, all added up, may come earlier after a change than it has them;"""
+ANSWERS_UNSEEN = 0.1
+"""Threads that wait longer than this part of the run for answers whose senders were not seen may come earlier after a change;"""
 _NO_IO = 1e9
 """at the lower end no I/O takes time."""
 _ORDERS = (2, 3)
@@ -54,6 +55,7 @@ class Replayed(NamedTuple):
     lock_limited_ns: float
     lock_waits_ns: Sequence[float]
     reordered: int
+    most_ahead: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class Runs:
         planned = self._plans(change.locks, order) if plans is None else plans
         found = interruptible(
             _native.replay_on_cores,
-            runs=[each.steps for each in self.runs],
+            runs=[each.steps if each.pools is None or extent != "most" else each.pools.pieces for each in self.runs],
             last=[each.last for each in self.runs],
             cores=float(change.cores),
             has_stolen=has_stolen,
@@ -103,6 +105,10 @@ class Runs:
             per_core=float(change.smt.per_core),
             throughput=change.smt.throughput,
             timelines=[] if timeline is None else [timeline],
+            workers=[
+                [] if each.pools is None else each.pools.workers_after(change.pools if i == 0 else ())
+                for i, each in enumerate(self.runs)
+            ],
         )
         return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
 
@@ -125,9 +131,9 @@ class Runs:
         return found, PredictedTimeline(timeline, round(found[0].ns), change.cores, self.locks[0], plans[0])
 
 
-def talks_with_itself(run: RecordedRun) -> bool:
-    """Return whether a run's threads wait for each other's I/O so long that its length after a change tells little."""
-    return run.own_io_ns > OWN_IO * run.wall_ns
+def answers_unseen(run: RecordedRun) -> bool:
+    """Return whether a run's threads wait for answers of each other for long, of which nobody was seen to send them."""
+    return run.without_sender_ns > ANSWERS_UNSEEN * run.wall_ns
 
 
 def _is_short(run: RecordedRun) -> bool:
@@ -158,20 +164,9 @@ def predict(
             account = accounts.account(timeline) if is_explained else None
             first = accounts.limits(timeline)[0]
             limit = first.cause, accounts.place_of(first)
-    others = [
-        runs.replay(change, waking=0.0, has_lock_waits=False),
-        runs.replay(change, waking=0.0),
-        runs.replay(change, waking=_SLOW_WAKING),
-    ]
-    if any(each is not None for each in runs.locks):
-        others += [runs.replay(change, order=order) for order in _ORDERS]
-    if change.reaches_steps:
-        others += [runs.replay(change, extent="least"), runs.replay(change, extent="most")]
-    if any(talks_with_itself(run) and change != Change(run.recorded_cores) for run in runs.runs):
-        others.append(runs.replay(replace(change, io=_NO_IO)))
-    kept = Change(change.cores, locks=change.locks, sleeps=change.sleeps, methods=change.methods, smt=change.smt)
-    if kept != change:
-        others.append(runs.replay(kept))
+    pieces = runs.replay(change, extent="most") if change.reaches_steps or change.pools else None
+    others = _ends(runs, change, pieces)
+    _check_circles(change, replays[0].path, [middle, *others])
     unseen = [0.0] * len(replays)
     if change.locks:
         unseen[0] = LOCKS_UNSEEN * abs(runs.replay(replace(change, locks=()))[0].ns - middle[0].ns)
@@ -183,7 +178,7 @@ def predict(
         grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
         # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
-        if runs.runs[i].last < 0 or quiet_ns < _STARVED * runs.runs[i].wall_ns:
+        if runs.runs[i].last < 0 or quiet_ns < STARVED * runs.runs[i].wall_ns:
             ends.append(max(ns - middle[i].levels.none_ns, 0.0))
         cause, place = limit or (_limit(middle[i].levels), None)
         found.append(
@@ -200,9 +195,39 @@ def predict(
                 next_place=place,
                 reordered=middle[i].reordered,
                 account=account,
+                most_ahead=middle[i].most_ahead,
+                fewer_ns=round(pieces[i].ns) if pieces is not None and change.pools else None,
             )
         )
     return found
+
+
+def _ends(runs: Runs, change: Change, pieces: list[Replayed] | None) -> list[list[Replayed]]:
+    """Return the replays whose ends lie in the interval; `pieces`: with all that changes of steps or pools may reach."""
+    found = [runs.replay(change, waking=0.0), runs.replay(change, waking=_SLOW_WAKING)]
+    if any(
+        each is None for each in runs.locks
+    ):  # where the order is decided, it would be the end without all other locks
+        found.append(runs.replay(change, waking=0.0, has_lock_waits=False))
+    if any(each is not None for each in runs.locks):
+        found += [runs.replay(change, order=order) for order in _ORDERS]
+    if pieces is not None:
+        found += [runs.replay(change, extent="least"), pieces]
+    if any(answers_unseen(run) and change != Change(run.recorded_cores) for run in runs.runs):
+        found.append(runs.replay(replace(change, io=_NO_IO)))
+    kept = replace(change, clock=1.0, io=1.0, has_gc=True)
+    if kept != change:
+        found.append(runs.replay(kept))
+    return found
+
+
+def _check_circles(change: Change, path: str, replays: Sequence[Sequence[Replayed]]) -> None:
+    """Raise HeadwayError HW883 if tasks of a changed pool and others wait for each other in a circle in any replay.
+
+    That is seen only when nothing else happens any more: whatever sleeps beside it is over before, and in the time.
+    """
+    if change.pools and any(each[0].ns < 0 or each[0].reordered for each in replays):
+        raise HeadwayError("HW883", path=path, change=change.pools[0].text)
 
 
 def _limit(levels: Levels) -> str | None:

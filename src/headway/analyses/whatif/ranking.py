@@ -17,13 +17,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
+from headway.analyses.common.units import duration
 from headway.analyses.waits.blocks import has_locks
 from headway.analyses.whatif import lock_changes, methods, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
-from headway.analyses.whatif.unchanged import loaded, notices_of, reordered, replayed
+from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed, starved
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headway.analyses.whatif.run_steps import RecordedRun
+    from headway.analyses.whatif.step_changes import ChangedSteps
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
 
@@ -48,6 +50,10 @@ MOST_EXPLAINED = 4
 """Predictions for which further changes are tried."""
 MOST_FURTHER = 3
 """So many changes are tried after one, one after the other."""
+_MOST_LEFT_OUT = 3
+"""Places of locks without a candidate that are named."""
+_MOST_KEPT = 1_000_000
+"""Slices of a run whose changed steps are kept between replays: of a longer one they take more memory than the time is worth."""
 _FASTER = 0.5
 """What is left of a method's CPU time."""
 
@@ -63,6 +69,7 @@ class Candidates:
         self.recording = recording
         self.run = run
         self.notices: list[Notice] = []
+        self._changed: dict[tuple[object, ...], ChangedSteps | None] = {}
         self.plain = Runs((run,), (None,), (None,))
         self.replay = replayed(recording, self.plain)
         self.decided: Runs | None = None
@@ -99,7 +106,17 @@ class Candidates:
         base, replay = self.plain, self.replay
         if is_decided and self.decided is not None and self.decided_replay is not None:
             base, replay = self.decided, self.decided_replay
-        return Runs(base.runs, base.locks, (changed_steps(self.recording, self.run, change),)), replay
+        return Runs(base.runs, base.locks, (self._changed_steps(change),)), replay
+
+    def _changed_steps(self, change: Change) -> ChangedSteps | None:
+        """Return the steps that a change alters; those of one change are found once, as many are tried."""
+        key = (change.sleeps, change.methods, change.queues, change.balanced)
+        if key in self._changed:
+            return self._changed[key]
+        found = changed_steps(self.recording, self.run, change)
+        if int(self.run.steps.figures()["slices"]) <= _MOST_KEPT:
+            self._changed[key] = found
+        return found
 
     def wall_ns(self, change: Change) -> float | None:
         """Return the wall time after a change; None where the change can't be made."""
@@ -114,15 +131,17 @@ class Candidates:
         """Return two changes made together; None where they change the same, or the second one nothing."""
         if self._is_same(one, other):
             return None
-        return Change(
-            max(one.cores, other.cores),
+        return replace(
+            one,
+            cores=max(one.cores, other.cores),
             clock=one.clock if one.clock != 1 else other.clock,
             io=max(one.io, other.io),
             has_gc=one.has_gc and other.has_gc,
             locks=(*one.locks, *other.locks),
             sleeps=(*one.sleeps, *other.sleeps),
             methods=(*one.methods, *other.methods),
-            smt=one.smt,
+            queues=(*one.queues, *other.queues),
+            balanced=(*one.balanced, *other.balanced),
         )
 
     def _is_same(self, one: Change, other: Change) -> bool:
@@ -148,6 +167,17 @@ class Candidates:
             by_place[text] = by_place.get(text, 0) + ns
         longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
+
+    def locks_left_out(self) -> list[Notice]:
+        """Return that threads waited for long for locks of which nobody knows who has them, if they did."""
+        locks = self.decided.locks[0] if self.decided is not None else None
+        waited_ns = 0 if locks is None else sum(locks.others_ns.values())
+        if locks is None or waited_ns <= LOCKS_TELL * self.run.wall_ns:
+            return []
+        shown = list(locks.others_ns)[:_MOST_LEFT_OUT]
+        more = f" and {len(locks.others_ns) - len(shown)} more places" if len(locks.others_ns) > len(shown) else ""
+        facts = {"time": duration(waited_ns), "places": f"{', '.join(shown)}{more}"}
+        return [Notice.of("HW873", path=self.recording.path, **facts)]
 
     def _others(self) -> list[Change]:
         found = [Change(2 * self.run.recorded_cores)]
@@ -183,6 +213,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     unchanged = candidates.unchanged
     if unchanged.refused is not None:
         return WhatIf((unchanged,), (), tuple(notices))
+    notices += starved(unchanged)
     tried = [(ns, change) for change in candidates.singles if (ns := candidates.wall_ns(change)) is not None]
     tried.sort(key=lambda each: each[0])
     predicted: list[Predicted] = []
@@ -196,6 +227,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     if is_explained:
         best = with_further(candidates, best)
         notices += [Notice.of("HW862", path=recording.path)] if any(each.account is None for each in best) else []
+    notices += candidates.locks_left_out()
     count = len(candidates.singles) + len(pairs)
     return WhatIf((unchanged,), tuple(best), (*notices, *reordered(recording, best)), count)
 

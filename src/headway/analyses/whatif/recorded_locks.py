@@ -10,7 +10,7 @@ Wrong when they do not: on more cores than recorded, or where threads come to th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,15 +18,19 @@ import numpy as np
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.rules import display
+from headway.analyses.waits.rules import CONTENTION, RULES, display
 from headway.analyses.waits.sites import sites_of
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from headway import _native
     from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.object_places import ObjectPlaces
+    from headway.analyses.waits.sites import Sites
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -43,6 +47,7 @@ class RecordedLocks:
     """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
 
     `rows`: of each in LockData.blockers. `others`: name and place of what was waited for and is no exclusive lock.
+    `others_ns`: by place, how long threads waited there for locks of which it is not known who has them, the longest first.
     `waited_ns`: by lock, thread time. `is_whole`: every wait was read.
     """
 
@@ -54,6 +59,7 @@ class RecordedLocks:
     waited_ns: Ints
     others: frozenset[tuple[str, str]]
     is_whole: bool
+    others_ns: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -79,7 +85,8 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     from headway import _native
 
     data = blocks.load(recording, None)
-    places = object_places(data, sites_of(data))
+    sites = sites_of(data)
+    places = object_places(data, sites)
     rows = _exclusive(data)
     number = np.full(len(data.blockers) + 1, -1, np.int64)
     number[rows] = np.arange(len(rows))
@@ -127,7 +134,23 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
         np.asarray(table["thread_time_ns"][rows], np.int64),
         frozenset(others),
         data.not_read == 0,
+        _others_ns(data, sites, number_with_waits < 0, places, names),
     )
+
+
+def _others_ns(
+    data: LockData, sites: Sites, is_other: Bools, places: ObjectPlaces, names: Mapping[int, str]
+) -> Mapping[str, int]:
+    """Return by place, or name, how long threads waited there for locks that are none of the replay's, the longest first."""
+    is_lock = np.array([rule.waiting == CONTENTION for rule in RULES])[sites.rule]
+    use = np.flatnonzero(is_lock & is_other[data.blocks.blocker])
+    waited = (data.blocks.end - data.blocks.start)[use].astype(float)
+    waited_ns = np.bincount(data.blocks.blocker[use], weights=waited, minlength=len(data.blockers))
+    found: dict[str, int] = {}
+    for row in np.flatnonzero(waited_ns).tolist():
+        text = places.text(row) or names.get(row) or str(data.blockers.table["class_name"][row])
+        found[text] = found.get(text, 0) + int(waited_ns[row])
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _goes_by(wanted: str, name: str, place: str) -> bool:

@@ -10,7 +10,7 @@ Bounded    some 200 bytes a slice; more than RunSteps has room for are refused (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.lost_cores.code import column_names
 from headway.analyses.lost_cores.io_wakers import io_waits
+from headway.analyses.waits.blocks import has_all_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
 from headway.model.kinds import PROGRAM, Kind
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
+    from headway.analyses.whatif.pools import PoolRun
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -45,6 +47,8 @@ WAITS = ("none", "thread", "sleep", "io", "outside", "unknown")
 """StepWait of native/replay/run_steps.h."""
 _STOPS_THREADS = "VM Thread"
 """The one thread of a JVM that stops the others; of its other threads of kind vm (pollers, the reference handler) none does."""
+_MOST_READS = 4_000_000
+"""Of more waits for I/O than so many nobody is looked for that ended them: they last as long as they lasted."""
 _MOST_PROCESSES = 64
 """Processes whose collections stop their threads in a replay; more JVMs do not, but wait as they waited."""
 
@@ -53,9 +57,12 @@ _MOST_PROCESSES = 64
 class RecordedRun:
     """A run that can be replayed. `last`: the thread whose end is the run's, -1 for all of the program's.
 
-    `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `own_io_ns`: for how long of that they waited
-    for I/O with each other, over sockets. `unsure_ns`: by so much it may be longer or shorter, as samples woke threads that slept
-    and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in most of a JVM, until they were.
+    `waited_ns`: how long the program's threads waited, by what ended it (WAITS). `without_sender_ns`: for how long of that they
+    waited for I/O with each other, over sockets, where nobody was seen to send it. `lock_wait_ns`: how long threads waited for
+    locks that somebody had, until they ran again, as `headway locks` counts it. `unsure_ns`: by so much it may be longer or
+    shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
+    most of a JVM, until they were.
+    `pools`: where tasks are threads of the run.
     """
 
     steps: _native.RunSteps
@@ -65,9 +72,11 @@ class RecordedRun:
     threads: PathThreadTable
     waited_ns: dict[str, int]
     has_collections: bool
-    own_io_ns: int = 0
+    without_sender_ns: int = 0
+    lock_wait_ns: int = 0
     unsure_ns: int = 0
     naps_ns: int = 0
+    pools: PoolRun | None = None
 
 
 def load_run(recording: Recording) -> RecordedRun:
@@ -99,16 +108,28 @@ def load_run(recording: Recording) -> RecordedRun:
         )
         if not steps.batch(**columns):
             raise HeadwayError("HW821", path=recording.path)
+    steps.tell_ends((threads.end_ns < end).astype(np.uint8))
+    if recording.has("block") and has_all_waits(recording):
+        steps.tell_waits(**_jvm_waits(recording))
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
     lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
+    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
+    answered, _, over_ns, _ = io_waits(recording, program, (0, end - begin), most=_MOST_READS)
+    order = np.lexsort((over_ns, answered))
     interruptible(
-        steps.resolve, start_ns, end_ns, vm.astype(np.int32), lock_thread.astype(np.int32), lock_start_ns, lock_end_ns
+        steps.resolve,
+        start_ns,
+        end_ns,
+        vm.astype(np.int32),
+        lock_thread.astype(np.int32),
+        lock_start_ns,
+        lock_end_ns,
+        answered[order].astype(np.int32),
+        over_ns[order] + begin,
     )
     ended_by = program_end(recording, threads)
     figures = steps.figures()
     waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
-    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
-    _, begun, over, _ = io_waits(recording, program, (0, end - begin))
     return RecordedRun(
         steps=steps,
         recorded_cores=cores,
@@ -117,7 +138,8 @@ def load_run(recording: Recording) -> RecordedRun:
         threads=threads,
         waited_ns=waited,
         has_collections=bool(collections),
-        own_io_ns=int((over - begun).sum()),
+        without_sender_ns=figures["without_sender_ns"],
+        lock_wait_ns=int((lock_end_ns - lock_start_ns).sum()),
         unsure_ns=figures["unsure_ns"],
         naps_ns=_naps_ns(recording, threads),
     )
@@ -151,6 +173,16 @@ def _naps_ns(recording: Recording, threads: PathThreadTable) -> int:
         (vm,),
     ).fetchall()
     return max((int(ns) for (ns,) in rows), default=0)
+
+
+def _jvm_waits(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Return the waits that the JVM told of, and what each was for, in order of (thread, start)."""
+    found = recording.query(
+        "SELECT thread_id AS thread, start_ns, start_ns + dur_ns AS end_ns, blocker_id AS blocker FROM block "
+        "WHERE thread_id IS NOT NULL ORDER BY thread_id, start_ns"
+    ).fetchnumpy()
+    kinds = {"thread": np.int32, "start_ns": np.int64, "end_ns": np.int64, "blocker": np.int32}
+    return {name: np.asarray(found[name], kind) for name, kind in kinds.items()}
 
 
 def _lock_waits(recording: Recording) -> tuple[Ints, Ints, Ints]:

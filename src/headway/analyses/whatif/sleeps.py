@@ -21,6 +21,7 @@ from headway.analyses.common.patterns import in_time
 from headway.analyses.common.units import percent
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import has_locks, whole
+from headway.analyses.waits.roles import IS_IDLE
 from headway.analyses.waits.sites import line_of, sites_of
 from headway.analyses.waits.wait_stacks import line_of_frames
 from headway.errors import HeadwayError
@@ -113,16 +114,32 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
 
 
 def longest(recording: Recording, steps: Mapping[str, Ints], count: int) -> list[str]:
-    """Return the places at which threads sleep longest, all added up; none where too many sleeps have no place."""
+    """Return the places at which threads sleep longest, all added up; none where too many sleeps have no place.
+
+    Who waits there for work, or for a timer's time to come, and not in the middle of something, is left out.
+    """
     if not recording.has("sample") and not has_locks(recording):
         return []
     sleeps = _sleeps(recording, steps)
     total = int(sleeps.length_ns.sum())
     if int(sleeps.length_ns[sleeps.is_unknown].sum()) > MOST_WITHOUT_PLACE * total:
         return []
-    sums = _by_place(sleeps)
+    sums, idle = _by_place(sleeps), _idle_places(recording)
+    sums[[i for i, text in enumerate(sleeps.places) if text in idle]] = 0
     at = np.argsort(-sums, kind="stable")[:count].tolist()
     return [sleeps.places[i] for i in at if sums[i] > 0 and sleeps.places[i] not in sleeps.virtual]
+
+
+def _idle_places(recording: Recording) -> frozenset[str]:
+    """Return the lines at which threads wait for work or for a timer's time, and nowhere for anything else."""
+    if not has_locks(recording):
+        return frozenset()
+    data = blocks.load(recording, None)
+    sites = sites_of(data)
+    rows = np.flatnonzero(data.blocks.is_timed & (sites.stack >= 0))
+    idle = IS_IDLE[sites.rule[rows]]
+    busy = {line_of(data, stack) for stack in set(sites.stack[rows[~idle]].tolist())}
+    return frozenset(line_of(data, stack) for stack in set(sites.stack[rows[idle]].tolist())) - busy
 
 
 def _by_place(sleeps: Sleeps) -> Floats:

@@ -1,7 +1,8 @@
-"""Plans a run whose single steps are changed: sleeps that last otherwise, and methods that are faster.
+"""Plans a run whose single steps are changed: other sleeps, faster methods, no waits for room in a queue, equal parts.
 
 Question   which steps of a run wait or compute otherwise after a change, and how far is that known?
-Method     whatif.sleeps says which sleeps are changed, whatif.methods what is computed in a method. A replay gets what each
+Method     whatif.sleeps says which sleeps are changed, whatif.methods what is computed in a method, whatif.queues who waited for
+           room, whatif.balanced which steps are parts of parallel stages. A replay gets what each
            step is then (native/replay/step_changes.h): as likely, with the least that may be changed, or the most.
 """
 
@@ -12,14 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.whatif import methods, sleeps
+from headway.analyses.whatif import balanced, methods, queues, sleeps
 from headway.analyses.whatif.sleeps import SLACK_NS
+from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway import _native
+    from headway.analyses.whatif.balanced import BalancedSteps
     from headway.analyses.whatif.methods import ChangedMethods
     from headway.analyses.whatif.run_steps import RecordedRun
     from headway.analyses.whatif.sleeps import ChangedSleeps
@@ -32,24 +35,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChangedSteps:
-    """What is changed of a run's steps."""
+    """What is changed of a run's steps. `room`: those that wait for room in a queue."""
 
     run: RecordedRun
-    sleeps: ChangedSleeps | None
-    methods: ChangedMethods | None
+    sleeps: ChangedSleeps | None = None
+    methods: ChangedMethods | None = None
+    room: Ints | None = None
+    balanced: BalancedSteps | None = None
 
     def native(self, extent: Extent) -> _native.StepChanges:
         """Return the steps after the change."""
         from headway import _native
 
         asleep, asleep_ns = self._waits(extent)
-        step, factor = asleep, np.ones(len(asleep))
+        room = np.zeros(0, np.int64) if self.room is None or extent == "least" else self.room
+        changed = [asleep, room, *(each.step for each in (self.methods, self.balanced) if each is not None)]
+        step = np.unique(np.concatenate(changed))
+        factor, wait_ns = np.ones(len(step)), np.full(len(step), -1.0)
         if self.methods is not None:
-            step = np.union1d(asleep, self.methods.step)
-            factor = np.ones(len(step))
             factor[np.searchsorted(step, self.methods.step)] = self.methods.factor(extent)
-        wait_ns = np.full(len(step), -1.0)
+        if self.balanced is not None:
+            at = np.searchsorted(step, self.balanced.step)
+            factor[at] *= self.balanced.work_factor
+            wait_ns[at] = self.balanced.wait_ns
         wait_ns[np.searchsorted(step, asleep)] = asleep_ns
+        wait_ns[np.searchsorted(step, room)] = 0.0
         return interruptible(
             _native.StepChanges,
             steps=self.run.steps,
@@ -81,13 +91,19 @@ class ChangedSteps:
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:
     """Find the sleeps and the computing of a run that a change alters; None where it alters neither.
 
-    Raises HeadwayError as `changed_sleeps` and `changed_methods`.
+    Raises HeadwayError as `changed_sleeps`, `changed_methods`, `changed_queues` and `changed_stages`; HW886 (equal parts, and
+    other sleeps or methods).
     """
     if not change.reaches_steps:
         return None
-    steps = interruptible(run.steps.program_steps)
+    if change.balanced and (change.sleeps or change.methods):
+        raise HeadwayError("HW886", path=recording.path)
+    steps = {name: np.asarray(column, np.int64) for name, column in interruptible(run.steps.program_steps).items()}
+    places = [each.place for each in change.balanced]
     return ChangedSteps(
         run,
         sleeps.changed_sleeps(recording, steps, change.sleeps) if change.sleeps else None,
         methods.changed_methods(recording, steps, change.methods) if change.methods else None,
+        queues.changed_queues(recording, steps, change.queues) if change.queues else None,
+        balanced.changed_stages(recording, run.threads, steps, places) if places else None,
     )

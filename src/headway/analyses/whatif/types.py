@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
 
     from headway.analyses.lost_cores.types import Loss
@@ -45,7 +45,10 @@ class SleepChange:
     @property
     def text(self) -> str:
         """Return the change for people."""
-        return f"{self.seconds:.6g} s asleep at {self.place.pattern}"
+        pattern = self.place.pattern
+        place = re.sub(r"\\(.)", r"\1", pattern[1:-1])
+        is_one_place = pattern == f"^{re.escape(place)}$"
+        return f"{self.seconds:.6g} s asleep at {place if is_one_place else pattern}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,44 @@ class MethodChange:
     def text(self) -> str:
         """Return the change for people."""
         return f"{self.method} in {100 * self.part:.6g}% of its CPU time"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChange:
+    """A change of a thread pool: so many workers."""
+
+    pool: str
+    workers: int
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"{self.workers} worker{'' if self.workers == 1 else 's'} in {self.pool}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """A change of a bounded queue: room for so many elements, which is enough that nobody waits for room."""
+
+    queue: str
+    room: int
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"room for {self.room} in {self.queue}"
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceChange:
+    """A change of the parallel stages that threads wait for at a place: all parts of a stage are equal."""
+
+    place: str
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"equal parts at {self.place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +124,8 @@ class Change:
     """One set of changes that are made together; None, or a factor of 1, leaves it as it is.
 
     `cores`: on so many cores of the same kind, or logical CPUs with `smt`. `clock`: CPUs that compute so many times as fast.
-    `io`: I/O so many times as fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`, `methods`: of the
-    first recording.
+    `io`: I/O so many times as fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`, `methods`, `pools`,
+    `queues`, `balanced`: of the first recording.
     """
 
     cores: int
@@ -95,11 +136,14 @@ class Change:
     sleeps: tuple[SleepChange, ...] = ()
     methods: tuple[MethodChange, ...] = ()
     smt: Smt = WHOLE_CORES
+    pools: tuple[PoolChange, ...] = ()
+    queues: tuple[QueueChange, ...] = ()
+    balanced: tuple[BalanceChange, ...] = ()
 
     @property
     def reaches_steps(self) -> bool:
         """Return whether single steps of the first recording are changed."""
-        return bool(self.sleeps or self.methods)
+        return bool(self.sleeps or self.methods or self.queues or self.balanced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +223,9 @@ class Predicted:
     `next_cause` is what keeps a core idle for most of that time (common.causes), or `cores` where none is; None where nothing
     is. `next_place`: where, None where that is not known. `account`: where it was asked for and is known. `further`: what
     another change would gain, the last one hardly anything; where that was asked for. `reordered`: waits that were ended
-    because threads waited in a circle, in another order of locks.
+    because threads waited in a circle, in another order of locks. `fewer_ns`: where
+    pools are changed, with all that may be several tasks in pieces. `most_ahead`: where queues have more
+    room, how many waits for room that threads had in the recording were left out at a time, at most.
     """
 
     path: str
@@ -195,6 +241,8 @@ class Predicted:
     reordered: int = 0
     account: PredictedAccount | None = None
     further: tuple[Further, ...] = ()
+    fewer_ns: int | None = None
+    most_ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
-from headway.analyses.whatif.predictions import LOCKS_UNSEEN, talks_with_itself
+from headway.analyses.whatif.predictions import LOCKS_UNSEEN, STARVED, answers_unseen
 from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
@@ -94,8 +94,8 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
     run, path, found = runs.runs[0], recording.path, []
     if run.last < 0:
         found.append(Notice.of("HW826", path=path))
-    if talks_with_itself(run):
-        found.append(Notice.of("HW869", path=path, time=duration(run.own_io_ns)))
+    if answers_unseen(run):
+        found.append(Notice.of("HW869", path=path, time=duration(run.without_sender_ns)))
     if run.naps_ns > NAPS_TELL * run.wall_ns:
         found.append(Notice.of("HW871", path=path, time=duration(run.naps_ns)))
     quota = recording.manifest.quota_cores
@@ -111,8 +111,18 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
     if runs.locks[0] is not None:
         found.append(Notice.of("HW835", path=path, share=percent(LOCKS_UNSEEN)))
     elif lock_ns > LOCKS_TELL * run.wall_ns:
-        found.append(Notice.of("HW825", path=path, time=duration(lock_ns)))
+        # Until they ran again, as `headway locks` has it; the replay's own figure is until they were woken.
+        found.append(Notice.of("HW825", path=path, time=duration(run.lock_wait_ns)))
     return found
+
+
+def starved(replay: UnchangedRun) -> list[Notice]:
+    """Return that others had the cores for so long that the lower ends of intervals have no time in which no thread was ready."""
+    if replay.quiet_ns is None or replay.quiet_ns >= STARVED * replay.measured_ns:
+        return []
+    taken = replay.measured_ns - replay.quiet_ns
+    share = percent(taken / replay.measured_ns)
+    return [Notice.of("HW872", path=replay.path, time=duration(taken), share=share)]
 
 
 def reordered(recording: Recording, predicted: Sequence[Predicted]) -> list[Notice]:

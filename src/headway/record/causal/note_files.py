@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import stat
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -50,12 +49,11 @@ class Tail:
             self._poll_by(self.read, most_bytes)
             return
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = open_ordinary(self.path)
         except OSError:
             return
         try:
-            if stat.S_ISREG(os.fstat(fd).st_mode):
-                self._take(lambda offset, most: os.pread(fd, most, offset), most_bytes)
+            self._take(lambda offset, most: os.pread(fd, most, offset), most_bytes)
         except OSError:
             return
         finally:

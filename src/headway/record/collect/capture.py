@@ -19,6 +19,7 @@ from headway.errors import HeadwayError
 from headway.record.collect.collector import Collector, PeriodicCollector
 from headway.record.collect.counter_collector import CounterCollector
 from headway.record.collect.cpu_totals import CpuTotals
+from headway.record.collect.heap_nodes import HeapNodes
 from headway.record.collect.thread_totals import ThreadTotals
 from headway.record.collect.unit_totals import UnitTotals
 from headway.record.counters.counted_units import CountedUnit
@@ -26,7 +27,7 @@ from headway.record.counters.descriptors import missing_descriptors
 from headway.record.counters.usable import Usable, native_events
 from headway.record.doctor.capabilities import Mode
 from headway.record.machine import host
-from headway.store.directory import pinned
+from headway.store.directory import pinned, without_descriptors
 
 _RESERVE_BYTES = 6 << 20
 _ROOM_PERIOD_NS = 500_000_000
@@ -60,16 +61,18 @@ class Capture:
         cpu_counted: Usable | None = None,
         units: Sequence[CountedUnit] = (),
         thread_counted: Usable | None = None,
+        heap_interval_ns: int | None = None,
     ) -> None:
         """Prepare; nothing is touched before `start`.
 
         `counted`: what to count at each switch; `cpu_counted`: on whole CPUs; `units`: for whole sockets; `thread_counted`: of
-        each thread from outside.
+        each thread from outside. `heap_interval_ns`: how often to ask on which memory nodes heaps are, None: never.
         """
         self.counted = counted
         self.cpu_totals = CpuTotals(cpu_counted)
         self.unit_totals = UnitTotals(units)
         self.thread_totals = ThreadTotals(thread_counted, root_pid)
+        self.heap_nodes = HeapNodes(spool, root_pid, heap_interval_ns)
         self.mode: Mode = mode
         self.spool = spool
         self.counters = CounterCollector(spool, root_pid)
@@ -106,6 +109,7 @@ class Capture:
         self.cpu_totals.begin()
         self.unit_totals.begin()
         self.thread_totals.begin()
+        self.heap_nodes.begin()
 
     def due_ms(self, now_ns: int) -> int:
         """Return the time in ms until `tick` has something to do."""
@@ -140,6 +144,7 @@ class Capture:
     def stop(self) -> dict[str, Any]:
         """Stop recording and return the collector's counts."""
         stats: dict[str, Any] = {}
+        self.heap_nodes.stop()
         self.thread_totals.stop()
         self.cpu_totals.stop()
         self.unit_totals.stop()
@@ -226,4 +231,4 @@ def collector_error(mode: Mode, error: Any) -> HeadwayError:
     reason = os.strerror(error.errno) if error.errno else ""
     if error.detail:
         reason = f"{reason}: {error.detail}" if reason else error.detail
-    return HeadwayError("HW009", mode=mode, step=error.step, reason=reason)
+    return HeadwayError("HW009", mode=mode, step=error.step, reason=without_descriptors(reason))

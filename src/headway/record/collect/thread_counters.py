@@ -22,6 +22,7 @@ from headway.record.counters.groups import CounterOptions
 from headway.record.counters.usable import Group, Usable, native_events, usable, why_refused
 from headway.record.finalise.thread_kinds import is_jvm_thread, kind_of_native
 from headway.record.target_process.deadline import Interrupted
+from headway.record.target_process.processes import no_process
 
 _FOR_ALL_ELSE = 64
 """Descriptors that are left for everything but counters."""
@@ -219,7 +220,7 @@ class _ProcessFiles:
         try:
             self._fd = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise HeadwayError("HW004", pid=pid, reason="it has ended") from error
+            raise no_process(pid, error) from error
 
     def close(self) -> None:
         """Close the directory."""

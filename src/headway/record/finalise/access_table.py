@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
 from headway.model.names import text, whole_number
+from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, OwnerRule
 from headway.model.wire import HW_FOREIGN_OWNER, HW_MANY_THREADS, HW_VIRTUAL_THREADS
 from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.thread_table import RecordedThreads
@@ -52,17 +53,18 @@ class AccessTables:
                 if len(agent["accesses"]["java_id"]):
                     writer.write(self._rows(number, agent))
         tables = {"access": writer.info}
-        if any(_knows_owners(agent) for agent in self.agents):
-            tables |= self._write_owners(directory, possible)
+        for rule in OWNER_RULES:
+            if any(rule in _known_rules(agent) for agent in self.agents):
+                tables |= self._write_owners(directory, possible, rule)
         return tables
 
-    def _write_owners(self, directory: Path, possible: ImpossibleValueFilter) -> dict[str, TableInfo]:
-        """Write `access_owner` and `access_pair`. Raises OSError."""
-        tables = {}
-        for name, rows_of in (("access_owner", self._owner_rows), ("access_pair", self._pair_rows)):
+    def _write_owners(self, directory: Path, possible: ImpossibleValueFilter, rule: OwnerRule) -> dict[str, TableInfo]:
+        """Write the two tables of a rule. Raises OSError."""
+        tables, (of_owner, of_pair) = {}, OWNER_TABLES[rule]
+        for name, rows_of in ((of_owner, self._owner_rows), (of_pair, self._pair_rows)):
             with TableWriter(directory, TABLES[name], possible) as writer:
                 for number, agent in enumerate(self.agents):
-                    if _knows_owners(agent) and (rows := rows_of(number, agent)).num_rows:
+                    if rule in _known_rules(agent) and (rows := rows_of(number, agent, rule)).num_rows:
                         writer.write(rows)
             tables[name] = writer.info
         return tables
@@ -100,11 +102,13 @@ class AccessTables:
         numbers = {name: whole_number(value) for name, _, value in pairs}
         is_complete = agent_fact(agent, "accesses_end") == "complete"
         coverage = {name: numbers.get(name) for name in _COVERAGE}
-        owners_are = agent_fact(agent, "access_owners") or None
-        if owners_are == "allocator":
-            coverage |= {name: numbers.get(name) for name in _OF_OWNERS}
+        rules = _known_rules(agent)
+        if rules:
+            of_writers = ("object_ids", "unseen_writes") if LAST_WRITER in rules else ()
+            coverage |= {name: numbers.get(name) for name in (*_OF_OWNERS, *of_writers)}
         known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
-        return {**known, **coverage, "owners_are": owners_are if owners_are in (None, "allocator") else "unknown"}
+        owners_are = ",".join(rules) or ("unknown" if agent_fact(agent, "access_owners") else None)
+        return {**known, **coverage, "owners_are": owners_are}
 
     def _rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -112,12 +116,10 @@ class AccessTables:
         found = agent["accesses"]
         return pa.table(self._keys(number, agent) | {kind: found[kind] for kind in KINDS})
 
-    def _owner_rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+    def _owner_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
         import pyarrow as pa
 
-        found = agent["accesses"]
-        names = [f"{kind}_{whose}" for whose in ("local", "shared") for kind in OWNED_KINDS]
-        return pa.table(self._keys(number, agent) | {name: found[name] for name in names})
+        return pa.table(self._keys(number, agent) | dict(agent["accesses"]["owned"][rule]))
 
     def _keys(self, number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of threads and classes of what one agent counted."""
@@ -129,10 +131,10 @@ class AccessTables:
             "class_name": spelled_out(names, found["class"])[0],
         }
 
-    def _pair_rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
+    def _pair_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
         import pyarrow as pa
 
-        found = agent["accesses"]["pairs"]
+        found = agent["accesses"]["pairs"][rule]
         owners = self._threads(number, found["owner_id"])
         columns = {
             "pid": self._pids(number, len(found["java_id"])),
@@ -164,8 +166,10 @@ def _counted(agent: Mapping[str, Any]) -> bool:
     return agent_fact(agent, "accesses") == "on"
 
 
-def _knows_owners(agent: Mapping[str, Any]) -> bool:
-    return _counted(agent) and agent_fact(agent, "access_owners") == "allocator"
+def _known_rules(agent: Mapping[str, Any]) -> tuple[OwnerRule, ...]:
+    """Return by which rules an agent knows owners."""
+    known = agent_fact(agent, "access_owners").split(",") if _counted(agent) else ()
+    return tuple(rule for rule in OWNER_RULES if rule in known)
 
 
 def _left_out(jvm: Mapping[str, Any]) -> str:

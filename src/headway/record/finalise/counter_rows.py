@@ -19,7 +19,7 @@ CounterRow = tuple[int, str, int, int]
 """A row of the table `counter`: ns, event, CPU, value."""
 
 
-def _lines(path: Path) -> Iterator[str]:
+def spool_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file of the spool; none when it is not there, or no ordinary file."""
     with contextlib.suppress(OSError), open(open_ordinary(path), encoding="utf-8", errors="replace") as file:
         while 0 < len(line := file.readline(_LONGEST_LINE)) < _LONGEST_LINE:
@@ -30,7 +30,7 @@ def counter_rows(spool: Path) -> list[CounterRow]:
     """Return the samples in counters.jsonl; a line that its writer's death cut off is left out."""
     rows: list[CounterRow] = []
     path = spool / "counters.jsonl"
-    for line in _lines(path):
+    for line in spool_lines(path):
         try:
             row = json.loads(line)
             rows.append((_fit(row["ns"], 64), str(row["event"]), _fit(row["cpu"], 16), _fit(row["value"], 64)))

@@ -23,6 +23,7 @@ from headway.record.finalise.access_table import AccessTables
 from headway.record.finalise.allocation_table import AllocationTables
 from headway.record.finalise.counter_rows import counter_rows, totals_by_cpu
 from headway.record.finalise.found_notices import merged, notices_of
+from headway.record.finalise.heap_node_rows import heap_node_rows
 from headway.record.finalise.lock_tables import LockTables
 from headway.record.finalise.masking import with_masked_facts
 from headway.record.finalise.mount_table import mount_rows
@@ -87,6 +88,8 @@ def build(directory: Path, progress: Progress, missing: Missing) -> Manifest:
     possible = ImpossibleValueFilter(sources.window, sources.threads.pid_of_agent.values())
     tables |= _write_small(directory, sources.threads, sources.agents, result, possible)
     tables |= _write(directory, "counter", _rows("counter", counted))
+    if heap_nodes := [*heap_node_rows(directory / "spool", sources.window)]:
+        tables |= _write(directory, "heap_node", _rows("heap_node", heap_nodes))
     tables |= _write_of_agents(sources, tables, possible, lambda: progress(0.99))
     facts |= _facts_of_agents(sources)
     found = notices_of(facts, result, sources.agents) + sources.locks.notices() + sources.samples.notices()

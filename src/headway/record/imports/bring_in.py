@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from pathlib import Path
 
 from headway.errors import HeadwayError
@@ -15,6 +12,7 @@ from headway.record.imports.importer import Importer, ImportOptions, SourceFile
 from headway.record.imports.jfr_file import JfrImporter
 from headway.record.imports.unpack import is_gzip
 from headway.store import directory as directories
+from headway.store.files import open_named
 from headway.store.manifest import Manifest, read_manifest
 
 IMPORTERS: tuple[Importer, ...] = (JfrImporter(), CountersImporter(), CollapsedImporter())
@@ -42,9 +40,7 @@ def importer_of(source: Path) -> Importer:
     Raises HeadwayError HW315 (no file that can be read), HW313 (none takes it), HW312 (a compression that is not gzip).
     """
     try:
-        with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise OSError(errno.EINVAL, "it is not an ordinary file, and would have to be read more than once")
+        with open(open_named(source), "rb") as opened:
             head = opened.read(4)
         file = SourceFile(source, head, is_gzip(source))
     except FileNotFoundError:

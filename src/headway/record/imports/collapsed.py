@@ -19,6 +19,7 @@ from headway.errors import HeadwayError, Notice
 from headway.record.imports.digits import number_below
 from headway.record.imports.importer import ImportOptions, SourceFile
 from headway.record.imports.sources import lines_of
+from headway.store.files import open_named
 from headway.store.manifest import Manifest
 from headway.store.writer import write_recording
 
@@ -126,7 +127,7 @@ def _write(source: Path, directory: Path, event: str, interval_ns: int | None) -
     import pyarrow as pa
 
     tables = _Tables()
-    with open(source, encoding="utf-8", errors="backslashreplace") as lines:
+    with open(open_named(source), encoding="utf-8", errors="backslashreplace") as lines:
         for number, line in _wanted(lines_of(source, lines)):
             _take(tables, source, number, line, interval_ns or 1)
     if not tables.samples[0]:

@@ -17,6 +17,7 @@ from headway.errors import HeadwayError
 from headway.record.imports.digits import number_below
 from headway.record.imports.importer import ImportOptions, SourceFile
 from headway.record.imports.sources import lines_of
+from headway.store.files import open_named
 from headway.store.manifest import Manifest
 from headway.store.tables import TABLES
 from headway.store.writer import write_recording
@@ -53,7 +54,7 @@ def _write(source: Path, directory: Path) -> None:
     import pyarrow as pa
 
     columns: dict[str, list[object]] = {name: [] for name in (*_KEYS, *_COUNTERS)}
-    with open(source, encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
+    with open(open_named(source), encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
         for found in _rows(source, lines_of(source, lines)):
             for name, value in found.items():
                 columns[name].append(value)

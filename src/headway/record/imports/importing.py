@@ -59,7 +59,7 @@ class JfrImport:
         self._shown = shown
         self._directory = directory
         self._progress = options.progress
-        self._file = JfrFile(source, (), FileTimes.ONE_CLOCK, shown=shown)
+        self._file = JfrFile(source, (), FileTimes.ONE_CLOCK, shown=shown, is_named=True)
         self._threads = ThreadIds(self._file)
         self._jvm = JvmEvents()
         self._sources: dict[str, int] = {}

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 from headway.errors import HeadwayError, Notice
+from headway.store.files import open_named
 
 _GZIP = b"\x1f\x8b"
 _OTHERS = {
@@ -28,7 +29,7 @@ _SPARE = 1 << 28
 
 def is_gzip(path: Path) -> bool:
     """Return whether a file is compressed with gzip. Raises HeadwayError HW312 for another compression, and OSError."""
-    with open(path, "rb") as file:
+    with open(open_named(path), "rb") as file:
         head = file.read(6)
     for magic, (name, command) in _OTHERS.items():
         if head.startswith(magic):
@@ -43,7 +44,7 @@ def unpack(path: Path, scratch: Path) -> Notice | None:
     Raises HeadwayError HW312 when nothing comes out of it, far too much does, or the disk has no room; HW310 for no JFR file.
     """
     written, problem = 0, ""
-    with open(path, "rb") as file, open(scratch, "xb") as out:
+    with open(open_named(path), "rb") as file, open(scratch, "xb") as out:
         decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
         while not problem and (piece := decoder.unconsumed_tail or _next(file.read(_PIECE), decoder)):
             if decoder.eof:  # a further member: several gzip files put together are one

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
 from headway.model.names import text
+from headway.store.files import open_named, open_ordinary
 from headway.store.shared_texts import MOST_BYTES, spelled_out
 
 if TYPE_CHECKING:
@@ -116,18 +117,13 @@ class JfrThread:
 
 
 @contextmanager
-def _as_text(path: Path) -> Iterator[str]:
-    """Give the name of a file for native code, which takes UTF-8: one that is none goes by an open descriptor."""
+def _by_descriptor(path: Path, *, is_named: bool) -> Iterator[str]:
+    """Give a name of an ordinary file for native code, which takes UTF-8: that of an open descriptor. Raises OSError."""
+    fd = open_named(path) if is_named else open_ordinary(path)
     try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            yield f"/proc/self/fd/{fd}"
-        finally:
-            os.close(fd)
-    else:
-        yield str(path)
+        yield f"/proc/self/fd/{fd}"
+    finally:
+        os.close(fd)
 
 
 class JfrFile:
@@ -140,16 +136,23 @@ class JfrFile:
         times: FileTimes = FileTimes.ONE_CLOCK,
         most_chunks: int = 0,
         shown: Path | None = None,
+        *,
+        is_named: bool = False,
     ) -> None:
         """Open a file for the named events (none: for all); messages name it `shown`, where that differs.
+
+        `is_named`: by a user, so that it may be a link; what lies in a recording is never followed.
 
         Raises HeadwayError HW310 (no JFR file) or HW311 (of a newer format).
         """
         from headway import _native
 
         self.path = Path(path)
-        with _as_text(self.path) as name:
-            self._reader = _native.JfrReader(name, list(events), int(times), most_chunks)
+        try:
+            with _by_descriptor(self.path, is_named=is_named) as name:
+                self._reader = _native.JfrReader(name, list(events), int(times), most_chunks)
+        except OSError as error:
+            raise HeadwayError("HW310", path=shown or path, reason=error.strerror or str(error)) from error
         self._cut_names = 0
         if self._reader.newer:
             raise HeadwayError("HW311", path=shown or path, version=self._reader.newer)

@@ -37,6 +37,7 @@ from headway.model.wire import (
 from headway.record.agent.fetching import spool_of
 from headway.record.live.copies import Copies, not_read
 from headway.record.target_process import agent_file
+from headway.store.files import open_named
 from headway.store.shared_texts import shortened
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ def _row(row: tuple[Any, ...], names: list[str], now_ns: int, is_torn: bool, fir
 def open_file(path: Path) -> TableFile:
     """Open a table by its path, and the agent's records beside it. Raises HeadwayError HW065."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_named(path)
     except OSError as error:
         raise HeadwayError("HW065", path=path, reason=error.strerror or str(error)) from error
     return table_of_descriptor(fd, str(path), lambda: _firsts_beside(path))

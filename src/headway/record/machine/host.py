@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
+_SYS_NODE = Path("/sys/devices/system/node")
 
 
 def parse_cpu_list(text: str) -> list[int]:
@@ -66,12 +67,21 @@ def host_facts() -> dict[str, Any]:
         "hypervisor": _hypervisor(),
         "cpus_online": cpus,
         "topology": [_topology(cpu) for cpu in cpus],
+        "memory_nodes": memory_nodes(),
         "governor": _policy(cpus, "scaling_governor"),
         "frequency_driver": _policy(cpus, "scaling_driver"),
         "boost": _boost(),
         "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         "clock_ticks_per_second": os.sysconf("SC_CLK_TCK"),
     }
+
+
+def memory_nodes() -> list[int] | None:
+    """Return the NUMA nodes that are online, those without memory or without CPUs included; None: the kernel does not say."""
+    try:
+        return parse_cpu_list((_SYS_NODE / "online").read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _topology(cpu: int) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from headway.errors import HeadwayError
 from headway.record.program.signals import SignalGate
+from headway.store.files import open_named
 
 _ERRNO = struct.Struct("=i")
 _DYING_NS = 250_000_000
@@ -201,7 +202,7 @@ def _exec(program: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
 
 
 def _looks_like_text(path: str) -> bool:
-    with open(path, "rb") as file:
+    with open(open_named(path), "rb") as file:
         head = file.read(256)
     return bool(head) and b"\0" not in head
 
@@ -220,7 +221,7 @@ def exec_failure(program: str, number: int) -> HeadwayError:
 def _interpreter(path: str) -> str | None:
     """Return what a script's #! line names, or None."""
     try:
-        with open(path, "rb") as file:
+        with open(open_named(path), "rb") as file:
             line = file.readline(512)
     except OSError:
         return None

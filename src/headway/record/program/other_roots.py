@@ -13,6 +13,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headway.store.files import read_named
+
 _TOOLS: dict[str, str] = {
     **dict.fromkeys(("chroot", "schroot", "proot", "bwrap", "systemd-nspawn", "firejail", "arch-chroot"), ""),
     **dict.fromkeys(("docker", "podman", "nerdctl", "runc", "crun", "lxc-execute", "lxc-attach"), ""),
@@ -45,9 +47,8 @@ def _scripts(argv: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> l
         found = shutil.which(word, path=env.get("PATH")) if "/" not in word else None
         file = Path(found) if found else (cwd or Path.cwd()) / word
         with contextlib.suppress(OSError, ValueError):
-            if file.is_file() and file.stat().st_size <= _LONGEST_SCRIPT:
-                content = file.read_bytes()
-                if b"\0" not in content:  # else a program, not a script
-                    lines = content.decode(errors="replace").splitlines()
-                    texts.append("\n".join(line for line in lines if not line.lstrip().startswith("#")))
+            content = read_named(file, _LONGEST_SCRIPT)
+            if b"\0" not in content:  # else a program, not a script
+                lines = content.decode(errors="replace").splitlines()
+                texts.append("\n".join(line for line in lines if not line.lstrip().startswith("#")))
     return texts

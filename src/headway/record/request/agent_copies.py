@@ -4,6 +4,9 @@ A JVM that is told to load a library that is not there refuses to start, and who
 command may start one at any time: a build tool's daemon after the recording's end, a shell after the recorder's death. So a copy
 stays for as long as any process names it, in its environment, its arguments or its memory map, and goes with the next headway
 after that. A copy's name is that of its content, so that there is one however often recorders are killed.
+
+A container's root may be the machine's user 0 without its capabilities, and share the directory that copies are in. So they are
+made by descriptors, and made immutable where the file system can do that, before they are compared with the original.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ import hashlib
 import math
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from headway.record.request.immutable import is_open_for_writing, set_immutable
 from headway.record.target_process.apart import apart
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.processes import read_stat
@@ -43,6 +48,9 @@ _LONGEST_BYTES = 8 << 20
 """Of a process's environment or arguments; the kernel takes 6 MiB of an exec at most."""
 _PIECE_BYTES = 1 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_FLAGS = (errno.EPERM, errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+"""What is said where a file system has no such flags, or headway may not set them (in a container)."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -115,37 +123,56 @@ def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     shared = place / f"{_prefix()}{_digest(libraries)}"
     if found := _opened(shared, libraries):
         return found
-    own = _create_copy(place, libraries)
+    own, lock = _create_copy(place, libraries)
+    found = None
     try:
-        os.rename(own.directory, shared)
-        return replace(own, directory=shared)
-    except OSError:  # somebody else was faster, or has taken the name
-        found = _opened(shared, libraries)
+        with contextlib.suppress(OSError):  # somebody else was faster, or has taken the name
+            os.rename(own, shared)
+            own = shared
+        found = _opened(shared, libraries) or (_opened(own, libraries) if own != shared else None)
+    finally:
+        if found is None or found.directory != own:
+            _remove(own)
+        os.close(lock)
     if found is None:
-        return own
-    _remove(own.directory)
-    os.close(own.lock)
+        raise OSError(errno.EAGAIN, "somebody changes what is put there", str(own))
     return found
 
 
-def _create_copy(place: Path, libraries: Sequence[Path]) -> AgentCopy:
-    """Make a copy under a random name. Raises OSError, and then leaves nothing."""
-    directory = Path(tempfile.mkdtemp(prefix=_prefix(), dir=place))
-    lock = -1
+def _create_copy(place: Path, libraries: Sequence[Path]) -> tuple[Path, int]:
+    """Make a copy under a random name; return it, and its lock. Raises OSError, and then leaves nothing."""
+    directory = place / f"{_prefix()}{''.join(secrets.choice(_LETTERS) for _ in range(8))}"
+    os.mkdir(directory, 0o700)
+    at = lock = -1
     try:
-        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        at = os.open(directory, _DIRECTORY)
+        status = os.fstat(at)
+        if status.st_uid != os.geteuid() or os.listdir(at):
+            raise OSError(errno.EEXIST, "what was made there is another thing by now", str(directory))
+        lock = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=at)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         os.write(lock, str(time.clock_gettime(time.CLOCK_BOOTTIME)).encode())
         for library in libraries:
-            shutil.copy2(library, directory)
-            (directory / library.name).chmod(0o755)
-        directory.chmod(0o755)
+            _copy_to(at, library)
+        os.fchmod(at, 0o755)
     except BaseException:
         _remove(directory)
         if lock >= 0:
             os.close(lock)
         raise
-    return AgentCopy(directory, lock)
+    finally:
+        if at >= 0:
+            os.close(at)
+    return directory, lock
+
+
+def _copy_to(at: int, library: Path) -> None:
+    """Copy a library into the directory `at`, by descriptors: a name there may lead elsewhere by now."""
+    fd = os.open(library.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=at)
+    with open(fd, "wb") as copy, library.open("rb") as original:
+        shutil.copyfileobj(original, copy, _PIECE_BYTES)
+        copy.flush()
+        os.fchmod(fd, 0o755)
 
 
 def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
@@ -160,7 +187,9 @@ def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
         try:
             lock = _lock_of(at)
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(at), directory.lstat()) and all(_is_copy(at, each) for each in libraries):
+            is_sealed = _seal(at, libraries)
+            is_there = os.path.samestat(os.fstat(at), directory.lstat())
+            if is_there and all(_is_copy(at, each, is_sealed=is_sealed) for each in libraries):
                 kept, lock = lock, -1
                 return AgentCopy(directory, kept)
             return None
@@ -175,6 +204,22 @@ def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
     return None
 
 
+def _seal(at: int, libraries: Sequence[Path]) -> bool:
+    """Keep whoever has our user id and no capability from changing a copy. Return whether that can be done here."""
+    if os.geteuid() != 0:
+        return False
+    try:
+        for library in libraries:
+            with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy:
+                set_immutable(copy.fileno())
+        set_immutable(at)
+    except OSError as error:
+        if error.errno not in _NO_FLAGS:
+            raise
+        return False
+    return True
+
+
 def _lock_of(at: int) -> int:
     """Open the lock of the directory `at`, which only this user can have made. Raises OSError."""
     status = os.fstat(at)
@@ -183,11 +228,16 @@ def _lock_of(at: int) -> int:
     return os.open(_LOCK, os.O_RDWR | _FILE, dir_fd=at)
 
 
-def _is_copy(at: int, library: Path) -> bool:
-    """Return whether the directory `at` has a file of ours that all can load, whose content is that of `library`."""
+def _is_copy(at: int, library: Path, *, is_sealed: bool) -> bool:
+    """Return whether the directory `at` has a file of ours that all can load, whose content is that of `library`.
+
+    `is_sealed`: nobody can open it for writing any more, and nobody has it open from before.
+    """
     with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy, library.open("rb") as original:
         status = os.fstat(copy.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o755:
+            return False
+        if is_sealed and is_open_for_writing(copy.fileno()):
             return False
         while piece := original.read(_PIECE_BYTES):
             if copy.read(len(piece)) != piece:
@@ -265,9 +315,31 @@ def _is_abandoned(at: int) -> bool:
 def _remove(directory: Path) -> None:
     """Remove a copy, its lock last: what is half removed is still somebody's to remove."""
     with contextlib.suppress(OSError):
-        for name in sorted(os.listdir(directory), key=_LOCK.__eq__):
-            os.unlink(directory / name)
+        at = os.open(directory, _DIRECTORY)
+        try:
+            if os.fstat(at).st_uid != os.geteuid():
+                return
+            _unseal(at)
+            for name in sorted(os.listdir(at), key=_LOCK.__eq__):
+                _unseal_file(at, name)
+                os.unlink(name, dir_fd=at)
+        finally:
+            os.close(at)
         directory.rmdir()
+
+
+def _unseal_file(at: int, name: str) -> None:
+    with contextlib.suppress(OSError):  # a link: it has no flags
+        fd = os.open(name, os.O_RDONLY | _FILE, dir_fd=at)
+        try:
+            _unseal(fd)
+        finally:
+            os.close(fd)
+
+
+def _unseal(fd: int) -> None:
+    with contextlib.suppress(OSError):
+        set_immutable(fd, wanted=False)
 
 
 def _named_by_processes(since: Mapping[bytes, float]) -> Set[bytes]:

@@ -23,6 +23,7 @@ from headway.record.request.agent_copies import AgentCopy, is_open_to_all, share
 from headway.record.request.objects import ObjectOptions
 from headway.record.request.sampling import Sampler
 from headway.store.directory import pinned, safe_to_load
+from headway.store.files import open_named, read_named
 
 TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
 _DUMPS_CLASSES = re.compile(
@@ -30,6 +31,8 @@ _DUMPS_CLASSES = re.compile(
 )
 """Options with which a JVM makes a class-data archive, and refuses to run with a native agent."""
 _DESCRIPTORS = Path("/proc/self/fd")
+_LONGEST_ARGUMENTS_BYTES = 4 << 20
+"""Of an argument file that is looked through for options."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-~+:@")
 
 
@@ -217,7 +220,7 @@ def find_java_launcher(command: str, env: Mapping[str, str], cwd: Path | None = 
         return None
     try:
         real = Path(found).resolve(strict=True)
-        with real.open("rb") as file:
+        with open(open_named(real), "rb") as file:
             is_elf = file.read(4) == b"\x7fELF"
     except OSError:
         return None
@@ -233,9 +236,9 @@ def _visible_options(argv: Sequence[str], env: Mapping[str, str], cwd: Path | No
     texts = [*argv[1:], *(env.get(name, "") for name in (TOOL_OPTIONS, "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))]
     for argument in argv[1:]:
         file = (cwd or Path.cwd()) / argument[1:]
-        if argument.startswith("@") and file.is_file():
+        if argument.startswith("@"):
             with contextlib.suppress(OSError):  # one that the launcher will complain about
-                texts.append(file.read_text(errors="replace"))
+                texts.append(read_named(file, _LONGEST_ARGUMENTS_BYTES).decode(errors="replace"))
     return "\n".join(texts)
 
 

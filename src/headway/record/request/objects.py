@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from headway.model.object_owners import ALLOCATOR, LAST_WRITER, OWNER_RULES, OwnerRule
+
+_OF_RULE = {ALLOCATOR: "access_owners=1", LAST_WRITER: "access_writers=1"}
+"""The agent's option for each rule of owners."""
 _LARGEST_INTERVAL = 2**31 - 1
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _GLOB = re.compile(r"[^\s/:;\[\],'\"\\]+")
@@ -18,22 +22,22 @@ class ObjectOptions:
 
     `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
     frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
-    a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the threads that allocated the
-    objects.
+    a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the object's owner, by each of
+    these rules.
     """
 
     interval_bytes: int | None = 0
     sites: bool = False
     accesses: bool = False
     scope: tuple[str, ...] = ()
-    owners: bool = False
+    owners: tuple[OwnerRule, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps of it."""
         found: dict[str, Any] = {"interval_bytes": self.interval_bytes, "sites": self.sites}
         if not self.accesses:
             return found
-        of_owners = {"owners": True} if self.owners else {}
+        of_owners = {"owners": list(self.owners)} if self.owners else {}
         return {**found, "accesses": True, "scope": list(self.scope), **of_owners}
 
     @property
@@ -42,23 +46,39 @@ class ObjectOptions:
         parts = [] if self.interval_bytes is None else [f"objects={self.interval_bytes}"]
         parts += ["object_sites=1"] if self.sites else []
         parts += ["accesses=1"] if self.accesses else []
-        return [*parts, "access_owners=1"] if self.owners else parts
+        return [*parts, *(_OF_RULE[rule] for rule in self.owners)]
 
 
-def parse(text: str, scope: tuple[str, ...] = ()) -> ObjectOptions:
-    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`. Raises ValueError with what is wrong."""
+def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> ObjectOptions:
+    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`; `owner`: rules of owners, by commas.
+
+    Raises ValueError with what is wrong.
+    """
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
     if name == "accesses" and not equals and more.strip() in ("", "owners"):
-        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=bool(more.strip()))
+        rules = _rules(owner if owner is not None else ALLOCATOR) if more.strip() or owner is not None else ()
+        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules)
     if name != "allocations" or more.strip() not in ("", "sites"):
         raise ValueError(
             f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses or accesses,owners"
         )
+    if owner is not None:
+        raise ValueError("allocations: --owner is about accesses; add --objects accesses")
     if scope:
         raise ValueError("allocations: --object-scope is about accesses; allocations are counted of all classes")
     interval = _bytes(size.strip()) if equals else 0
     return ObjectOptions(interval, sites=bool(more.strip()) or interval > 0)
+
+
+def _rules(text: str) -> tuple[OwnerRule, ...]:
+    """Return the rules that a text names, each once. Raises ValueError."""
+    names = [name.strip() for name in text.split(",")]
+    if wrong := [name for name in names if name not in OWNER_RULES]:
+        raise ValueError(
+            f"accesses: --owner {wrong[0]!r}: write allocator, last-writer, or both with a comma between them"
+        )
+    return tuple(rule for rule in OWNER_RULES if rule in names)
 
 
 def _glob(text: str) -> str:

@@ -22,6 +22,7 @@ import headway
 from headway.errors import HeadwayError, Notice
 from headway.model.cpu_events import CPU_TIME_EVENTS
 from headway.model.native_part import build_command
+from headway.store.files import open_ordinary
 
 Unit = Literal["ns", "bytes", "events"]
 LIBRARY = "libheadway_async_profiler.so"
@@ -283,7 +284,7 @@ def wait_until_complete(spool_dir: Path, limit_s: float = 5.0) -> None:
 
 def _is_at_work(notes: Path) -> bool:
     try:
-        fd = os.open(notes, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_ordinary(notes)
     except OSError:
         return False
     try:

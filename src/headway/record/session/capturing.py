@@ -64,7 +64,16 @@ def place_of(plan: Plan, output: Path, command: Sequence[str]) -> RecordingDir:
 def capture_of(plan: Plan, place: RecordingDir, mode: Mode, pid: int, listener: Listener) -> Capture:
     """Return the capture to run beside the program; causal recordings get one that watches experiments."""
     if plan.causal is None:
-        return Capture(place.spool, mode, pid, plan.counted, plan.cpu_counted, plan.units, plan.thread_counted)
+        return Capture(
+            place.spool,
+            mode,
+            pid,
+            plan.counted,
+            plan.cpu_counted,
+            plan.units,
+            plan.thread_counted,
+            plan.heap_interval_ns,
+        )
     return CausalCapture(place.spool, pid, plan.causal, listener.say, listener.status, listener.tell)
 
 
@@ -116,9 +125,9 @@ def close(
         _note_full_disk(directory, facts, stats)
     if not any(spool.glob("agent-*.spool")):
         facts.notices = [notice for notice in facts.notices if notice.id not in _ONLY_WITH_A_JVM]
-        if plan.with_agent and plan.pid is None:
+        if plan.with_agent and plan.pid is None and not capture.disk_full:  # else it may have had no room to tell
             facts.notices.append(Notice.of("HW053", command=_repeat_command(plan)))
-    counted = _counted(plan, capture, facts, stats)
+    counted = _counted(plan, capture, facts, stats) | _heap_nodes(capture, facts)
     cpus = _cpus_of(plan, directory, capture, facts)
     for notice in facts.notices:
         listener.say(notice)
@@ -207,6 +216,15 @@ def _counted(plan: Plan, capture: Capture, facts: RecordingFacts, stats: dict[st
     rows = [dict(zip(keys, row, strict=True)) for row in totals]
     span = {"from_ns": facts.counted_from_ns, "until_ns": facts.counted_until_ns}
     return {"counters": {**capture.counted.as_json(), "cpus": rows, "flushed": bool(flushed), **span}, **whole}
+
+
+def _heap_nodes(capture: Capture, facts: RecordingFacts) -> dict[str, Any]:
+    """Return the manifest's key about the nodes of heaps, and note which processes could not be asked."""
+    found = capture.heap_nodes.as_json()
+    if found is None:
+        return {}
+    facts.notices += [Notice.of("HW732", **each) for each in found["problems"]]
+    return {"heap_nodes": found}
 
 
 def _note_left_out(capture: Capture, facts: RecordingFacts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from headway.model.native_part import newer_native_source
 from headway.record.collect.listener import Listener
 from headway.record.collect.watch import Watch
 from headway.record.session.manifest_draft import amend
-from headway.store.directory import pinned
+from headway.store.directory import pinned, without_descriptors
 from headway.store.manifest import CAUSAL, read_manifest_json
 
 
@@ -116,9 +117,19 @@ def explained_failures(directory: Path) -> Iterator[None]:
         raise HeadwayError("HW052", path=directory) from None
     except HeadwayError:
         raise
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise HeadwayError("HW056", path=directory, reason=_defect_text(error)) from error
+        reason = f"{error.strerror}: {error.filename or directory}; to recover it takes room on that disk"
+        raise HeadwayError("HW056", path=directory, reason=without_descriptors(reason)) from error
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        source = newer_native_source()
-        if source is not None:
-            reason += f"; {source} was changed after headway's native part was built: make native first"
-        raise HeadwayError("HW056", path=directory, reason=reason) from error
+        raise HeadwayError("HW056", path=directory, reason=_defect_text(error)) from error
+
+
+def _defect_text(error: Exception) -> str:
+    """Return what to say of an error that nobody expects."""
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    source = newer_native_source()
+    if source is not None:
+        reason += f"; {source} was changed after headway's native part was built: make native first"
+    return reason

@@ -36,7 +36,8 @@ class Plan:
     `cpu_counted`: the same of what is counted on each CPU as a whole, None for nothing; `units`: the same of units of whole
     sockets. `iterations`: what tells the program's iterations apart, for the manifest. `counters_by_runs`: the command runs once
     for each group of counters, which counts alone then, and once with all of them.
-    `objects`: how allocations are counted, None for not at all.
+    `objects`: how allocations are counted, None for not at all. `heap_interval_ns`: how often to ask on which memory nodes the
+    heaps are, None for never.
     """
 
     output: Path
@@ -63,6 +64,7 @@ class Plan:
     counters_by_runs: bool = False
     iterations: IterationMarks | None = None
     objects: ObjectOptions | None = None
+    heap_interval_ns: int | None = None
 
     @property
     def is_series(self) -> bool:
@@ -114,7 +116,7 @@ def _may_use(cpu: int) -> bool:
 def running_process(pid: int, command: str = "record") -> Process:
     """Return the process to attach to; `command` is the headway command that asks for it.
 
-    Raises HeadwayError HW004 (none, a thread, a zombie, or headway itself) or HW005 (another user's).
+    Raises HeadwayError HW004 (none, a thread, a kernel thread, a zombie, or headway itself) or HW005 (another user's).
     """
     process = Process.of(pid) if pid > 0 else None
     if process is None:
@@ -122,6 +124,12 @@ def running_process(pid: int, command: str = "record") -> Process:
     group = processes.thread_group(pid)
     if group != pid:
         raise HeadwayError("HW004", pid=pid, reason=f"it is a thread of process {group}")
+    if processes.is_kernel_thread(pid):
+        raise HeadwayError("HW004", pid=pid, reason="it is a thread of the kernel, which runs no program")
+    if not process.is_alive and processes.has_other_threads(pid):
+        raise HeadwayError(
+            "HW004", pid=pid, reason="its first thread has ended, and headway finds the others by that one"
+        )
     if not process.is_alive:
         raise HeadwayError("HW004", pid=pid, reason="it has ended and waits for its parent (a zombie)")
     if pid == os.getpid():

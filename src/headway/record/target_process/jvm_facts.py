@@ -10,9 +10,10 @@ import re
 import signal
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from headway.record.target_process.beneath import open_beneath, open_in_root
 from headway.record.target_process.deadline import Deadline, within
@@ -20,12 +21,17 @@ from headway.record.target_process.directory import open_root, open_tmp
 from headway.record.target_process.rights import Rights, act_as, read_status, rights_of, sees_our_files
 from headway.record.target_process.served_files import ServedError
 
+T = TypeVar("T")
+
 _PERF_PROLOGUE = struct.Struct(
     "<4sBBBBiiqii"
 )  # jdk.internal.perf: magic, byte order, version, ..., entry offset, entries
 _PERF_ENTRY = struct.Struct("<iiibbbbi")
 _PERF_MAGIC = b"\xca\xfe\xc0\xc0"
 _LITTLE_ENDIAN = 1
+_NUMBER_BYTES = 8
+_ACCESSIBLE_AT = 7
+"""Where the prologue says whether the JVM has written all entries."""
 _LONGEST_PERF_BYTES = 8 << 20  # -XX:PerfDataMemorySize is 32 KiB by default
 _MOST_DIRECTORIES = 20_000
 _LONGEST_TEXT_BYTES = 4 << 20
@@ -82,7 +88,7 @@ def _facts_of(pid: int, deadline: Deadline) -> JvmFacts | None:
         return None
     ns_pid = int(status.get("NSpid", str(pid)).split()[-1])
     rights = within(deadline, lambda: rights_of(pid))
-    counters = _performance_data(pid, ns_pid, rights, deadline)
+    counters = _performance_data(pid, ns_pid, rights, deadline, parse_performance_data)
     return JvmFacts(
         pid=pid,
         start_ticks=started,
@@ -173,8 +179,19 @@ def _argument_file(root: int, path: str) -> str:
         return file.read(_LONGEST_TEXT_BYTES).decode(errors="replace")
 
 
-def _performance_data(pid: int, ns_pid: int, rights: Rights, deadline: Deadline) -> dict[str, str]:
-    """Return the string entries of /tmp/hsperfdata_USER/PID in the JVM's own file system; {} where it has none."""
+def performance_numbers(pid: int, rights: Rights, deadline: Deadline) -> dict[str, int]:
+    """Return the numbers in a JVM's performance data by name, {} where it has none: they are the JVM's word.
+
+    Raises ProcessLookupError, TimeoutError, ServedError.
+    """
+    ns_pid = int(read_status(pid).get("NSpid", str(pid)).split()[-1])
+    return _performance_data(pid, ns_pid, rights, deadline, parse_performance_numbers)
+
+
+def _performance_data(
+    pid: int, ns_pid: int, rights: Rights, deadline: Deadline, parse: Callable[[bytes], dict[str, T]]
+) -> dict[str, T]:
+    """Return entries of /tmp/hsperfdata_USER/PID in the JVM's own file system; {} where it has none."""
     try:
         tmp = open_tmp(pid, deadline, rights)
     except (ProcessLookupError, TimeoutError, ServedError):
@@ -182,7 +199,7 @@ def _performance_data(pid: int, ns_pid: int, rights: Rights, deadline: Deadline)
     except OSError:
         return {}
     try:
-        return act_as(rights, deadline, lambda: _performance_data_below(tmp, ns_pid, rights.uid), tmp)
+        return act_as(rights, deadline, lambda: _performance_data_below(tmp, ns_pid, rights.uid, parse), tmp)
     except TimeoutError:
         raise
     except OSError:
@@ -191,7 +208,7 @@ def _performance_data(pid: int, ns_pid: int, rights: Rights, deadline: Deadline)
         os.close(tmp)
 
 
-def _performance_data_below(tmp: int, ns_pid: int, owner: int) -> dict[str, str]:
+def _performance_data_below(tmp: int, ns_pid: int, owner: int, parse: Callable[[bytes], dict[str, T]]) -> dict[str, T]:
     listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=tmp)
     try:
         with os.scandir(listed) as entries:
@@ -210,7 +227,7 @@ def _performance_data_below(tmp: int, ns_pid: int, owner: int) -> dict[str, str]
             with open(fd, "rb") as file:
                 status = os.fstat(fd)
                 if stat.S_ISREG(status.st_mode) and status.st_uid == owner:
-                    return parse_performance_data(file.read(_LONGEST_PERF_BYTES))
+                    return parse(file.read(_LONGEST_PERF_BYTES))
     return {}
 
 
@@ -222,22 +239,42 @@ def _usual_directory(owner: int) -> Iterator[str]:
 
 def parse_performance_data(data: bytes) -> dict[str, str]:
     """Return the string entries of a JVM's performance data by name; fewer, or none, of data that make no sense."""
-    found: dict[str, str] = {}
+    return {
+        name: value[:elements].split(b"\0", 1)[0].decode(errors="replace")
+        for name, kind, elements, value in _performance_entries(data)
+        if kind == "B" and elements > 0
+    }
+
+
+def parse_performance_numbers(data: bytes) -> dict[str, int]:
+    """Return the entries of a JVM's performance data that are one number, by name; fewer of data that make no sense.
+
+    None of them while the JVM starts, which it says itself: some are not there yet then.
+    """
+    if len(data) <= _ACCESSIBLE_AT or not data[_ACCESSIBLE_AT]:
+        return {}
+    return {
+        name: int.from_bytes(value[:_NUMBER_BYTES], "little", signed=True)
+        for name, kind, elements, value in _performance_entries(data)
+        if kind == "J" and elements == 0 and len(value) >= _NUMBER_BYTES
+    }
+
+
+def _performance_entries(data: bytes) -> Iterator[tuple[str, str, int, bytes]]:
+    """Yield name, type (a letter as in class files), number of elements (0: no array), and bytes from the value's begin on."""
     if len(data) < _PERF_PROLOGUE.size:
-        return found
+        return
     magic, order, _major, _minor, _accessible, _used, _overflow, _mod, at, entries = _PERF_PROLOGUE.unpack_from(data)
     if magic != _PERF_MAGIC or order != _LITTLE_ENDIAN or at < _PERF_PROLOGUE.size:
-        return found
+        return
     for _ in range(entries):
         if at + _PERF_ENTRY.size > len(data):
-            break
+            return
         length, name_at, elements, kind, _flags, _units, _variability, value_at = _PERF_ENTRY.unpack_from(data, at)
         end = at + length
         if length < _PERF_ENTRY.size or end > len(data):
-            break
-        if kind == ord("B") and 0 < name_at < length and 0 < value_at < length and elements > 0:
+            return
+        if 0 < name_at < length and 0 < value_at < length:
             name = data[at + name_at : end].split(b"\0", 1)[0]
-            value = data[at + value_at : min(end, at + value_at + elements)].split(b"\0", 1)[0]
-            found[name.decode(errors="replace")] = value.decode(errors="replace")
+            yield name.decode(errors="replace"), chr(kind), elements, data[at + value_at : end]
         at = end
-    return found

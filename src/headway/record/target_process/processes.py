@@ -5,16 +5,21 @@ A process id names nothing for long, so everything here goes by (pid, start time
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from headway.errors import HeadwayError
 from headway.record.target_process.deadline import Deadline, within
 
 _LOOK_LIMIT_S = 2.0
 """How long a process may keep its memory map or its arguments, which lie in its memory, from being read."""
 _LONGEST_ARGUMENTS_BYTES = 8 << 20
 """A process may say that its arguments are all of its memory; the kernel takes 6 MiB of an exec at most."""
+
+
+_PF_KTHREAD = 0x00200000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,27 @@ def read_stat(pid: int) -> list[str] | None:
         return None
 
 
+def is_kernel_thread(pid: int) -> bool:
+    """Return whether the process is a thread of the kernel's own, which runs no program."""
+    stat = read_stat(pid)
+    return stat is not None and bool(int(stat[6]) & _PF_KTHREAD)
+
+
+def no_process(pid: int, error: OSError) -> HeadwayError:
+    """Return the error for what /proc no longer shows of a process: it has ended, or headway may open no more files."""
+    has_ended = error.errno in (errno.ENOENT, errno.ESRCH)
+    reason = "it has ended" if has_ended else f"it can't be looked at: {error.strerror or error}"
+    return HeadwayError("HW004", pid=pid, reason=reason)
+
+
+def has_other_threads(pid: int) -> bool:
+    """Return whether a process has threads besides its first one, which may have ended before them."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except OSError:
+        return False
+
+
 def thread_group(tid: int) -> int | None:
     """Return the pid whose thread `tid` is (its own for a leader), or None when there is no such thread."""
     try:
@@ -75,6 +101,23 @@ def owner(pid: int) -> int | None:
 def tree(pid: int) -> list[int]:
     """Return `pid` and every process below it, parents first. Those that end meanwhile may be missing."""
     return trees([pid])
+
+
+def process_trees(roots: Iterable[Process]) -> list[Process]:
+    """Return these processes and every process below them, as of one look; none that only has the number of one of them by now."""
+    children: dict[int, list[Process]] = {}
+    there: set[Process] = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := read_stat(int(entry))):
+            process = Process(int(entry), int(stat[19]))
+            there.add(process)
+            children.setdefault(int(stat[1]), []).append(process)
+    found = [each for each in dict.fromkeys(roots) if each in there]
+    for parent in found:  # grows while we walk it
+        below = children.pop(parent.pid, ())
+        if below and Process.of(parent.pid) == parent:  # else its number may have been another's when they were seen
+            found.extend(below)
+    return [*dict.fromkeys(found)]
 
 
 def trees(roots: Iterable[int]) -> list[int]:

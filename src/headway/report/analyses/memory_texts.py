@@ -66,7 +66,7 @@ def tables(result: MemoryAnswer) -> tuple[Table, ...]:
     known = [each for each in result.figures if each.value is not None]
     intervals = [_interval(each) for each in known]
     has_intervals = any(intervals)
-    head = ("figure", "value", *(("95 %",) if has_intervals else ()), "mean", "least", "most", "below it")
+    head = ("figure", "value", *(("between",) if has_intervals else ()), "mean", "least", "most", "below it")
     rows = tuple(
         (LABELS[each.name], _value(each), *((interval,) if has_intervals else ()), *_published(each))
         for each, interval in zip(known, intervals, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headway.analyses.common.units import percent
 from headway.analyses.objects.matrix import name_of_no_thread
+from headway.model.object_owners import LAST_WRITER
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def owner_sentences(found: AccessAnswer) -> list[str]:
     if found.owned is None:
         return []
     sentences = []
+    if found.rule == LAST_WRITER:
+        sentences.append("An object's owner is here the thread that wrote to it last.")
+    elif len(found.rules) > 1:
+        sentences.append("An object's owner is here the thread that allocated it; who wrote last: --owner last-writer")
     for name in ("reads", "writes"):
         owned = found.owned
         local, shared, unknown = (getattr(each, name) for each in (owned.local, owned.shared, owned.unknown))

@@ -8,6 +8,7 @@ import click
 
 from headway.analyses.common.units import percent, size
 from headway.analyses.objects.matrix import name_of_no_thread
+from headway.model.object_owners import OWNER_RULES
 from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
@@ -49,7 +50,7 @@ class ObjectsAnalysis(BaseAnalysis):
     allocates much: a sample does not. Figures from samples (--objects allocations=512k) have 95 %
     intervals. A site is the innermost Java method, and its line.
     Accesses are reads and writes of fields and array elements, by the class whose code makes them; with --objects
-    accesses,owners also by the thread that allocated the object.
+    accesses,owners also by the thread that allocated the object; record has more rules (--owner).
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",
@@ -58,12 +59,13 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway --json",
         "headway record --objects accesses,owners -o app.headway -- java -jar app.jar",
         "headway objects app.headway --matrix",
+        "headway record --objects accesses --owner last-writer -o app.headway -- java -jar app.jar",
     )
     has_window = False
     section_needs = ("allocation", "access")
 
     def parameters(self) -> tuple[click.Parameter, ...]:
-        """Return --by, --sort and --all."""
+        """Return --by, --matrix, --owner, --sort and --all."""
         return (
             click.Option(
                 ["--by"],
@@ -76,6 +78,12 @@ class ObjectsAnalysis(BaseAnalysis):
                 ["--matrix"],
                 is_flag=True,
                 help="Show which thread reads and writes whose objects; the same as --by pair.",
+            ),
+            click.Option(
+                ["--owner"],
+                type=click.Choice(OWNER_RULES),
+                help="Whose an object is, of the rules that were recorded: the thread's that allocated it, or that wrote to it "
+                "last. By default the first of these.",
             ),
             click.Option(
                 ["--sort"],
@@ -92,7 +100,7 @@ class ObjectsAnalysis(BaseAnalysis):
         from headway.analyses.objects.analysis import objects
 
         by: Grouping = "pair" if options.get("matrix") else options.get("by", "class")
-        answer = objects(recording, by, options.get("sort", "bytes"))
+        answer = objects(recording, by, options.get("sort", "bytes"), options.get("owner"))
         return Shown(answer, bool(options.get("show_all")))
 
     def to_json(self, result: Shown[ObjectsAnswer]) -> dict[str, Any]:
@@ -158,6 +166,8 @@ def _sentences(found: ObjectsAnswer) -> list[str]:
         f"The program's code read fields and array elements {reads:,} times and wrote them {writes:,} times; "
         f"static fields, which are no object's, {statics:,} times."
     )
+    if found.accesses.is_all_local:
+        sentences.append("The machine has one memory node: all of them are local.")
     sentences += owner_sentences(found.accesses)
     if found.by == "site":
         sentences.append("Accesses are recorded by thread and class, not by site: --by class")

@@ -10,7 +10,7 @@ import click
 
 from headway.report.analysis import BaseAnalysis, Window
 from headway.report.commands import summary_of
-from headway.report.parameter_types import CoresType, FactorType, OfLockType, SleepType, SmtType
+from headway.report.parameter_types import CoresType, FactorType, OfLockType, PoolType, QueueType, SleepType, SmtType
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ class WhatIfAnalysis(BaseAnalysis):
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
     for a machine that runs nothing else. Changes given together are made together; with --together those of locks,
-    sleeps and methods are made in the first recording, all others in both."""
+    sleeps, methods, pools, queues and stages are made in the first recording, all others in both."""
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
@@ -41,6 +41,9 @@ class WhatIfAnalysis(BaseAnalysis):
         "headway whatif app.headway --shorter-hold com.acme.Cache.get:42=50%",
         "headway whatif app.headway --no-sleep Poller.run=0.001",
         "headway whatif app.headway --faster com.acme.Parser.parse=50%",
+        "headway whatif app.headway --pool pool-1=16",
+        "headway whatif app.headway --queue com.acme.Reader.run:12=1000",
+        "headway whatif app.headway --balanced com.acme.Frame.render:30",
         "headway whatif app.headway --cores 8 --smt 2=1.25",
         "headway whatif app.headway --no-gc --clock 0.8",
         "headway whatif a.headway --together b.headway --cores 4 --json",
@@ -107,6 +110,26 @@ class WhatIfAnalysis(BaseAnalysis):
                 help="METHOD (Class.method), with what it calls, takes PART (50%) of its CPU time. Needs --sample cpu.",
             ),
             click.Option(
+                ["--pool"],
+                multiple=True,
+                type=PoolType(),
+                metavar="NAME=N",
+                help="N workers in the fixed thread pool whose threads are called NAME. Needs --locks recorded.",
+            ),
+            click.Option(
+                ["--queue"],
+                multiple=True,
+                type=QueueType(),
+                metavar="NAME=N",
+                help="Room for N in the queue in which threads wait for room at NAME (line or object). Needs --locks recorded.",
+            ),
+            click.Option(
+                ["--balanced"],
+                multiple=True,
+                metavar="PLACE",
+                help="Equal parts of the parallel stages that threads wait for at PLACE (a line). Needs --locks recorded.",
+            ),
+            click.Option(
                 ["--explain"],
                 is_flag=True,
                 help="What each predicted run loses its cores to, its locks and critical path, and what a further change gains.",
@@ -127,7 +150,15 @@ class WhatIfAnalysis(BaseAnalysis):
     def _asked(self, recording: Recording, **options: Any) -> WhatIf:
         from headway.analyses.whatif.analysis import whatif
         from headway.analyses.whatif.ranking import ranking
-        from headway.analyses.whatif.types import WHOLE_CORES, Change, MethodChange, SleepChange
+        from headway.analyses.whatif.types import (
+            WHOLE_CORES,
+            BalanceChange,
+            Change,
+            MethodChange,
+            PoolChange,
+            QueueChange,
+            SleepChange,
+        )
         from headway.store import open_recording
 
         faster = {"clock": options["clock"], "io": options["faster_io"]}
@@ -141,6 +172,9 @@ class WhatIfAnalysis(BaseAnalysis):
             sleeps=sleeps,
             methods=methods,
             smt=options["smt"] or WHOLE_CORES,
+            pools=tuple(PoolChange(pool, workers) for pool, workers in options["pool"]),
+            queues=tuple(QueueChange(queue, room) for queue, room in options["queue"]),
+            balanced=tuple(BalanceChange(place) for place in options["balanced"]),
         )
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         explain = options["explain"]

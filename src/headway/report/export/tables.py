@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 ALL_TABLES = "all"
+_LATEST_NS = (1 << 63) - 1
 
 # The view's rows come state by state, so its first million may all be sleeping ones, without CPU and exec_ns, and a reader that
 # guesses types from the first rows takes those columns for text. Here each slice's states follow one another, in order of time.
@@ -41,6 +42,10 @@ FROM (SELECT *, unnest([0, 1, 2]) AS part FROM slice) s
 JOIN thread t ON t.thread_id = s.thread_id LEFT JOIN thread w ON w.thread_id = s.waker_id
 WHERE CASE part WHEN 0 THEN s.blocked_ns WHEN 1 THEN s.runnable_ns ELSE s.running_ns END > 0
 """
+
+
+_OF_THREADS = "thread_objects"
+_NO_ITERATION = "SELECT *, CAST(NULL AS BIGINT) AS iteration FROM thread_objects"
 
 
 def export_csv(
@@ -71,6 +76,8 @@ def _write(recording: Recording, table: str, out: IO[bytes], raw_text: bool) -> 
     import pyarrow.csv
 
     text = _THREAD_STATE if table == "thread_state" else f"SELECT * FROM {quote(table)}"
+    if table == _OF_THREADS:
+        text = _with_iterations(recording)
     batches = recording.batches(text)
     first = next(batches, None)
     if first is None:
@@ -79,6 +86,25 @@ def _write(recording: Recording, table: str, out: IO[bytes], raw_text: bool) -> 
     with pyarrow.csv.CSVWriter(out, first.schema) as writer:
         for batch in itertools.chain([first], batches):
             writer.write_batch(batch if raw_text else safe_batch(batch))
+
+
+def _with_iterations(recording: Recording) -> str:
+    """Return the SQL of thread_objects with the iteration in which each thread lived; null: in several, in none, or not known."""
+    from headway.analyses.counters.iterations import MOST, between_marks, marks_of
+    from headway.model.iterations import METHOD
+
+    marks = marks_of(recording, None)
+    if marks.by == METHOD:  # when a method ran is known of samples alone
+        return _NO_ITERATION
+    try:
+        found = between_marks(recording, marks)
+    except HeadwayError:
+        return _NO_ITERATION
+    numbers, starts, ends = ([*map(int, each[-MOST:])] for each in (found.numbers, found.spans.start, found.spans.end))
+    ends[-1] = _LATEST_NS  # the last one lasts until the program's end
+    return f"""SELECT o.*, i.iteration FROM thread_objects o LEFT JOIN (
+  SELECT unnest({numbers}) AS iteration, unnest({starts}) AS start_ns, unnest({ends}) AS end_ns) i
+ON o.thread_start_ns >= i.start_ns AND COALESCE(o.thread_end_ns, {_LATEST_NS}) <= i.end_ns"""
 
 
 def _write_zip(recording: Recording, out: IO[bytes], raw_text: bool) -> None:

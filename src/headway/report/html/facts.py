@@ -28,6 +28,7 @@ _WITH_VALUE = {"-cp", "-classpath", "--class-path", "-p", "--module-path", "--ad
 _TEXT_CHARS = 600
 _MAX_JVMS = 8
 _MAX_CHECKS = 24
+_RAN = "the time in which threads of the program had a CPU"
 
 
 def title(manifest: Manifest) -> str:
@@ -57,14 +58,17 @@ def _program(words: Sequence[str]) -> int:
     return len(words) - 1 if len(words) > 1 and not skip and not words[-1].startswith(("-", "@")) else 0
 
 
-def facts(recording: Recording) -> list[dict[str, Any]]:
-    """Return groups of {heading, rows: [{label, value}]}; what is unknown is left out."""
+def facts(recording: Recording, stolen_ns: int | None = None) -> list[dict[str, Any]]:
+    """Return groups of {heading, rows: [{label, value}]}; what is unknown is left out.
+
+    `stolen_ns`: what the host took from the program's threads while they ran; None where only the CPUs' own counters tell.
+    """
     manifest = recording.manifest
     groups = [
         ("Recording", _recording(recording)),
         ("Machine", _machine(manifest)),
         *((_jvm_heading(manifest, i), _jvm(jvm)) for i, jvm in enumerate(manifest.jvms[:_MAX_JVMS])),
-        ("Trust", _trust(manifest)),
+        ("Trust", _trust(manifest, stolen_ns)),
     ]
     left = len(manifest.jvms) - _MAX_JVMS
     if left > 0:
@@ -142,13 +146,16 @@ def _jvm(jvm: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _trust(manifest: Manifest) -> list[tuple[str, str]]:
+def _trust(manifest: Manifest, stolen_ns: int | None) -> list[tuple[str, str]]:
     losses = manifest.losses
     lost = f"{losses.events:,} records in {losses.spans:,} spans" if losses.events else "none"
     rows = [
         ("switches", "" if manifest.switches is None else f"{manifest.switches:,}"),
         ("records lost", lost),
-        ("stolen by the host", _per_cpu(manifest.steal_ns)),
+        (
+            "stolen by the host",
+            _per_cpu(manifest.steal_ns) if stolen_ns is None else f"{duration(stolen_ns)} of {_RAN}",
+        ),
         ("other processes ran, headway's recorder among them", _per_cpu(manifest.other_ns)),
     ]
     # Those that failed first: they are what a reader must not miss.

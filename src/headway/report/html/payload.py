@@ -82,7 +82,7 @@ def _payload(
         "threads": lane_values(states, found.threads.count),
         "phases": _phases(recording),
         "sections": added[0],
-        "facts": facts(recording),
+        "facts": facts(recording, found.why.account.stolen_ns if found.why is not None else None),
     }
 
 

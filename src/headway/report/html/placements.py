@@ -33,6 +33,7 @@ def placements_view(recording: Recording, path: Path) -> dict[str, Any]:
             {"at_ns": at_ns - origin, "text": cut(visible(text), TEXT_CHARS)} for at_ns, text in notes[:MOST_NOTES]
         ],
         "left_out": max(0, len(seen) - MOST_SPELLS),
+        "notes_left_out": max(0, len(notes) - MOST_NOTES),
     }
 
 

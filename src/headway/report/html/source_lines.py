@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
-import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from headway.errors import HeadwayError, Notice
 from headway.report.html.flame_pack import visible
 from headway.report.html.text import cut
 from headway.store import directory as directories
+from headway.store.files import open_named, open_there
 
 AROUND = 5
 """Lines shown before and after the place."""
@@ -175,15 +174,9 @@ def _read(path: Path, most: int = MAX_FILE_BYTES) -> list[str]:
 
 def _open(path: Path) -> int:
     """Return a descriptor of an ordinary file; as root, of none that a link of another user's leads to. Raises OSError, HW317."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    if os.geteuid() == 0:
-        if path.is_symlink() and not directories.is_untrusted_user(path.lstat().st_uid):
-            path = path.parent / os.readlink(path)
-        with directories.open_entry(path) as place:
-            fd = os.open(place.name, flags | os.O_NOFOLLOW, dir_fd=place.parent)
-    else:
-        fd = os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
-    return fd
+    if os.geteuid() != 0:
+        return open_named(path)
+    if path.is_symlink() and not directories.is_untrusted_user(path.lstat().st_uid):
+        path = path.parent / os.readlink(path)
+    with directories.open_entry(path) as place:
+        return open_there(place)

@@ -23,6 +23,8 @@ def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
     return {
         "allocations": None if total is None else {**_allocated(total), "unknown_share": dict(found.unknown)},
         "accesses": None if found.accesses is None else _accesses(found.accesses),
+        "owner": None if found.accesses is None else found.accesses.rule,
+        "owners_recorded": [] if found.accesses is None else list(found.accesses.rules),
         "shared": None if owned is None else _shared(owned),
         "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
         "interval_bytes": found.interval_bytes,
@@ -60,17 +62,22 @@ def _accesses(found: AccessAnswer) -> dict[str, Any]:
             "java_id": each.java_id,
             "thread_id": each.thread_id,
             "class": each.class_name,
-            **_accessed(each.accessed, each.owned),
+            **_accessed(each.accessed, each.owned, is_all_local=found.is_all_local),
         }
         for each in found.groups
     ]
-    return {**_accessed(found.total, found.owned), "groups": groups, "jvms": [dict(each) for each in found.coverage]}
+    total = _accessed(found.total, found.owned, is_all_local=found.is_all_local)
+    return {**total, "groups": groups, "jvms": [dict(each) for each in found.coverage]}
 
 
-def _accessed(accessed: Accessed, owned: Owned | None) -> dict[str, Any]:
+def _accessed(accessed: Accessed, owned: Owned | None, *, is_all_local: bool) -> dict[str, Any]:
+    tuple_reads, tuple_writes, array_reads, array_writes = (
+        _by_node(count, is_local=is_all_local)
+        for count in (accessed.tuple_reads, accessed.tuple_writes, accessed.array_reads, accessed.array_writes)
+    )
     return {
-        "tuple": {"read": _by_node(accessed.tuple_reads), "write": _by_node(accessed.tuple_writes)},
-        "array": {"read": _by_node(accessed.array_reads), "write": _by_node(accessed.array_writes)},
+        "tuple": {"read": tuple_reads, "write": tuple_writes},
+        "array": {"read": array_reads, "write": array_writes},
         "static": {"read": accessed.static_reads, "write": accessed.static_writes},
         "owners": None
         if owned is None
@@ -108,6 +115,7 @@ def _pair(pair: AccessPair) -> dict[str, Any]:
     }
 
 
-def _by_node(count: int) -> dict[str, int]:
-    """Return how many accesses are known to be local and remote: none, as nodes of objects are not recorded."""
-    return {"count": count, "local": 0, "remote": 0, "unknown": count}
+def _by_node(count: int, *, is_local: bool) -> dict[str, int]:
+    """Return how many accesses are local and remote: not known, as nodes of objects are not recorded, where there are several."""
+    local = count if is_local else 0
+    return {"count": count, "local": local, "remote": 0, "unknown": count - local}

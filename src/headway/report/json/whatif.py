@@ -48,6 +48,9 @@ def change_json(change: Change) -> dict[str, Any]:
         ],
         "sleeps": [{"place": sleep.place.pattern, "seconds": sleep.seconds} for sleep in change.sleeps],
         "methods": [{"method": method.method, "part": method.part} for method in change.methods],
+        "pools": [{"pool": pool.pool, "workers": pool.workers} for pool in change.pools],
+        "queues": [{"queue": queue.queue, "room": queue.room} for queue in change.queues],
+        "balanced": [{"place": each.place} for each in change.balanced],
         "smt": {"per_core": change.smt.per_core, "throughput": change.smt.throughput},
     }
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from headway.analyses.numa.types import ClassComparison, NumaAnswer, Placed, ProgramClass
+    from headway.analyses.numa.types import ClassComparison, ClassEvidence, NumaAnswer, Placed, ProgramClass
 
 _QUESTIONS = {PARALLELISM: "parallelism", DEPENDENCIES: "data dependencies", LOCALITY: "bound by locality"}
 _MOST_DIFFERENCES = 20
@@ -79,12 +79,17 @@ def _answer(each: ProgramClass, question: str) -> str:
     return "" if each.answer(PARALLELISM) == SINGLE else UNKNOWN
 
 
+def _with_other(each: ClassEvidence) -> str:
+    """Return a figure as words, with the class whose border it is near."""
+    return f"{each.text} (near to {each.other})" if each.other is not None else each.text
+
+
 def class_sentences(each: ProgramClass) -> Iterator[str]:
     """Yield what the classes of a program are, what they go by, and what to do, as sentences."""
     for question, words in _QUESTIONS.items():
         near = each.alternatives(question)
         also = f" (near to {joined(near)})" if near else ""
-        evidence = "; ".join(one.text for one in each.findings[question].evidence)
+        evidence = "; ".join(map(_with_other, each.findings[question].evidence))
         if (answer := each.answer(question)) is not None:
             yield f"{words.capitalize()}: {answer}{also}{f': {evidence}' if evidence else ''}."
     if each.root_causes:
@@ -105,7 +110,7 @@ def _print_one(each: ProgramClass, console: Console) -> None:
         unknown = "not asked" if each.answer(PARALLELISM) == SINGLE else "not determined"
         print_line(console, f"{words}: {answer or unknown}{also}", bullet="*")
         for evidence in each.findings[question].evidence:
-            print_line(console, evidence.text, bullet="    ")
+            print_line(console, _with_other(evidence), bullet="    ")
     if each.root_causes:
         print_line(console, f"root causes: {joined(each.root_causes)}", bullet="*")
     for text in each.undetermined:

@@ -13,7 +13,7 @@ from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
 from headway.report.terminal.notices import ALL, print_notices
 from headway.report.terminal.tables import make_table
-from headway.report.terminal.whatif_account import predicted_text, render_predicted_account, title_of
+from headway.report.terminal.whatif_account import predicted_text, render_predicted_accounts, title_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +40,7 @@ def render_whatif(result: WhatIf, console: Console) -> None:
         if cause is not None:
             meaning = _CORES if cause == CORES else CAUSES[cause]
             print_line(console, f"{title_of(cause)}: {meaning}{_places(result, cause)}", bullet=" ")
-    for after in result.predicted:
-        if after.account is not None:
-            render_predicted_account(after, after.account, result.replays[0].recorded_cores, console)
+    render_predicted_accounts(result.predicted, result.replays[0].recorded_cores, console)
     print_notices(console, result.notices, also=ALL)
 
 

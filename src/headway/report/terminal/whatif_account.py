@@ -16,6 +16,8 @@ from headway.report.terminal.lock_names import without_package
 from headway.report.terminal.tables import make_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from headway.analyses.whatif.types import Predicted, PredictedAccount
@@ -48,13 +50,32 @@ def change_text(change: Change, recorded_cores: int, *, together: bool = False) 
         *([] if change.has_gc else ["no collections"]),
         *[replace(lock, lock=without_package(lock.lock)).text for lock in change.locks],
         *[sleep.text for sleep in change.sleeps],
+        *[pool.text for pool in change.pools],
+        *[replace(queue, queue=without_package(queue.queue)).text for queue in change.queues],
+        *[replace(each, place=without_package(each.place)).text for each in change.balanced],
         *[replace(method, method=without_package(method.method)).text for method in change.methods],
     ]
     return ", ".join(parts)
 
 
-def render_predicted_account(each: Predicted, account: PredictedAccount, recorded_cores: int, console: Console) -> None:
-    """Print what a predicted run loses its cores to, what it waits for, and what a further change gains."""
+def render_predicted_accounts(predicted: Sequence[Predicted], recorded_cores: int, console: Console) -> None:
+    """Print the account of each predicted run; where a change leaves the run as another one does, it is printed once."""
+    before: list[Predicted] = []
+    for each in predicted:
+        if each.account is None:
+            continue
+        same = next((one for one in before if one.account == each.account), None)
+        if same is None:
+            _render_account(each, each.account, recorded_cores, console)
+            before.append(each)
+        else:
+            texts = [predicted_text(one, recorded_cores) for one in (each, same)]
+            print_line(console, f"{texts[0]}: the cores would go where they go with {texts[1]}", bullet="*")
+        _render_further(each, console)
+
+
+def _render_account(each: Predicted, account: PredictedAccount, recorded_cores: int, console: Console) -> None:
+    """Print what a predicted run loses its cores to, and what it waits for."""
     used = sum(account.used_ns.values())
     table = make_table(
         ("lost to", "left"),
@@ -78,6 +99,10 @@ def render_predicted_account(each: Predicted, account: PredictedAccount, recorde
         print_line(console, f"threads wait {duration(lock.waited_ns)} in all for {name}", bullet=" ")
     parts = [f"{part.thread} {part.state} {duration(part.ns)}" for part in account.path]
     print_line(console, f"critical path: {'; '.join(parts)}", bullet=" ")
+
+
+def _render_further(each: Predicted, console: Console) -> None:
+    """Print what further changes gain."""
     for further in each.further:
         text = change_text(further.change, each.change.cores)
         gain = f"{significant(further.gain)}x as fast, {duration(further.wall_ns)}"

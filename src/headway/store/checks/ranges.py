@@ -52,7 +52,7 @@ _MOST_MORE_THREADS = 1 << 12
 """So many more of them than there are rows of threads may there be: some are lost."""
 _DIFFERENCES = frozenset(("stolen_ns", "in_flight_begin", "in_flight_ns"))
 """Columns that may be below zero: of two clocks, or of requests begun and ended, some of which began before the recording."""
-_NOT_SUMMED = frozenset(("weight", "in_flight_begin", "in_flight_ns"))
+_NOT_SUMMED = frozenset(("weight", "in_flight_begin", "in_flight_ns", "memory_pages"))
 """Numbers of 64 bits, with sums that analyses know how to deal with; of requests in flight there are none: each experiment has
 all that are there then, so that over a long run the same ones are in a thousand of them."""
 _WORDS: Mapping[tuple[str, str], frozenset[str]] = {

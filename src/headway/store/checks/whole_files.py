@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from pathlib import Path
 
 from headway.store.files import checksum, open_ordinary
@@ -19,11 +18,8 @@ _PARQUET = b"PAR1"
 def check_ends(path: Path, info: TableInfo, directory: Path) -> None:
     """Compare a Parquet file's size with the manifest and look at both ends: cheap, and finds every cut-off copy."""
     try:
-        with open(path, "rb", opener=_open_plainly) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "it is not an ordinary file")
-            size = status.st_size
+        with open(open_ordinary(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
             head = file.read(4)
             file.seek(max(size - 4, 0))
             tail = file.read(4)
@@ -36,11 +32,6 @@ def check_ends(path: Path, info: TableInfo, directory: Path) -> None:
         raise damaged(path, reason, directory)
     if head != _PARQUET or tail != _PARQUET:
         raise damaged(path, "it is not a whole Parquet file", directory)
-
-
-def _open_plainly(path: str, flags: int) -> int:
-    """Open a file of a recording: no link to one elsewhere, and without waiting for the other end of a FIFO."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def check_sum(path: Path, to_open: Path, info: TableInfo, directory: Path) -> None:

@@ -37,3 +37,4 @@ class PlacementsView(TypedDict):
     spells: list[PlacedSpellPayload]
     notes: list[PlacementNote]
     left_out: int
+    notes_left_out: int

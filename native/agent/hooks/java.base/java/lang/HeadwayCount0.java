@@ -19,10 +19,13 @@ public final class HeadwayCount0 {
   private static final long KEY_AT = -(MIDDLE + 1) * 8L;
   private static final long OWNER_AT = KEY_AT - 8;
   private static final long RANDOM_AT = KEY_AT - 16;
+  private static final long OWN_IDS_AT = KEY_AT - 24;
+  private static final long OTHER_IDS_AT = KEY_AT - 32;
   private static final long OWNED_AT = MIDDLE * 8L;
   private static final int OWNED_SHIFT = 5;
   private static final long PAIRS_AT = OWNED_AT + (2L * MIDDLE << OWNED_SHIFT);
   private static final int PAIR_SHIFT = 5;
+  private static final long OF_WRITERS = (2L * MIDDLE << OWNED_SHIFT) + (256L << PAIR_SHIFT);
   private static final int KINDS = 4;
   private static final long MASK = (1 << 16) - 1;
 
@@ -34,6 +37,13 @@ public final class HeadwayCount0 {
   private static final int FOREIGN = 255;
   private static final long RANDOM_STEP = 0x9E3779B97F4A7C15L;
   private static final int HASH_MASK = 0x7FFFFFFF;
+
+  // As in object_ids.h. A hash is a number times an odd one, so that hashes look as random as the JVM's.
+  private static final int MOST_IDS = 1 << 28;
+  private static final int CHUNK_SHIFT = 10;
+  private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
+  private static final int SPREAD = 0x9E3779B1;
+  private static final int GATHER = inverse(SPREAD);
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
@@ -50,6 +60,13 @@ public final class HeadwayCount0 {
   @Stable private static final byte[] SWITCHES = hasWindows() ? openSwitches() : null;
 
   private static final long OWNERS = BLOCKS + (MASK + 1) * 8; // how many numbers are given to owners
+
+  /** Who wrote last, a byte for each number of an object; 0: objects have no numbers, as the rule of the last writer is not asked for. */
+  private static final long IDS = ids();
+
+  private static final long CHUNKS = IDS + MOST_IDS; // who has taken each chunk of numbers
+  private static final long GIVEN = CHUNKS + (MOST_IDS >> CHUNK_SHIFT);
+  private static final boolean COUNTS_ALLOCATORS = countsAllocators();
 
   /** Where the generator of identity hashes is in a thread of the JVM's; below 0: owners are not asked for, or not known. */
   private static final long GENERATOR = generator();
@@ -79,6 +96,12 @@ public final class HeadwayCount0 {
   }
 
   private static native long find(long key);
+
+  private static native long ids();
+
+  private static native int takeIds(int owner);
+
+  private static native boolean countsAllocators();
 
   private static native long generator();
 
@@ -129,20 +152,59 @@ public final class HeadwayCount0 {
     }
     Thread current = Thread.currentThread();
     long block = block(current, carrier(current));
-    int owner = ownerOf(object);
-    long own = U.getLong(block + OWNER_AT);
+    if (IDS != 0) {
+      touchById(object, row, block);
+    } else {
+      note(block, row, ownerOf(object), U.getLong(block + OWNER_AT));
+    }
+  }
+
+  /** Adds 1 by whose the object is, by one rule; `block`: where that rule's counts are as those of the first are in a block. */
+  @ForceInline
+  @Hidden
+  private static void note(long block, int row, int owner, long own) {
     int column = owner == 0 || owner == FOREIGN ? 2 : owner == own ? 0 : 1;
     addOne(block + OWNED_AT + ((long) (row + MIDDLE) << OWNED_SHIFT) + ((long) column << 3));
     addOne(block + PAIRS_AT + ((long) owner << PAIR_SHIFT) + ((long) (row & (KINDS - 1)) << 3));
+  }
+
+  /** Counts an access by the thread that wrote to the object last, and notes the calling thread as that one if it writes. */
+  @Hidden
+  private static void touchById(Object object, int row, long block) {
+    boolean isWrite = (row & 1) != 0;
+    int hash = identityHash(object);
+    if (hash == 0 && isWrite) {
+      hash = numbered(object, block, OTHER_IDS_AT, 0); // of the JDK's making: from now on it has a last writer
+    }
+    int id = hash == 0 ? 0 : (hash * GATHER) & HASH_MASK;
+    boolean isOurs = id != 0 && id < U.getInt(GIVEN);
+    int allocator = isOurs ? U.getByte(CHUNKS + (id >> CHUNK_SHIFT)) & 0xFF : hash == 0 ? 0 : FOREIGN;
+    int last = isOurs ? U.getByteOpaque(null, IDS + id) & 0xFF : 0;
+    int writer = last == 0 ? allocator : last == FOREIGN ? 0 : last;
+    long own = U.getLong(block + OWNER_AT);
+    if (COUNTS_ALLOCATORS) {
+      note(block, row, allocator, own);
+    }
+    note(block + OF_WRITERS, row, writer, own);
+    if (isWrite && isOurs && writer != own) {
+      U.putByteOpaque(null, IDS + id, (byte) (own == 0 ? FOREIGN : own));
+    }
+  }
+
+  /** An object's identity hash; 0: it has none. */
+  @ForceInline
+  @Hidden
+  private static int identityHash(Object object) {
+    long mark = U.getLong(object, 0L);
+    boolean isThere = (mark & 7) == 1 || (IS_KEPT_IN_LOCKED && (mark & 3) == 0);
+    return isThere ? (int) (mark >>> HASH_SHIFT) & HASH_MASK : hashOfLocked(object);
   }
 
   /** The number of an object's owner; 0: it has none; FOREIGN: its identity hash is not of our making. */
   @ForceInline
   @Hidden
   private static int ownerOf(Object object) {
-    long mark = U.getLong(object, 0L);
-    boolean isThere = (mark & 7) == 1 || (IS_KEPT_IN_LOCKED && (mark & 3) == 0);
-    int hash = isThere ? (int) (mark >>> HASH_SHIFT) & HASH_MASK : hashOfLocked(object);
+    int hash = identityHash(object);
     if (hash == 0) {
       return 0;
     }
@@ -163,7 +225,50 @@ public final class HeadwayCount0 {
   private static int hashOfLocked(Object object) {
     Thread current = Thread.currentThread();
     Thread carrier = carrier(current);
-    return steered(object, carrier, nextHash(block(current, carrier), 0));
+    long block = block(current, carrier);
+    int nobodys = nextHash(block, 0);
+    if (IDS != 0) {
+      int hash = numbered(object, block, OTHER_IDS_AT, 0);
+      if (hash != 0) {
+        return hash;
+      }
+      nobodys = ((MOST_IDS | (nobodys & (MOST_IDS - 1))) * SPREAD) & HASH_MASK; // of a number that is never given
+    }
+    return steered(object, carrier, nobodys);
+  }
+
+  /**
+   * The object's identity hash; if it has none yet, it becomes one of a new number: the block's next one at `at`. 0: there are
+   * no numbers left.
+   */
+  @Hidden
+  private static int numbered(Object object, long block, long at, int owner) {
+    int id = (int) U.getLong(block + at);
+    if (id == 0) {
+      // Who has no block of its own (key 0) can't have numbers of its own either.
+      boolean areLeft = U.getLong(block + KEY_AT) != 0 && U.getInt(GIVEN) < MOST_IDS;
+      id = areLeft ? takeIds(owner) : 0;
+      if (id == 0) {
+        return 0;
+      }
+    }
+    int next = id + 1;
+    // Before the object has the number, so that no error at the end of the stack has two objects share one.
+    U.putLong(block + at, (next & CHUNK_MASK) == 0 ? 0 : next);
+    int wanted = (id * SPREAD) & HASH_MASK;
+    int hash = steered(object, carrier(Thread.currentThread()), wanted);
+    if (hash != wanted) {
+      U.putLong(block + at, id);
+    }
+    return hash;
+  }
+
+  private static int inverse(int odd) {
+    int found = odd;
+    for (int i = 0; i < 5; i++) {
+      found *= 2 - odd * found; // twice as many bits are right
+    }
+    return found;
   }
 
   @ForceInline
@@ -211,7 +316,12 @@ public final class HeadwayCount0 {
     Thread current = Thread.currentThread();
     Thread carrier = carrier(current);
     long block = block(current, carrier);
-    steered(object, carrier, nextHash(block, (int) U.getLong(block + OWNER_AT)));
+    int owner = (int) U.getLong(block + OWNER_AT);
+    if (IDS != 0) {
+      numbered(object, block, OWN_IDS_AT, owner);
+    } else {
+      steered(object, carrier, nextHash(block, owner));
+    }
   }
 
   /** A new array of arrays. */

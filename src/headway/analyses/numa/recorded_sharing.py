@@ -1,0 +1,88 @@
+"""The class of data dependencies of a recorded program, from its accesses by the thread that wrote to the object last.
+
+Question   how much of all accesses to objects reads, and writes, what another thread wrote last.
+Method     sums of tables `access` and `access_writer` (docs/decisions/0018-last-writer.md), as shares of all accesses; the
+           borders are those of published programs (`dependencies`).
+Assumes    accesses of an unknown last writer are shared as often as the others of their kind. A class that does not hold both if
+           none and if all of them are shared is not determined.
+Wrong when much of the work is the JDK's own code, whose accesses are not counted.
+Checked    tests/unit/test_numa_sharing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headway.analyses.numa.dependencies import dependencies_of
+from headway.analyses.numa.tables import ProgramFigures
+from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
+from headway.model.object_owners import LAST_WRITER, OWNER_TABLES
+
+if TYPE_CHECKING:
+    from headway.store import Recording
+
+_KINDS = {"reads": ("tuple_reads", "array_reads"), "writes": ("tuple_writes", "array_writes")}
+_COLUMNS = ("shared_read_pct", "shared_write_pct")
+_REMEDY = "headway record --objects accesses --owner last-writer"
+Shares = tuple[float, float]
+"""Percent of all accesses that are shared reads, and shared writes."""
+
+
+def recorded_dependencies(recording: Recording, pid: int | None, parallelism: str | None) -> ClassFinding:
+    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last."""
+    if not recording.has(OWNER_TABLES[LAST_WRITER][0]):
+        return _open(f"which thread wrote last what another one reads is not recorded ({_REMEDY})")
+    shares = _shares(recording, pid)
+    if shares is None:
+        return _open(f"of no object that process {pid} accessed is it known which thread wrote to it last")
+    least, likely, most = shares
+    found = _class(likely, parallelism)
+    if {_class(each, parallelism).answer for each in (least, most)} != {found.answer}:
+        return _open(
+            f"of the accesses {least[0]:.3g} to {most[0]:.3g} % read and {least[1]:.3g} to {most[1]:.3g} % write what another "
+            "thread wrote last; of the rest the last writer is unknown"
+        )
+    found.add("accesses are those of the code in scope in the whole recording, not of the JDK's own code")
+    return found
+
+
+def _open(reason: str) -> ClassFinding:
+    found = ClassFinding(DEPENDENCIES)
+    found.undetermined.append(f"data dependencies: {reason}")
+    return found
+
+
+def _class(shares: Shares, parallelism: str | None) -> ClassFinding:
+    figures = ProgramFigures("", values=dict(zip(_COLUMNS, shares, strict=True)))
+    return dependencies_of(figures, parallelism)
+
+
+def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shares] | None:
+    """Return the shares if no access of an unknown last writer is shared, if as many as of the others, and if all are."""
+    all_of = [_sum(recording, "access", columns, pid) for columns in _KINDS.values()]
+    own, others = (
+        [
+            _sum(recording, OWNER_TABLES[LAST_WRITER][0], [f"{each}_{whose}" for each in columns], pid)
+            for columns in _KINDS.values()
+        ]
+        for whose in ("local", "shared")
+    )
+    total = sum(all_of)
+    if not sum(own) + sum(others):
+        return None
+    least: list[float] = []
+    likely: list[float] = []
+    most: list[float] = []
+    for count, local, shared in zip(all_of, own, others, strict=True):
+        unknown = max(0, count - local - shared)
+        likely_unknown = unknown * shared / (local + shared) if local + shared else 0
+        for found, of_unknown in ((least, 0), (likely, likely_unknown), (most, unknown)):
+            found.append(round(100 * (shared + of_unknown) / total, 2))
+    return (least[0], least[1]), (likely[0], likely[1]), (most[0], most[1])
+
+
+def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int | None) -> int:
+    text = f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid or 0}"
+    (found,) = recording.query(text).fetchall()[0]
+    return int(found)

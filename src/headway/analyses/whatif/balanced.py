@@ -1,0 +1,256 @@
+"""Makes the parts of parallel stages equal: what each thread does between two joins or barriers, as its steps are then.
+
+Question   which stages does `--balanced PLACE` mean, and what does each thread do in them if all parts are equal?
+Method     PLACE is the line at which threads wait for the others: a barrier, a join, a latch or results (waits.rules). At a
+           barrier a stage ends whenever the last thread comes; its parts are those of the threads that waited, and of that one.
+           Of joins a stage ends when a thread has waited for the last of them, one right after the other; its parts are those of
+           the threads that are called as the one it waited for, but for their numbers (of fork and join also its own). A part is
+           what its thread computes, sleeps and waits for I/O in the stage: it becomes the mean of the stage's parts.
+Assumes    the parts can be cut anew at no cost; a thread that did less than LEAST_PART of the largest part has none.
+Wrong when a thread does something else in the stage as well; when nobody waited as a stage ended, that one stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common.causes import IMBALANCE
+from headway.analyses.common.columns import places_of
+from headway.analyses.waits import blocks
+from headway.analyses.waits.rules import RULES
+from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.wait_causes import CODE, causes_of
+from headway.analyses.whatif.pools import stem
+from headway.errors import HeadwayError
+from headway.model.kinds import PROGRAM
+from headway.model.near_names import nearest_first
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.critical_path.path_threads import PathThreadTable
+    from headway.analyses.waits.blocks import LockData
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+LEAST_PART = 0.01
+"""Of the largest part of a stage: what takes less is no part."""
+MOST_PARTS = 200_000
+"""Parts of all stages at a place."""
+_BARRIER = [rule.id for rule in RULES].index("barrier")
+_LOOK_NS = 1_000_000
+"""A thread that waits for one part after the other runs for less than this in between."""
+_MOST_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A parallel stage: from when until when, and who may have a part of it. Times are CLOCK_MONOTONIC ns."""
+
+    from_ns: int
+    to_ns: int
+    threads: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedSteps:
+    """Steps with parts of stages that are equal: factors of what each runs, and how long it waits then, -1 as before."""
+
+    step: Ints
+    work_factor: Floats
+    wait_ns: Floats
+    parts: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Joins:
+    """Waits for other threads' parts, in order of their end. Times are CLOCK_MONOTONIC ns."""
+
+    thread: Ints
+    began: Ints
+    ended: Ints
+    waker: Ints
+    is_barrier: NDArray[np.bool_]
+    stack: Ints
+
+    def where(self, rows: Ints | NDArray[np.bool_]) -> _Joins:
+        return _Joins(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def changed_stages(
+    recording: Recording, threads: PathThreadTable, steps: Mapping[str, Ints], places: Sequence[str]
+) -> BalancedSteps:
+    """Return a run's steps with the parts of the stages at some places equal.
+
+    Raises HeadwayError HW430 (recorded without locks), HW888 (nobody waits there for others), HW889 (there are no parts).
+    """
+    data = blocks.load(recording, None)
+    stages = [stage for place in places for stage in _stages_at(recording, data, threads, steps, place)]
+    if sum(len(each.threads) for each in stages) > MOST_PARTS:
+        reason = f"its stages have more than {MOST_PARTS:,} parts"
+        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
+    found = balanced_steps(steps, stages)
+    if not found.parts:
+        reason = "no stage that ends there is done by two threads or more"
+        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
+    return found
+
+
+def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> BalancedSteps:
+    """Return the steps of stages whose parts are equal, given the program's steps (RunSteps.program_steps)."""
+    waits = np.where(steps["is_by_thread"] == 0, steps["woken_ns"] - steps["begin_ns"], 0)
+    more_work, more_wait = np.zeros(len(waits)), np.zeros(len(waits))
+    of_thread = dict(places_of(steps["thread"]))
+    parts = 0
+    for stage in stages:
+        mine = [_overlap(steps, waits, of_thread[each], stage) for each in stage.threads if each in of_thread]
+        lengths = np.array([float((run + wait).sum()) for _, run, wait in mine])
+        is_part = lengths >= max(LEAST_PART * lengths.max(initial=0), 1)
+        if is_part.sum() < 2:
+            continue
+        mean = lengths[is_part].mean()
+        for i in np.flatnonzero(is_part).tolist():
+            rows, run, wait = mine[i]
+            more = mean / lengths[i] - 1
+            more_work[rows] += more * run / np.maximum(steps["work_ns"][rows], 1)
+            more_wait[rows] += more * wait / np.maximum(waits[rows], 1)
+            parts += 1
+    at = np.flatnonzero((more_work != 0) | (more_wait != 0))
+    wait_ns = np.where(more_wait[at] != 0, waits[at] * np.maximum(1 + more_wait[at], 0), -1.0)
+    return BalancedSteps(
+        np.asarray(steps["step"][at], np.int64), np.maximum(1 + more_work[at], 0), wait_ns.astype(np.float64), parts
+    )
+
+
+def _overlap(steps: Mapping[str, Ints], waits: Ints, mine: Ints, stage: Stage) -> tuple[Ints, Floats, Floats]:
+    """Return the steps of one thread that overlap a stage, and how much each computes and waits in it of its own accord."""
+    low = np.searchsorted(steps["end_ns"][mine], stage.from_ns, side="right")
+    high = np.searchsorted(steps["begin_ns"][mine], stage.to_ns)
+    rows = mine[low:high]
+
+    def inside(begin: Ints, end: Ints) -> Floats:
+        length = np.minimum(end, stage.to_ns) - np.maximum(begin, stage.from_ns)
+        part: Floats = np.maximum(length, 0) / np.maximum(end - begin, 1)
+        return part
+
+    run: Floats = steps["work_ns"][rows] * inside(steps["start_ns"][rows], steps["end_ns"][rows])
+    wait = waits[rows] * inside(steps["begin_ns"][rows], steps["woken_ns"][rows])
+    return rows, run, wait
+
+
+def _stages_at(
+    recording: Recording, data: LockData, threads: PathThreadTable, steps: Mapping[str, Ints], place: str
+) -> list[Stage]:
+    joins = _joins_at(recording, data, place)
+    barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
+    groups = _groups(threads)
+    first_ns = recording.window_ns[0]
+    found = _barrier_stages(barriers, threads, first_ns)
+    of_thread = dict(places_of(steps["thread"]))
+    for _, rows in places_of(others.thread):
+        found += _join_stages(data, others.where(rows), groups, first_ns, (steps, of_thread))
+    return found
+
+
+def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
+    """Return the waits for others at a place. Raises HeadwayError HW888 (none), HW889 (of virtual threads)."""
+    sites = sites_of(data)
+    its = data.blocks
+    every = np.flatnonzero((causes_of(data, sites) == CODE[IMBALANCE]) & (sites.stack >= 0) & (its.thread >= 0))
+    line = {stack: line_of(data, stack) for stack in set(sites.stack[every].tolist())}
+    wanted = place.strip()
+    stacks = [stack for stack, text in line.items() if wanted and (text == wanted or text.endswith(f".{wanted}"))]
+    rows = every[np.isin(sites.stack[every], stacks)]
+    if not len(rows):
+        near = nearest_first(place, sorted(set(line.values())), _MOST_NAMES)
+        there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
+        raise HeadwayError("HW888", path=recording.path, place=place, there=there)
+    if np.any(its.thread[rows] >= data.platform_threads):
+        reason = "virtual threads wait there, and which of them runs when is their carriers'"
+        raise HeadwayError("HW889", path=recording.path, place=place, reason=reason)
+    origin = recording.window_ns[0]
+    ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], its.full[rows]), its.full[rows]) + origin
+    order = np.argsort(ended, kind="stable")
+    rows = rows[order]
+    return _Joins(
+        its.thread[rows].astype(np.int64),
+        its.began[rows] + origin,
+        ended[order],
+        its.waker[rows].astype(np.int64),
+        sites.rule[rows] == _BARRIER,
+        sites.stack[rows].astype(np.int64),
+    )
+
+
+def _groups(threads: PathThreadTable) -> dict[int, tuple[int, ...]]:
+    """Return by thread of the program those that are called alike, but for their numbers."""
+    of_stem: dict[tuple[int, str], list[int]] = {}
+    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
+    for i in program:
+        of_stem.setdefault((int(threads.pid[i]), stem(threads.names[i])), []).append(i)
+    return {i: tuple(alike) for alike in of_stem.values() for i in alike}
+
+
+def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> list[Stage]:
+    """Return the stages between two times at which the last thread came: who waits since before then belongs to it."""
+    found: list[Stage] = []
+    begin, mine, ended = 0, set[int](), -1
+    rows = zip(*(getattr(joins, name).tolist() for name in ("thread", "began", "ended", "waker")), strict=True)
+    trips: list[tuple[int, set[int]]] = []
+    for thread, began, end, waker in rows:
+        if ended < 0 or began >= ended:
+            ended, mine = end, set()
+            trips.append((end, mine))
+        mine.update(each for each in (thread, waker) if each >= 0)
+    for end, among in trips:
+        born = [int(threads.birth_ns[each]) for each in among]
+        begin = begin or max([first_ns, *born])
+        if begin < end:
+            found.append(Stage(begin, end, tuple(sorted(among))))
+        begin = end
+    return found
+
+
+def _join_stages(
+    data: LockData,
+    joins: _Joins,
+    groups: Mapping[int, Collection[int]],
+    first_ns: int,
+    its: tuple[Mapping[str, Ints], Mapping[int, Ints]],
+) -> list[Stage]:
+    """Return the stages that one thread waits for: each begins when the first of those that it waits for begins to work."""
+    steps, of_thread = its
+    is_new = np.append(True, joins.began[1:] - joins.ended[:-1] > _LOOK_NS)
+    chains = np.split(np.arange(len(is_new)), np.flatnonzero(is_new)[1:])
+    found, before = [], first_ns
+    for chain in chains:
+        end = int(joins.ended[chain[-1]])
+        workers = {each for waker in joins.waker[chain].tolist() for each in groups.get(waker, ())}
+        workers -= set(joins.thread[chain].tolist())
+        starts = [_first_run(steps, of_thread.get(each), before) for each in workers]
+        begin = min((ns for ns in starts if before <= ns < end), default=end)
+        own = joins.thread[chain[:1]].tolist() if _is_forked(data, int(joins.stack[chain[0]])) else []
+        if begin < end:
+            found.append(Stage(begin, end, tuple(sorted({*workers, *own}))))
+        before = end
+    return found
+
+
+def _first_run(steps: Mapping[str, Ints], mine: Ints | None, after_ns: int) -> int:
+    """Return when a thread first begins to run after a time, that time if it runs then; far away if it never does."""
+    if mine is None:
+        return 1 << 62
+    at = int(np.searchsorted(steps["end_ns"][mine], after_ns, side="right"))
+    return max(int(steps["start_ns"][mine[at]]), after_ns) if at < len(mine) else 1 << 62
+
+
+def _is_forked(data: LockData, stack: int) -> bool:
+    """Return whether a thread waits for parts of which it does some itself: fork and join, parallel streams."""
+    return any("ForkJoin" in name or "CountedCompleter" in name for name, _, _ in data.frames(stack))

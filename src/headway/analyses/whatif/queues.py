@@ -1,0 +1,130 @@
+"""Finds where threads waited for room in a bounded queue, and which of those waits a larger queue ends.
+
+Question   which waits does `--queue NAME=1000` mean, and what is known of how much room the queue needs without them?
+Method     a wait for room is one under put, offer or the like of a queue (waits.rules). Without it the thread puts its element in
+           at once, and computes on. The replay counts how many of those waits are ahead of the thread that ended them in the
+           recording: each is an element, at least, beyond what the queue had room for.
+Interval   to the run with the waits: how much room the queue had is not recorded, nor how many elements were put in between.
+Assumes    the queue is so large that nobody waits for room.
+Wrong when it is not: then threads wait later, for less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common.columns import places_of
+from headway.analyses.waits import blocks
+from headway.analyses.waits.object_places import object_places
+from headway.analyses.waits.rules import RULES
+from headway.analyses.waits.sites import line_of, sites_of
+from headway.errors import HeadwayError
+from headway.model.near_names import nearest_first
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.whatif.types import QueueChange
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+
+_FULL = [rule.id for rule in RULES].index("queue-full")
+_HANDS_OVER = ("SynchronousQueue", "LinkedTransferQueue", "Exchanger")
+"""Queues without room: whoever puts something in waits for the one that takes it."""
+_MOST_NAMES = 5
+MOST_UNKNOWN = 0.1
+"""Part of the waiting for room of which no thread is known to have ended it: by polling, or in a ring of its own making."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullQueues:
+    """The waits for room of a recording: `row` in LockData.blocks, `names` of each as users may write them."""
+
+    data: LockData
+    rows: Ints
+    names: tuple[tuple[str, ...], ...]
+
+    def called(self, text: str) -> Ints:
+        """Return the rows of the waits for room in what goes by a name."""
+        wanted = text.strip()
+        keep = [bool(wanted) and any(_goes_by(wanted, name) for name in names) for names in self.names]
+        return np.asarray(self.rows[np.array(keep, bool)], np.int64)
+
+
+def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tuple[QueueChange, ...]) -> Ints:
+    """Return the steps whose waits a change ends, given the program's steps (RunSteps.program_steps).
+
+    Raises HeadwayError HW430 (recorded without locks), HW884 (nobody waited for room there), HW885 (it can't be told).
+    """
+    queues = _full_queues(recording)
+    found = [_steps_in(recording, queues.data, queues.called(each.queue), steps, each) for each in changes]
+    for each, mine in zip(changes, found, strict=True):
+        if not len(mine):
+            near = nearest_first(
+                each.queue, list(dict.fromkeys(n for names in queues.names for n in names)), _MOST_NAMES
+            )
+            there = f"; there are: {', '.join(near)}" if near else "; nobody waited for room in any"
+            raise HeadwayError("HW884", path=recording.path, queue=each.queue, there=there)
+    return np.unique(np.concatenate(found))
+
+
+def _goes_by(wanted: str, name: str) -> bool:
+    return wanted in (name, name.rpartition("@")[2]) or name.endswith(f".{wanted}")
+
+
+def _full_queues(recording: Recording) -> FullQueues:
+    data = blocks.load(recording, None)
+    sites = sites_of(data)
+    rows = np.flatnonzero(sites.rule == _FULL)
+    places = object_places(data, sites)
+    line = {stack: line_of(data, stack) for stack in set(sites.stack[rows].tolist()) if stack >= 0}
+    names = {
+        blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
+        for blocker in set(data.blocks.blocker[rows].tolist())
+    }
+    pairs = zip(data.blocks.blocker[rows].tolist(), sites.stack[rows].tolist(), strict=True)
+    every = [tuple(dict.fromkeys((*filter(None, (line.get(stack),)), *names[blocker]))) for blocker, stack in pairs]
+    return FullQueues(data, rows, tuple(every))
+
+
+def _steps_in(recording: Recording, data: LockData, rows: Ints, steps: Mapping[str, Ints], change: QueueChange) -> Ints:
+    """Return the steps that waited during some blocks. Raises HeadwayError HW885."""
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    sites, of_queue = sites_of(data), data.blocks.blocker[rows]
+    calls = {name.rpartition(".")[2] for stack in set(sites.stack[rows].tolist()) for name, _, _ in data.frames(stack)}
+    calls |= {data.blockers.class_name(blocker).rpartition(".")[2] for blocker in set(of_queue.tolist())}
+    if any(call.split("$")[0] in _HANDS_OVER for call in calls):
+        raise _unknown(recording, change, "it has no room: whoever puts something in waits for who takes it")
+    if np.any(data.blocks.thread[rows] >= data.platform_threads):
+        raise _unknown(recording, change, "virtual threads waited for room, and their carriers went on meanwhile")
+    origin = recording.window_ns[0]
+    began, full = data.blocks.began[rows] + origin, data.blocks.full[rows] + origin
+    of_thread = dict(places_of(steps["thread"]))
+    found = []
+    for thread, of in places_of(data.blocks.thread[rows].astype(np.int64)):
+        mine = of_thread.get(thread)
+        if mine is None:
+            continue
+        order = of[np.argsort(began[of], kind="stable")]
+        middle = (steps["begin_ns"][mine] + steps["woken_ns"][mine]) // 2
+        at = np.searchsorted(began[order], middle, side="right") - 1
+        inside = (at >= 0) & (full[order[np.maximum(at, 0)]] >= middle)
+        found.append(mine[inside & (steps["woken_ns"][mine] > steps["begin_ns"][mine])])
+    chosen = np.concatenate(found) if found else np.zeros(0, np.int64)
+    length = steps["woken_ns"][chosen] - steps["begin_ns"][chosen]
+    unknown = int(length[steps["is_by_thread"][chosen] == 0].sum())
+    if unknown > MOST_UNKNOWN * int(length.sum()):
+        raise _unknown(recording, change, "nobody is known to have made the room")
+    return np.asarray(steps["step"][chosen], np.int64)
+
+
+def _unknown(recording: Recording, change: QueueChange, reason: str) -> HeadwayError:
+    return HeadwayError("HW885", path=recording.path, queue=change.queue, reason=reason)

@@ -1,0 +1,18 @@
+"""The rules by which objects have owners, as `--owner` takes them, and their tables (docs/decisions/0018-last-writer.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+OwnerRule: TypeAlias = Literal["allocator", "last-writer"]
+ALLOCATOR: OwnerRule = "allocator"
+"""The thread that allocated the object."""
+LAST_WRITER: OwnerRule = "last-writer"
+"""The thread that wrote to the object last; before the first write the one that allocated it."""
+OWNER_RULES: tuple[OwnerRule, ...] = (ALLOCATOR, LAST_WRITER)
+OWNER_TABLES: Mapping[OwnerRule, tuple[str, str]] = {
+    ALLOCATOR: ("access_owner", "access_pair"),
+    LAST_WRITER: ("access_writer", "access_writer_pair"),
+}
+"""Of each rule the table of accesses by class and whose the objects are, and that of pairs of thread and owner."""

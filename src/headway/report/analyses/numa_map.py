@@ -1,0 +1,133 @@
+"""`headway numa-map` as an analysis of the seam: on which memory nodes the pages of a heap are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
+from headway.report.commands import summary_of
+
+if TYPE_CHECKING:
+    from headway.analyses.numa.heap_map import HeapAtTime, HeapMap, NodeMemory
+    from headway.store import Recording
+
+TOP = 20
+_MIB = 1 << 20
+
+
+class NumaMapAnalysis(BaseAnalysis):
+    """Tells on which nodes heaps were, over time."""
+
+    name = "numa-map"
+    summary = summary_of(name)
+    help = """Tell on which memory nodes the pages of a JVM's heap are, over time.
+
+    Of a recording made with --numa-map, or of a process that runs (--pid): the kernel is asked for the node of each page, of a
+    large heap for those of a sample; figures have 95 % intervals then. Pages that are not there yet are on no node.
+    """
+    examples = (
+        "headway record --numa-map 1s -o app.headway -- java -jar app.jar",
+        "headway numa-map app.headway",
+        "headway numa-map app.headway --all --json",
+        "headway numa-map --pid 1234 --interval 5s --duration 1m",
+    )
+    has_window = False
+    section_needs = ("heap_node",)
+
+    def parameters(self) -> tuple[click.Parameter, ...]:
+        """Return --all."""
+        return (click.Option(["--all", "show_all"], is_flag=True, help=f"Show every look, not {TOP} of them."),)
+
+    def run(self, recording: Recording, window: Window, *, show_all: bool = False) -> Shown[HeapMap]:
+        """Return where heaps were. Raises HeadwayError HW733 where that is not recorded."""
+        from headway.analyses.numa.heap_map import heap_map
+
+        return Shown(heap_map(recording), show_all)
+
+    def to_json(self, result: Shown[HeapMap]) -> dict[str, Any]:
+        """Return the stable form of a result."""
+        from headway.report.json.numa_map import heap_map_json
+
+        return heap_map_json(result.answer)
+
+    def section(self, result: Shown[HeapMap]) -> Section:
+        """Return the means over time, and a table of looks."""
+        found = result.answer
+        title = "Where the heap is: memory nodes over time"
+        table = heap_table(found, None if result.show_all else TOP)
+        return Section(title, tuple(_sentences(found)), (table,), found.notices)
+
+
+def heap_line(found: HeapMap) -> str:
+    """Return the last look in a line."""
+    look = found.looks[-1]
+    parts = [f"{_cell(look, node)} MiB on node {node}" for node in found.nodes] + [f"{_cell(look, None)} not there"]
+    return f"{look.at_ns / 1e9:8.1f}s  {_mib(look.memory_bytes)} MiB: {', '.join(parts)}"
+
+
+def heap_table(found: HeapMap, top: int | None) -> Table:
+    """Return a row for each look, of more than `top` some that lie apart; sizes in MiB."""
+    looks = _apart(found.looks, top)
+    several = len({each.pid for each in found.looks}) > 1
+    columns = ("at", *(("process",) if several else ()), "MiB", *(f"node {node}" for node in found.nodes), "not there")
+    rows = tuple(
+        (
+            f"{look.at_ns / 1e9:.1f}s",
+            *((look.pid,) if several else ()),
+            _mib(look.memory_bytes),
+            *(_cell(look, node) for node in found.nodes),
+            _cell(look, None),
+        )
+        for look in looks
+    )
+    more = f" ({len(looks)} of {len(found.looks)} looks: --all)" if len(looks) < len(found.looks) else ""
+    return Table(f"MiB of the heap by memory node{more}", columns, rows)
+
+
+def _apart(looks: tuple[HeapAtTime, ...], top: int | None) -> list[HeapAtTime]:
+    if top is None or len(looks) <= top:
+        return [*looks]
+    return [looks[place * (len(looks) - 1) // (top - 1)] for place in range(top)]
+
+
+def _cell(look: HeapAtTime, node: int | None) -> str:
+    """Return how much is on a node, with its interval where not all pages were asked for."""
+    memory = next((each for each in look.nodes if each.node == node), None)
+    if memory is None:
+        return "0"
+    return _mib(memory.bytes) if look.is_exact else f"{_mib(memory.bytes)} ({_mib(memory.low)}-{_mib(memory.high)})"
+
+
+def _mib(size: int) -> str:
+    return f"{size / _MIB:,.1f}" if size % _MIB else f"{size // _MIB:,}"
+
+
+def _sentences(found: HeapMap) -> list[str]:
+    sentences = []
+    if found.is_all_local:
+        sentences.append("The machine has one memory node: everything is local.")
+    if means := _means(found):
+        shares = ", ".join(f"{share:.1%} on node {node}" for node, share in means.items())
+        sentences.append(f"Of the heap that is there, in the mean over all looks: {shares}.")
+    if found.interval_ns and found.cpu_ns is not None:
+        sentences.append(
+            f"Asked every {found.interval_ns / 1e9:g} s, {len(found.looks)} times, with {found.cpu_ns / 1e6:.1f} ms of CPU time."
+        )
+    return sentences
+
+
+def _means(found: HeapMap) -> dict[int, float]:
+    """Return the mean share of each node, of what is there in looks with anything there."""
+    shares = [_shares(look.nodes[:-1]) for look in found.looks]
+    there = [each for each in shares if each]
+    return {node: sum(each.get(node, 0.0) for each in there) / len(there) for node in found.nodes} if there else {}
+
+
+def _shares(nodes: tuple[NodeMemory, ...]) -> dict[int, float]:
+    total = sum(each.bytes for each in nodes)
+    return {each.node: each.bytes / total for each in nodes if each.node is not None} if total else {}
+
+
+NUMA_MAP = NumaMapAnalysis()

@@ -1,0 +1,71 @@
+"""`headway numa` of recordings with accesses by last writer: classes of data dependencies, and where they stay open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headway.analyses.numa.recorded_sharing import recorded_dependencies
+from headway.analyses.numa.types import SHARED_WRITES
+from headway.store import Recording, open_recording
+from headway.store.writer import write_recording
+from support.builders.recording_builder import ONE_THREAD
+
+KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
+Sums = tuple[int, int, int, int]
+
+
+def recorded(path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1) -> Recording:
+    """Write a recording of one row of accesses, and one of another process that would change every class."""
+    keys = {"pid": [pid, 9], "thread_id": [0, None], "java_id": [1, -2], "class_name": ["Order", "Order"]}
+    access = keys | {kind: [count, 1_000_000] for kind, count in zip(KINDS, counts, strict=True)}
+    access |= {"static_reads": [77, 0], "static_writes": [77, 0]}
+    owned = keys | {
+        f"{kind}_{whose}": [count, 500_000]
+        for whose, sums in (("local", local), ("shared", shared))
+        for kind, count in zip(KINDS, sums, strict=True)
+    }
+    tables = {"thread": {**ONE_THREAD, "from_snapshot": [False]}, "access": access, "access_writer": owned}
+    facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent"}
+    return open_recording(write_recording(path, facts, {name: pa.table(rows) for name, rows in tables.items()}))
+
+
+@pytest.mark.parametrize(
+    ("shared", "expected"),
+    [
+        ((20, 10, 20, 5), "data-parallel"),  # 4 % x 1.5 %
+        ((200, 0, 100, 5), "read-only"),  # 30 % x 0.5 %
+        ((200, 20, 100, 10), "read-write"),  # 30 % x 3 %
+    ],
+)
+def test_the_class_follows_from_what_another_thread_wrote_last(shared: Sums, expected: str, tmp_path: Path) -> None:
+    counts = (500, 100, 300, 100)
+    local = tuple(count - each for count, each in zip(counts, shared, strict=True))
+    found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared), 1, "explicitly-parallel")  # type: ignore[arg-type]
+    assert found.answer == expected
+    assert (SHARED_WRITES in found.causes) == (expected == "read-write")
+    assert not found.undetermined
+
+
+def test_a_class_that_the_unknown_accesses_may_change_is_open_and_bounds_are_said(tmp_path: Path) -> None:
+    """Of 1,000 accesses 400 reads and 100 writes are unknown: 2 to 42 % shared reads, 1 to 11 % shared writes."""
+    counts, local, shared = (500, 100, 300, 100), (280, 50, 100, 40), (20, 5, 0, 5)
+    found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared), 1, None)
+    assert found.answer is None
+    (reason,) = found.undetermined
+    assert "2 to 42 % read and 1 to 11 % write" in reason
+
+
+def test_unknown_accesses_that_change_no_class_leave_it_determined(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (200, 50, 90, 60), (300, 50, 200, 40)
+    found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared), 1, None)
+    assert found.answer == "read-write"
+
+
+def test_without_a_known_last_writer_and_for_another_process_nothing_is_determined(tmp_path: Path) -> None:
+    nothing = (0, 0, 0, 0)
+    recording = recorded(tmp_path / "a.headway", (5, 5, 5, 5), nothing, nothing)
+    for pid in (1, 2, None):
+        assert "of no object" in recorded_dependencies(recording, pid, None).undetermined[0]
