@@ -21,6 +21,8 @@ constexpr int kMostLooks = 256;
 constexpr uint32_t kLastSteps = 3;        // a thread that ends may still wait for a lock of the JVM
 constexpr int64_t kSampleNs = 1'000'000;  // a stack is taken in less
 constexpr int64_t kLookNs = 50'000;       // to look whether a wait goes on takes less
+// So does a poll in Java, not compiled yet, with its stack taken, before it waits for the same object: the JVM says that it does.
+constexpr int64_t kLookAgainNs = 1'000'000;
 // Of native/decode/slices.h.
 constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
 constexpr int32_t kOutsideTree = -2;
@@ -344,7 +346,8 @@ bool RunSteps::is_idle(size_t at) const {
   const bool is_futex = next.blocked_in == HW_IN_FUTEX || next.blocked_in == HW_IN_TIMED_FUTEX;
   const bool is_same = !knows_jvm_waits_ || (step.blocker >= 0 && step.blocker == next.blocker);
   if (step.is_waker || !is_same) return false;
-  return step.running_ns() - step.stolen_ns <= kLookNs && next.waited_ns() > 0 && is_futex;
+  const int64_t look_ns = knows_jvm_waits_ ? kLookAgainNs : kLookNs;
+  return step.running_ns() - step.stolen_ns <= look_ns && next.waited_ns() > 0 && is_futex;
 }
 
 void RunSteps::mark_locks(const LockWaits& locks) {

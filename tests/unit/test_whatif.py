@@ -269,6 +269,28 @@ def test_sleep_lasts_and_io_can_be_made_faster() -> None:
     assert replayed([run], 1, work_factor=2.0) == pytest.approx([210])
 
 
+@pytest.mark.parametrize(("look", "second", "ns"), [(0.2, 7, 1_050), (0.2, 8, 1_300), (1.2, 7, 1_550)])
+def test_a_poll_that_looks_for_work_in_less_than_a_millisecond_gets_it_at_once(
+    look: float, second: int, ns: int
+) -> None:
+    """A thread polls for 1 ms, looks, waits until another one has computed 3 ms, and computes 1; all that in a fourth of the time.
+
+    Where both waits are for one object, the poll is over with the work, at 0.75 ms: then 0.05 and 0.25 are left. Waits for different
+    objects are a sleep of 1 ms and a wait, and so is what works in between.
+    """
+    ms = 1_000_000
+    begin = round((1 + look) * ms)
+    slices = [
+        Slice(0, 0, ms, ms, begin, blocked_in=TIMED_FUTEX, irq=True),
+        Slice(0, begin, 3 * ms, 3 * ms, 4 * ms, waker=1),
+        Slice(1, 0, 0, 0, 3 * ms),
+    ]
+    run = steps(slices, 4 * ms, 2, jvm_waits=[(0, 0, ms, 7), (0, begin, 3 * ms, second)])
+    assert replayed([run], 2) == pytest.approx([4 * ms])
+    (found,) = replayed([run], 2, last=[0], work_factor=0.25)
+    assert found / 1000 == pytest.approx(ns)
+
+
 def test_the_jvms_own_thread_that_looks_for_work_from_time_to_time_gets_it_at_once() -> None:
     """The VM's thread wakes up after 1000, finds nothing, and is given work at 1200; on a faster CPU that is at 600."""
     slices = [
