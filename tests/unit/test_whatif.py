@@ -273,10 +273,10 @@ def test_sleep_lasts_and_io_can_be_made_faster() -> None:
 def test_a_poll_that_looks_for_work_in_less_than_a_millisecond_gets_it_at_once(
     look: float, second: int, ns: int
 ) -> None:
-    """A thread polls for 1 ms, looks, waits until another one has computed 3 ms, and computes 1; all that in a fourth of the time.
+    """A thread polls for 1 ms, looks, waits until another one has computed 3 ms, and computes 1; all of it four times as fast.
 
-    Where both waits are for one object, the poll is over with the work, at 0.75 ms: then 0.05 and 0.25 are left. Waits for different
-    objects are a sleep of 1 ms and a wait, and so is what works in between.
+    Where both waits are for one object, the poll is over with the work, at 0.75 ms: then 0.05 and 0.25 are left. Waits for
+    different objects are a sleep of 1 ms and a wait, and so is what works in between.
     """
     ms = 1_000_000
     begin = round((1 + look) * ms)
