@@ -45,6 +45,12 @@ THREAD = TableSchema(
             nullable=True,
         ),
         Column("cpu_clock_ns", "BIGINT", "CPU clock read by the agent at thread end: an oracle", nullable=True),
+        Column(
+            "java_end_ns",
+            "BIGINT",
+            "when its Java part ended, a little before end_ns: by then it has done its work; null: not known",
+            nullable=True,
+        ),
         Column("bottle_height_ns", "BIGINT", "sum of dt/active while active: its share of wall time", nullable=True),
         Column("bottle_width", "DOUBLE", "its parallelism: active time / bottle_height_ns", nullable=True),
         Column("parallelism_running", "DOUBLE", "mean active threads while this one runs", nullable=True),
@@ -472,7 +478,9 @@ THREAD_OBJECTS = TableSchema(
         Column("thread_name", "VARCHAR", "thread.name", nullable=True),
         Column("thread_kind", "VARCHAR", "thread.kind", nullable=True),
         Column("thread_start_ns", "BIGINT", "thread.start_ns", nullable=True),
-        Column("thread_end_ns", "BIGINT", "thread.end_ns; null while alive at the end", nullable=True),
+        Column(
+            "thread_end_ns", "BIGINT", "thread.java_end_ns, else end_ns; null while alive at the end", nullable=True
+        ),
         Column("tuple_allocations", "BIGINT", "tuples allocated; null: allocations are not recorded", nullable=True),
         Column("tuple_total_size", "BIGINT", "their bytes", nullable=True),
         Column("array_allocations", "BIGINT", "arrays allocated", nullable=True),

@@ -112,8 +112,9 @@ def _sentences(found: HeapMap) -> list[str]:
         shares = ", ".join(f"{share:.1%} on node {node}" for node, share in means.items())
         sentences.append(f"Of the heap that is there, in the mean over all looks: {shares}.")
     if found.interval_ns and found.cpu_ns is not None:
+        times = "once" if len(found.looks) == 1 else f"{len(found.looks):,} times"
         sentences.append(
-            f"Asked every {found.interval_ns / 1e9:g} s, {len(found.looks)} times, with {found.cpu_ns / 1e6:.1f} ms of CPU time."
+            f"Asked {times}, every {found.interval_ns / 1e9:g} s; the looks took {found.cpu_ns / 1e6:.1f} ms of CPU time."
         )
     return sentences
 

@@ -26,7 +26,18 @@ MOST_NOT_ON_RECORD = 1 << 20
 """So many more ids than rows of their table may there be: records of some are lost."""
 
 _MOMENTS = frozenset(
-    ("ns", "start_ns", "end_ns", "first_ns", "last_ns", "died_ns", "waking_ns", "bin_start_ns", "last_hit_ns")
+    (
+        "ns",
+        "start_ns",
+        "end_ns",
+        "first_ns",
+        "last_ns",
+        "died_ns",
+        "waking_ns",
+        "bin_start_ns",
+        "last_hit_ns",
+        "java_end_ns",
+    )
 )
 _INTERVALS = frozenset(
     ("dur_ns", "blocked_ns", "runnable_ns", "running_ns", "exec_ns", "other_ns", "collecting_ns", "period_ns")
