@@ -24,6 +24,7 @@ void threads_take_chunks_of_numbers_that_no_other_has() {
   constexpr int kThreads = 4, kChunks = 500;
   std::vector<std::vector<uint32_t>> taken(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int chunk = 0; chunk < kChunks; ++chunk) taken[i].push_back(ids.take_chunk(static_cast<uint8_t>(i + 2)));
