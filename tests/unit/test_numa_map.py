@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.analyses.common import limits
+from headway.analyses.numa import heap_map as heap_map_module
 from headway.analyses.numa.heap_map import heap_now, interval_of_share
 from headway.model.heap_look import HeapLook
 from headway.record.collect.heap_nodes import HeapAsker
@@ -252,6 +254,17 @@ def test_each_look_has_what_is_on_each_node_and_what_is_not_there(tmp_path: Path
     assert (found["machine_nodes"], found["all_local"], found["interval_ns"]) == ([0, 1], False, 1000)
     text = " ".join(run("numa-map", path)[1].split())
     assert "33.3% on node 0, 66.7% on node 1" in text  # (2/3 + 0) / 2, (1/3 + 1) / 2
+
+
+def test_of_more_looks_than_a_list_has_the_first_are_shown_and_the_others_counted(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (heap_map_module, limits):
+        monkeypatch.setattr(module, "MOST_ROWS", 2)
+    found = json.loads(run("numa-map", recording(tmp_path).path, "--json")[1])
+    assert [each["at_ns"] for each in found["looks"]] == [1_000, 2_000]
+    (notice,) = found["warnings"]
+    assert (notice["id"], "of looks at heaps the 2 first are listed and 1 more" in notice["message"]) == ("HW329", True)
 
 
 def test_with_one_node_it_says_that_everything_is_local(tmp_path: Path, run: Run) -> None:
