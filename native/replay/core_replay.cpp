@@ -327,7 +327,7 @@ class CoreReplay {
     }
   }
 
-  // A thread waits for a compiler, or another one of the JVM's: mostly for a lock inside the JVM, seldom for what that one does.
+  // A thread waits for a compiler, or another one of the JVM's, or inside the JVM for one of the program's: mostly for a lock inside the JVM, seldom for what that one does.
   // Threads come there in another order as soon as times change, and that one may be far behind. So it waits as long as it
   // did, or until that one has come there. The start of a thread is no such wait.
   bool is_of_jvm(const Progress& run, uint32_t thread) const {
@@ -335,7 +335,7 @@ class CoreReplay {
     if (step.wait != StepWait::kThread || run.cursors[thread].step == run.steps->first()[thread]) return false;
     const bool may_wait =
         is_program(*run.steps, thread) || run.steps->has_role(static_cast<int32_t>(thread), ThreadRole::kOther);
-    return may_wait && run.steps->has_role(step.waker, ThreadRole::kOther);
+    return may_wait && (step.is_inside || run.steps->has_role(step.waker, ThreadRole::kOther));
   }
 
   // Computes up to the next signal, or to the end of the step.

@@ -370,14 +370,18 @@ void RunSteps::tell_ends(std::vector<uint8_t> has_ended) {
   has_ended_ = std::move(has_ended);
 }
 
-// Whether a thread that ends lets the one that started it go on.
-bool RunSteps::is_join(const StepSignal& signal) const {
+// Whether a thread ends another one's wait as it ends itself.
+bool RunSteps::is_at_end(const StepSignal& signal) const {
   if (signal.what != StepSignal::kEndsWait) return false;
+  const auto thread = static_cast<size_t>(steps_[signal.step].thread);
+  const bool is_first = signal.target == first_[static_cast<size_t>(steps_[signal.target].thread)];
+  return signal.step + kLastSteps >= first_[thread + 1] && has_ended_[thread] != 0 && !is_first;
+}
+
+// Whether it lets the one that started it go on.
+bool RunSteps::is_join(const StepSignal& signal) const {
   const auto child = static_cast<size_t>(steps_[signal.step].thread);
-  const int32_t parent = steps_[signal.target].thread;
-  const bool is_last = signal.step + kLastSteps >= first_[child + 1];
-  return is_last && has_ended_[child] != 0 && threads_.parent[child] == parent &&
-         signal.target != first_[static_cast<size_t>(parent)];
+  return is_at_end(signal) && threads_.parent[child] == steps_[signal.target].thread;
 }
 
 // A thread waits for one of those that it started to end: of those that had ended before it came to them there is no record. Each
@@ -391,6 +395,7 @@ void RunSteps::join_children() {
   };
   std::vector<uint32_t> joins;  // signals
   for (size_t i = 0; i < signals_.size(); ++i) {
+    if (is_at_end(signals_[i])) steps_[signals_[i].target].is_end = true;
     if (is_join(signals_[i])) joins.push_back(static_cast<uint32_t>(i));
   }
   if (joins.empty()) return;
@@ -430,6 +435,10 @@ void RunSteps::tell_waits(JvmWaits waits) {
 // The wait of a step is the one of the JVM's that has its middle: the kernel sees it begin later, and end earlier.
 void RunSteps::mark_jvm_waits() {
   const JvmWaits& waits = jvm_waits_;
+  std::vector<uint8_t> is_told(threads_.size());
+  for (const int32_t thread : waits.thread) {
+    if (thread >= 0 && static_cast<size_t>(thread) < is_told.size()) is_told[static_cast<size_t>(thread)] = 1;
+  }
   size_t row = 0;
   for (Step& step : steps_) {
     const int64_t middle_ns = step.begin_ns + step.waited_ns() / 2;
@@ -437,6 +446,8 @@ void RunSteps::mark_jvm_waits() {
     while (row < waits.thread.size() && std::pair(waits.thread[row], waits.start_ns[row]) <= key) ++row;
     const bool is_there = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
     if (is_there && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
+    const bool is_untold = !is_there && is_told[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
+    step.is_inside = is_untold && step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
   }
   jvm_waits_ = {};
 }

@@ -94,6 +94,8 @@ struct Step {
   bool is_collecting = false;
   bool is_lock = false;    // it waits for a lock
   bool is_waker = false;   // it ends another thread's wait
+  bool is_end = false;     // it waits until a thread has ended
+  bool is_inside = false;  // it waits inside the JVM, which tells of all other waits of its thread for other ones
   bool is_unsure = false;  // a sample woke it so long before it ran that its time may have been over meanwhile
 
   int64_t waited_ns() const { return woken_ns - begin_ns; }
@@ -190,6 +192,7 @@ class RunSteps {
   void mark_locks(const LockWaits& locks);
   void mark_jvm_waits();
   void join_children();
+  bool is_at_end(const StepSignal& signal) const;
   bool is_join(const StepSignal& signal) const;
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;

@@ -218,3 +218,24 @@ def test_a_thread_sleeps_to_the_end_before_it_waits_for_another_one(
     )
     # Cut short, it computes what it computed in between from 20 on.
     assert replayed([run], 2, last=[1], changed=[changed]) == pytest.approx([40 if end == 30 else end])
+
+
+@pytest.mark.parametrize(
+    ("waits", "end"),
+    [(None, 410), ([], 410), ([(1, 0, 60, 5)], 260), ([(1, 0, 60, 5), (1, 64, 101, 6)], 410)],
+    ids=["unknown", "of a thread that the JVM tells nothing of", "that the JVM does not tell", "that the JVM tells"],
+)
+def test_a_wait_inside_the_jvm_is_over_as_it_was_where_the_other_thread_is_late(
+    waits: list[tuple[int, int, int, int]] | None, end: int
+) -> None:
+    """Thread 1 waits for a lock of the JVM from 65 to 100; thread 0, which comes to that at 100, takes four times as long."""
+    slices = [
+        Slice(0, 0, 0, 0, 200),
+        Slice(1, 0, 50, 50, 65, waker=0),
+        Slice(1, 65, 100, 100, 110, waker=0),
+    ]
+    run = steps(slices, 200, 2, jvm_waits=waits)
+    changed = _native.StepChanges(
+        steps=run, step=np.zeros(1, np.uint32), wait_ns=np.full(1, -1.0), work_factor=np.full(1, 4.0)
+    )
+    assert replayed([run], 2, last=[1], changed=[changed]) == pytest.approx([end])

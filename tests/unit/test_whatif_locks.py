@@ -182,9 +182,11 @@ CIRCLE = LockRecording(
     waits=[
         Wait(1, 0, 10, 200, owner=2, waker=2, waking=200, stack=0),
         Wait(2, 0, 20, 100, owner=0, waker=0, waking=100, stack=0),
+        Wait(1, 1, 210, 300, waker=2, waking=300, stack=0),
     ],
     holds=[LockHold(0, 0, 0, 100), LockHold(0, 2, 100, 200), LockHold(0, 1, 200, 310)],
     wall=320,
+    classes=["java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.util.concurrent.CountDownLatch$Sync"],
     stacks=CONTENDED.stacks,
     wakers={1: [(2, 1), (2, 1)], 2: [(0, 1)]},
     facts={"recorded_cores": 3, "ended_by": "duration"},
