@@ -107,10 +107,11 @@ def test_run_shows_the_pool_in_its_tables_and_in_the_sentences_that_remain(ran: 
     used, cost, following = ran.said.rstrip().split("\n\n")[-2].splitlines()
     assert used.startswith("The program used ")
     assert "headway locks " in following or not is_calm(ran)
+    # Who has a connection does nothing but sleep.
     if is_calm(ran):
         assert cost.startswith(f"Most was lost to lock contention at {BORROW}, Condition@")
-    else:  # what others ran on nobody could have lost: it is told which of both it is
-        assert BORROW in cost or "without sleep" in cost  # who has a connection does nothing but sleep
+    else:  # what others ran on nobody could have lost: it is told which of these it is
+        assert BORROW in cost or "without sleep" in cost or cost.startswith("Other programs kept it from the cores")
 
 
 def is_calm(ran: Ran) -> bool:

@@ -250,3 +250,24 @@ def test_what_would_gain_much_is_named_however_little_core_time_it_lost_where_ot
         ": the program would likely be 1.19 times as fast, although hardly a core stood idle for it (<1 us of core time)."
     )
     assert third.startswith("Next: headway locks")
+
+
+@pytest.mark.parametrize(("other_s", "ready_s", "is_kept"), [(36, 25, True), (36, 20, False), (12, 25, False)])
+def test_a_program_that_others_kept_from_the_cores_is_told_so_before_a_lock_of_less_time(
+    other_s: int, ready_s: int, is_kept: bool
+) -> None:
+    """Of 40 core-seconds others had 36; threads waited 22.5 s for a lock, and 25 s for cores."""
+    unknown: dict[str, Any] = {each.name: None for each in dataclasses.fields(ThreadRow)}
+    row = ThreadRow(**{**unknown, "thread_id": 1, "kind": "app"})
+    threads = [dataclasses.replace(row, running_ns=2 * SECOND, runnable_ns=ready_s * SECOND // 2) for _ in range(2)]
+    text = "Threads waited 22.5 s at ConnPool.borrow:15 for Condition@1."
+    finding = Finding("locks", text, {"lost_core_ns": 0, "parking_thread_time_ns": 22_500_000_000})
+    whole = dataclasses.replace(why_result(), account=account_of(other_ns=other_s * SECOND))
+    overview = Overview((finding,), None, None, Threads((*threads,), ()), (), None, whole)
+    _, second, third = closing(overview, "a.headway")
+    assert second.startswith("Other programs kept it from the cores: ") is is_kept
+    if is_kept:
+        assert "waited for one, for 25.0 s in all, and ran for 4.00 s." in second
+        assert third == "Next: stop what else runs on this machine and record again; or as it is: " + (
+            "headway top a.headway   (the methods that the CPU time is spent in)"
+        )

@@ -13,11 +13,13 @@ from headway.analyses.common.causes import TITLES
 from headway.analyses.common.units import core_time, duration, percent, significant
 from headway.analyses.lost_cores.text import SMALL, cores_text, idle_sentence, is_worth_a_line, place_text
 from headway.errors.plurals import counted
+from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
     from headway.analyses.lost_cores.types import Account, Loss
     from headway.analyses.overview import Finding, Overview
     from headway.analyses.scheduling.recording_cost import RecordingCost
+    from headway.analyses.scheduling.threads import Threads
 
 LEAST_LOSS = 0.01
 """A loss is worth a sentence when it is this part of the core time,"""
@@ -25,6 +27,8 @@ LEAST_GAIN = 0.05
 """or when the program would likely be this much faster without it."""
 LEAST_TIMED = 20
 """One call of a lock hook in 64 is timed: the number of those varies by its root, so fewer give no estimate of all."""
+CROWDED = 0.5
+"""Others kept a program from the cores when they had this part of them, and its threads were ready for this part of the time."""
 BUSY = 0.7
 """A program that used this part of the cores is a matter of its code, not of its waiting."""
 _NEXT = {
@@ -61,8 +65,9 @@ def closing(found: Overview, name: str) -> list[str]:
     account = found.why.account
     first = _first(account)
     locks = next((each for each in found.findings if each.id == "locks"), None)
-    following = _next(account, first, is_locks=locks is not None)
-    return [_cores(account), _cost(account, first, locks), f"Next: {following.format(name=shlex.quote(name))}"]
+    kept = _kept_from_cores(found.threads, account, locks) if first is None and not idle_sentence(account) else ""
+    following = _next(account, first, is_locks=locks is not None and not kept)
+    return [_cores(account), kept or _cost(account, first, locks), f"Next: {following.format(name=shlex.quote(name))}"]
 
 
 def cost_line(cost: RecordingCost) -> str:
@@ -139,6 +144,21 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     if first.doubts:
         text += f" (in doubt: {', '.join(first.doubts)})"
     return f"{text}."
+
+
+def _kept_from_cores(threads: Threads, account: Account, locks: Finding | None) -> str:
+    """Return for how long threads waited for cores that others had, where that is more than all else; '' elsewhere."""
+    rows = [each for each in threads.rows if each.kind in PROGRAM]
+    ready_ns, ran_ns = sum(each.runnable_ns or 0 for each in rows), sum(each.running_ns or 0 for each in rows)
+    waited_ns = 0 if locks is None else locks.figures.get("parking_thread_time_ns") or 0
+    others_ns = account.other_processes_ns or 0
+    is_kept = others_ns >= CROWDED * account.core_ns and ready_ns > max(ran_ns, waited_ns, CROWDED * account.wall_ns)
+    if not is_kept:
+        return ""
+    return (
+        "Other programs kept it from the cores: its threads were ready to run, and waited for one, for "
+        f"{duration(ready_ns)} in all, and ran for {duration(ran_ns)}."
+    )
 
 
 def _little(account: Account) -> str:
