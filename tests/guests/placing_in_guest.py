@@ -114,12 +114,16 @@ class Placing(Headway):
 
 
 def placed(classes: str) -> dict[str, Any]:
-    """Place a program whose memory is all on node 1: by a signal, by kill -9; where it is before, meanwhile, and afterwards."""
-    log, end = FOLDER / "placed.log", FOLDER / "placed.end"
+    """Place a program whose memory is all on node 1: by a signal, by kill -9; where it is before, meanwhile, and afterwards.
+
+    What tells its progress stands still, so that it stays where the policy begins, on one node.
+    """
+    log, end, still = FOLDER / "placed.log", FOLDER / "placed.end", FOLDER / "still.log"
+    still.touch()
     program = started(java(classes, log, end), log, BIND, 0b10)
     found: dict[str, Any] = {"before": affinities(program.pid), "pages": pages_by_node(program.pid)}
     for way, number in (("ended", signal.SIGTERM), ("killed", signal.SIGKILL)):
-        headway = Placing(program.pid, log)
+        headway = Placing(program.pid, still)
         eventually(lambda: affinities(program.pid) == [[1]])
         seen: set[int] = set()
         for _ in range(20):
