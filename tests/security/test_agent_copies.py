@@ -185,6 +185,7 @@ def everybodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path
         Path(directory).chmod(0o1777)
         monkeypatch.setattr(tempfile, "tempdir", directory)
         yield Path(directory)
+        make_changeable(*Path(directory).rglob("*"))  # what a test that failed left behind
 
 
 def library_in(folder: Path) -> Path:
@@ -279,10 +280,12 @@ def test_a_copy_that_is_not_what_it_should_be_is_not_used(change: str, everybody
 
 def make_changeable(*paths: Path) -> None:
     for path in paths:
-        fd = os.open(path, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # a file system without such flags
-            set_immutable(fd, wanted=False)
-        os.close(fd)
+        with contextlib.suppress(OSError):  # a link, or a file system without such flags
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                set_immutable(fd, wanted=False)
+            finally:
+                os.close(fd)
 
 
 def test_a_copy_is_shared_and_stays_until_its_last_recorder_ends(everybodys: Path, tmp_path: Path) -> None:
