@@ -165,7 +165,9 @@ def test_the_facts_have_the_stolen_time_of_the_account(tmp_path: Path) -> None:
 
     def stolen(ns: int | None) -> str:
         groups = facts(open_recording(path), ns)
-        return next(row["value"] for each in groups for row in each["rows"] if row["label"] == "stolen by the host")
+        return str(
+            next(row["value"] for each in groups for row in each["rows"] if row["label"] == "stolen by the host")
+        )
 
     assert stolen(4_000_000).startswith("4.00 ms of the time in which threads of the program had a CPU")
     assert stolen(None).startswith("0 ns in all")

@@ -104,7 +104,7 @@ def tree(pid: int) -> list[int]:
 
 
 def process_trees(roots: Iterable[Process]) -> list[Process]:
-    """Return these processes and every process below them, as of one look; none that only has the number of one of them by now."""
+    """Return these processes and every process below them, as of one look; none that only has the number of one by now."""
     children: dict[int, list[Process]] = {}
     there: set[Process] = set()
     for entry in os.listdir("/proc"):
