@@ -79,7 +79,15 @@ def test_with_room_for_all_a_thread_does_not_wait_for_room(tmp_path: Path, name:
 
 def test_a_queue_that_would_be_full_again_is_said_to_need_more_room(tmp_path: Path) -> None:
     found = asked(FULL, tmp_path, queues=(QueueChange(QUEUE, 1),))
-    assert "HW891" in {each.id for each in found.notices}
+    (notice,) = (each for each in found.notices if each.id == "HW891")
+    assert f"--queue '{QUEUE}=10'" in notice.remedy
+
+
+def test_of_several_queues_it_is_said_that_room_lacks_where_all_of_it_together_is_too_little(tmp_path: Path) -> None:
+    """One wait is ahead of all queues, whichever it is of: room for 1 in one of them may be enough."""
+    found = asked(FULL, tmp_path, queues=(QueueChange(QUEUE, 1), QueueChange("Condition@1000", 5)))
+    ids = {each.id for each in found.notices}
+    assert ("HW887" in ids, "HW891" in ids) == (True, False)
 
 
 def test_a_queue_that_nobody_waited_for_room_in_is_refused_with_those_there_are(tmp_path: Path) -> None:
@@ -104,6 +112,11 @@ def test_equal_parts_of_a_stage_take_their_mean(tmp_path: Path, name: str) -> No
     found = asked(STAGE, tmp_path, balanced=(BalanceChange(name),))
     assert found.predicted[0].wall_ns == pytest.approx(2010, abs=10)
     assert "HW890" in {each.id for each in found.notices}
+
+
+def test_a_place_that_is_named_twice_has_its_parts_made_equal_once(tmp_path: Path) -> None:
+    found = asked(STAGE, tmp_path, balanced=(BalanceChange(PLACE), BalanceChange("Frame.render:5")))
+    assert found.predicted[0].wall_ns == pytest.approx(2010, abs=10)
 
 
 def test_a_place_at_which_nobody_waits_for_others_is_refused_with_those_there_are(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""HW874 to HW891: pools and their tasks, room in queues, and the parts of parallel stages, after a change (`headway whatif`)."""
+"""HW874 to HW892: pools and their tasks, room in queues, the parts of parallel stages, and places of several locks, after a change (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -142,6 +142,14 @@ ROWS: tuple[Message, ...] = (
         "a queue that would be full again",
         "{path}: room for {room} in {queue} is not enough: {count} elements or more would be in it beyond what it had room for",
         "The prediction is for a queue at which nobody waits for room; with less room threads wait there again, for less.",
-        "headway whatif {path} --queue '{queue}={count}0'   (ask for more)",
+        "headway whatif {path} --queue '{example}={count}0'   (ask for more)",
+    ),
+    Message(
+        "HW892",
+        "a changed line at which threads wait for other things, too",
+        "{path}: at {place} threads also waited {time} for what is no lock that one thread has at a time; that stays as it was",
+        "A line stands for all that is waited for there. Who has a place in a pool, a permit or a read lock is not recorded, so "
+        "it can't be decided anew who gets it next.",
+        "headway why {path}   (the most that could be gained there)",
     ),
 )

@@ -90,6 +90,7 @@ def whatif(
     for i, each in enumerate(asked):
         notices += notices_of(each, all_runs.alone(i), near)
     notices += _of_change(wanted, recording, beside)
+    notices += lock_changes.unchanged_at(recording, wanted.locks, locks[0])
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     notices += [notice for each in replays for notice in starved(each)]
@@ -131,9 +132,11 @@ def _room(change: Change, recording: Recording, predicted: Sequence[Predicted]) 
     if not change.queues:
         return []
     most = max((each.most_ahead for each in predicted), default=0)
-    least = min(each.room for each in change.queues)
+    room = sum(each.room for each in change.queues)  # the waits that are left out are counted for all of them together
     facts = {"path": recording.path, "queue": ", ".join(each.queue for each in change.queues), "count": most}
-    return [Notice.of("HW887", **facts) if most < least else Notice.of("HW891", room=least, **facts)]
+    if most < room:
+        return [Notice.of("HW887", **facts)]
+    return [Notice.of("HW891", room=room, example=change.queues[0].queue, **facts)]
 
 
 def _near(

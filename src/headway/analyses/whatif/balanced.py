@@ -23,13 +23,13 @@ from headway.analyses.waits import blocks
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.sites import line_of, sites_of
 from headway.analyses.waits.wait_causes import CODE, causes_of
-from headway.analyses.whatif.pools import stem
+from headway.analyses.whatif.pools import called_alike
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,6 +48,12 @@ _BARRIER = [rule.id for rule in RULES].index("barrier")
 _LOOK_NS = 1_000_000
 """A thread that waits for one part after the other runs for less than this in between."""
 _MOST_NAMES = 5
+_MOST_LOOKS = 1 << 30
+"""At threads, for those that lived in a stage: some seconds."""
+
+
+class _TooManyParts(Exception):  # noqa: N818 - the caller says it with the place
+    """The stages have more than MOST_PARTS parts, or it takes too long to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +98,29 @@ def changed_stages(
     Raises HeadwayError HW430 (recorded without locks), HW888 (nobody waits there for others), HW889 (there are no parts).
     """
     data = blocks.load(recording, None)
-    stages = [stage for place in places for stage in _stages_at(recording, data, threads, steps, place)]
-    if sum(len(each.threads) for each in stages) > MOST_PARTS:
+    every = (stage for place in places for stage in _stages_at(recording, data, threads, steps, place))
+    try:
+        stages = _with_few_parts(every)
+    except _TooManyParts:
         reason = f"its stages have more than {MOST_PARTS:,} parts"
-        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
+        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason) from None
     found = balanced_steps(steps, stages)
     if not found.parts:
         reason = "no stage that ends there is done by two threads or more"
         raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
     return found
+
+
+def _with_few_parts(every: Iterable[Stage]) -> list[Stage]:
+    """Return each stage once: two names of one place, or two that end one stage, make its parts equal once."""
+    found, parts = dict[Stage, None](), 0
+    for stage in every:
+        if stage not in found:
+            found[stage] = None
+            parts += len(stage.threads)
+        if parts > MOST_PARTS:
+            raise _TooManyParts
+    return [*found]
 
 
 def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> BalancedSteps:
@@ -147,16 +167,14 @@ def _overlap(steps: Mapping[str, Ints], waits: Ints, mine: Ints, stage: Stage) -
 
 def _stages_at(
     recording: Recording, data: LockData, threads: PathThreadTable, steps: Mapping[str, Ints], place: str
-) -> list[Stage]:
+) -> Iterator[Stage]:
     joins = _joins_at(recording, data, place)
     barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
-    groups = _groups(threads)
     first_ns = recording.window_ns[0]
-    found = _barrier_stages(barriers, threads, first_ns)
-    of_thread = dict(places_of(steps["thread"]))
+    yield from _barrier_stages(barriers, threads, first_ns)
+    groups, of_thread = _Groups(threads), dict(places_of(steps["thread"]))
     for _, rows in places_of(others.thread):
-        found += _join_stages(data, others.where(rows), groups, first_ns, (steps, of_thread))
-    return found
+        yield from _join_stages(data, others.where(rows), groups, first_ns, (steps, of_thread))
 
 
 def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
@@ -189,13 +207,34 @@ def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
     )
 
 
-def _groups(threads: PathThreadTable) -> dict[int, tuple[int, ...]]:
-    """Return by thread of the program those that are called alike, but for their numbers."""
-    of_stem: dict[tuple[int, str], list[int]] = {}
-    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
-    for i in program:
-        of_stem.setdefault((int(threads.pid[i]), stem(threads.names[i])), []).append(i)
-    return {i: tuple(alike) for alike in of_stem.values() for i in alike}
+class _Groups:
+    """The threads of the program that are called alike, but for their numbers, and when they lived.
+
+    A program may start new ones for each stage, thousands of times: only those that lived then are parts of it.
+    """
+
+    def __init__(self, threads: PathThreadTable) -> None:
+        self._end_ns = threads.end_ns
+        self._looks = 0
+        self._of: dict[int, int] = {}
+        self._members: list[tuple[Ints, Ints, Ints]] = []
+        for alike in called_alike(threads, PROGRAM).values():
+            by_birth = np.array(alike)[np.argsort(threads.birth_ns[alike], kind="stable")]
+            self._of |= dict.fromkeys(alike, len(self._members))
+            births, last_ends = threads.birth_ns[by_birth], np.maximum.accumulate(threads.end_ns[by_birth])
+            self._members.append((by_birth, births, last_ends))
+
+    def alive(self, like: Iterable[int], from_ns: int, to_ns: int) -> set[int]:
+        """Return the threads called like some that lived between two times. Raises _TooManyParts."""
+        found = set[int]()
+        for group in {self._of[each] for each in like if each in self._of}:
+            by_birth, births, last_ends = self._members[group]
+            there = by_birth[np.searchsorted(last_ends, from_ns, side="right") : np.searchsorted(births, to_ns)]
+            self._looks += len(there)
+            if self._looks > _MOST_LOOKS:
+                raise _TooManyParts
+            found.update(there[self._end_ns[there] > from_ns].tolist())
+        return found
 
 
 def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> list[Stage]:
@@ -221,26 +260,24 @@ def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> l
 def _join_stages(
     data: LockData,
     joins: _Joins,
-    groups: Mapping[int, Collection[int]],
+    groups: _Groups,
     first_ns: int,
     its: tuple[Mapping[str, Ints], Mapping[int, Ints]],
-) -> list[Stage]:
+) -> Iterator[Stage]:
     """Return the stages that one thread waits for: each begins when the first of those that it waits for begins to work."""
     steps, of_thread = its
     is_new = np.append(True, joins.began[1:] - joins.ended[:-1] > _LOOK_NS)
     chains = np.split(np.arange(len(is_new)), np.flatnonzero(is_new)[1:])
-    found, before = [], first_ns
+    before = first_ns
     for chain in chains:
         end = int(joins.ended[chain[-1]])
-        workers = {each for waker in joins.waker[chain].tolist() for each in groups.get(waker, ())}
-        workers -= set(joins.thread[chain].tolist())
+        workers = groups.alive(set(joins.waker[chain].tolist()), before, end) - set(joins.thread[chain].tolist())
         starts = [_first_run(steps, of_thread.get(each), before) for each in workers]
         begin = min((ns for ns in starts if before <= ns < end), default=end)
         own = joins.thread[chain[:1]].tolist() if _is_forked(data, int(joins.stack[chain[0]])) else []
         if begin < end:
-            found.append(Stage(begin, end, tuple(sorted({*workers, *own}))))
+            yield Stage(begin, end, tuple(sorted({*workers, *own})))
         before = end
-    return found
 
 
 def _first_run(steps: Mapping[str, Ints], mine: Ints | None, after_ns: int) -> int:

@@ -15,6 +15,7 @@ Wrong when a pool's tasks wait for each other; when all of several CompletableFu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from headway import _native
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
-_NO_FIXED_POOL = re.compile(r"(.*[.$])?(SynchronousQueue|DelayedWorkQueue)(\$.*)?")
+_NO_FIXED_POOL = re.compile(r"(?:^|[.$])(?:SynchronousQueue|DelayedWorkQueue)(?:\$|$)")
 """Queues of pools that start threads as they like, whose tasks wait for a time, or that share tasks out otherwise."""
 _LATE_NS = 20_000
 """Who ends another one's wait is seen to do so by the kernel and by the JVM, so near to each other."""
@@ -49,6 +52,8 @@ _TAIL_NS = 100_000
 _LOOK_NS = 1_000_000
 """A thread that waits for one result after the other runs for less than this in between."""
 _MOST_SUBMITTERS = 64
+_LONGEST_NUMBER = 18
+"""Digits at the end of a thread's name that number it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class RecordedWaits:
-    """RecordedWaits as the recording has them, in order of time, with times of CLOCK_MONOTONIC."""
+    """Waits of threads as the recording has them, in order of time, with times of CLOCK_MONOTONIC."""
 
     thread: Ints
     began_ns: Ints
@@ -145,8 +150,8 @@ def pools_of(recording: Recording, threads: PathThreadTable) -> list[Pool]:
         is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not _is_other(data, blocker, stacks)
         found.append(Pool(name, queue, blocker, tuple(workers), is_fixed))
     found += _without_waits(data, sites, threads, {each.name for each in found})
-    names = [each.name for each in found]
-    found = [_with_busy(each, threads) if names.count(each.name) == 1 else each for each in found]
+    names, alike = Counter(each.name for each in found), called_alike(threads, {Kind.APP.value})
+    found = [_with_busy(each, threads, alike) if names[each.name] == 1 else each for each in found]
     return sorted(found, key=lambda each: -len(each.workers))
 
 
@@ -165,7 +170,19 @@ def _without_waits(data: LockData, sites: Sites, threads: PathThreadTable, known
 
 def stem(name: str) -> str:
     """Return a thread's name without the number at its end: pool-1-thread of pool-1-thread-7."""
-    return re.sub(r"[-_#. ]*\d{1,18}$", "", name) or name
+    end = len(name)
+    while end > max(0, len(name) - _LONGEST_NUMBER) and name[end - 1].isdecimal():
+        end -= 1
+    return name if end == len(name) else name[:end].rstrip("-_#. ") or name
+
+
+def called_alike(threads: PathThreadTable, kinds: Collection[str]) -> dict[tuple[int, str], list[int]]:
+    """Return the threads of some kinds by process and name without its number."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for thread, kind in enumerate(threads.kinds):
+        if kind in kinds:
+            found.setdefault((int(threads.pid[thread]), stem(threads.names[thread])), []).append(thread)
+    return found
 
 
 def _queue_name(data: LockData, blocker: int) -> str:
@@ -176,18 +193,13 @@ def _queue_name(data: LockData, blocker: int) -> str:
 def _is_other(data: LockData, blocker: int, stacks: set[int]) -> bool:
     classes = {name for stack in stacks for name, _, _ in data.frames(stack)}
     classes.add(str(data.blockers.table["class_name"][blocker]))
-    return not data.blockers.is_object[blocker] or any(_NO_FIXED_POOL.fullmatch(name) for name in classes)
+    return not data.blockers.is_object[blocker] or any(_NO_FIXED_POOL.search(name) for name in classes)
 
 
-def _with_busy(pool: Pool, threads: PathThreadTable) -> Pool:
+def _with_busy(pool: Pool, threads: PathThreadTable, alike: Mapping[tuple[int, str], Sequence[int]]) -> Pool:
     """Add the workers that never waited: threads of the process that are called like the others."""
-    pid = threads.pid[pool.workers[0]]
-    alike = [
-        i
-        for i in np.flatnonzero(threads.pid == pid).tolist()
-        if threads.kinds[i] == Kind.APP.value and stem(threads.names[i]) == pool.name
-    ]
-    return Pool(pool.name, pool.queue, pool.blocker, tuple(sorted({*pool.workers, *alike})), pool.is_fixed)
+    busy = alike.get((int(threads.pid[pool.workers[0]]), pool.name), ())
+    return Pool(pool.name, pool.queue, pool.blocker, tuple(sorted({*pool.workers, *busy})), pool.is_fixed)
 
 
 def most_at_once(pool: Pool, threads: PathThreadTable) -> int:
