@@ -67,5 +67,12 @@ def test_unknown_accesses_that_change_no_class_leave_it_determined(tmp_path: Pat
 def test_without_a_known_last_writer_and_for_another_process_nothing_is_determined(tmp_path: Path) -> None:
     nothing = (0, 0, 0, 0)
     recording = recorded(tmp_path / "a.headway", (5, 5, 5, 5), nothing, nothing)
-    for pid in (1, 2, None):
+    for pid in (1, 2):
         assert "of no object" in recorded_dependencies(recording, pid, None).undetermined[0]
+    assert "no thread of the program ran" in recorded_dependencies(recording, None, None).undetermined[0]
+
+
+def test_owners_without_accesses_as_somebody_may_have_made_them_determine_nothing(tmp_path: Path) -> None:
+    nothing, some = (0, 0, 0, 0), (5, 5, 5, 5)
+    recording = recorded(tmp_path / "a.headway", nothing, some, some)
+    assert recorded_dependencies(recording, 1, None).answer is None

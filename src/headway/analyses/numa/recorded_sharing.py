@@ -33,6 +33,8 @@ def recorded_dependencies(recording: Recording, pid: int | None, parallelism: st
     """Return the class of the JVM with this pid; not determined where too little is known of who wrote last."""
     if not recording.has(OWNER_TABLES[LAST_WRITER][0]):
         return _open(f"which thread wrote last what another one reads is not recorded ({_REMEDY})")
+    if pid is None:
+        return _open("no thread of the program ran")
     shares = _shares(recording, pid)
     if shares is None:
         return _open(f"of no object that process {pid} accessed is it known which thread wrote to it last")
@@ -58,7 +60,7 @@ def _class(shares: Shares, parallelism: str | None) -> ClassFinding:
     return dependencies_of(figures, parallelism)
 
 
-def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shares] | None:
+def _shares(recording: Recording, pid: int) -> tuple[Shares, Shares, Shares] | None:
     """Return the shares if no access of an unknown last writer is shared, if as many as of the others, and if all are."""
     all_of = [_sum(recording, "access", columns, pid) for columns in _KINDS.values()]
     own, others = (
@@ -69,7 +71,7 @@ def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shar
         for whose in ("local", "shared")
     )
     total = sum(all_of)
-    if not sum(own) + sum(others):
+    if not total or not sum(own) + sum(others):
         return None
     least: list[float] = []
     likely: list[float] = []
@@ -82,7 +84,9 @@ def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shar
     return (least[0], least[1]), (likely[0], likely[1]), (most[0], most[1])
 
 
-def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int | None) -> int:
-    text = f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid or 0}"
+def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int) -> int:
+    text = (
+        f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid}"
+    )
     (found,) = recording.query(text).fetchall()[0]
     return int(found)
