@@ -10,6 +10,7 @@ import random
 import re
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from headway.record.target_process.heap_memory import (
 from headway.record.target_process.jvm_facts import parse_performance_numbers
 from headway.record.target_process.move_pages import PAGE, MappedMemory
 from headway.record.target_process.processes import Process
+from headway.report.analyses.numa_map import _mean_sentences
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
 from support.builders.edited_manifest import edit
@@ -265,6 +267,19 @@ def test_of_more_looks_than_a_list_has_the_first_are_shown_and_the_others_counte
     assert [each["at_ns"] for each in found["looks"]] == [1_000, 2_000]
     (notice,) = found["warnings"]
     assert (notice["id"], "of looks at heaps the 2 first are listed and 1 more" in notice["message"]) == ("HW329", True)
+
+
+def test_of_several_processes_each_has_its_own_mean(tmp_path: Path) -> None:
+    """A small heap of another node would else weigh as much as a large one."""
+    looks = [
+        HeapLook(number, pid, True, 100, 4096, 100, {node: 50})
+        for number, pid, node in ((1, 7, 0), (2, 8, 1), (3, 8, 1))
+    ]
+    found = replace(heap_now(looks[0], 0, (0, 1)), looks=tuple(heap_now(each, 0, (0, 1)).looks[0] for each in looks))
+    assert _mean_sentences(found) == [
+        "Of the heap of process 8 that is there, in the mean over all looks: 0.0% on node 0, 100.0% on node 1.",
+        "Of the heap of process 7 that is there, in the mean over all looks: 100.0% on node 0, 0.0% on node 1.",
+    ]
 
 
 def test_with_one_node_it_says_that_everything_is_local(tmp_path: Path, run: Run) -> None:
