@@ -252,22 +252,34 @@ def test_what_would_gain_much_is_named_however_little_core_time_it_lost_where_ot
     assert third.startswith("Next: headway locks")
 
 
+def kept_from_cores(other_s: int, ready_s: int, ran_s: int = 4) -> list[str]:
+    """Return the sentences for two threads that were ready, and ran, for so long, and waited 22.5 s for a lock."""
+    unknown: dict[str, Any] = {each.name: None for each in dataclasses.fields(ThreadRow)}
+    row = ThreadRow(**{**unknown, "thread_id": 1, "kind": "app"})
+    half = SECOND // 2
+    threads = [dataclasses.replace(row, running_ns=ran_s * half, runnable_ns=ready_s * half) for _ in range(2)]
+    text = "Threads waited 22.5 s at ConnPool.borrow:15 for Condition@1."
+    finding = Finding("locks", text, {"lost_core_ns": 0, "parking_thread_time_ns": 22_500_000_000})
+    account = account_of(app_ns=ran_s * SECOND, other_ns=other_s * SECOND)
+    whole = dataclasses.replace(why_result(), account=account)
+    return closing(Overview((finding,), None, None, Threads((*threads,), ()), (), None, whole), "a.headway")
+
+
 @pytest.mark.parametrize(("other_s", "ready_s", "is_kept"), [(36, 25, True), (36, 20, False), (12, 25, False)])
 def test_a_program_that_others_kept_from_the_cores_is_told_so_before_a_lock_of_less_time(
     other_s: int, ready_s: int, is_kept: bool
 ) -> None:
     """Of 40 core-seconds others had 36; threads waited 22.5 s for a lock, and 25 s for cores."""
-    unknown: dict[str, Any] = {each.name: None for each in dataclasses.fields(ThreadRow)}
-    row = ThreadRow(**{**unknown, "thread_id": 1, "kind": "app"})
-    threads = [dataclasses.replace(row, running_ns=2 * SECOND, runnable_ns=ready_s * SECOND // 2) for _ in range(2)]
-    text = "Threads waited 22.5 s at ConnPool.borrow:15 for Condition@1."
-    finding = Finding("locks", text, {"lost_core_ns": 0, "parking_thread_time_ns": 22_500_000_000})
-    whole = dataclasses.replace(why_result(), account=account_of(other_ns=other_s * SECOND))
-    overview = Overview((finding,), None, None, Threads((*threads,), ()), (), None, whole)
-    _, second, third = closing(overview, "a.headway")
+    _, second, third = kept_from_cores(other_s, ready_s)
     assert second.startswith("Other programs kept it from the cores: ") is is_kept
     if is_kept:
         assert "waited for one, for 25.0 s in all, and ran for 4.00 s." in second
         assert third == "Next: stop what else runs on this machine and record again; or as it is: " + (
             "headway top a.headway   (the methods that the CPU time is spent in)"
         )
+
+
+def test_threads_that_wait_for_a_core_as_they_are_too_many_are_not_kept_from_it_by_others() -> None:
+    """Of 400 s on 4 cores, which have 40 s, 364 s are beyond what the cores could do in any case."""
+    assert "for 6 min 40 s in all (6 min 4 s of it for each other), and ran for 4.00 s." in kept_from_cores(36, 400)[1]
+    assert "Other programs" not in kept_from_cores(20, 400, ran_s=20)[1]

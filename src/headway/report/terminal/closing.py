@@ -147,17 +147,22 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
 
 
 def _kept_from_cores(threads: Threads, account: Account, locks: Finding | None) -> str:
-    """Return for how long threads waited for cores that others had, where that is more than all else; '' elsewhere."""
+    """Return for how long threads waited for cores that others had, where that is more than all else; '' elsewhere.
+
+    More threads than cores wait for each other, whatever others do: as long as their number explains, all added up.
+    """
     rows = [each for each in threads.rows if each.kind in PROGRAM]
     ready_ns, ran_ns = sum(each.runnable_ns or 0 for each in rows), sum(each.running_ns or 0 for each in rows)
     waited_ns = 0 if locks is None else locks.figures.get("parking_thread_time_ns") or 0
     others_ns = account.other_processes_ns or 0
-    is_kept = others_ns >= CROWDED * account.core_ns and ready_ns > max(ran_ns, waited_ns, CROWDED * account.wall_ns)
-    if not is_kept:
+    own_ns = min(max(round(ran_ns + ready_ns - account.core_ns), 0), ready_ns)
+    least_ns = max(ran_ns, waited_ns, CROWDED * account.wall_ns)
+    if others_ns < CROWDED * account.core_ns or ready_ns - own_ns <= least_ns:
         return ""
+    own = f" ({duration(own_ns)} of it for each other)" if own_ns else ""
     return (
         "Other programs kept it from the cores: its threads were ready to run, and waited for one, for "
-        f"{duration(ready_ns)} in all, and ran for {duration(ran_ns)}."
+        f"{duration(ready_ns)} in all{own}, and ran for {duration(ran_ns)}."
     )
 
 
