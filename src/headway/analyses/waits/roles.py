@@ -92,7 +92,7 @@ NATIVE: tuple[NativeRule, ...] = (
 _ASKS = re.compile(
     r"(Https?URLConnection(Impl)?(\$\w+)?|Https?Client|FtpClient|FtpURLConnection|LdapClient|LdapRequest|StreamRemoteCall|SocksSocketImpl)\.\w+"
 )
-"""The JDK's clients: who reads beneath one of them asked for something, and waits for the answer, however near its run()."""
+"""Clients, by the names of those of the JDK: who reads beneath one asked for something, and waits for the answer."""
 
 _FITS: tuple[tuple[NativeRule, Callable[[str], re.Match[str] | None]], ...] = tuple(
     (rule, re.compile(rule.frames).fullmatch) for rule in NATIVE
