@@ -19,7 +19,7 @@ from headway.analyses.whatif.types import Change, LockChange
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
-from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.replay_builder import NANOSLEEP, Held, Slice, acquired, plan, replayed, steps
 from support.builders.synthetic import FakeThread
 
@@ -238,6 +238,46 @@ def test_a_lock_of_a_library_that_a_ranking_leaves_out_is_named_with_how_long_it
     assert not any(each.change.locks for each in found.predicted)
     known = ranking(open_recording(CONTENDED.write(tmp_path / "b.headway")))
     assert "HW873" not in {each.id for each in known.notices}
+
+
+POOL_FRAMES = (
+    ("java.util.concurrent.locks.LockSupport", "park"),
+    ("java.util.concurrent.LinkedBlockingDeque", "takeFirst"),
+    ("com.acme.Pool", "borrow"),
+)
+POOLED = replace(
+    CONTENDED,
+    threads=[
+        CONTENDED.threads[0],
+        FakeThread(states=[("R", 10), ("B", 20), ("R", 10), *CONTENDED.threads[1].states[1:]]),
+    ],
+    waits=[Wait(1, 1, 10, 30, owner=0, waker=0, waking=30, stack=0), *CONTENDED.waits],
+    holds=[LockHold(1, 0, 0, 30), *CONTENDED.holds],
+    classes=["java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", LOCK_CLASS],
+    stacks=[POOL_FRAMES],
+    wakers={**CONTENDED.wakers, 1: [(0, 1), (0, 1), (0, 1)]},
+)
+"""Both threads wait for 360 at the line where a pool has nothing left, and the second one for 20 at its lock, once."""
+POOL_PLACE = "com.acme.Pool.borrow:2"
+
+
+def test_a_line_of_a_pool_whose_lock_was_waited_for_is_left_out_of_a_ranking_and_its_lock_is_not_called_so(
+    tmp_path: Path,
+) -> None:
+    found = ranking(open_recording(POOLED.write(tmp_path / "a.headway")))
+    (left_out,) = (each.message for each in found.notices if each.id == "HW873")
+    assert f"for 360 ns in all threads waited for locks that are not among the changes shown: {POOL_PLACE}" in left_out
+    assert {lock.lock for each in found.predicted for lock in each.change.locks} <= {"ReentrantLock@1001"}
+
+
+def test_a_change_of_a_line_says_how_long_threads_waited_there_for_what_stays(tmp_path: Path) -> None:
+    recording = open_recording(POOLED.write(tmp_path / "a.headway"))
+    for name in (POOL_PLACE, "Pool.borrow:2"):
+        found = whatif(recording, [2], Change(1, locks=(change(name, is_removed=True),)))
+        (said,) = (each.message for each in found.notices if each.id == "HW892")
+        assert f"at {name} threads also waited 360 ns" in said
+    alone = whatif(recording, [2], Change(1, locks=(change("1001", is_removed=True),)))
+    assert "HW892" not in {each.id for each in alone.notices}
 
 
 SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)

@@ -307,8 +307,8 @@ ROWS: tuple[Message, ...] = (
         "HW873",
         "locks whose loss is not predicted",
         "{path}: for {time} in all threads waited for locks that are not among the changes shown: {places}",
-        "Of semaphores, read locks and locks that a library made itself it is not recorded who has them, so it can't be decided "
-        "anew who gets them next. One of them may matter more than all that is shown.",
+        "Of semaphores, pools of connections, read locks and locks that a library made itself nothing says who has them, so it "
+        "can't be decided anew who gets them next. One of them may matter more than all that is shown.",
         "headway why {path}   (the most that could be gained there)",
     ),
 )

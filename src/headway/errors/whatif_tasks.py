@@ -1,4 +1,4 @@
-"""HW874 to HW892: pools and their tasks, room in queues, the parts of parallel stages, and places of several locks, after a change (`headway whatif`)."""
+"""HW874 to HW892: pools and their tasks, queues, parallel stages, and lines of several locks, in changes (`headway whatif`)."""
 
 from __future__ import annotations
 

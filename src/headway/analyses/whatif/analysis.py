@@ -90,6 +90,7 @@ def whatif(
     for i, each in enumerate(asked):
         notices += notices_of(each, all_runs.alone(i), near)
     notices += _of_change(wanted, recording, beside)
+    notices += lock_changes.unchanged_at(recording, wanted.locks, locks[0])
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     notices += [notice for each in replays for notice in starved(each)]

@@ -163,7 +163,8 @@ class Candidates:
             return []
         by_place: dict[str, int] = {}
         for i, ns in enumerate(locks.waited_ns.tolist()):
-            text = locks.place[i] or locks.name[i]
+            is_mostly_other = locks.others_ns.get(locks.place[i], 0) > ns  # the line would be taken for what stays
+            text = locks.name[i] if is_mostly_other else locks.place[i] or locks.name[i]
             by_place[text] = by_place.get(text, 0) + ns
         longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]

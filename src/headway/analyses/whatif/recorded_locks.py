@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.causes import LOCK
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.rules import CONTENTION, RULES, display
+from headway.analyses.waits.rules import RULES, display
 from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class RecordedLocks:
     """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
 
     `rows`: of each in LockData.blockers. `others`: name and place of what was waited for and is no exclusive lock.
-    `others_ns`: by place, how long threads waited there for locks of which it is not known who has them, the longest first.
+    `others_ns`: by place, how long threads waited there for locks and pools of which it is not known who has them, the longest
+    first.
     `waited_ns`: by lock, thread time. `is_whole`: every wait was read.
     """
 
@@ -73,6 +76,10 @@ class RecordedLocks:
     def is_other(self, text: str) -> bool:
         """Return whether what goes by a name was waited for, but is no exclusive lock."""
         return any(_goes_by(text.strip(), name, place) for name, place in self.others)
+
+    def other_ns(self, text: str) -> int:
+        """Return how long threads waited at a place, with or without its package, for what is no exclusive lock."""
+        return sum(ns for place, ns in self.others_ns.items() if _goes_by(text.strip(), "", place))
 
     def names(self) -> list[str]:
         """Return places and names, those waited for longest first."""
@@ -142,7 +149,7 @@ def _others_ns(
     data: LockData, sites: Sites, is_other: Bools, places: ObjectPlaces, names: Mapping[int, str]
 ) -> Mapping[str, int]:
     """Return by place, or name, how long threads waited there for locks that are none of the replay's, the longest first."""
-    is_lock = np.array([rule.waiting == CONTENTION for rule in RULES])[sites.rule]
+    is_lock = np.array([CAUSE_OF_RULE.get(rule.id) == LOCK for rule in RULES])[sites.rule]  # as `headway why` has it
     use = np.flatnonzero(is_lock & is_other[data.blocks.blocker])
     waited = (data.blocks.end - data.blocks.start)[use].astype(float)
     waited_ns = np.bincount(data.blocks.blocker[use], weights=waited, minlength=len(data.blockers))
