@@ -28,6 +28,7 @@ FILE = "heap-nodes.jsonl"
 _LIMIT_S = 5.0
 """For one look at one process."""
 _MOST_PROCESSES, _MOST_JVMS = 256, 16
+_MOST_REASONS = 16
 _WITHOUT_HEAP = 20
 """So many looks at a JVM whose heap is not known are left out: it is starting. Then all of its memory is looked at."""
 _MOST_OF_TIME = 0.05
@@ -77,7 +78,9 @@ class HeapNodes:
         """Prepare to look so often; None: nothing is asked for."""
         self.interval_ns = interval_ns
         self.reasons: dict[int, str] = {}
-        """Why processes could not be asked, by their number."""
+        """Why processes could not be asked, by their number: of the first _MOST_REASONS. A program may start them without end."""
+        self.reasons_left_out = 0
+        self._refused: set[Process] = set()
         self.looks = self.cpu_ns = 0
         self._spool, self._root = spool, root_pid
         self._file = -1
@@ -112,6 +115,8 @@ class HeapNodes:
         if self.interval_ns is None:
             return None
         problems = [{"pid": pid, "reason": reason} for pid, reason in [*self.reasons.items()]]
+        if problems and self.reasons_left_out:
+            problems[-1]["reason"] = f"{problems[-1]['reason']} (and of {self.reasons_left_out:,} more processes)"
         return {"interval_ns": self.interval_ns, "looks": self.looks, "cpu_ns": self.cpu_ns, "problems": problems}
 
     def _run(self) -> None:
@@ -142,11 +147,19 @@ class HeapNodes:
             except ProcessLookupError:
                 continue
             except OSError as error:
-                self.reasons[asker.process.pid] = error.strerror or str(error)
+                self._refuse(asker.process, error.strerror or str(error))
                 continue
             if look is not None:
                 found.append(look)
         return found
+
+    def _refuse(self, process: Process, reason: str) -> None:
+        """Note that a process can't be asked, so that it is not asked again."""
+        self._refused = {each for each in self._refused if each.is_alive} | {process}
+        if len(self.reasons) < _MOST_REASONS:
+            self.reasons[process.pid] = reason
+        else:
+            self.reasons_left_out += 1
 
     def _jvms(self) -> list[HeapAsker]:
         """Return what looks at each JVM that there is now, of those that could be asked so far."""
@@ -155,7 +168,7 @@ class HeapNodes:
             if len(there) >= _MOST_JVMS or self._ended.is_set():
                 break
             process = Process.of(pid)
-            if process is None or pid in self.reasons:
+            if process is None or process in self._refused:
                 continue
             with contextlib.suppress(OSError):
                 if process in self._askers or processes.is_jvm(pid):

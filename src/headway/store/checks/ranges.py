@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
+from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.store import causal_tables
 from headway.store.table_types import Column, TableSchema
 
@@ -51,10 +52,6 @@ IDS: Mapping[str, str] = {
 """Columns that number the rows of a table, or refer to them: arrays are made by these."""
 UNIQUE_IDS = frozenset(("thread", "frame", "blocker"))
 """Tables of which each row has an id of its own: with one twice, what joins them counts all twice, or never ends."""
-_ANYTHING = frozenset(
-    ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
-)
-"""Columns whose values nothing is computed from, or that may well be negative."""
 _COUNTS = ("active_", "running_")
 """How columns begin that count threads at one time: none of them is unknown, and arrays are made by these, too."""
 _EVENTS = ("count_", "uncounted_")
@@ -90,6 +87,12 @@ class Range:
     longest_bytes: int = LONGEST_TEXT_BYTES
 
 
+_ANYTHING = ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
+"""Columns whose values nothing is computed from, or that may well be negative."""
+_FIXED: Mapping[str, Range] = {**dict.fromkeys(_ANYTHING, Range()), "node": Range(0, MOST_MEMORY_NODES - 1)}
+"""Of memory nodes answers have a column for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class RangeFacts:
     """What ranges depend on: the recorded span, and the numbers of rows in the manifest."""
@@ -122,8 +125,8 @@ def range_of(table: TableSchema, column: Column, facts: RangeFacts) -> Range:
         return Range(0, facts.latest_ns - facts.earliest_ns, sums=True)
     if name in IDS:  # what numbers its own table's rows has no marks for "unknown"
         return Range(0 if IDS[name] == table.name else -2, facts.rows.get(IDS[name], 0) + MOST_NOT_ON_RECORD - 1)
-    if name in _ANYTHING:
-        return Range(-LARGEST - 1, LARGEST)
+    if name in _FIXED:
+        return _FIXED[name]
     if name in _DIFFERENCES:
         return Range(-LARGEST_SUM, LARGEST_SUM, sums=name not in _NOT_SUMMED)
     if column.type == "DOUBLE":
