@@ -77,6 +77,8 @@ struct JvmWaits {
   std::vector<int32_t> blocker;
 };
 
+constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
+
 struct Step {
   int64_t begin_ns = 0;  // blocked, until
   int64_t woken_ns = 0;  // runnable, until

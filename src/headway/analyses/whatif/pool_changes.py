@@ -169,6 +169,8 @@ def _cut_tasks(tasks: Tasks, waits: dict[int, tuple[Ints, Ints]]) -> Tasks:
     rows, begins = np.concatenate(row), np.concatenate(begin)
     is_first = np.arange(len(rows)) < len(tasks.thread)
     later = begins[len(tasks.thread) :]
+    # While a worker waited nothing was in the queue.
+    there_by = np.where(tasks.has_wait, tasks.start_ns, tasks.submitted_ns)
     return replace(
         tasks,
         thread=tasks.thread[rows],
@@ -177,6 +179,6 @@ def _cut_tasks(tasks: Tasks, waits: dict[int, tuple[Ints, Ints]]) -> Tasks:
         end_ns=np.concatenate([tasks.end_ns, later]),
         has_wait=tasks.has_wait[rows] & is_first,
         submitter=tasks.submitter[rows],
-        submitted_ns=tasks.submitted_ns[rows],
+        submitted_ns=np.where(is_first, tasks.submitted_ns[rows], there_by[rows]),
         is_one=np.ones(len(rows), bool),
     )
