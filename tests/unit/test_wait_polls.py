@@ -21,6 +21,7 @@ PARK = (("jdk.internal.misc.Unsafe", "park"), ("java.util.concurrent.locks.LockS
 IN_A_CALL = (("org.index.Writer", "doWait"), ("org.index.Writer", "forceMerge"), ("org.index.Writer", "commit"))
 FROM_MAIN = (*WAIT, *IN_A_CALL, ("org.example.Main", "index"), ("org.example.Main", "main"))
 HOUSEKEEPER = (*WAIT, ("org.example.Cleaner", "run"), ("java.lang.Thread", "run"))
+CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
 BACKOFF = (*PARK, *IN_A_CALL, ("org.example.Main", "index"), ("org.example.Main", "main"))
 
 
@@ -105,6 +106,31 @@ def test_a_park_with_a_limit_that_others_end_is_no_timer_in_the_table_of_locks(t
 def test_the_ring_of_the_disruptor_is_a_queue(calls: tuple[str, ...], rule: str) -> None:
     frames = tuple((f"com.lmax.disruptor.{call.partition('.')[0]}", call.partition(".")[2]) for call in calls)
     assert classify(RuleWait("park", "", (*PARK, *frames), True)).id == rule
+
+
+@pytest.mark.parametrize(
+    ("calls", "rule"),
+    [
+        (("disruptor.BlockingWaitStrategy.waitFor", "disruptor.BatchEventProcessor.run"), "queue-consumer"),
+        (("acme.ThingsQueue.take", "acme.User.run"), "put-back"),
+    ],
+)
+def test_stages_of_a_ring_that_wake_each_other_in_turn_put_nothing_back(
+    tmp_path: Path, calls: tuple[str, ...], rule: str
+) -> None:
+    """Two threads wait by turns for a ms, each of them woken by the other; of a queue that is what users of a pool do."""
+    ms = 1_000_000
+    stack = (*PARK, *((f"com.{call.rpartition('.')[0]}", call.rpartition(".")[2]) for call in calls))
+    turns = [
+        FakeThread(states=[("B", ms), ("R", ms)] * 10),
+        FakeThread(states=[("R", ms), ("B", ms)] * 10),
+    ]
+    waits = [Wait(i % 2, 0, i * ms, (i + 1) * ms, waker=1 - i % 2, waking=(i + 1) * ms, stack=0) for i in range(20)]
+    recording = LockRecording(
+        threads=turns, waits=waits, wall=20 * ms, classes=[CONDITION], stacks=[stack], facts={"recorded_cores": 2}
+    )
+    (row,) = locks(open_recording(recording.write(tmp_path / "a.headway"))).rows
+    assert row.rule.id == rule
 
 
 def test_run_blocking_of_kotlin_waits_for_a_result_and_not_for_a_condition() -> None:

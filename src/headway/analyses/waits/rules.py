@@ -266,6 +266,11 @@ def _serves_ring(wait: Wait) -> bool:
     )
 
 
+def serves_ring(frames: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a stack waits for something in the Disruptor's ring, which its stages never put back."""
+    return _serves_ring(Wait("park", "", frames))
+
+
 def _is_worker(wait: Wait) -> bool:
     serves = bool(wait.own) and bool(_SERVES.match(wait.own[0].rpartition(".")[2]))
     return not _signals_for_itself(wait) and wait.is_near_run and (serves or bool(_COLLECTION.fullmatch(wait.blocker)))
