@@ -15,6 +15,7 @@ namespace {
 
 // Longer methods are never compiled (HugeMethodLimit), and then some hundred times as slow.
 constexpr size_t kMostCompiled = 8000;
+constexpr size_t kFarthestJump = 32767;
 constexpr size_t kMostBytes = 12;  // of what is inserted at one place for one purpose
 constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2;
 
@@ -60,6 +61,8 @@ class Calls {
     return padded(copy_of_object(touch), row, method(touch_, "touch", "(Ljava/lang/Object;I)V"));
   }
 
+  std::vector<uint8_t> unnoted() { return padded({}, {}, method(unnoted_, "unnoted", "()V")); }
+
   std::vector<uint8_t> made(NewObject::Where where) {
     constexpr std::string_view kDescriptor = "(Ljava/lang/Object;)V";
     const bool is_array = where == NewObject::Where::kArrayOnStack;
@@ -91,32 +94,51 @@ class Calls {
 
   NewConstants added_;
   std::string_view hook_class_;
-  uint16_t owner_ = 0, count_ = 0, touch_ = 0, made_ = 0, made_all_ = 0;
+  uint16_t owner_ = 0, count_ = 0, touch_ = 0, unnoted_ = 0, made_ = 0, made_all_ = 0;
 };
 
 // What is to be counted in a method.
 struct Plan {
   AccessPieces pieces;
   OwnerSites sites;
-  bool lacks_room = false;  // for owners
+  bool lacks_room = false;  // for notes of who writes
 };
+
+bool is_write(const ObjectTouch& touch) {
+  return touch.kind == Access::kTupleWrite || touch.kind == Access::kArrayWrite;
+}
 
 bool stays_compiled(size_t before, size_t inserted) {
   return before > kMostCompiled || before + inserted <= kMostCompiled;
 }
 
-// None: the code is malformed. Without owners where the code would become too long, or is already.
+// None: there is no room. What is too long to be compiled already may grow as far as jumps reach.
+std::optional<Plan> plan_with(const MethodAt& method, OwnerSites sites) {
+  std::vector<uint32_t> touched;
+  for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
+  std::optional<AccessPieces> rest = access_pieces(method.code, touched);
+  if (!rest) return std::nullopt;
+  const size_t places = sites.touches.size() + sites.made.size() + rest->pieces.size();
+  const size_t before = method.code.code.size(), room = before > kMostCompiled ? kFarthestJump : kMostCompiled;
+  if (before + places * kMostBytes > room) return std::nullopt;
+  return Plan{std::move(*rest), std::move(sites)};
+}
+
+// None: the code is malformed. With owners of what is written alone where the code would become too long, or is already: a write
+// that nobody notes makes what is known of its object wrong.
 std::optional<Plan> plan_of(const ClassParts& parts, const MethodAt& method, bool with_owners) {
   std::optional<AccessPieces> alone = access_pieces(method.code);
   if (!alone) return std::nullopt;
   if (!with_owners) return Plan{std::move(*alone), {}};
   OwnerSites sites = owner_sites(parts, method);
-  std::vector<uint32_t> touched;
-  for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
-  std::optional<AccessPieces> rest = access_pieces(method.code, touched);
-  const size_t places = sites.touches.size() + sites.made.size() + (rest ? rest->pieces.size() : 0);
-  if (!rest || method.code.code.size() + places * kMostBytes > kMostCompiled) return Plan{std::move(*alone), {}, true};
-  return Plan{std::move(*rest), std::move(sites)};
+  if (method.code.code.size() <= kMostCompiled) {
+    if (std::optional<Plan> all = plan_with(method, sites)) return all;
+  }
+  std::erase_if(sites.touches, [](const ObjectTouch& touch) { return !is_write(touch); });
+  sites.made.clear();
+  const bool has_writes = !sites.touches.empty();
+  std::optional<Plan> writes = has_writes ? plan_with(method, std::move(sites)) : std::nullopt;
+  return writes ? std::move(*writes) : Plan{std::move(*alone), {}, has_writes};
 }
 
 // Of all methods; none: the class is malformed.
@@ -161,6 +183,7 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
     std::vector<uint8_t>& there = at[{where, !only_from_above}];
     there.insert(there.end(), bytes.begin(), bytes.end());
   };
+  if (plan.lacks_room) put(0, true, counting.calls.unnoted());
   for (const NewObject& made : plan.sites.made) {
     const size_t next = made.behind + instruction_length(method.code.code, made.behind);
     put(static_cast<uint32_t>(next), true, counting.calls.made(made.where));
@@ -176,10 +199,6 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
   found.reserve(at.size());
   for (auto& [where, bytes] : at) found.push_back({where.first, !where.second, std::move(bytes)});
   return found;
-}
-
-bool is_write(const ObjectTouch& touch) {
-  return touch.kind == Access::kTupleWrite || touch.kind == Access::kArrayWrite;
 }
 
 uint32_t writes_of(const AccessCounts& counts) {
@@ -219,6 +238,7 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   (is_done ? result.instructions : result.left_out) += instructions;
   if (is_done && counting.first_row) result.without_owner += without_owner;
   if (counting.first_row && (!is_done || plan.lacks_room)) {
+    result.has_unnoted |= !is_done;
     result.unseen_writes += writes + static_cast<uint32_t>(std::ranges::count_if(plan.sites.touches, is_write));
   }
   result.methods_left_out += is_done && plan.pieces.uncounted == 0 ? 0 : 1;

@@ -40,6 +40,7 @@ struct CountedClass {
   uint32_t methods_left_out = 0;  // methods that have such
   uint32_t without_owner = 0;     // accesses of objects that are counted without asking whose they are
   uint32_t unseen_writes = 0;     // with owners: writes to objects that others may have, after which nobody is noted
+  bool has_unnoted = false;       // some of them are in methods that do not call unnoted() when they begin
 };
 // `first_counter`: the number of the first of the counters of accesses_of(class_file); those after it follow. Numbers
 // are from -32,768 to 32,767.

@@ -113,6 +113,8 @@ bool put_counts_in(jobject loader, const char* name, jclass redefined, jint leng
   const bool is_changed =
       counted.outcome == InsertOutcome::kInserted && hand_over(counted.bytes, new_length, new_bytes);
   if (counted.outcome == InsertOutcome::kInserted && !is_changed) counted = {};
+  const bool is_left_out = counted.outcome == InsertOutcome::kMalformed;
+  if (is_left_out || counted.has_unnoted) accesses().ids.note_unnoted();
   if (redefined == nullptr) note_class(counted);  // else it was noted when it was loaded
   if (!is_changed) return false;
   const std::lock_guard locked(accesses().mutex);
@@ -211,6 +213,7 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
     if (!is_boot && is_counted(name)) ++self.loaded_before;
     if (loader != nullptr) jni->DeleteLocalRef(loader);
   });
+  if (self.loaded_before > 0) self.ids.note_unnoted();
   if (ChunkFile* file = recording()) file->will_tell_its_end();
   return nullptr;
 }
@@ -236,6 +239,7 @@ std::string coverage() {
   if (!agent().options.access_writers) return text;
   add("object_ids", self.ids.given());
   add("unseen_writes", self.unseen_writes);
+  add("has_unnoted", self.ids.has_unnoted() ? 1 : 0);
   return text;
 }
 

@@ -14,7 +14,7 @@ uint8_t allocator_of(const ObjectIds& ids, uint32_t id) {
   return *reinterpret_cast<const uint8_t*>(ids.address() + ObjectIds::kIds + id / ObjectIds::kChunk);
 }
 
-uint64_t given_word(const ObjectIds& ids) {
+const uint64_t& given_word(const ObjectIds& ids) {
   return *reinterpret_cast<const uint64_t*>(ids.address() + ObjectIds::kIds + ObjectIds::kIds / ObjectIds::kChunk);
 }
 
@@ -75,6 +75,20 @@ void without_memory_there_are_no_numbers() {
   ObjectIds ids;
   CHECK_EQUAL(ids.take_chunk(2), 0U);
   CHECK_EQUAL(ids.address(), 0U);
+  ids.note_unnoted();
+  CHECK(!ids.has_unnoted());
+}
+
+void unnoted_writes_are_kept_behind_how_many_numbers_are_given() {
+  ObjectIds ids;
+  CHECK(ids.start());
+  CHECK(!ids.has_unnoted());
+  auto* const word = const_cast<uint64_t*>(&given_word(ids)) + 1;
+  *reinterpret_cast<uint8_t*>(word) = 1;
+  CHECK(ids.has_unnoted());
+  *reinterpret_cast<uint8_t*>(word) = 0;
+  ids.note_unnoted();
+  CHECK(ids.has_unnoted());
 }
 
 }  // namespace
@@ -84,4 +98,5 @@ int main() {
   after_the_last_number_there_is_none();
   what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner();
   without_memory_there_are_no_numbers();
+  unnoted_writes_are_kept_behind_how_many_numbers_are_given();
 }

@@ -123,9 +123,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW818",
         "writes that change no last writer",
-        "JVM {pid} has {count:,} instructions in scope that write to objects without changing their last writer",
-        "They are in methods that would be longer than 8,000 bytes with a call for each access, which the JVM compiles no more. "
-        "Where they run, an object may be counted for the thread that wrote to it before.",
+        "JVM {pid} ran code in scope whose writes change no last writer: what a thread seems to have written last itself is "
+        "counted as unknown; it has {count:,} such instructions in classes that are counted",
+        "They are in methods that would be longer than 8,000 bytes with a call for each write, which the JVM compiles no more; "
+        "classes that are left out as a whole have such, too. Where they run, another thread may write to an object unseen. "
+        "What is counted for another thread is so by what is known, and may be older than such a write, too.",
         "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
     Message(

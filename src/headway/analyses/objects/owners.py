@@ -165,11 +165,11 @@ def _numbers_used_up(found: AccessAnswer) -> list[Notice]:
 
 
 def _writes_unseen(found: AccessAnswer) -> list[Notice]:
-    """Return which JVMs have code in scope whose writes change no owner."""
+    """Return which JVMs ran code in scope whose writes change no owner."""
     return [
-        Notice.of("HW818", pid=jvm.get("pid"), count=count)
+        Notice.of("HW818", pid=jvm.get("pid"), count=jvm.get("unseen_writes") or 0)
         for jvm in found.coverage
-        if isinstance(count := jvm.get("unseen_writes"), int) and count
+        if jvm.get("has_unnoted")
     ]
 
 

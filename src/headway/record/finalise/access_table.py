@@ -104,7 +104,7 @@ class AccessTables:
         coverage = {name: numbers.get(name) for name in _COVERAGE}
         rules = _known_rules(agent)
         if rules:
-            of_writers = ("object_ids", "unseen_writes") if LAST_WRITER in rules else ()
+            of_writers = ("object_ids", "unseen_writes", "has_unnoted") if LAST_WRITER in rules else ()
             coverage |= {name: numbers.get(name) for name in (*_OF_OWNERS, *of_writers)}
         known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
         owners_are = ",".join(rules) or ("unknown" if agent_fact(agent, "access_owners") else None)
@@ -119,7 +119,10 @@ class AccessTables:
     def _owner_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
         import pyarrow as pa
 
-        return pa.table(self._keys(number, agent) | dict(agent["accesses"]["owned"][rule]))
+        owned = dict(agent["accesses"]["owned"][rule])
+        if rule == LAST_WRITER and _has_unnoted(agent):
+            owned |= {name: counts * 0 for name, counts in owned.items() if name.endswith("_local")}
+        return pa.table(self._keys(number, agent) | owned)
 
     def _keys(self, number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of threads and classes of what one agent counted."""
@@ -132,10 +135,14 @@ class AccessTables:
         }
 
     def _pair_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
+        import numpy as np
         import pyarrow as pa
 
         found = agent["accesses"]["pairs"][rule]
-        owners = self._threads(number, found["owner_id"])
+        owner_ids = found["owner_id"]
+        if rule == LAST_WRITER and _has_unnoted(agent):
+            owner_ids = np.where(owner_ids == found["java_id"], 0, owner_ids)
+        owners = self._threads(number, owner_ids)
         columns = {
             "pid": self._pids(number, len(found["java_id"])),
             **self._threads(number, found["java_id"]),
@@ -170,6 +177,11 @@ def _known_rules(agent: Mapping[str, Any]) -> tuple[OwnerRule, ...]:
     """Return by which rules an agent knows owners."""
     known = agent_fact(agent, "access_owners").split(",") if _counted(agent) else ()
     return tuple(rule for rule in OWNER_RULES if rule in known)
+
+
+def _has_unnoted(agent: Mapping[str, Any]) -> bool:
+    """Return whether code may have run that writes to objects without a note of who: a note may be older than such a write."""
+    return "has_unnoted=1" in agent_fact(agent, "accesses_coverage").split(",")
 
 
 def _left_out(jvm: Mapping[str, Any]) -> str:

@@ -37,12 +37,14 @@ public final class HeadwayCount0 {
   private static final long RANDOM_STEP = 0x9E3779B97F4A7C15L;
   private static final int HASH_MASK = 0x7FFFFFFF;
 
-  // As in object_ids.h. A hash is a number times an odd one, so that hashes look as random as the JVM's.
+  // As in object_ids.h. A hash is a number times an odd one, its high bits mixed into its low ones: hash tables that look at the
+  // low ones alone (IdentityHashMap) would else have every 1,024th object in one place.
   private static final int MOST_IDS = 1 << 28;
   private static final int CHUNK_SHIFT = 10;
   private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
   private static final int SPREAD = 0x9E3779B1;
   private static final int GATHER = inverse(SPREAD);
+  private static final int MIX_SHIFT = 15; // not 16, by which HashMap would take it out again
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
@@ -56,6 +58,7 @@ public final class HeadwayCount0 {
 
   private static final long CHUNKS = IDS + MOST_IDS; // who has taken each chunk of numbers
   private static final long GIVEN = CHUNKS + (MOST_IDS >> CHUNK_SHIFT);
+  private static final long HAS_UNNOTED = GIVEN + 8; // whether a method has run that writes without a note of who
   private static final boolean COUNTS_ALLOCATORS = countsAllocators();
 
   /** Where the generator of identity hashes is in a thread of the JVM's; below 0: owners are not asked for, or not known. */
@@ -135,6 +138,15 @@ public final class HeadwayCount0 {
     }
   }
 
+  /** A method begins that has writes without a call of touch: who writes last there is not noted. */
+  @ForceInline
+  @Hidden
+  public static void unnoted() {
+    if (IDS != 0 && U.getByte(HAS_UNNOTED) == 0) {
+      U.putByte(HAS_UNNOTED, (byte) 1);
+    }
+  }
+
   /** Adds 1 by whose the object is, by one rule; `block`: where that rule's counts are as those of the first are in a block. */
   @ForceInline
   @Hidden
@@ -152,7 +164,7 @@ public final class HeadwayCount0 {
     if (hash == 0 && isWrite) {
       hash = numbered(object, block, OTHER_IDS_AT, 0); // of the JDK's making: from now on it has a last writer
     }
-    int id = hash == 0 ? 0 : (hash * GATHER) & HASH_MASK;
+    int id = idOf(hash);
     boolean isOurs = id != 0 && id < U.getInt(GIVEN);
     int allocator = isOurs ? U.getByte(CHUNKS + (id >> CHUNK_SHIFT)) & 0xFF : hash == 0 ? 0 : FOREIGN;
     int last = isOurs ? U.getByteOpaque(null, IDS + id) & 0xFF : 0;
@@ -208,7 +220,7 @@ public final class HeadwayCount0 {
       if (hash != 0) {
         return hash;
       }
-      nobodys = ((MOST_IDS | (nobodys & (MOST_IDS - 1))) * SPREAD) & HASH_MASK; // of a number that is never given
+      nobodys = hashOfId(MOST_IDS | (nobodys & (MOST_IDS - 1))); // of a number that is never given
     }
     return steered(object, carrier, nobodys);
   }
@@ -231,12 +243,26 @@ public final class HeadwayCount0 {
     int next = id + 1;
     // Before the object has the number, so that no error at the end of the stack has two objects share one.
     U.putLong(block + at, (next & CHUNK_MASK) == 0 ? 0 : next);
-    int wanted = (id * SPREAD) & HASH_MASK;
+    int wanted = hashOfId(id);
     int hash = steered(object, carrier(Thread.currentThread()), wanted);
     if (hash != wanted) {
       U.putLong(block + at, id);
     }
     return hash;
+  }
+
+  @ForceInline
+  @Hidden
+  private static int hashOfId(int id) {
+    int spread = (id * SPREAD) & HASH_MASK;
+    return spread ^ spread >>> MIX_SHIFT;
+  }
+
+  /** The number of which that is the hash; 0: of none. */
+  @ForceInline
+  @Hidden
+  private static int idOf(int hash) {
+    return ((hash ^ hash >>> MIX_SHIFT ^ hash >>> 2 * MIX_SHIFT) * GATHER) & HASH_MASK;
   }
 
   private static int inverse(int odd) {
