@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.types import BalanceChange, Change, MethodChange, QueueChange, WhatIf
 from headway.errors import HeadwayError
 from headway.store import open_recording
+from support.builders.edited_manifest import take_tables_as_they_are
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread
 
@@ -75,6 +78,26 @@ def test_with_room_for_all_a_thread_does_not_wait_for_room(tmp_path: Path, name:
     assert (after.wall_ns, after.most_ahead) == (210, 1)
     assert after.high_ns >= 300  # how much room there was is not recorded
     assert "HW887" in {each.id for each in found.notices}
+
+
+def test_a_stage_that_a_virtual_thread_ended_is_refused(tmp_path: Path) -> None:
+    """It is none of the threads whose steps are known."""
+    (wait,) = STAGE.waits
+    reason = refused(replace(STAGE, waits=[replace(wait, waker=-1)]), tmp_path, balanced=(BalanceChange(PLACE),))
+    assert "HW889" in reason
+    assert "virtual threads" in reason
+
+
+def test_a_thread_whose_record_is_lost_has_no_part_that_is_known(tmp_path: Path) -> None:
+    path = STAGE.write(tmp_path / "a.headway")
+    rows = pq.read_table(path / "block.parquet")
+    wakers = pa.array([300] * rows.num_rows, rows.schema.field("waker_thread_id").type)
+    pq.write_table(
+        rows.set_column(rows.column_names.index("waker_thread_id"), "waker_thread_id", wakers), path / "block.parquet"
+    )
+    take_tables_as_they_are(path)
+    with pytest.raises(HeadwayError, match="HW889"):
+        whatif(open_recording(path), [2], Change(1, balanced=(BalanceChange(PLACE),)))
 
 
 def test_a_queue_that_would_be_full_again_is_said_to_need_more_room(tmp_path: Path) -> None:

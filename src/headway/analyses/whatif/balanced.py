@@ -190,8 +190,8 @@ def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
         near = nearest_first(place, sorted(set(line.values())), _MOST_NAMES)
         there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
         raise HeadwayError("HW888", path=recording.path, place=place, there=there)
-    if np.any(its.thread[rows] >= data.platform_threads):
-        reason = "virtual threads wait there, and which of them runs when is their carriers'"
+    if np.any(np.maximum(its.thread[rows], its.waker[rows]) >= data.platform_threads):
+        reason = "virtual threads have parts there, and which of them runs when is their carriers'"
         raise HeadwayError("HW889", path=recording.path, place=place, reason=reason)
     origin = recording.window_ns[0]
     ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], its.full[rows]), its.full[rows]) + origin
@@ -247,7 +247,7 @@ def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> l
         if ended < 0 or began >= ended:
             ended, mine = end, set()
             trips.append((end, mine))
-        mine.update(each for each in (thread, waker) if each >= 0)
+        mine.update(each for each in (thread, waker) if 0 <= each < len(threads))  # of lost ones nothing is known
     for end, among in trips:
         born = [int(threads.birth_ns[each]) for each in among]
         begin = begin or max([first_ns, *born])
