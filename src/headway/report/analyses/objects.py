@@ -59,7 +59,7 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway --json",
         "headway record --objects accesses,owners -o app.headway -- java -jar app.jar",
         "headway objects app.headway --matrix",
-        "headway record --objects accesses --owner last-writer -o app.headway -- java -jar app.jar",
+        "headway record --objects accesses --owner last-writer -- java -jar app.jar",
     )
     has_window = False
     section_needs = ("allocation", "access")
