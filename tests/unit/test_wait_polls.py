@@ -9,7 +9,7 @@ import pytest
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.locks.analysis import locks
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits import pieces
+from headway.analyses.waits import pieces, pools
 from headway.analyses.waits.rules import Wait as RuleWait
 from headway.analyses.waits.rules import classify
 from headway.store import open_recording
@@ -116,18 +116,21 @@ def test_the_ring_of_the_disruptor_is_a_queue(calls: tuple[str, ...], rule: str)
     ],
 )
 def test_stages_of_a_ring_that_wake_each_other_in_turn_put_nothing_back(
-    tmp_path: Path, calls: tuple[str, ...], rule: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: tuple[str, ...], rule: str
 ) -> None:
-    """Two threads wait by turns for a ms, each of them woken by the other; of a queue that is what users of a pool do."""
-    ms = 1_000_000
+    """Two threads wait by turns, each of them woken by the other; of a queue that is what users of a pool do."""
+    monkeypatch.setattr(pools, "_AT_ONCE_NS", 10)  # recordings are built ns by ns
+    turn = 100
     stack = (*PARK, *((f"com.{call.rpartition('.')[0]}", call.rpartition(".")[2]) for call in calls))
     turns = [
-        FakeThread(states=[("B", ms), ("R", ms)] * 10),
-        FakeThread(states=[("R", ms), ("B", ms)] * 10),
+        FakeThread(states=[("B", turn), ("R", turn)] * 10),
+        FakeThread(states=[("R", turn), ("B", turn)] * 10),
     ]
-    waits = [Wait(i % 2, 0, i * ms, (i + 1) * ms, waker=1 - i % 2, waking=(i + 1) * ms, stack=0) for i in range(20)]
+    waits = [
+        Wait(i % 2, 0, i * turn, (i + 1) * turn, waker=1 - i % 2, waking=(i + 1) * turn, stack=0) for i in range(20)
+    ]
     recording = LockRecording(
-        threads=turns, waits=waits, wall=20 * ms, classes=[CONDITION], stacks=[stack], facts={"recorded_cores": 2}
+        threads=turns, waits=waits, wall=20 * turn, classes=[CONDITION], stacks=[stack], facts={"recorded_cores": 2}
     )
     (row,) = locks(open_recording(recording.write(tmp_path / "a.headway"))).rows
     assert row.rule.id == rule
