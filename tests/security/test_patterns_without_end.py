@@ -30,7 +30,7 @@ LONG = 1 << 16
 HOSTILE = [
     *(
         each * (LONG // len(each)) + "!"
-        for each in ("1", "_", "$", "-", "-1", "Queue$", "acquire", "ServerSocket", "busywait", "Barrier.a")
+        for each in ("1", "_", "$", "-", "-1", "Queue$", "Queue$a", "acquire", "ServerSocket", "busywait", "Barrier.a")
     ),
     "1" * LONG + "a",
     ".SynchronousQueue$" * (LONG // 18) + "\n",
@@ -63,6 +63,15 @@ def test_names_of_threads_lose_their_numbers_as_by_a_regular_expression() -> Non
     as_before = re.compile(r"[-_#. ]*\d{1,18}$")
     for name in (*all_texts("#1a-", 6), "pool-1-thread-7", "a" + "1" * 20, "1" * 19, "\u0663", "a.\u0663"):
         assert pools.stem(name) == (as_before.sub("", name) or name)
+
+
+def test_queues_are_found_as_ever() -> None:
+    before = re.compile(r"(?P<type>[\w$]*(Queue|Deque)(\$\w+)*)\.(?P<method>\w+)")
+    for length in range(6):
+        for parts in itertools.product(("Queue", "Deque", "$", "a", ".", "!"), repeat=length):
+            name = "".join(parts)
+            as_before, now = before.fullmatch(name), rules._QUEUE.fullmatch(name)
+            assert (now and (now["type"], now["method"])) == (as_before and (as_before["type"], as_before["method"]))
 
 
 def test_numbers_in_names_are_found_as_ever() -> None:

@@ -41,7 +41,7 @@ _MECHANISM = re.compile(
     r"|\w+\$Signaller\.block|VirtualThread\.\w+|VirtualThreads\.\w+|System\$\d+\.\w+|Continuation\w*\.\w+)"
 )
 _ACQUIRE = re.compile(r"AbstractQueued(Long)?Synchronizer\.(\w*[aA]cquire\w*|parkAndCheckInterrupt)")
-_QUEUE = re.compile(r"(?P<type>[\w$]*(Queue|Deque)(\$\w+)*)\.(?P<method>\w+)")
+_QUEUE = re.compile(r"(?P<type>(?>[\w$]*(?:Queue|Deque)(?=[$.]))(\$\w+)*+)\.(?P<method>\w+)")
 _PUTS = re.compile(r"(put|offer|add|transfer|tryTransfer)")
 _TAKES = re.compile(r"(take|poll|remove|drain|peek|pop|dequeue)", re.IGNORECASE)
 _TAKES_OWN = re.compile(r"(?>[\w$]*?(?:Queue|Deque))[\w$]*\.(take|poll|remove|drain|peek|pop|dequeue)\w*")
