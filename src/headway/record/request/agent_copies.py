@@ -121,7 +121,8 @@ def is_open_to_all(file: Path) -> bool:
 def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     """Return the copy in `place` that all recorders share, or one of our own where another user has its name. Raises OSError."""
     shared = place / f"{_prefix()}{_digest(libraries)}"
-    if found := _opened(shared, libraries):
+    end_s = time.monotonic() + _LOCK_LIMIT_S
+    if found := _opened(shared, libraries, end_s):
         return found
     own, lock = _create_copy(place, libraries)
     found = None
@@ -129,7 +130,9 @@ def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
         with contextlib.suppress(OSError):  # somebody else was faster, or has taken the name
             os.rename(own, shared)
             own = shared
-        found = _opened(shared, libraries) or (_opened(own, libraries) if own != shared else None)
+        if own != shared:  # who keeps that name locked keeps us waiting once
+            found = _opened(shared, libraries, end_s)
+        found = found or _opened(own, libraries, time.monotonic() + _LOCK_LIMIT_S)
     finally:
         if found is None or found.directory != own:
             _remove(own)
@@ -175,9 +178,8 @@ def _copy_to(at: int, library: Path) -> None:
         os.fchmod(fd, 0o755)
 
 
-def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
-    """Return the copy that is there, locked; None unless it is ours, whole and what it should be."""
-    end_s = time.monotonic() + _LOCK_LIMIT_S
+def _opened(directory: Path, libraries: Sequence[Path], end_s: float) -> AgentCopy | None:
+    """Return the copy that is there, locked before `end_s`; None unless it is ours, whole and what it should be."""
     while time.monotonic() < end_s:
         try:
             at = os.open(directory, _DIRECTORY)
