@@ -288,7 +288,8 @@ def test_the_nmi_watchdog_is_named_where_it_has_a_counter(
 ) -> None:
     monkeypatch.setattr(usable, "_read", {"/proc/sys/kernel/nmi_watchdog": switched_on}.get)
     reason = usable._why_not_counting(event("cycles"), {"running_ns": 0, "first": 0, "second": 0})
-    assert reason is not None and reason.startswith("it never got a counter: others have them")
+    assert reason is not None
+    assert reason.startswith("it never got a counter: others have them")
     assert ("NMI watchdog (kernel.nmi_watchdog is 1)" in reason) == is_named
 
 
