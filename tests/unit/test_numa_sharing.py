@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,9 @@ KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 Sums = tuple[int, int, int, int]
 
 
-def recorded(path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1) -> Recording:
+def recorded(
+    path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1, jvms: Sequence[object] = ()
+) -> Recording:
     """Write a recording of one row of accesses, and one of another process that would change every class."""
     keys = {"pid": [pid, 9], "thread_id": [0, None], "java_id": [1, -2], "class_name": ["Order", "Order"]}
     access = keys | {kind: [count, 1_000_000] for kind, count in zip(KINDS, counts, strict=True)}
@@ -28,7 +31,7 @@ def recorded(path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 
         for kind, count in zip(KINDS, sums, strict=True)
     }
     tables = {"thread": {**ONE_THREAD, "from_snapshot": [False]}, "access": access, "access_writer": owned}
-    facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent"}
+    facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent", "accesses": {"jvms": list(jvms)}}
     return open_recording(write_recording(path, facts, {name: pa.table(rows) for name, rows in tables.items()}))
 
 
@@ -62,6 +65,19 @@ def test_unknown_accesses_that_change_no_class_leave_it_determined(tmp_path: Pat
     counts, local, shared = (500, 100, 300, 100), (200, 50, 90, 60), (300, 50, 200, 40)
     found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared), 1, None)
     assert found.answer == "read-write"
+
+
+def test_what_the_rule_of_the_last_writer_leaves_out_is_said_with_the_class(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (480, 90, 280, 95), (20, 10, 20, 5)
+    for jvms, ids in (
+        ([{"pid": 1, "object_ids": 5}, {"pid": 9, "object_ids": 1 << 28, "has_unnoted": True}], ["HW816"]),
+        ([{"pid": 1, "object_ids": 1 << 28, "has_unnoted": True}], ["HW816", "HW817", "HW818"]),
+    ):
+        recording = recorded(tmp_path / f"{len(ids)}.headway", counts, local, shared, jvms=jvms)
+        found = recorded_dependencies(recording, 1, "explicitly-parallel")
+        said = " ".join(each.text for each in found.evidence)
+        assert found.answer == "data-parallel"
+        assert [each for each in ("HW816", "HW817", "HW818") if each in said] == ids
 
 
 def test_without_a_known_last_writer_and_for_another_process_nothing_is_determined(tmp_path: Path) -> None:

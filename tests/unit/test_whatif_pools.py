@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.common.causes import BLOCKED
 from headway.analyses.whatif import pool_changes
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.types import Change, LockChange, PoolChange, WhatIf
 from headway.errors import HeadwayError
+from headway.report.terminal.whatif_account import limit_of
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LockRecording, Wait
@@ -199,5 +201,28 @@ def test_a_predicted_run_of_tasks_has_no_account_and_says_so(tmp_path: Path, run
     path = pool().write(tmp_path / "a.headway")
     code, out, err = run("whatif", path, "--pool", "pool-1=1", "--explain", "--json")
     assert code == 0
-    assert json.loads(out)["changes"][0]["account"] is None
-    assert "HW862" in out + err
+    answer = json.loads(out)
+    assert answer["changes"][0]["account"] is None
+    (said,) = [each["message"] for each in answer["warnings"] if each["id"] == "HW862"]
+    assert "a pool is changed" in said
+    assert "virtual threads" not in said
+    assert not err
+
+
+def test_what_nobody_knows_of_a_run_with_another_pool_is_not_put_down_to_its_recording(
+    tmp_path: Path, run: Run
+) -> None:
+    path = pool().write(tmp_path / "a.headway")
+    code, out, _ = run("whatif", path, "--pool", "pool-1=1")
+    said = " ".join(out.split())
+    assert code == 0
+    assert "mostly one thread is ready; what threads wait for then is not known without an account (a pool is" in said
+    assert "nobody waited for anything but it" not in said
+
+
+def test_threads_that_wait_in_a_run_without_an_account_wait_for_what_is_unknown(tmp_path: Path) -> None:
+    (found,) = whatif(
+        open_recording(pool().write(tmp_path / "a.headway")), [4], Change(1, pools=(PoolChange("pool-1", 1),))
+    ).predicted
+    assert limit_of(replace(found, next_cause=BLOCKED)) == "unknown"
+    assert limit_of(replace(found, next_cause=BLOCKED, without_account=None)) == "blocked"

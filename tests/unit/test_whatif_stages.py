@@ -119,6 +119,14 @@ def test_a_queue_that_nobody_waited_for_room_in_is_refused_with_those_there_are(
     assert QUEUE in reason
 
 
+def test_a_queue_that_would_be_refused_is_not_offered(tmp_path: Path) -> None:
+    unknown = replace(FULL, wakers={}, waits=[Wait(0, 0, 10, 100, stack=0)])
+    reason = refused(unknown, tmp_path, queues=(QueueChange("Reader.runs:4", 10),))
+    assert "HW884" in reason
+    assert QUEUE not in reason
+    assert "of no other is it known" in reason
+
+
 def test_a_queue_without_room_is_refused(tmp_path: Path) -> None:
     recording = replace(FULL, stacks=[HANDS_OVER], classes=["java.util.concurrent.SynchronousQueue$TransferStack"])
     assert "HW885" in refused(recording, tmp_path, queues=(QueueChange("Reader.run:3", 10),))

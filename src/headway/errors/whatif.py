@@ -253,9 +253,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW862",
         "a predicted run whose lost cores are not known",
-        "{path}: predictions without an account of lost cores: virtual threads wait for something, a pool is changed, or it "
-        "would take more than 36 million slices",
-        "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
+        "{path}: predictions without an account of lost cores: {reason}",
+        "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself; with another "
+        "number of workers tasks are done by threads that no recording has; of more than 36 million slices none are kept. "
         "What limits the run is then said by how many threads are ready.",
         "headway why {path}   (the account of the recorded run)",
     ),

@@ -16,3 +16,5 @@ OWNER_TABLES: Mapping[OwnerRule, tuple[str, str]] = {
     LAST_WRITER: ("access_writer", "access_writer_pair"),
 }
 """Of each rule the table of accesses by class and whose the objects are, and that of pairs of thread and owner."""
+MOST_NUMBERS = 1 << 28
+"""As in the agent: so many objects have a number, by which it is known who wrote to them last."""

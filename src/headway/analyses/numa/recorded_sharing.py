@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.numa.dependencies import dependencies_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
-from headway.model.object_owners import LAST_WRITER, OWNER_TABLES
+from headway.model.object_owners import LAST_WRITER, MOST_NUMBERS, OWNER_TABLES
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -45,7 +45,26 @@ def recorded_dependencies(recording: Recording, pid: int | None, parallelism: st
             f"of the accesses {least[0]:.3g} to {most[0]:.3g} % read and {least[1]:.3g} to {most[1]:.3g} % write what another "
             "thread wrote last; of the rest the last writer is unknown"
         )
-    found.add("accesses are those of the code in scope in the whole recording, not of the JDK's own code")
+    for text in _left_out(recording, pid):
+        found.add(text)
+    return found
+
+
+def _left_out(recording: Recording, pid: int) -> list[str]:
+    """Return what the last-writer rule leaves out, as `headway objects` says it in full: HW816, HW817 and HW818."""
+    found = [
+        "accesses are those of the code in scope in the whole recording, not of the JDK's own code; what that and native code "
+        "write (collections, atomics) changes no last writer (HW816)"
+    ]
+    for jvm in (recording.manifest.extra.get("accesses") or {}).get("jvms") or ():
+        if jvm.get("pid") != pid:
+            continue
+        if isinstance(numbers := jvm.get("object_ids"), int) and numbers >= MOST_NUMBERS:
+            found.append(
+                f"of objects after the first {numbers:,} no last writer is known: shares are those of older ones (HW817)"
+            )
+        if jvm.get("has_unnoted"):
+            found.append("code ran in scope whose writes change no last writer: more may be shared (HW818)")
     return found
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
-from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES
+from headway.model.object_owners import ALLOCATOR, MOST_NUMBERS, OWNER_RULES, OWNER_TABLES
 
 if TYPE_CHECKING:
     from headway.model.object_owners import OwnerRule
@@ -42,8 +42,6 @@ _PAIRS = f"""WITH pair AS (
 """Pairs of one table as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
 """As in the agent: of all identity hashes so many name one owner."""
-MOST_NUMBERS = 1 << 28
-"""As in the agent: so many objects have a number, by which it is known who wrote to them last."""
 
 
 def name_of(java_id: int | None) -> str | None:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.whatif import lock_changes, pool_changes
 from headway.analyses.whatif.predicted_run import PredictedRuns
-from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.ranking import Candidates, with_further
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import WHOLE_CORES, Change, WhatIf
@@ -106,8 +106,7 @@ def whatif(
     if is_explained and beside is None and not wanted.pools:
         predicted = with_further(Candidates(recording, runs[0]), predicted)
     if is_explained:  # two runs together have no account in any case
-        unknown = {each.path for each in predicted if each.account is None and not each.together}
-        notices += [Notice.of("HW862", path=path) for path in sorted(unknown)]
+        notices += unexplained(predicted)
     return WhatIf(replays, tuple(predicted), (*notices, *reordered(recording, predicted)))
 
 

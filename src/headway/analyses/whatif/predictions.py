@@ -17,7 +17,7 @@ from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
 from headway.analyses.whatif.types import Change, Levels, Predicted
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ STARVED = 0.8
 """A run that waited for cores that others had for the rest: what ran late changed who slept, and for how long."""
 _MOST_TRACED = 3_000_000
 """Slices of a run whose predictions are traced unasked."""
+LONG = "of a long recording --explain makes one"
+"""Why there is no account of a prediction whose run has more."""
 WORK_PER_DOUBLING = 0.30
 """So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
@@ -156,11 +158,14 @@ def predict(
     """
     account: PredictedAccount | None = None
     limit: tuple[str | None, str | None] | None = None
+    unknown: str | None = None
     if accounts is None or not (is_explained or _is_short(runs.runs[0])):
         middle = runs.replay(change)
+        unknown = "a pool is changed" if change.pools else "several run together" if together else LONG
     else:
         middle, timeline = runs.traced(change)
-        if accounts.is_known(timeline):
+        unknown = accounts.why_unknown(timeline)
+        if unknown is None:
             account = accounts.account(timeline) if is_explained else None
             first = accounts.limits(timeline)[0]
             limit = first.cause, accounts.place_of(first)
@@ -197,9 +202,16 @@ def predict(
                 account=account,
                 most_ahead=middle[i].most_ahead,
                 fewer_ns=round(pieces[i].ns) if pieces is not None and change.pools else None,
+                without_account=unknown,
             )
         )
     return found
+
+
+def unexplained(predicted: Sequence[Predicted]) -> list[Notice]:
+    """Return of which predictions there is no account though it was asked for, and why, each recording and reason once."""
+    reasons = {(each.path, each.without_account) for each in predicted if each.without_account and not each.together}
+    return [Notice.of("HW862", path=path, reason=reason) for path, reason in sorted(reasons)]
 
 
 def _ends(runs: Runs, change: Change, pieces: list[Replayed] | None) -> list[list[Replayed]]:

@@ -21,7 +21,7 @@ from headway.analyses.common.units import duration
 from headway.analyses.waits.blocks import has_locks
 from headway.analyses.whatif import lock_changes, methods, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
-from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
 from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed, starved
@@ -227,7 +227,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     best = sorted(listed, key=lambda each: each.wall_ns)
     if is_explained:
         best = with_further(candidates, best)
-        notices += [Notice.of("HW862", path=recording.path)] if any(each.account is None for each in best) else []
+        notices += unexplained(best)
     notices += candidates.locks_left_out()
     count = len(candidates.singles) + len(pairs)
     return WhatIf((unchanged,), tuple(best), (*notices, *reordered(recording, best)), count)

@@ -225,7 +225,8 @@ class Predicted:
     another change would gain, the last one hardly anything; where that was asked for. `reordered`: waits that were ended
     because threads waited in a circle, in another order of locks. `fewer_ns`: where
     pools are changed, with all that may be several tasks in pieces. `most_ahead`: where queues have more
-    room, how many waits for room that threads had in the recording were left out at a time, at most.
+    room, how many waits for room that threads had in the recording were left out at a time, at most. `without_account`: why
+    `next_cause` goes by how many threads are ready alone; None where it goes by an account of lost cores.
     """
 
     path: str
@@ -243,6 +244,7 @@ class Predicted:
     further: tuple[Further, ...] = ()
     fewer_ns: int | None = None
     most_ahead: int = 0
+    without_account: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

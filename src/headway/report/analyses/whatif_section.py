@@ -8,7 +8,7 @@ from headway.analyses.common.units import duration, percent
 from headway.errors.plurals import counted
 from headway.report.section import Section, Table
 from headway.report.terminal.lock_names import without_package
-from headway.report.terminal.whatif_account import change_text, title_of
+from headway.report.terminal.whatif_account import change_text, limit_of
 
 if TYPE_CHECKING:
     from headway.analyses.whatif.grid import Grid
@@ -59,4 +59,4 @@ def _time(each: Predicted) -> str:
 
 def _limit(each: Predicted) -> str:
     place = f": {without_package(each.next_place)}" if each.next_place else ""
-    return f"{title_of(each.next_cause)}{place}"
+    return f"{limit_of(each)}{place}"
