@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,14 @@ import pytest
 from headway.errors import HeadwayError
 from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.record.collect.heap_nodes import HeapNodes
+from headway.record.target_process import processes
 from headway.record.target_process.processes import Process
 from headway.report.terminal.tables import MOST_PRINTED
 from headway.store import open_recording
 from headway.store.writer import write_recording
 from support.builders.edited_manifest import edit
 from support.builders.recording_builder import ONE_THREAD
+from support.drivers.recording_cli import HEADWAY
 
 Run = Callable[..., tuple[int, str, str]]
 NAMES = ("ns", "pid", "is_heap", "memory_pages", "page_bytes", "asked_pages", "node", "pages")
@@ -70,3 +74,36 @@ def test_processes_that_can_not_be_asked_are_counted_and_the_first_ones_named(tm
     assert found["problems"][0]["reason"] == "Permission denied"
     assert found["problems"][-1]["reason"] == "Permission denied (and of 984 more processes)"
     assert len(asked._refused) == 1
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+input()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/numa_maps").exists(), reason="the kernel does not say on which nodes memory is"
+)
+def test_a_process_whose_first_thread_ends_before_others_is_an_error_and_one_that_ends_is_none() -> None:
+    """Nothing more was printed of it, for as long as it ran."""
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdin=subprocess.PIPE) as process:
+        command = [*HEADWAY, "numa-map", "--pid", str(process.pid), "--interval", "50ms", "--json"]
+        try:
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as live:
+                assert live.stdout is not None
+                assert process.stdin is not None
+                assert json.loads(live.stdout.readline())["looks"]
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                _, err = live.communicate(timeout=120)
+            assert live.returncode == 1
+            assert "HW732" in err
+            assert "its first thread has ended" in " ".join(err.split())
+            assert processes.runs_without_first_thread(process.pid)
+        finally:
+            process.kill()
+        process.wait()
+        assert not processes.runs_without_first_thread(process.pid)

@@ -68,6 +68,48 @@ def test_threads_that_are_made_to_be_looked_through_have_a_limit(monkeypatch: py
         groups.alive({0}, 5, 10)
 
 
+def test_threads_that_live_on_in_every_stage_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them ran in any, so that no stage had parts to count: a billion looks at one after the other took half an hour."""
+    monkeypatch.setattr(balanced, "_MOST_ALIVE", 10 * 50)
+    groups = balanced._Groups(threads([(0, 1 << 60)] * 50))
+    count = 20
+    times = 10_000_000 * np.arange(count)
+    none = np.zeros(count, np.int64)
+    joins = balanced._Joins(none + 49, times, times + 10, none, none.astype(bool), none)
+    data = cast("Any", SimpleNamespace(frames=lambda _: []))
+    found = balanced._join_stages(data, joins, groups, 0, ({}, {}))
+    with pytest.raises(balanced._TooManyParts):
+        list(found)
+    assert groups._alive == 11 * 50
+
+
+def test_stages_that_all_overlap_the_same_steps_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there may be parts, each as long as the run, computed with each step of it: for days."""
+    count = 1000
+    at = np.arange(count)
+    none = np.zeros(count, np.int64)
+    column = dict.fromkeys(("begin_ns", "start_ns", "woken_ns", "step"), at)
+    steps = {**column, "end_ns": at + 1, "work_ns": none + 1, "is_by_thread": none, "thread": at % 2}
+    stages = [Stage(0, count + i, (0, 1)) for i in range(6)]
+    monkeypatch.setattr(balanced, "_MOST_OVERLAPS", 6 * count)
+    assert balanced.balanced_steps(steps, stages).parts == 12
+    monkeypatch.setattr(balanced, "_MOST_OVERLAPS", 6 * count - 1)
+    with pytest.raises(balanced._TooManyParts):
+        balanced.balanced_steps(steps, stages)
+
+
+def test_stages_that_take_too_long_are_refused_with_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise balanced._TooManyParts
+
+    monkeypatch.setattr(balanced, "balanced_steps", fails)
+    monkeypatch.setattr(balanced, "_stages_at", lambda *_: iter(()))
+    monkeypatch.setattr(blocks, "load", lambda *_: None)
+    recording = cast("Any", SimpleNamespace(path="a.headway"))
+    with pytest.raises(HeadwayError, match=r"HW889.*overlap"):
+        balanced.changed_stages(recording, threads([(0, 1)]), {}, ["A.b:1"])
+
+
 def test_stages_are_counted_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     found = 0
 
@@ -102,3 +144,18 @@ def test_as_many_pools_as_threads_take_each_name_once(monkeypatch: pytest.Monkey
         pool = Pool(f"pool-{i}-thread", "", i, (i,), True)
         assert pools._with_busy(pool, its, alike).workers == (i,)
     assert looks == 3000
+
+
+def test_as_many_pools_as_threads_at_one_stack_look_at_its_classes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pool looked at all of them anew: a class with a long name, or a deep stack, times a hundred thousand pools."""
+    looks: list[str] = []
+
+    def search(name: str) -> bool | None:
+        looks.append(name)
+        return True if "DelayedWorkQueue" in name else None
+
+    monkeypatch.setattr(pools, "_NO_FIXED_POOL", SimpleNamespace(search=search))
+    stacks = {7: ["a.Work", "a.Worker"], 8: ["a.Work", "x.DelayedWorkQueue"], 9: ["a.Work"]}
+    data = cast("Any", SimpleNamespace(frames=lambda stack: [(name, "run", 1) for name in stacks[stack]]))
+    assert pools._stacks_of_others(data, stacks) == {8}
+    assert sorted(looks) == ["a.Work", "a.Worker", "x.DelayedWorkQueue"]

@@ -50,10 +50,14 @@ _LOOK_NS = 1_000_000
 _MOST_NAMES = 5
 _MOST_LOOKS = 1 << 30
 """At threads, for those that lived in a stage: some seconds."""
+_MOST_ALIVE = 1 << 22
+"""Threads that lived in stages, of all stages: of each is looked for when it first ran in the stage, which takes some seconds."""
+_MOST_OVERLAPS = 1 << 28
+"""Steps that overlap stages, of all stages: a quarter of a minute. Stages of a program hardly overlap but where they nest."""
 
 
 class _TooManyParts(Exception):  # noqa: N818 - the caller says it with the place
-    """The stages have more than MOST_PARTS parts, or it takes too long to tell."""
+    """The stages have more than MOST_PARTS parts, or it takes too long to find out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +104,12 @@ def changed_stages(
     data = blocks.load(recording, None)
     every = (stage for place in places for stage in _stages_at(recording, data, threads, steps, place))
     try:
-        stages = _with_few_parts(every)
+        found = balanced_steps(steps, _with_few_parts(every))
     except _TooManyParts:
-        reason = f"its stages have more than {MOST_PARTS:,} parts"
+        reason = (
+            f"its stages have more than {MOST_PARTS:,} parts, or overlap so often that it takes too long to find out"
+        )
         raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason) from None
-    found = balanced_steps(steps, stages)
     if not found.parts:
         reason = "no stage that ends there is done by two threads or more"
         raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
@@ -124,13 +129,19 @@ def _with_few_parts(every: Iterable[Stage]) -> list[Stage]:
 
 
 def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> BalancedSteps:
-    """Return the steps of stages whose parts are equal, given the program's steps (RunSteps.program_steps)."""
+    """Return the steps of stages whose parts are equal, given the program's steps (RunSteps.program_steps).
+
+    Raises _TooManyParts where stages overlap too many steps.
+    """
     waits = np.where(steps["is_by_thread"] == 0, steps["woken_ns"] - steps["begin_ns"], 0)
     more_work, more_wait = np.zeros(len(waits)), np.zeros(len(waits))
     of_thread = dict(places_of(steps["thread"]))
-    parts = 0
+    parts = overlaps = 0
     for stage in stages:
         mine = [_overlap(steps, waits, of_thread[each], stage) for each in stage.threads if each in of_thread]
+        overlaps += sum(len(rows) for rows, _, _ in mine)
+        if overlaps > _MOST_OVERLAPS:
+            raise _TooManyParts
         lengths = np.array([float((run + wait).sum()) for _, run, wait in mine])
         is_part = lengths >= max(LEAST_PART * lengths.max(initial=0), 1)
         if is_part.sum() < 2:
@@ -215,7 +226,7 @@ class _Groups:
 
     def __init__(self, threads: PathThreadTable) -> None:
         self._end_ns = threads.end_ns
-        self._looks = 0
+        self._looks = self._alive = 0
         self._of: dict[int, int] = {}
         self._members: list[tuple[Ints, Ints, Ints]] = []
         for alike in called_alike(threads, PROGRAM).values():
@@ -233,7 +244,11 @@ class _Groups:
             self._looks += len(there)
             if self._looks > _MOST_LOOKS:
                 raise _TooManyParts
-            found.update(there[self._end_ns[there] > from_ns].tolist())
+            alive = there[self._end_ns[there] > from_ns]
+            self._alive += len(alive)
+            if self._alive > _MOST_ALIVE:
+                raise _TooManyParts
+            found.update(alive.tolist())
         return found
 
 

@@ -14,6 +14,7 @@ Wrong when a pool's tasks wait for each other; when all of several CompletableFu
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
 _NO_FIXED_POOL = re.compile(r"(?:^|[.$])(?:SynchronousQueue|DelayedWorkQueue)(?:\$|$)")
 """Queues of pools that start threads as they like, whose tasks wait for a time, or that share tasks out otherwise."""
+_ENDS = ("awaitTermination", "close")
+"""Methods that wait until a pool has done all that it was given."""
 _LATE_NS = 20_000
 """Who ends another one's wait is seen to do so by the kernel and by the JVM, so near to each other."""
 _TAIL_NS = 100_000
@@ -140,14 +143,15 @@ def pools_of(recording: Recording, threads: PathThreadTable) -> list[Pool]:
     sites = sites_of(data)
     is_worker = np.isin(sites.rule, [_RULE["pool-worker"], _RULE["fork-join-worker"], _RULE["scheduled-delay"]])
     rows = np.flatnonzero(is_worker & (data.blocks.thread >= 0) & (data.blocks.thread < len(threads)))
+    others = _stacks_of_others(data, set(sites.stack[rows].tolist()))
     found = []
     for blocker, of in places_of(data.blocks.blocker[rows].astype(np.int64)):
         mine = rows[of]
         workers = sorted(set(data.blocks.thread[mine].tolist()))
         name = stem(threads.names[workers[0]])
         queue = _queue_name(data, blocker)
-        stacks = set(sites.stack[mine].tolist())
-        is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not _is_other(data, blocker, stacks)
+        is_other = _is_other(data, blocker) or not others.isdisjoint(sites.stack[mine].tolist())
+        is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not is_other
         found.append(Pool(name, queue, blocker, tuple(workers), is_fixed))
     found += _without_waits(data, sites, threads, {each.name for each in found})
     names, alike = Counter(each.name for each in found), called_alike(threads, {Kind.APP.value})
@@ -190,10 +194,15 @@ def _queue_name(data: LockData, blocker: int) -> str:
     return display(str(table["class_name"][blocker]), int(table["identity_hash"][blocker]))
 
 
-def _is_other(data: LockData, blocker: int, stacks: set[int]) -> bool:
-    classes = {name for stack in stacks for name, _, _ in data.frames(stack)}
-    classes.add(str(data.blockers.table["class_name"][blocker]))
-    return not data.blockers.is_object[blocker] or any(_NO_FIXED_POOL.search(name) for name in classes)
+def _is_other(data: LockData, blocker: int) -> bool:
+    name = str(data.blockers.table["class_name"][blocker])
+    return not data.blockers.is_object[blocker] or _NO_FIXED_POOL.search(name) is not None
+
+
+def _stacks_of_others(data: LockData, stacks: Iterable[int]) -> frozenset[int]:
+    """Return the stacks with a queue of pools that are no fixed ones. Each stack and class is looked at once for all pools."""
+    is_other = functools.cache(lambda name: _NO_FIXED_POOL.search(name) is not None)
+    return frozenset(stack for stack in stacks if any(is_other(name) for name, _, _ in data.frames(stack)))
 
 
 def _with_busy(pool: Pool, threads: PathThreadTable, alike: Mapping[tuple[int, str], Sequence[int]]) -> Pool:
@@ -253,8 +262,7 @@ def _is_future(data: LockData, sites: Sites) -> Bools:
 def _joins(data: LockData, sites: Sites, pool: Pool) -> RecordedWaits:
     """Return the waits of others until the pool had done all that it was given, which one of its workers ended."""
     stacks = np.unique(sites.stack)
-    calls = {int(each): {method for _, method, _ in data.frames(int(each))} for each in stacks}
-    is_end = np.array(["awaitTermination" in calls[int(each)] or "close" in calls[int(each)] for each in stacks], bool)
+    is_end = np.array([any(name in _ENDS for _, name, _ in data.frames(int(each))) for each in stacks], bool)
     ends = is_end[np.searchsorted(stacks, sites.stack)] if len(stacks) else np.zeros(0, bool)
     is_all = np.isin(sites.rule, [_RULE["latch"], _RULE["gate"]]) | (ends & (sites.rule == _RULE["result"]))
     is_by_worker = np.isin(data.blocks.waker, pool.workers) & ~np.isin(data.blocks.thread, pool.workers)

@@ -7,6 +7,7 @@ of a process that is another user's it asks as that user (rights.py).
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import threading
@@ -47,9 +48,15 @@ class HeapAsker:
     process: Process
     size: int = 0
     looks_without_heap: int = 0
+    was_without_first_thread: bool = False
 
     def look(self) -> HeapLook | None:
         """Return where the heap's pages are now; None while the JVM is starting. Raises OSError with the reason why not."""
+        if processes.runs_without_first_thread(self.process.pid):
+            if self.was_without_first_thread:
+                raise OSError(errno.ENODATA, "its first thread has ended, and headway finds its memory by that one")
+            self.was_without_first_thread = True  # or another thread replaces the program just now (exec)
+            return None
         deadline = Deadline.after(_LIMIT_S)
         rights = rights_of(self.process.pid)
         may_start = self.looks_without_heap < _WITHOUT_HEAP and processes.is_jvm(self.process.pid)

@@ -19,7 +19,7 @@ _LONGEST_ARGUMENTS_BYTES = 8 << 20
 """A process may say that its arguments are all of its memory; the kernel takes 6 MiB of an exec at most."""
 
 
-_PF_KTHREAD = 0x00200000
+_PF_EXITING, _PF_KTHREAD = 0x00000004, 0x00200000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,18 @@ def has_other_threads(pid: int) -> bool:
     """Return whether a process has threads besides its first one, which may have ended before them."""
     try:
         return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except OSError:
+        return False
+
+
+def runs_without_first_thread(pid: int) -> bool:
+    """Return whether a process's first thread has ended while others run on; False where they, too, are ending."""
+    first = read_stat(pid)
+    if first is None or first[0] not in ("Z", "X"):
+        return False
+    try:
+        others = (read_stat(int(entry)) for entry in os.listdir(f"/proc/{pid}/task") if int(entry) != pid)
+        return any(stat is not None and stat[0] not in ("Z", "X") and not int(stat[6]) & _PF_EXITING for stat in others)
     except OSError:
         return False
 
