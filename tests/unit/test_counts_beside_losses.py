@@ -30,7 +30,7 @@ def exact(value: int) -> Figure:
 
 
 @pytest.mark.parametrize("by", ["thread", "kind", "cpu", "phase"])
-@pytest.mark.parametrize("source", ["sched", "lifecycle", "disk"])
+@pytest.mark.parametrize("source", ["sched", "lifecycle", "disk", "births"])
 def test_beside_lost_records_counts_are_the_least_that_there_were(source: str, by: str, tmp_path: Path) -> None:
     found = counters(open_recording(recorded(tmp_path / "a.headway", (source, 1, 20 * MS, MS))), by=by)
     for row in (found.total, *found.rows):

@@ -2,7 +2,7 @@
 
 Question   in how much of a time something may have been counted that nobody read.
 Method     spans in which scheduling records were lost (table `loss`). One of a single CPU goes on until the next slice there:
-           what the last lost record let run has no begin. One of no CPU in particular (CPUs that came online later, lost births)
+           what the last lost record let run has no begin. One of no CPU in particular (CPUs online later, threads left out)
            may go on to the end, on any number of CPUs: nothing bounds it.
 Assumes    any thread may have run then.
 Wrong when records were lost that the recorder does not know of.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headway.store import Recording
 
-_SOURCES = ("sched", "lifecycle", "disk")
+_SOURCES = ("sched", "lifecycle", "disk", "births")
 _NO_CPU = -1
 
 
