@@ -118,7 +118,9 @@ def test_placing_ends_when_a_node_loses_its_cpu_and_says_where_memory_is(two_nod
     (moved,) = events(records, "memory")
     assert moved["memory_moved_bytes"] >= ON_NODE_1
     assert found["meanwhile"].get("0", 0) * PAGE_BYTES <= moved["memory_refused_bytes"]
-    assert [each["kernel_balances"] for each in events(records, "note")] == [True]
+    # Other notes are of memory that was left.
+    notes = [each for each in events(records, "note") if "kernel_balances" in each]
+    assert [each["kernel_balances"] for each in notes] == [True]
     end = records[-1]
     assert (end["event"], end["why"]) == ("end", "the CPUs that the program may use changed")
     assert end["memory_put_back_bytes"] + end["memory_left_bytes"] >= moved["memory_moved_bytes"]
