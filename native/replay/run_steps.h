@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -199,6 +200,7 @@ class RunSteps {
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;
   bool is_collecting(const Step& step, const RunStops& stops) const;
+  std::span<const Step> last_steps(int32_t thread, int64_t until_ns) const;
   bool begins_in_stop(const Step& step) const;
   bool is_stopped(const Step& step) const;
 

@@ -1,5 +1,7 @@
 // Who ended which wait of a run's steps, and which waits are one with the next.
 #include <algorithm>
+#include <ranges>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -10,7 +12,7 @@ namespace headway {
 namespace {
 
 constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
-constexpr int kMostLooks = 256;
+constexpr ptrdiff_t kMostLooks = 256;
 constexpr uint32_t kLastSteps = 3;  // a thread that ends may still wait for a lock of the JVM
 // So does a poll in Java, not compiled yet, with its stack taken, before it waits for the same object: the JVM says that it does.
 constexpr int64_t kLookAgainNs = 1'000'000;
@@ -165,10 +167,10 @@ void RunSteps::mark_jvm_waits() {
     const int64_t middle_ns = step.begin_ns + step.waited_ns() / 2;
     const auto key = std::pair(step.thread, middle_ns);
     while (row < waits.thread.size() && std::pair(waits.thread[row], waits.start_ns[row]) <= key) ++row;
-    const bool is_there = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
-    if (is_there && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
-    const bool is_untold = !is_there && is_told[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
-    step.is_inside = is_untold && step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
+    const bool is_recorded = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
+    if (is_recorded && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
+    const bool is_unrecorded = !is_recorded && is_told[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
+    step.is_inside = is_unrecorded && step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
   }
   jvm_waits_ = {};
 }
@@ -205,30 +207,30 @@ bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::Wh
   return true;
 }
 
+// The last steps of a thread that were woken by `until_ns`, as many as are looked at.
+std::span<const Step> RunSteps::last_steps(int32_t thread, int64_t until_ns) const {
+  const auto number = static_cast<size_t>(thread);
+  const auto begin = steps_.begin() + first_[number], end = steps_.begin() + first_[number + 1];
+  const auto last = std::upper_bound(begin, end, until_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
+  return {last - std::min<ptrdiff_t>(last - begin, kMostLooks), last};
+}
+
 // Whether the JVM's thread was at work already when another of the JVM's threads, such as a compiler, began to wait for it: who
 // waits longer waits for work.
 bool RunSteps::begins_in_stop(const Step& step) const {
-  const auto vm = static_cast<size_t>(step.waker);
-  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
-  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
-  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
-  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
-    --at;
-    if (at->waited_ns() >= kAskedNs) return step.begin_ns >= at->woken_ns;
+  if (!has_role(step.waker, ThreadRole::kVm)) return false;
+  for (const Step& at : last_steps(step.waker, step.woken_ns) | std::views::reverse) {
+    if (at.waited_ns() >= kAskedNs) return step.begin_ns >= at.woken_ns;
   }
   return false;
 }
 
 // Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.
 bool RunSteps::is_stopped(const Step& step) const {
-  const auto vm = static_cast<size_t>(step.waker);
-  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
-  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
-  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
-  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
-    --at;
-    if (at->woken_ns < step.begin_ns - kAskedNs) return true;
-    if (at->waker == step.thread && (at->flags & kIrq) == 0 && at->waited_ns() > 0) return false;
+  if (!has_role(step.waker, ThreadRole::kVm)) return false;
+  for (const Step& at : last_steps(step.waker, step.woken_ns) | std::views::reverse) {
+    if (at.woken_ns < step.begin_ns - kAskedNs) return true;
+    if (at.waker == step.thread && (at.flags & kIrq) == 0 && at.waited_ns() > 0) return false;
   }
   return true;
 }

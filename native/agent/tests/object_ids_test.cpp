@@ -43,7 +43,7 @@ void threads_take_chunks_of_numbers_that_no_other_has() {
   CHECK_EQUAL(given_word(ids), uint64_t{ids.given()});
 }
 
-void after_the_last_number_there_is_none() {
+void numbers_end_after_the_last_one() {
   ObjectIds ids;
   CHECK(ids.start());
   uint32_t last = 0;
@@ -71,7 +71,7 @@ void what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner() {
   CHECK_EQUAL(ids.take_chunk(0), known + 2 * ObjectIds::kChunk);
 }
 
-void without_memory_there_are_no_numbers() {
+void a_table_that_was_not_started_gives_no_numbers() {
   ObjectIds ids;
   CHECK_EQUAL(ids.take_chunk(2), 0U);
   CHECK_EQUAL(ids.address(), 0U);
@@ -95,8 +95,8 @@ void unnoted_writes_are_kept_behind_how_many_numbers_are_given() {
 
 int main() {
   threads_take_chunks_of_numbers_that_no_other_has();
-  after_the_last_number_there_is_none();
+  numbers_end_after_the_last_one();
   what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner();
-  without_memory_there_are_no_numbers();
+  a_table_that_was_not_started_gives_no_numbers();
   unnoted_writes_are_kept_behind_how_many_numbers_are_given();
 }

@@ -67,7 +67,7 @@ class HeapMap:
 
     @property
     def is_all_local(self) -> bool:
-        """Return whether the machine has one node, so that everything is local."""
+        """Return whether the machine has a single memory node, so that all of each heap is local."""
         return self.machine_nodes is not None and len(self.machine_nodes) == 1
 
     @property
@@ -78,7 +78,7 @@ class HeapMap:
 
 
 def heap_map(recording: Recording) -> HeapMap:
-    """Return where the heaps of a recording were. Raises HeadwayError HW733 where that is not recorded."""
+    """Return on which memory nodes the JVMs' heaps were, look by look. Raises HeadwayError HW733 if not recorded."""
     if not recording.has("heap_node"):
         raise HeadwayError("HW733", path=recording.path)
     start_ns = recording.window_ns[0]

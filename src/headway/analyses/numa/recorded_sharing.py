@@ -80,7 +80,11 @@ def _class(shares: Shares, parallelism: str | None) -> ClassFinding:
 
 
 def _shares(recording: Recording, pid: int) -> tuple[Shares, Shares, Shares] | None:
-    """Return the shares if no access of an unknown last writer is shared, if as many as of the others, and if all are."""
+    """Return the shares of reads and writes to objects that another thread wrote last, in percent: least, likely and most.
+
+    They differ by the accesses whose last writer is unknown: counted as not shared, as often as the others, and all as shared.
+    None without accesses.
+    """
     all_of = [_sum(recording, "access", columns, pid) for columns in _KINDS.values()]
     own, others = (
         [

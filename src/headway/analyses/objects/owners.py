@@ -39,7 +39,7 @@ _PAIRS = f"""WITH pair AS (
     FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
   ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
 )"""
-"""Pairs of one table as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
+"""SQL of accesses by thread and owner: `pair` as the agent counted them; `rest`: accesses in no pair, whose owner is unknown."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
 """As in the agent: of all identity hashes so many name one owner."""
 
@@ -84,12 +84,11 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    keys = _PAIR_KEYS
     names = "any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id)"
-    text = f"""{_pairs(rule)} SELECT {keys}, {names}, {sums}
+    text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
-      GROUP BY {keys} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
+      GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
     found = []
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
         name, java_id, owner_name, owner_java_id, *counts = more

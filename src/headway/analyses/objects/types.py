@@ -15,7 +15,7 @@ Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair"]
 Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
 UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
-"""SQL for the id of a thread that table `thread` does not have; one that it has may have two ids: main has another at its end."""
+"""SQL for a Java thread id where table `thread` has no row of it, else NULL: a thread with a row may have two such ids (main)."""
 MOST_GROUPS = 1 << 16
 """Groups of an answer: as many as an agent tells apart in one JVM."""
 

@@ -59,7 +59,7 @@ def changed_locks(recording: Recording, changes: tuple[LockChange, ...]) -> Reco
 
 
 def unchanged_at(recording: Recording, changes: tuple[LockChange, ...], locks: RecordedLocks | None) -> list[Notice]:
-    """Return which changed places threads also waited at for what can't be changed, and for how long."""
+    """Return notices of changed lines where threads also waited for locks that the change leaves as they are, and how long."""
     found = [] if locks is None else [(each, ns) for each in changes if (ns := locks.other_ns(each.lock)) > 0]
     return [Notice.of("HW892", path=recording.path, place=each.lock, time=duration(ns)) for each, ns in found]
 

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import places_of
+from headway.analyses.common.columns import numbered, places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.rules import RULES, display
 from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -119,7 +119,11 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class PoolRun:
-    """A run of tasks: `pieces` where stretches that may be several tasks are cut. `workers` as recorded, by pool."""
+    """A recorded run whose thread pools' work is tasks that any worker of the pool may take, for the replay.
+
+    `whole`: what a worker did without a wait between is one task; `pieces`: cut where it may be several. `workers`: how many
+    each pool had. `unseen_part`: of the tasks' time, that in which they can't be told apart.
+    """
 
     whole: _native.RunSteps
     pieces: _native.RunSteps
@@ -252,18 +256,21 @@ def _waits(data: LockData, keep: Bools) -> RecordedWaits:
     )
 
 
+def _with_frame(data: LockData, sites: Sites, is_wanted: Callable[[str, str], bool]) -> Bools:
+    """Return which waits have a frame whose class and method are wanted. Each stack is looked at once."""
+    stacks, at = numbered(sites.stack)
+    found = [any(is_wanted(name, method) for name, method, _ in data.frames(stack)) for stack in stacks.tolist()]
+    return np.asarray(np.array(found, bool)[at], bool)
+
+
 def _is_future(data: LockData, sites: Sites) -> Bools:
     """Return which waits are for one FutureTask: it is done when its task is."""
-    stacks = np.unique(sites.stack)
-    is_one = np.array([any(name.endswith(".FutureTask") for name, _, _ in data.frames(int(each))) for each in stacks])
-    return np.asarray(is_one[np.searchsorted(stacks, sites.stack)], bool) if len(stacks) else np.zeros(0, bool)
+    return _with_frame(data, sites, lambda name, _: name.endswith(".FutureTask"))
 
 
 def _joins(data: LockData, sites: Sites, pool: Pool) -> RecordedWaits:
     """Return the waits of others until the pool had done all that it was given, which one of its workers ended."""
-    stacks = np.unique(sites.stack)
-    is_end = np.array([any(name in _ENDS for _, name, _ in data.frames(int(each))) for each in stacks], bool)
-    ends = is_end[np.searchsorted(stacks, sites.stack)] if len(stacks) else np.zeros(0, bool)
+    ends = _with_frame(data, sites, lambda _, method: method in _ENDS)
     is_all = np.isin(sites.rule, [_RULE["latch"], _RULE["gate"]]) | (ends & (sites.rule == _RULE["result"]))
     is_by_worker = np.isin(data.blocks.waker, pool.workers) & ~np.isin(data.blocks.thread, pool.workers)
     return _waits(data, is_all & is_by_worker)

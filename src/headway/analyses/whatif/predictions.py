@@ -217,9 +217,8 @@ def unexplained(predicted: Sequence[Predicted]) -> list[Notice]:
 def _ends(runs: Runs, change: Change, pieces: list[Replayed] | None) -> list[list[Replayed]]:
     """Return the replays whose ends lie in the interval; `pieces`: with all that changes of steps or pools may reach."""
     found = [runs.replay(change, waking=0.0), runs.replay(change, waking=_SLOW_WAKING)]
-    if any(
-        each is None for each in runs.locks
-    ):  # where the order is decided, it would be the end without all other locks
+    # Where the order of a lock is decided, this would be the end without all other locks.
+    if any(each is None for each in runs.locks):
         found.append(runs.replay(change, waking=0.0, has_lock_waits=False))
     if any(each is not None for each in runs.locks):
         found += [runs.replay(change, order=order) for order in _ORDERS]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import places_of
+from headway.analyses.common.columns import distinct, places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
@@ -72,7 +72,7 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
             raise HeadwayError(
                 "HW884", path=recording.path, queue=each.queue, there=_others(recording, queues, steps, each)
             )
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _others(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints], change: QueueChange) -> str:

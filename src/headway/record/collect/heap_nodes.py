@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.model.heap_look import HeapLook
+from headway.model.heap_look import HEAP_LOOKS_FILE, HeapLook
 from headway.record.target_process import processes
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.heap_memory import heap_size, look_at_heap
@@ -25,7 +25,6 @@ from headway.record.target_process.processes import Process
 from headway.record.target_process.rights import Rights, act_as, acts_here, rights_of
 from headway.store.files import open_new
 
-FILE = "heap-nodes.jsonl"
 _LIMIT_S = 5.0
 """For one look at one process."""
 _MOST_PROCESSES, _MOST_JVMS = 256, 16
@@ -100,7 +99,7 @@ class HeapNodes:
         if self.interval_ns is None:
             return
         try:
-            self._file = open_new(self._spool, FILE)
+            self._file = open_new(self._spool, HEAP_LOOKS_FILE)
             self._thread = threading.Thread(target=self._run, name="headway-heap", daemon=True)
             self._thread.start()
         except (OSError, RuntimeError) as error:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from headway.model.heap_look import HEAP_LOOKS_FILE
 from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.record.finalise.counter_rows import spool_lines
 
-_FILE = "heap-nodes.jsonl"
 _MOST_PAGES = 1 << 40
 HeapNodeRow = tuple[int, int, bool, int, int, int, int | None, int]
 """A row of the table: ns, process, whether it is its heap, pages, bytes of each, pages asked for, node, pages there."""
@@ -21,7 +21,7 @@ def heap_node_rows(spool: Path, window: tuple[int, int]) -> Iterator[HeapNodeRow
 
     A line that its writer's death cut off is left out.
     """
-    for line in spool_lines(spool / _FILE):
+    for line in spool_lines(spool / HEAP_LOOKS_FILE):
         try:
             look = json.loads(line)
             rows = [*_rows(look)]

@@ -211,8 +211,8 @@ def _is_sealed_copy(at: int, directory: Path, libraries: Sequence[Path]) -> bool
     """
     with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
         is_sealed = _seal(at, libraries, files, undo)
-        is_there = os.path.samestat(os.fstat(at), directory.lstat())
-        if not is_there or not all(_is_copy(at, each, is_sealed=is_sealed) for each in libraries):
+        is_same = os.path.samestat(os.fstat(at), directory.lstat())
+        if not is_same or not all(_is_copy(at, each, is_sealed=is_sealed) for each in libraries):
             return False
         if is_sealed:
             undo.pop_all()

@@ -73,14 +73,6 @@ def no_process(pid: int, error: OSError) -> HeadwayError:
     return HeadwayError("HW004", pid=pid, reason=reason)
 
 
-def has_other_threads(pid: int) -> bool:
-    """Return whether a process has threads besides its first one, which may have ended before them."""
-    try:
-        return len(os.listdir(f"/proc/{pid}/task")) > 1
-    except OSError:
-        return False
-
-
 def runs_without_first_thread(pid: int) -> bool:
     """Return whether a process's first thread has ended while others run on; False where they, too, are ending."""
     first = read_stat(pid)
@@ -111,8 +103,15 @@ def owner(pid: int) -> int | None:
 
 
 def tree(pid: int) -> list[int]:
-    """Return `pid` and every process below it, parents first. Those that end meanwhile may be missing."""
-    return trees([pid])
+    """Return `pid` and every process below it, parents first, as of one look. Those that end meanwhile may be missing."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := read_stat(int(entry))):
+            children.setdefault(int(stat[1]), []).append(int(entry))
+    found = [pid]
+    for parent in found:  # grows while we walk it
+        found.extend(children.pop(parent, ()))  # once: pids that are used again meanwhile may make a circle
+    return [*dict.fromkeys(found)]
 
 
 def process_trees(roots: Iterable[Process]) -> list[Process]:
@@ -129,18 +128,6 @@ def process_trees(roots: Iterable[Process]) -> list[Process]:
         below = children.pop(parent.pid, ())
         if below and Process.of(parent.pid) == parent:  # else its number may have been another's when they were seen
             found.extend(below)
-    return [*dict.fromkeys(found)]
-
-
-def trees(roots: Iterable[int]) -> list[int]:
-    """Return these processes and every process below them, parents first, as of one look at all of the machine's."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (stat := read_stat(int(entry))):
-            children.setdefault(int(stat[1]), []).append(int(entry))
-    found = [*dict.fromkeys(roots)]
-    for parent in found:  # grows while we walk it
-        found.extend(children.pop(parent, ()))  # once: pids that are used again meanwhile may make a circle
     return [*dict.fromkeys(found)]
 
 

@@ -34,7 +34,7 @@ def title_of(cause: str | None) -> str:
 
 
 def limit_of(each: Predicted) -> str:
-    """Return what limits a predicted run in two or three words: without an account nobody knows what threads wait for."""
+    """Return what limits a predicted run in two or three words; unknown if it has no account of what its threads wait for."""
     is_unknown = each.without_account is not None and each.next_cause == BLOCKED
     return TITLES[UNKNOWN] if is_unknown else title_of(each.next_cause)
 
