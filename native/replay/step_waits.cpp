@@ -1,6 +1,5 @@
 // Who ended which wait of a run's steps, and which waits are one with the next.
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -219,8 +218,9 @@ std::span<const Step> RunSteps::last_steps(int32_t thread, int64_t until_ns) con
 // waits longer waits for work.
 bool RunSteps::begins_in_stop(const Step& step) const {
   if (!has_role(step.waker, ThreadRole::kVm)) return false;
-  for (const Step& at : last_steps(step.waker, step.woken_ns) | std::views::reverse) {
-    if (at.waited_ns() >= kAskedNs) return step.begin_ns >= at.woken_ns;
+  const auto last = last_steps(step.waker, step.woken_ns);
+  for (auto at = last.rbegin(); at != last.rend(); ++at) {
+    if (at->waited_ns() >= kAskedNs) return step.begin_ns >= at->woken_ns;
   }
   return false;
 }
@@ -228,9 +228,10 @@ bool RunSteps::begins_in_stop(const Step& step) const {
 // Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.
 bool RunSteps::is_stopped(const Step& step) const {
   if (!has_role(step.waker, ThreadRole::kVm)) return false;
-  for (const Step& at : last_steps(step.waker, step.woken_ns) | std::views::reverse) {
-    if (at.woken_ns < step.begin_ns - kAskedNs) return true;
-    if (at.waker == step.thread && (at.flags & kIrq) == 0 && at.waited_ns() > 0) return false;
+  const auto last = last_steps(step.waker, step.woken_ns);
+  for (auto at = last.rbegin(); at != last.rend(); ++at) {
+    if (at->woken_ns < step.begin_ns - kAskedNs) return true;
+    if (at->waker == step.thread && (at->flags & kIrq) == 0 && at->waited_ns() > 0) return false;
   }
   return true;
 }
