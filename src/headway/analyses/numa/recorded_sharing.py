@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.numa.dependencies import dependencies_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
-from headway.model.object_owners import LAST_WRITER, MOST_NUMBERS, OWNER_TABLES
+from headway.model.object_owners import LAST_WRITER, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -59,11 +59,11 @@ def _left_out(recording: Recording, pid: int) -> list[str]:
     for jvm in (recording.manifest.extra.get("accesses") or {}).get("jvms") or ():
         if jvm.get("pid") != pid:
             continue
-        if isinstance(numbers := jvm.get("object_ids"), int) and numbers >= MOST_NUMBERS:
+        if (numbers := numbers_used_up(jvm)) is not None:
             found.append(
                 f"of objects after the first {numbers:,} no last writer is known: shares are those of older ones (HW817)"
             )
-        if jvm.get("has_unnoted"):
+        if has_unseen_writes(jvm):
             found.append("code ran in scope whose writes change no last writer: more may be shared (HW818)")
     return found
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
-from headway.model.object_owners import ALLOCATOR, MOST_NUMBERS, OWNER_RULES, OWNER_TABLES
+from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
     from headway.model.object_owners import OwnerRule
@@ -157,7 +157,7 @@ def _numbers_used_up(found: AccessAnswer) -> list[Notice]:
     return [
         Notice.of("HW817", pid=jvm.get("pid"), count=numbers)
         for jvm in found.coverage
-        if isinstance(numbers := jvm.get("object_ids"), int) and numbers >= MOST_NUMBERS
+        if (numbers := numbers_used_up(jvm)) is not None
     ]
 
 
@@ -166,7 +166,7 @@ def _writes_unseen(found: AccessAnswer) -> list[Notice]:
     return [
         Notice.of("HW818", pid=jvm.get("pid"), count=jvm.get("unseen_writes") or 0)
         for jvm in found.coverage
-        if jvm.get("has_unnoted")
+        if has_unseen_writes(jvm)
     ]
 
 
