@@ -173,6 +173,15 @@ def test_the_facts_have_the_stolen_time_of_the_account(tmp_path: Path) -> None:
     assert stolen(None).startswith("0 ns in all")
 
 
+def test_the_facts_have_the_time_of_other_processes_of_the_account(tmp_path: Path) -> None:
+    """What ran for less than a tick is nothing to the CPUs' own counters."""
+    manifest = {"window": {"start_ns": 0, "end_ns": 5}, "other_ns": {"0": 0}}
+    groups = facts(open_recording(write_recording(tmp_path / "a.headway", manifest, {})), None, 9_800_000)
+    rows = {row["label"]: row["value"] for group in groups for row in group["rows"]}
+    assert rows["other processes ran, without headway"] == "9.80 ms"
+    assert not any("among them" in label for label in rows)
+
+
 # --- safety ---------------------------------------------------------------------------------------------------------
 
 

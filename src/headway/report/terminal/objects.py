@@ -41,8 +41,13 @@ def _print_table(table: Table, names: int, console: Console) -> None:
     heads: list[tuple[str, JustifyMethod]] = [(name, "left") for name in table.columns[:names]]
     heads += [(name, "right") for name in table.columns[names:]]
     shown = make_table(*heads, title=table.title)
-    for row in cells:
-        shown.add_row(*map(shortened, row, fitted), *row[names:])
+    full = [tuple(row[:names]) for row in cells]
+    short = [tuple(map(shortened, row, fitted)) for row in full]
+    for column in shown.columns[:names]:
+        column.overflow = "fold"  # beside wide figures names may get less room than they were shortened to
+    # Rows that read alike say nothing: then names are whole, in as many lines as they take.
+    for row, name in zip(cells, short if len(set(short)) == len(set(full)) else full, strict=True):
+        shown.add_row(*name, *row[names:])
     print_table(console, shown)
 
 
