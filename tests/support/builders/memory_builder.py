@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,13 @@ def memory_recording(
     groups: Sequence[Sequence[str]] = CYCLES,
     *,
     allocations: bool = True,
+    more: Mapping[str, pa.Table] | None = None,
     **manifest: Any,
 ) -> Path:
     """Write a recording of these threads, each with one slice, or two where it is counted in part.
 
-    `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks at that.
+    `more`: further tables. `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks
+    at that.
     """
     slices = sorted(
         (
@@ -69,6 +71,7 @@ def memory_recording(
         "slice": slice_table(slices, groups),
         "activity": _activity(threads, wall_ns),
         **({"allocation": _allocations(threads)} if allocations else {}),
+        **(more or {}),
     }
     objects = {"interval_bytes": 0, "sites": False, "jvms": [{"pid": PID, "interval_bytes": 0}]}
     facts = {

@@ -64,7 +64,7 @@ def locality_test(one: Recording, two: Recording, cores: int | None = None, node
     if program.answer(PARALLELISM) != "single-threaded":
         found = _locality(test, program.application, program.answer(PARALLELISM), program.answer(DEPENDENCIES))
     causes = [*program.root_causes, *found.causes]
-    advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes)
+    advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes, program.known)
     program = replace(program, findings={**program.findings, LOCALITY: found}, advice=advice)
     notices = tuple(dict.fromkeys((*answer.notices, *two.notices)))
     return replace(answer, programs=(program,), locality_test=test, notices=notices)

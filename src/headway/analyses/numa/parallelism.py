@@ -56,21 +56,10 @@ FEWEST_CREWS = 3
 FEWEST_EQUAL = 3
 """So many workers that are alike make one that is not an outlier."""
 _ROUNDING = 0.005
-_IN_TIME = (
+IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
     "other; totals by thread don't tell, figures by phase would"
 )
-_BESIDE_SERIAL = (
-    "root cause of the imbalance beside the serial phase: work that differs from worker to worker, or several workloads one "
-    "after the other; totals by thread don't tell, figures by phase would"
-)
-
-
-def note_serial_phase(found: ClassFinding) -> None:
-    """Note that one thread is alone for most of the time: so much is then known of the cause of an imbalance."""
-    if SERIAL not in found.causes:
-        found.causes.append(SERIAL)
-    found.undetermined[:] = [_BESIDE_SERIAL if text == _IN_TIME else text for text in found.undetermined]
 
 
 def parallelism_of(program: ProgramFigures, cores: int) -> ClassFinding:
@@ -179,7 +168,7 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
     if _is_outlier_of(found, each, cores) if each else _may_hide_balance(found, percent, workers, cores):
         return
     found.answer = IMBALANCED
-    found.undetermined.append(_IN_TIME)
+    found.undetermined.append(IN_TIME)
 
 
 def largest_share(percent: float, workers: float) -> float:

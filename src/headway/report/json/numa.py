@@ -58,6 +58,7 @@ def _program(each: ProgramClass) -> dict[str, Any]:
         "second_node": None if each.second_node is None else asdict(each.second_node),
         "evidence": [asdict(evidence) for evidence in each.evidence],
         "undetermined": each.undetermined,
+        "phases": [asdict(phase) for phase in each.phases],
         "memory": {column: asdict(placed) for column, placed in each.memory.items()},
         "memory_intensive": each.memory_intensive,
     }
