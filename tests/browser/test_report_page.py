@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from headway.report.html import render_html
+from headway.report.html import build_payload, render_html
+from headway.report.html.page import write_page
 from headway.report.terminal.text import printable
 from headway.store import open_recording
 from headway.store.writer import write_recording
@@ -515,4 +516,28 @@ def test_no_chart_scrolls_sideways_however_many_threads_there_are(browser: Brows
         assert len(boxes) > 1
         assert all(one["right"] <= other["left"] + 3 for one, other in itertools.pairwise(boxes))
     assert page.locator(".phases button").evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_names_of_threads_that_differ_at_their_ends_are_told_apart(
+    browser: Browser, recording_path: Path, tmp_path: Path, width: int
+) -> None:
+    payload = build_payload(open_recording(recording_path))
+    wanted = [f"connection-pool-of-{'orders' * number}-http-nio-8080-exec-{number}" for number in (1, 2, 3)]
+    for lane, name in zip(payload["threads"]["lanes"], wanted, strict=False):
+        lane["name"] = name
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Opened(page, write_page(payload, tmp_path / "names.html"))
+    shown = names(page)
+    assert set(wanted) <= set(shown)
+    ends = page.locator(".name .text:has(.end)").evaluate_all(
+        """all => all.map(text => {
+          const end = text.querySelector('.end');
+          const [its, room] = [end, text].map(e => e.getBoundingClientRect());
+          return [end.textContent, its.left >= room.left && its.right <= room.right + 1];
+        })"""
+    )
+    assert [f"xec-{number}" for number in (1, 2, 3)] == sorted(end for end, _ in ends if end.startswith("xec-"))
+    assert all(is_seen for _, is_seen in ends)
     page.close()

@@ -20,8 +20,10 @@ from headway.analyses.scheduling.threads import ThreadRow, Threads
 from headway.report.terminal import make_console, print_table
 from headway.report.terminal.closing import closing, cost_line
 from headway.report.terminal.lost_cores import causes_table, fitted_place, largest, render_account
+from headway.report.terminal.recorded import commands_for, cut_short
 from headway.report.terminal.threads import threads_table
 from headway.store import open_recording
+from headway.store.manifest import Manifest, TableInfo
 from support.builders import synthetic
 from support.builders.account_builder import SECOND, why_result
 from support.builders.synthetic import FakeThread
@@ -50,6 +52,30 @@ def test_three_sentences_say_how_many_cores_what_cost_most_and_where_and_what_to
         "(50%); without it the program would likely be 2.50 times as fast.",
         "Next: headway locks 'my app.headway'   (who held the lock, and what that thread did)",
     ]
+
+
+def test_of_a_run_that_did_not_end_by_itself_it_is_said_what_ended_it() -> None:
+    whole = dataclasses.replace(why_result(), account=account_of(lost_to(causes.LOCK)))
+    found = Overview((), None, None, Threads((), ()), (), None, whole)
+    assert closing(found, "a.headway", cut_short(Manifest(ended_by="interrupt")))[0] == (
+        "The program used 0.40 of 4 cores on average, for 10.0 s, until you interrupted it."
+    )
+    assert cut_short(Manifest(ended_by="duration")) == "until the time of --duration was over"
+    assert cut_short(Manifest(ended_by="exit", exit_code=3)) == ""
+    assert cut_short(Manifest(ended_by="exit", exit_code=143)) == "until SIGTERM ended it"
+    assert cut_short(Manifest(ended_by="exit", signal=2)) == "until SIGINT ended it"
+    assert cut_short(Manifest(ended_by="interrupt", attached=True)) == ""
+
+
+def test_what_was_asked_for_beside_the_cores_has_its_own_command() -> None:
+    tables = dict.fromkeys(("slice", "allocation", "access", "heap_node"), TableInfo(0, 0))
+    asked = Manifest(tables=tables, extra={"counters": {"groups": []}})
+    assert commands_for(asked, "my app.headway") == [
+        "headway objects 'my app.headway'",
+        "headway numa-map 'my app.headway'",
+        "headway counters 'my app.headway'",
+    ]
+    assert commands_for(Manifest(), "a.headway") == []
 
 
 def test_headways_own_share_of_the_cores_is_none_of_the_programs_and_others_are_told() -> None:

@@ -256,6 +256,14 @@ def test_each_look_has_what_is_on_each_node_and_what_is_not_there(tmp_path: Path
     assert (found["machine_nodes"], found["all_local"], found["interval_ns"]) == ([0, 1], False, 1000)
     text = " ".join(run("numa-map", path)[1].split())
     assert "33.3% on node 0, 66.7% on node 1" in text  # (2/3 + 0) / 2, (1/3 + 1) / 2
+    assert "In brackets are 95 % intervals" in text  # the second look is at a sample
+
+
+def test_how_often_was_looked_is_what_was_done_and_not_what_was_asked_for(tmp_path: Path, run: Run) -> None:
+    path = recording(tmp_path).path
+    edit(path, heap_nodes={"interval_ns": 200_000_000, "looks": 3, "cpu_ns": 5, "problems": []})
+    text = " ".join(run("numa-map", path)[1].split())
+    assert "Looked 3 times, every 1e-06 s in the mean (--numa-map asks for 0.2 s at least)" in text
 
 
 def test_of_more_looks_than_a_list_has_the_first_are_shown_and_the_others_counted(

@@ -72,6 +72,7 @@ def test_the_error_of_estimates_is_that_of_all_of_a_thread_s_objects_together(tm
     (row,) = rows_of(open_recording(path)).values()
     assert (row["tuple_allocations"], row["array_allocations"]) == (10, 20)
     assert (row["allocations_error"], row["total_size_error"]) == (5.0, 10.0)
+    assert row["java_id"] == 1  # the table of threads does not know it
 
 
 def test_accesses_are_by_owner_and_of_unknown_nodes_where_the_machine_s_are_not_known(tmp_path: Path) -> None:

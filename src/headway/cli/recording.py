@@ -86,7 +86,8 @@ _OPTIONS = (
         "--owner",
         metavar="RULES",
         help="With --objects accesses: also by whose the object is: allocator (the thread that allocated it), last-writer (the "
-        "one that wrote to it last; before, the one that allocated it), or both with a comma between them.",
+        "one that wrote to it last; before, the one that allocated it), or both with a comma between them. Beside "
+        "accesses,owners, which is the allocator.",
     ),
     click.option(
         "--object-scope",
@@ -129,7 +130,8 @@ _OPTIONS = (
         "--numa-map",
         type=TimeType(),
         metavar="T",
-        help="Ask so often (such as 1s) on which memory nodes the pages of the heap are, for 'headway numa-map'.",
+        help="Ask on which memory nodes the pages of the heap are, with pauses of T (such as 1s) or longer where looks take "
+        "long, for 'headway numa-map'.",
     ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
     keep_arguments_option,

@@ -273,7 +273,7 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
               title={`${track.lane.name}\n${totals(track)}`}
             >
               <span class="swatch" style={{ background: `var(--${track.lane.kind}, var(--app))` }} />
-              <span class="text">{track.lane.name}</span>
+              <LaneName name={track.lane.name} />
               <span class="sr-only">
                 , {track.lane.kind}, {totals(track)}
               </span>
@@ -312,6 +312,20 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
         )}
       </p>
     </div>
+  );
+}
+
+const [END, LONG] = [5, 8];
+
+/** A thread's name, which loses its middle where it has no room: names of threads differ at their ends. */
+function LaneName({ name }: { name: string }) {
+  const letters = [...name];
+  if (letters.length <= LONG) return <span class="text">{name}</span>;
+  return (
+    <span class="text">
+      <span class="begin">{letters.slice(0, -END).join("")}</span>
+      <span class="end">{letters.slice(-END).join("")}</span>
+    </span>
   );
 }
 

@@ -197,6 +197,11 @@ def line_of(data: LockData, stack: int) -> str:
     return data.stacks.lines[int(data.stacks.line_numbers(np.array([stack]))[0])]
 
 
+def lines_of(data: LockData, stacks: NDArray[np.int64]) -> dict[int, str]:
+    """Return the line at which each of some stacks waits, once for each."""
+    return {stack: line_of(data, stack) for stack in set(stacks.tolist())}
+
+
 def stack_text(data: LockData, stack: int) -> tuple[str, ...]:
     """Format a stack, innermost frame first."""
     return tuple(map(frame_text, data.frames(stack)))

@@ -21,7 +21,7 @@ from headway.analyses.common.causes import IMBALANCE
 from headway.analyses.common.columns import places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.sites import lines_of, sites_of
 from headway.analyses.waits.wait_causes import CODE, causes_of
 from headway.analyses.whatif.pools import called_alike
 from headway.errors import HeadwayError
@@ -193,7 +193,7 @@ def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
     sites = sites_of(data)
     its = data.blocks
     every = np.flatnonzero((causes_of(data, sites) == CODE[IMBALANCE]) & (sites.stack >= 0) & (its.thread >= 0))
-    line = {stack: line_of(data, stack) for stack in set(sites.stack[every].tolist())}
+    line = lines_of(data, sites.stack[every])
     wanted = place.strip()
     stacks = [stack for stack, text in line.items() if wanted and (text == wanted or text.endswith(f".{wanted}"))]
     rows = every[np.isin(sites.stack[every], stacks)]

@@ -20,7 +20,7 @@ from headway.analyses.common.columns import distinct, places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.sites import lines_of, sites_of
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 
@@ -106,7 +106,7 @@ def _full_queues(recording: Recording) -> FullQueues:
     sites = sites_of(data)
     rows = np.flatnonzero(sites.rule == _FULL)
     places = object_places(data, sites)
-    line = {stack: line_of(data, stack) for stack in set(sites.stack[rows].tolist()) if stack >= 0}
+    line = lines_of(data, sites.stack[rows][sites.stack[rows] >= 0])
     names = {
         blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
         for blocker in set(data.blocks.blocker[rows].tolist())

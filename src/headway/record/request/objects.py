@@ -52,12 +52,15 @@ class ObjectOptions:
 def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> ObjectOptions:
     """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`; `owner`: rules of owners, by commas.
 
+    `,owners` is the rule of the allocator, beside those of `owner`.
+
     Raises ValueError with what is wrong.
     """
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
     if name == "accesses" and not equals and more.strip() in ("", "owners"):
-        rules = _rules(owner if owner is not None else ALLOCATOR) if more.strip() or owner is not None else ()
+        named = [*([ALLOCATOR] if more.strip() else []), *([] if owner is None else [owner])]
+        rules = _rules(",".join(named)) if named else ()
         return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules)
     if name != "allocations" or more.strip() not in ("", "sites"):
         raise ValueError(

@@ -23,6 +23,7 @@ _MOST_NODES = 64
 _MOST_PROCESSES = 4
 """With a sentence of their own."""
 _NOT_THERE = "not there or unknown"
+SAMPLED = "In brackets are 95 % intervals: of so large a heap the kernel is asked for a sample of the pages."
 _MIB = 1 << 20
 
 
@@ -127,12 +128,24 @@ def _sentences(found: HeapMap) -> list[str]:
     if found.is_all_local:
         sentences.append("The machine has one memory node: everything is local.")
     sentences += _mean_sentences(found)
+    sentences += [SAMPLED] if not all(look.is_exact for look in found.looks) else []
     if found.interval_ns and found.cpu_ns is not None:
-        times = "once" if len(found.looks) == 1 else f"{len(found.looks):,} times"
-        sentences.append(
-            f"Asked {times}, every {found.interval_ns / 1e9:g} s; the looks took {found.cpu_ns / 1e6:.1f} ms of CPU time."
-        )
+        sentences.append(f"{_how_often(found)}; the looks took {found.cpu_ns / 1e6:.1f} ms of CPU time.")
     return sentences
+
+
+def _how_often(found: HeapMap) -> str:
+    """Return how many looks there were, and how far apart: --numa-map says how far at least."""
+    (pid, count), *_ = Counter(look.pid for look in found.looks).most_common(1)
+    times = [look.at_ns for look in found.looks if look.pid == pid]
+    whose = f" at process {pid}" if count < len(found.looks) else ""
+    least_s = (found.interval_ns or 0) / 1e9
+    if count == 1:
+        return f"Looked once{whose}"
+    mean_s = (max(times) - min(times)) / (count - 1) / 1e9
+    return (
+        f"Looked {count:,} times{whose}, every {mean_s:.3g} s in the mean (--numa-map asks for {least_s:g} s at least)"
+    )
 
 
 def _mean_sentences(found: HeapMap) -> list[str]:

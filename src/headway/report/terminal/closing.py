@@ -58,8 +58,11 @@ _NEXT = {
 }
 
 
-def closing(found: Overview, name: str) -> list[str]:
-    """Return the three sentences; fewer where the recording has no account of the cores. `name`: of the recording."""
+def closing(found: Overview, name: str, cut: str = "") -> list[str]:
+    """Return the three sentences; fewer where the recording has no account of the cores.
+
+    `name`: of the recording; `cut`: what ended it before its program ended by itself, '' for a whole run.
+    """
     if found.why is None:
         return []  # the findings say why nothing is known of the cores
     account = found.why.account
@@ -67,7 +70,11 @@ def closing(found: Overview, name: str) -> list[str]:
     locks = next((each for each in found.findings if each.id == "locks"), None)
     kept = _kept_from_cores(found.threads, account, locks) if first is None and not idle_sentence(account) else ""
     following = _next(account, first, is_locks=locks is not None and not kept)
-    return [_cores(account), kept or _cost(account, first, locks), f"Next: {following.format(name=shlex.quote(name))}"]
+    return [
+        _cores(account, cut),
+        kept or _cost(account, first, locks),
+        f"Next: {following.format(name=shlex.quote(name))}",
+    ]
 
 
 def cost_line(cost: RecordingCost) -> str:
@@ -111,10 +118,10 @@ def _used(account: Account) -> int:
     return sum(ns for kind, ns in account.used_ns.items() if kind != "headway")
 
 
-def _cores(account: Account) -> str:
+def _cores(account: Account, cut: str) -> str:
     wall = account.wall_ns or 1
     text = f"The program used {significant(_used(account) / wall)} of {cores_text(account.cores)}"
-    text += f" on average, for {duration(account.wall_ns)}"
+    text += f" on average, for {duration(account.wall_ns)}{f', {cut}' if cut else ''}"
     taken = ((account.stolen_ns or 0, "the host took"), (account.other_processes_ns or 0, "other processes had"))
     others = [f"{who} {significant(ns / wall)}" for ns, who in taken if ns >= 0.05 * account.core_ns]
     return f"{text}; {' and '.join(others)}." if others else f"{text}."
