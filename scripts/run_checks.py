@@ -90,6 +90,7 @@ NATIVE_SOURCES = "git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c'"
 SANITIZED = (
     "mkdir -p build && flock build/sanitized.lock sh -c '"
     "cmake -S . -B build/sanitized -G Ninja -DHEADWAY_TESTS=ON -DHEADWAY_PYTHON=OFF -DCMAKE_BUILD_TYPE=Debug "
+    "-DCMAKE_CXX_FLAGS_DEBUG=-g1 -DCMAKE_C_FLAGS_DEBUG=-g1 "  # lines for reports; types and variables take time to compile
     f"-DHEADWAY_SANITIZE=address,undefined -DPython_EXECUTABLE={BIN}/python >build/sanitized.log && "
     'cmake --build build/sanitized -j "$(nproc)" >>build/sanitized.log || { tail -n 60 build/sanitized.log; exit 1; }\''
 )

@@ -17,8 +17,6 @@ constexpr int64_t kFarNs = int64_t{1} << 60;
 constexpr int64_t kNearNs =
     2'000;  // a waking is recorded so near to the waker's slice, where clocks of two CPUs differ
 constexpr int64_t kSampleNs = 1'000'000;  // a stack is taken in less
-// Of native/decode/slices.h.
-constexpr uint8_t kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
 
 int64_t sound(int64_t ticks, int64_t tick_ns) {
   if (ticks <= 0 || tick_ns <= 0) return 0;
@@ -130,10 +128,10 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.flags = slices.flags[row];
     step.end_ns = sound(slices.end_ticks[row], tick);
     step.start_ns = step.end_ns - sound(slices.running_ticks[row], tick);
-    step.woken_ns = step.start_ns - ((step.flags & kNoRunnable) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
+    step.woken_ns = step.start_ns - ((step.flags & kRunnableUnknown) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
     step.begin_ns = step.woken_ns - sound(slices.blocked_ticks[row], tick);
     if (step.end_ns <= from_ns_ || step.begin_ns >= to_ns_) continue;
-    const bool knows_stolen = (step.flags & kNoStolen) == 0;
+    const bool knows_stolen = (step.flags & kStolenUnknown) == 0;
     const int64_t running_ns = step.running_ns();
     step.stolen_ns = knows_stolen ? std::min(sound(slices.stolen_ticks[row], tick), running_ns) : 0;
     for (int64_t* ns : {&step.begin_ns, &step.woken_ns, &step.start_ns, &step.end_ns}) {
@@ -144,7 +142,7 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.waker = slices.waker_id[row];
     step.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
     // What had not run again at the end of the span brings nothing about.
-    const bool is_cut = (step.flags & kOpen) != 0 || step.start_ns == to_ns_;
+    const bool is_cut = (step.flags & kIsOpen) != 0 || step.start_ns == to_ns_;
     if (step.end_ns == step.start_ns && is_cut) continue;
     steps_.push_back(step);
   }
@@ -208,7 +206,7 @@ void RunSteps::join_sampled_waits() {
     Step& step = steps_[i];
     const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != step.thread;
     const bool is_by_headway =
-        has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 && step.waited_ns() > 0;
+        has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kWakerIrq) == 0 && step.waited_ns() > 0;
     const int64_t late_ns = step.start_ns - step.woken_ns;
     const bool is_late = is_by_headway && late_ns > kSampleNs;
     const bool was_sampled = is_by_headway && step.running_ns() <= (is_late ? kLookNs : kSampleNs);
@@ -242,7 +240,7 @@ std::vector<std::pair<int32_t, int64_t>> RunSteps::wakings_by_thread() const {
   const auto is_by_headway = [&](const Step& step) { return has_role(step.waker, ThreadRole::kLeftOut); };
   if (std::none_of(steps_.begin(), steps_.end(), is_by_headway)) return found;
   for (const Step& step : steps_) {
-    const bool is_by_thread = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    const bool is_by_thread = step.waker >= 0 && step.waker != step.thread && (step.flags & kWakerIrq) == 0;
     if (is_by_thread && step.waited_ns() > 0) found.emplace_back(step.waker, step.woken_ns);
   }
   std::sort(found.begin(), found.end());

@@ -15,15 +15,13 @@ constexpr ptrdiff_t kMostLooks = 256;
 constexpr uint32_t kLastSteps = 3;  // a thread that ends may still wait for a lock of the JVM
 // So does a poll in Java, not compiled yet, with its stack taken, before it waits for the same object: the JVM says that it does.
 constexpr int64_t kLookAgainNs = 1'000'000;
-// Of native/decode/slices.h.
-constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4;
 constexpr int32_t kOutsideTree = -2;
 
 StepWait wait_without_thread(const Step& step) {
-  if ((step.flags & kBlockedState) == kUninterruptible || step.blocked_in == HW_IN_NO_CALL) return StepWait::kIo;
+  if ((step.flags & kBlockedStateMask) == kUninterruptible || step.blocked_in == HW_IN_NO_CALL) return StepWait::kIo;
   if (step.blocked_in >= HW_IN_POLL && step.blocked_in <= HW_IN_SOCKET) return StepWait::kIo;
   if (step.blocked_in == HW_IN_SLEEP) return StepWait::kSleep;
-  if ((step.flags & kIrq) != 0) return step.blocked_in == HW_IN_FUTEX ? StepWait::kUnknown : StepWait::kSleep;
+  if ((step.flags & kWakerIrq) != 0) return step.blocked_in == HW_IN_FUTEX ? StepWait::kUnknown : StepWait::kSleep;
   if (step.waker == kOutsideTree) return StepWait::kOutside;
   return step.blocked_in == HW_IN_TIMED_FUTEX ? StepWait::kSleep : StepWait::kUnknown;
 }
@@ -47,7 +45,7 @@ void RunSteps::classify(const RunStops& stops, const AnsweredReads& answered) {
     if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
     if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
     const bool is_answered = is_in(answered, step, row);
-    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kIrq) == 0 || is_answered);
+    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kWakerIrq) == 0 || is_answered);
     const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
     if (may_be_stopped && has_waker && is_stopped(step)) continue;
     const bool is_found =
@@ -231,7 +229,7 @@ bool RunSteps::is_stopped(const Step& step) const {
   const auto last = last_steps(step.waker, step.woken_ns);
   for (auto at = last.rbegin(); at != last.rend(); ++at) {
     if (at->woken_ns < step.begin_ns - kAskedNs) return true;
-    if (at->waker == step.thread && (at->flags & kIrq) == 0 && at->waited_ns() > 0) return false;
+    if (at->waker == step.thread && (at->flags & kWakerIrq) == 0 && at->waited_ns() > 0) return false;
   }
   return true;
 }

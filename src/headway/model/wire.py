@@ -1,6 +1,6 @@
 """The spool's wire format as Python reads it: its numbers, and where the fields of a file's header lie.
 
-Made from native/wire/records.h by scripts/make_shared.py (make reference): change that, not this file.
+Made from native/wire/records.h and stored_slices.h by scripts/make_shared.py (make reference): change these, not this file.
 """
 
 from typing import NamedTuple
@@ -116,6 +116,11 @@ HW_ST_NATIVE = 1
 HW_ST_SLEEP = 2
 HW_ST_WAIT = 3
 HW_ST_PARK = 4
+SLICE_BLOCKED_STATE_MASK = 3
+SLICE_WAKER_IRQ = 4
+SLICE_IS_OPEN = 8
+SLICE_RUNNABLE_UNKNOWN = 16
+SLICE_STOLEN_UNKNOWN = 32
 
 HW_SPOOL_HEADER_BYTES = 88
 HW_SPOOL_HEADER = {

@@ -32,6 +32,7 @@ from headway.analyses.scheduling.available_cores import known_cpus
 from headway.analyses.waits.process_exit import exit_ns
 from headway.model import Kind
 from headway.model.interruptible import interruptible
+from headway.store.packing import STOLEN_UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +153,7 @@ def sweep(
         _collected_bins(found["bins"].reshape(-1, len(BIN_NAMES)), begin, end, bin_ns, collected),
         found["directed"],
         found["undirected"],
-        not found["flags"] & 32,  # packing.STOLEN_UNKNOWN
+        not found["flags"] & STOLEN_UNKNOWN,
         others.known_by,
         int(found["out_of_order"]),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
 from headway.model.machine_limits import MOST_MEMORY_NODES
-from headway.store import causal_tables
+from headway.store.schemas import causal
 from headway.store.table_types import Column, TableSchema
 
 YEAR_NS = 366 * 86_400_000_000_000
@@ -114,7 +114,7 @@ class RangeFacts:
 def range_of(table: TableSchema, column: Column, facts: RangeFacts) -> Range:
     """Return the range of a column."""
     name = column.name
-    if table in causal_tables.ALL:  # of several runs, maybe of several boots: the span is that of the last one
+    if table in causal.ALL:  # of several runs, maybe of several boots: the span is that of the last one
         facts = RangeFacts(None, facts.rows)
     if column.type == "VARCHAR":
         longest = LONGEST_TEXT_BYTES if (table.name, name) in _LONG_TEXTS else LONGEST_NAME_BYTES
