@@ -10,9 +10,7 @@ Unknown    Locality, where miss rates are not recorded on both, or cores differ:
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.counters.analysis import counters
@@ -21,6 +19,7 @@ from headway.analyses.numa.advice import advice_of
 from headway.analyses.numa.dependencies import locality_of
 from headway.analyses.numa.nodes import Nodes, shares_by_node
 from headway.analyses.numa.recorded import classify_recording
+from headway.analyses.numa.same_program import difference_of_runs
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import (
     DEPENDENCIES,
@@ -37,14 +36,10 @@ from headway.errors import HeadwayError
 from headway.model.counter_ladder import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from headway.store import Recording
 
-_LAUNCHERS = ("java",)
-_PLACING = ("numactl", "taskset", "nice", "chrt", "ionice")
-_OF_PLACING = re.compile(r"-.*|all|same|0x[0-9a-f]+|[0-9f,.+!:-]+")
-"""What their options and arguments look like: lists and masks of CPUs, priorities."""
 _RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
 
 
@@ -54,7 +49,9 @@ def locality_test(one: Recording, two: Recording, cores: int | None = None, node
     Raises HeadwayError HW710 where the two are not whole runs of the same program, HW711 where the first did not run on one node,
     or the second not on several; HW400 where nothing says when threads ran.
     """
-    _refuse_other_program(one, two)
+    reason = difference_of_runs(one, two)
+    if reason:
+        raise HeadwayError("HW710", path=one.path, other=two.path, reason=reason)
     runs = (_run(one, nodes), _run(two, nodes))
     _refuse_other_nodes(*runs)
     answer = classify_recording(one, None, cores, nodes)
@@ -122,52 +119,6 @@ def _miss_rates(recording: Recording) -> Mapping[str, float]:
                 if above is not None and below:
                     found[kind] = round(100 * above / below, 2)
     return found
-
-
-def _refuse_other_program(one: Recording, two: Recording) -> None:
-    """Raise HW710 where the two are not whole runs of the same program."""
-    reason = ""
-    for each in (one, two):
-        manifest = each.manifest
-        if not reason and (manifest.state != "complete" or manifest.ended_by != "exit" or manifest.exit_code != 0):
-            reason = f"{each.path} is not a run from begin to end"
-        if not reason and (manifest.attached or not manifest.command):
-            reason = f"{each.path} was attached to: it has a part of a run"
-    if not reason:
-        commands = [_program_words(each.manifest.command) for each in (one, two)]
-        if commands[0] != commands[1]:
-            reason = f"{_first_difference(*commands)}"
-    if not reason:
-        versions = [_java_versions(each) for each in (one, two)]
-        if versions[0] != versions[1]:
-            reason = f"Java {joined(versions[0]) or 'unknown'} beside {joined(versions[1]) or 'unknown'}"
-    if reason:
-        raise HeadwayError("HW710", path=one.path, other=two.path, reason=reason)
-
-
-def _program_words(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command without what places it: from `java` on, where commands come first that only place it.
-
-    Others (env, sudo) may change what runs: then it is all of the command.
-    """
-    if Path(command[0]).name not in _PLACING:
-        return tuple(command)
-    first = next((n for n, word in enumerate(command) if Path(word).name in _LAUNCHERS), 0)
-    placing = all(Path(word).name in _PLACING or _OF_PLACING.fullmatch(word) for word in command[:first])
-    return tuple(command[first:] if placing else command)
-
-
-def _first_difference(one: Sequence[str], two: Sequence[str]) -> str:
-    for mine, other in zip(one, two, strict=False):
-        if mine != other:
-            return f"{mine[:80]} beside {other[:80]}"
-    longer = one if len(one) > len(two) else two
-    return f"only one has {longer[min(len(one), len(two))][:80]}"
-
-
-def _java_versions(recording: Recording) -> list[str]:
-    rows = recording.query("SELECT DISTINCT value FROM jvm WHERE key = 'java.version' ORDER BY value").fetchall()
-    return [str(value) for (value,) in rows]
 
 
 def _refuse_other_nodes(one: NodeRun, two: NodeRun) -> None:

@@ -109,10 +109,10 @@ def _writing_classes(recording: Recording, pid: int | None) -> str:
 def _most_waited(recording: Recording, window: Window, work: ProgramWork) -> str:
     """Return the lock that threads wait for longest in all, if that is long; nothing where locks are not recorded."""
     with contextlib.suppress(HeadwayError):
-        if not has_locks(recording):
+        if not has_locks(recording) or not work.cpu_ns:
             return ""
         contended = locks(recording, window, sort="thread-time", limit=1).contended
-        if len(contended) and contended[0].sums.thread_time_ns >= MUCH_WAITED * max(1, work.cpu_ns):
+        if len(contended) and contended[0].sums.thread_time_ns >= MUCH_WAITED * work.cpu_ns:
             lock = contended[0]
             waited = lock.sums.thread_time_ns / work.cpu_ns
             where = f" at {lock.place}" if lock.place is not None else ""
