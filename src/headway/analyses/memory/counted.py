@@ -86,7 +86,7 @@ def counted_figures(recording: Recording, marks: IterationMarks | None, last: in
     return CountedMemory(figures, steady_state, (*found.notices, *notices))
 
 
-def counted_in_all(recording: Recording, event: str) -> int | None:
+def counted_in_all(recording: Recording, event: str) -> float | None:
     """Return how often an event was counted in a whole recording, in all threads; None where it was not, or not known."""
     try:
         found = thread_totals(recording, "kind") if has_thread_totals(recording) else counters(recording, by="kind")
