@@ -406,11 +406,12 @@ class CoreReplay {
     if (next >= 0) wake(run, static_cast<uint32_t>(next), thread);
   }
 
-  // A thread that waits for a lock tries to get it when it is awake.
+  // A thread that waits for a lock tries to get it when it is awake. What it is late as others have the cores is core time, as
+  // everywhere.
   void wake(Progress& run, uint32_t thread, uint32_t waker) {
     if (run.timeline != nullptr) run.timeline->is_woken_by(thread, waker, now_ns_);
-    const double usual_ns = static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor;
-    timer(run, thread, changes_.has_stolen ? run.plan->waking_ns : usual_ns);
+    if (changes_.has_stolen) return sharing_.add(group_of(run, thread), run.offset + thread, run.plan->late_ns);
+    timer(run, thread, static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor);
   }
 
   void send(Progress& run, const StepSignal& signal) {

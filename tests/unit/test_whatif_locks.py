@@ -78,6 +78,20 @@ def test_a_lock_that_stays_as_it_is_takes_as_long_as_it_took() -> None:
     assert replayed([run], 2, plans=[plan(run, acquired(waits), 1)]) == pytest.approx([680])
 
 
+def test_how_late_a_thread_was_that_found_the_lock_taken_again_delays_nobody() -> None:
+    """One thread has the lock until 100, and from 110 to 210 again, as the one that it woke runs at 180 and finds it taken."""
+    slices = [
+        Slice(0, 0, 0, 0, 220),
+        Slice(1, 0, 0, 0, 40),
+        Slice(1, 40, 100, 180, 180, 0),
+        Slice(1, 180, 210, 210, 310, 0),
+    ]
+    run = steps(slices, 310, 2)
+    locks = acquired([Held(0, 0, 0, 0, 100), Held(0, 0, 110, 110, 210), Held(0, 1, 40, 210, 310)])
+    for is_fair in (True, False):
+        assert replayed([run], 2, has_stolen=True, plans=[plan(run, locks, 1, is_fair)]) == pytest.approx([310])
+
+
 def test_a_sleep_with_the_lock_in_hand_goes_on_without_it() -> None:
     """One thread computes 10, gets the lock and sleeps 100; the other one comes at 20, waits until 110, and computes 50."""
     slices = [
