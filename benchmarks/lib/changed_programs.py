@@ -24,7 +24,7 @@ FIRST_LOCK = "{lock}"
 class Case:
     """A program before and after a change, what `headway whatif` is asked for, and what is recorded for that.
 
-    `cpus`: on how many it runs before and after.
+    `cpus`: on how many it runs before and after. `cause`: of `headway why`, the one that is gone after the change; '' if none is.
     """
 
     before: Made
@@ -33,6 +33,7 @@ class Case:
     recorded: tuple[str, ...] = ()
     cpus: tuple[int, int] = (2, 2)
     by_others: bool = False
+    cause: str = ""
 
 
 def _words(words: Sequence[object]) -> Made:
@@ -44,6 +45,12 @@ def _own(**numbers: int) -> Made:
     jar = programs.TARGET / "benchmarks.jar"
     words = ["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.Adjustable"]
     return _words([*words, *(f"{name}={number}" for name, number in numbers.items())])
+
+
+def _tasks(kind: str, *numbers: int) -> Made:
+    """Return the program whose pool, queue or stages have their size as a parameter."""
+    jar = programs.TARGET / "benchmarks.jar"
+    return _words(["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.AdjustableTasks", kind, *numbers])
 
 
 def _bench(name: str, percent: int, *options: str, heap: str = "1g") -> Made:
@@ -106,14 +113,15 @@ def _javac(*options: str) -> Made:
 
 _SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")
 _LARGE = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn2500m")
+_LOCK = "lock_contention"
 _WITHOUT_LOCK = ("--without-lock", FIRST_LOCK)
 _LOCKED = {"threads": 4, "rounds": 150, "held": 3000, "after": 2000}
 
 CASES: dict[str, Case] = {
-    "a lock removed": Case(_own(**_LOCKED), _own(**_LOCKED, locks=0), _WITHOUT_LOCK, LOCKS),
+    "a lock removed": Case(_own(**_LOCKED), _own(**_LOCKED, locks=0), _WITHOUT_LOCK, LOCKS, cause=_LOCK),
     "a lock removed from threads that sleep": Case(
         _own(threads=4, rounds=100, held=1500, sleep=5), _own(threads=4, rounds=100, held=1500, sleep=5, locks=0),
-        _WITHOUT_LOCK, LOCKS,
+        _WITHOUT_LOCK, LOCKS, cause=_LOCK,
     ),
     "a lock released after half": Case(
         _own(**_LOCKED), _own(**{**_LOCKED, "held": 1500, "after": 3500}), ("--shorter-hold", f"{FIRST_LOCK}=50%"), LOCKS
@@ -137,15 +145,29 @@ CASES: dict[str, Case] = {
     "threads with a lock: two CPUs to one": Case(
         _own(**_LOCKED), _own(**_LOCKED), ("--cores", "1"), LOCKS, (2, 1)
     ),
+    "a pool of eight to two": Case(
+        _tasks("pool", 8, 48, 5), _tasks("pool", 2, 48, 5), ("--pool", "pool-1=2"), LOCKS
+    ),
+    "a pool of two to six": Case(
+        _tasks("pool", 2, 48, 0), _tasks("pool", 6, 48, 0), ("--pool", "pool-1=6"), LOCKS
+    ),
+    "room for one in a queue to a thousand": Case(
+        _tasks("queue", 1, 30), _tasks("queue", 1000, 30), ("--queue", "AdjustableTasks.make:73=1000"), LOCKS,
+        cause="full_producer",
+    ),
+    "a stage of one large part to equal parts": Case(
+        _tasks("stages", 70, 40), _tasks("stages", 25, 40), ("--balanced", "AdjustableTasks.takePart:97"), LOCKS,
+        cause="imbalance",
+    ),
     "Log4j: a file each": Case(
         lambda folder: real_programs.busy_logging(folder, "shared"),
-        lambda folder: real_programs.busy_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True,
+        lambda folder: real_programs.busy_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK,
     ),
     "Log4j: a slow file each": Case(
         lambda folder: real_programs.slow_logging(folder, "shared"),
-        lambda folder: real_programs.slow_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True,
+        lambda folder: real_programs.slow_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK,
     ),
-    "Groovy: a lock each": Case(_script("shared", 5), _script("own", 5), _WITHOUT_LOCK, LOCKS, by_others=True),
+    "Groovy: a lock each": Case(_script("shared", 5), _script("own", 5), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK),
     "Groovy: shorter sleeps": Case(
         _script("own", 20, 400), _script("own", 5, 400), ("--no-sleep", "SharedCache=0.005"), SLEEPS, by_others=True
     ),
