@@ -15,6 +15,7 @@ constexpr size_t kMostValues = 4 << 20;              // rows x columns that wait
 constexpr uint64_t kMostEventBytes = 64 << 20;       // of one event
 constexpr uint64_t kMostConstantBytes = 1ULL << 31;  // of one checkpoint
 constexpr size_t kMostProblems = 20;
+constexpr size_t kMostChunks = 1 << 17;  // the JDK begins one every 12 MB; each is some hundred bytes in Python
 constexpr size_t kEventHead = 32;
 constexpr int64_t kClockJumpNs = 60'000'000'000;
 enum : int64_t { kMetadataEvent = 0, kCheckpointEvent = 1 };
@@ -97,6 +98,11 @@ bool Reader::parse_header(uint64_t offset, ChunkInfo* info, uint64_t* constants,
 bool Reader::open_chunk() {
   while (position_ < file_.size()) {
     if (most_chunks_ != 0 && chunks_.size() == most_chunks_) return false;
+    if (chunks_.size() == kMostChunks) {
+      problem(position_, "more chunks than " + std::to_string(kMostChunks));
+      position_ = file_.size();
+      return false;
+    }
     ChunkInfo info;
     uint64_t constants = 0, metadata = 0;
     auto chunk = std::unique_ptr<Chunk, ChunkDeleter>(new Chunk{});
@@ -167,6 +173,10 @@ void Reader::close_chunk(uint64_t next) {
     is_text_cut_ = true;
     problem(chunk_->info->offset,
             "names that are longer, or named more often, than those of any program: they end in ...");
+  }
+  if (interned_.has_more_threads() && !are_threads_left_out_) {
+    are_threads_left_out_ = true;
+    problem(chunk_->info->offset, "more threads than " + std::to_string(InternedRows::kMostThreads));
   }
   chunk_.reset();
   position_ = next;

@@ -48,6 +48,17 @@ def test_a_node_that_no_kernel_has_is_refused(node: int, tmp_path: Path, run: Ru
     assert (code, "HW323" in err) == (1, True)
 
 
+@pytest.mark.parametrize(("asked", "pages"), [(10, 1 << 40), (1, 2), (0, 5), (1 << 40, 1 << 41)])
+def test_more_pages_than_were_asked_for_are_all_of_them(asked: int, pages: int, tmp_path: Path, run: Run) -> None:
+    """The interval of such a share has no square root: the report ended in a defect's message, and so did this command."""
+    path = recording(tmp_path, [(5, 7, True, 1000, 4096, asked, node, pages) for node in (0, 1)], [0, 1])
+    code, out, err = run("numa-map", path, "--json")
+    assert code == 0, err
+    sizes = [each["bytes"] for look in json.loads(out)["looks"] for each in look["nodes"]]
+    assert all(0 <= size <= 1000 * 4096 for size in sizes)
+    assert run("numa-map", path)[0] == 0
+
+
 @pytest.mark.parametrize("nodes", [[*range(MOST_MEMORY_NODES)] * 2, [MOST_MEMORY_NODES]])
 def test_a_machine_of_more_nodes_than_a_kernel_has_is_refused(nodes: list[int], tmp_path: Path) -> None:
     with pytest.raises(HeadwayError, match="memory_nodes"):

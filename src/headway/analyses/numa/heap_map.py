@@ -140,6 +140,7 @@ def _at_time(look: HeapLook, start_ns: int) -> HeapAtTime:
 
 def _memory(look: HeapLook, node: int | None, count: int) -> NodeMemory:
     size = look.memory_pages * look.page_bytes
+    count = min(count, look.asked_pages, look.memory_pages)  # a stranger's table may say that more are there than were asked for
     if look.is_exact:
         exact = count * look.page_bytes
         return NodeMemory(node, exact, exact, exact)

@@ -20,6 +20,8 @@ from headway.store.tables import Column, TableSchema
 PREFIX = "jfr_"
 MOST = 2000
 """Tables: a file that describes more events than this is not one that a JVM wrote."""
+MOST_OF_EVENT = 64
+"""Tables of one event, one for each way of laying it out: each is compared with all that there are."""
 _RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
 _TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
 
@@ -82,18 +84,21 @@ class EventFiles:
         if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
         name = self._fitting(name, event, columns)
-        if name not in self._writers and len(self._writers) < MOST:
+        if name and name not in self._writers and len(self._writers) < MOST:
             table = TableSchema(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
             self._writers[name] = ColumnWriter(self._directory, table)
         return self._writers.get(name)
 
     def _fitting(self, name: str, event: str, columns: dict[str, tuple[str, Values]]) -> str:
-        """Return the first of NAME, NAME_2, ... that is this event's and has these types, or that is not there yet."""
-        fitting, number = name, 1
-        while not (self._events.setdefault(fitting, event) == event and self._has_types(fitting, columns)):
-            number += 1
-            fitting = f"{name}_{number}"
-        return fitting
+        """Return the first of NAME, NAME_2, ... that is this event's and has these types, or that is not there yet.
+
+        '': there are MOST_OF_EVENT of them.
+        """
+        for number in range(1, MOST_OF_EVENT + 1):
+            fitting = name if number == 1 else f"{name}_{number}"
+            if self._events.setdefault(fitting, event) == event and self._has_types(fitting, columns):
+                return fitting
+        return ""
 
     def _has_types(self, name: str, columns: dict[str, tuple[str, Values]]) -> bool:
         writer = self._writers.get(name)

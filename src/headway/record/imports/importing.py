@@ -107,6 +107,10 @@ class JfrImport:
                 self._note_waits(waits)
         tables["stack"] = stacks.info
         tables |= self._write_small(threads)
+        if self._jvm.left_out:
+            self._problems.append(
+                f"more pauses, operations, CPU loads or settings than any JVM has: {self._jvm.left_out} are left out"
+            )
         if writer_of(self._jvm.settings) == ASYNC_PROFILER:
             self._handlers_share = samples.cpu_weights.handlers_share(self._directory, self._file.frames())
         self._write_manifest(tables, window, events)
@@ -133,9 +137,9 @@ class JfrImport:
         rows = {
             "thread": threads,
             "frame": self._file.frames(),
-            "jvm_phase": self._jvm.phases(),
+            "jvm_phase": self._jvm.phases.table(self._jvm.pid),
             "jvm": self._jvm.jvm_rows(),
-            "counter": self._jvm.counters(),
+            "counter": self._jvm.loads.table(),
         }
         found: dict[str, TableInfo] = {}
         for name, table in rows.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
@@ -30,8 +31,9 @@ class ThreadIds:
         self._arrays: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]] | None = None
 
     def _follow(self) -> None:
+        self._known = []  # a file may have a million: not twice
         self._known = self._file.threads()
-        for thread in self._known[len(self._ids) :]:
+        for thread in itertools.islice(self._known, len(self._ids), None):
             self._ids.append(-1 if is_virtual(thread) else self._count)
             self._count += not is_virtual(thread)
         self._arrays = None
@@ -77,10 +79,14 @@ class ThreadIds:
         import pyarrow as pa
 
         self._follow()
-        rows = [self._row(n, each, pid, window) for n, each in zip(self._ids, self._known, strict=True) if n >= 0]
-        columns = list(self._row(0, JfrThread(0, 0, "", "", "", False), pid, window))
+        columns: dict[str, list[Any]] = {
+            name: [] for name in self._row(0, JfrThread(0, 0, "", "", "", False), pid, window)
+        }
+        for number, thread in zip(self._ids, self._known, strict=True):
+            for name, value in self._row(number, thread, pid, window).items() if number >= 0 else ():
+                columns[name].append(value)
         schema = arrow_schema(TABLES["thread"])
-        return pa.table({name: pa.array([row[name] for row in rows], schema.field(name).type) for name in columns})
+        return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
 
     def _row(self, number: int, thread: JfrThread, pid: int, window: tuple[int, int]) -> dict[str, Any]:
         start, end = self._lives.get(number, [None, None])
