@@ -156,7 +156,7 @@ CASES: dict[str, Case] = {
         cause="full_producer",
     ),
     "a stage of one large part to equal parts": Case(
-        _tasks("stages", 70, 40), _tasks("stages", 25, 40), ("--balanced", "AdjustableTasks.takePart:97"), LOCKS,
+        _tasks("stages", 70, 200), _tasks("stages", 25, 200), ("--balanced", "AdjustableTasks.takePart:97"), LOCKS,
         cause="imbalance",
     ),
     "Log4j: a file each": Case(

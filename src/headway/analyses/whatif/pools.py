@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.waits.blocks import LockData
     from headway.analyses.waits.sites import Sites
-    from headway.analyses.whatif.types import PoolChange
+    from headway.analyses.whatif.types import Extent, PoolChange
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -121,15 +121,21 @@ class Tasks:
 class PoolRun:
     """A recorded run whose thread pools' work is tasks that any worker of the pool may take, for the replay.
 
-    `whole`: what a worker did without a wait between is one task; `pieces`: cut where it may be several. `workers`: how many
+    `whole`: what a worker did without a wait between is one task; `likely`: those are cut that look like several; `pieces`: all
+    are cut that may be several. `workers`: how many
     each pool had. `unseen_part`: of the tasks' time, that in which they can't be told apart.
     """
 
     whole: _native.RunSteps
+    likely: _native.RunSteps
     pieces: _native.RunSteps
     pools: tuple[Pool, ...]
     workers: tuple[int, ...]
     unseen_part: float
+
+    def steps(self, extent: Extent) -> _native.RunSteps:
+        """Return the run with the fewest tasks, the likely ones, or the most."""
+        return {"least": self.whole, "middle": self.likely, "most": self.pieces}[extent]
 
     def workers_after(self, changes: tuple[PoolChange, ...]) -> list[int]:
         """Return the number of workers of each pool after changes, which `with_pools` has found."""

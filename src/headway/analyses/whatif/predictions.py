@@ -44,6 +44,8 @@ ANSWERS_UNSEEN = 0.1
 """Threads that wait longer than this part of the run for answers whose senders were not seen may come earlier after a change;"""
 _NO_IO = 1e9
 """at the lower end no I/O takes time."""
+_FAR: tuple[Extent, Extent] = ("least", "most")
+"""How far changes of steps and pools reach: both are in the interval."""
 _ORDERS = (2, 3)
 """Seeds of further replays: who comes first to a free lock, and which part of a split one is whose."""
 
@@ -93,7 +95,7 @@ class Runs:
         planned = self._plans(change.locks, order) if plans is None else plans
         found = interruptible(
             _native.replay_on_cores,
-            runs=[each.steps if each.pools is None or extent != "most" else each.pools.pieces for each in self.runs],
+            runs=[each.steps if each.pools is None else each.pools.steps(extent) for each in self.runs],
             last=[each.last for each in self.runs],
             cores=float(change.cores),
             has_stolen=has_stolen,
@@ -169,8 +171,9 @@ def predict(
             account = accounts.account(timeline) if is_explained else None
             first = accounts.limits(timeline)[0]
             limit = first.cause, accounts.place_of(first)
-    pieces = runs.replay(change, extent="most") if change.reaches_steps or change.pools else None
-    others = _ends(runs, change, pieces)
+    is_reached = change.reaches_steps or change.pools
+    reached = [runs.replay(change, extent=extent) for extent in _FAR] if is_reached else []
+    others = _ends(runs, change, reached)
     _check_circles(change, replays[0].path, [middle, *others])
     unseen = [0.0] * len(replays)
     if change.locks:
@@ -201,7 +204,7 @@ def predict(
                 reordered=middle[i].reordered,
                 account=account,
                 most_ahead=middle[i].most_ahead,
-                fewer_ns=round(pieces[i].ns) if pieces is not None and change.pools else None,
+                tasks_ns=(round(reached[1][i].ns), round(reached[0][i].ns)) if change.pools else None,
                 without_account=unknown,
             )
         )
@@ -214,16 +217,15 @@ def unexplained(predicted: Sequence[Predicted]) -> list[Notice]:
     return [Notice.of("HW862", path=path, reason=reason) for path, reason in sorted(reasons)]
 
 
-def _ends(runs: Runs, change: Change, pieces: list[Replayed] | None) -> list[list[Replayed]]:
-    """Return the replays whose ends lie in the interval; `pieces`: with all that changes of steps or pools may reach."""
+def _ends(runs: Runs, change: Change, reached: list[list[Replayed]]) -> list[list[Replayed]]:
+    """Return the replays whose ends lie in the interval; `reached`: with how far changes of steps or pools may reach."""
     found = [runs.replay(change, waking=0.0), runs.replay(change, waking=_SLOW_WAKING)]
     # Where the order of a lock is decided, this would be the end without all other locks.
     if any(each is None for each in runs.locks):
         found.append(runs.replay(change, waking=0.0, has_lock_waits=False))
     if any(each is not None for each in runs.locks):
         found += [runs.replay(change, order=order) for order in _ORDERS]
-    if pieces is not None:
-        found += [runs.replay(change, extent="least"), pieces]
+    found += reached
     if any(answers_unseen(run) and change != Change(run.recorded_cores) for run in runs.runs):
         found.append(runs.replay(replace(change, io=_NO_IO)))
     kept = replace(change, clock=1.0, io=1.0, has_gc=True)
