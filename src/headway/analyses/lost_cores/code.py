@@ -103,16 +103,18 @@ class CodeFinder:
         """Return the number of running or runnable application threads at given times, in order, in one pass over slices."""
         change = np.zeros(len(times) + 1, dtype=np.int64)
         origin = self.recording.window_ns[0]
-        if not self.recording.has("slice"):
+        if not self.recording.has("slice") or not len(times):
             return change[:-1]
+        woken_ns, stop_ns = "s.start_ns - COALESCE(s.runnable_ns, 0)", "s.start_ns + s.running_ns"
         rows = (
-            f"SELECT s.start_ns - COALESCE(s.runnable_ns, 0) - {origin} AS woken, s.start_ns + s.running_ns - {origin} AS stop"
+            f"SELECT {woken_ns} - {origin} AS woken, {stop_ns} - {origin} AS stop"
             " FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind IN ('app', 'carrier')"
+            f" AND {stop_ns} > {origin + int(times[0])} AND {woken_ns} <= {origin + int(times[-1])}"
         )
         for batch in self.recording.batches(rows):
             woken, stop = (column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns)
-            np.add.at(change, np.searchsorted(times, woken), 1)
-            np.add.at(change, np.searchsorted(times, stop), -1)
+            change += np.bincount(np.searchsorted(times, woken), minlength=len(change))
+            change -= np.bincount(np.searchsorted(times, stop), minlength=len(change))
         return np.cumsum(change)[:-1]
 
     def _samples(self, threads: Sequence[int], which: str) -> tuple[Ints, Ints, Ints]:
