@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,7 @@ from headway.report.html.payload import _notices
 from headway.store import Manifest, open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make
-
-HEADWAY = Path(sys.executable).with_name("headway")
+from support.drivers.recording_cli import headway
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +207,7 @@ def test_the_payload_goes_into_the_page_once(report_path: Path, tmp_path: Path) 
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([HEADWAY, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
+    return headway(*arguments, cwd=cwd)
 
 
 def test_the_report_command_names_the_file_after_the_recording_and_prints_its_path(

@@ -87,13 +87,13 @@ class ForkServer:
         self._process.communicate()
         self._folder.cleanup()
 
-    def run(self, words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    def run(self, words: Sequence[str], timeout: float, cwd: str) -> subprocess.CompletedProcess[str]:
         """Run `headway WORDS` to its end. Raises subprocess.TimeoutExpired, as subprocess.run does, having killed it."""
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         streams = [os.pipe(), os.pipe()]
         given = [writer for _, writer in streams] + [its.fileno()]
         with self._lock:
-            socket.send_fds(self._socket, [json.dumps({"directory": os.getcwd(), "words": words}).encode()], given)
+            socket.send_fds(self._socket, [json.dumps({"directory": cwd, "words": words}).encode()], given)
         for writer in given[:2]:
             os.close(writer)
         its.close()
@@ -134,10 +134,10 @@ def _keeper() -> ForkServer:
     return _keepers[os.getpid()]
 
 
-def run(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str] | None:
+def run(words: Sequence[str], timeout: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str] | None:
     """Run `headway WORDS` to its end; return None without running where the environment differs from the loaded one."""
     keeper = _keeper()
-    return keeper.run(words, timeout) if keeper.environment == _environment() else None
+    return keeper.run(words, timeout, os.fspath(cwd or os.getcwd())) if keeper.environment == _environment() else None
 
 
 def command_in(folder: Path, start: Path, environment: Mapping[str, str]) -> None:
