@@ -9,13 +9,12 @@ other changes, too (more cores, methods that hold the named ones); these are pas
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from lib import harness, results
+from lib.changed_programs import anywhere
 from lib.two_causes import CASES, TwoCauses, first_named
-from support.drivers.real_programs import Command
 from whatif_changes import after, record
 
 TARGET = 0.9
@@ -29,7 +28,7 @@ def measure(case: TwoCauses) -> results.Session:
     cpus = harness.machine()["cpus"][:2]
     with harness.recording_folder() as folder:
         path = folder / "with" / "a.headway"
-        record(lambda _: Command(case.command()), path, cpus, RECORDED)
+        record(anywhere(case.command()), path, cpus, RECORDED)
         said = harness.headway("whatif", path)
         found: results.Session = {
             "first": first_named(said["changes"], case.causes, len(cpus)),
@@ -39,16 +38,9 @@ def measure(case: TwoCauses) -> results.Session:
         }
         for cause in case.causes:
             changed = folder / cause / "a.headway"
-            record(_without(case, cause), changed, cpus, ())
+            record(anywhere(case.command(cause)), changed, cpus, ())
             found[cause] = after(changed, len(cpus))["after"]
     return found
-
-
-def _without(case: TwoCauses, cause: str) -> Any:
-    def made(_: Path) -> Command:
-        return Command(case.command(cause))
-
-    return made
 
 
 def outcome(name: str, runs: list[results.Session]) -> str:

@@ -36,7 +36,8 @@ class Case:
     cause: str = ""
 
 
-def _words(words: Sequence[object]) -> Made:
+def anywhere(words: Sequence[object]) -> Made:
+    """Return what makes the command of a program that needs no folder."""
     return lambda _folder: Command([str(word) for word in words])
 
 
@@ -44,43 +45,43 @@ def _own(**numbers: int) -> Made:
     """Return the program whose locks, sleeps, computing and garbage are numbers."""
     jar = programs.TARGET / "benchmarks.jar"
     words = ["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.Adjustable"]
-    return _words([*words, *(f"{name}={number}" for name, number in numbers.items())])
+    return anywhere([*words, *(f"{name}={number}" for name, number in numbers.items())])
 
 
 def _tasks(kind: str, *numbers: int) -> Made:
     """Return the program whose pool, queue or stages have their size as a parameter."""
     jar = programs.TARGET / "benchmarks.jar"
-    return _words(["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.AdjustableTasks", kind, *numbers])
+    return anywhere(["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.AdjustableTasks", kind, *numbers])
 
 
 def _bench(name: str, percent: int, *options: str, heap: str = "1g") -> Made:
     """Return one of the real programs of java/benchmarks, with more options for its JVM."""
     java, *rest = programs.command(name, percent=percent)
-    return _words([java, *options, *(word.replace("1g", heap) if word.startswith("-Xm") else word for word in rest)])
+    return anywhere([java, *options, *(word.replace("1g", heap) if word.startswith("-Xm") else word for word in rest)])
 
 
 def _back_off(mode: str) -> Made:
     _, *rest = programs.command("h2")
     class_path = rest[rest.index("-cp") + 1]
-    return _words(["java", "-cp", class_path, "headway.bench.Backoff", 60, 4, 1, mode, 0, 500])
+    return anywhere(["java", "-cp", class_path, "headway.bench.Backoff", 60, 4, 1, mode, 0, 500])
 
 
 def _lucene(*arguments: object) -> Made:
-    return _words(real_servers.command("LuceneIndex", 2, 3000, *arguments))
+    return anywhere(real_servers.command("LuceneIndex", 2, 3000, *arguments))
 
 
 def _clients(database: str, tables: str, pause_ms: int) -> Made:
     url = real_programs.DATABASES[database]
-    return _words(real_servers.command("TransactionLocks", url, 6, 100, pause_ms, tables))
+    return anywhere(real_servers.command("TransactionLocks", url, 6, 100, pause_ms, tables))
 
 
 def _pool(pause_ms: int) -> Made:
-    return _words(real_servers.command("ConnectionPool", 8, 120, pause_ms))
+    return anywhere(real_servers.command("ConnectionPool", 8, 120, pause_ms))
 
 
 def _script(locks: str, asleep_ms: int, tasks: int = 300) -> Made:
     java, *rest = real_programs.script(locks).words
-    return _words([java, *rest[:-2], tasks, locks, asleep_ms])
+    return anywhere([java, *rest[:-2], tasks, locks, asleep_ms])
 
 
 _CLASSES, _METHODS = 12, 20

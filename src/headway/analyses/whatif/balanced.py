@@ -101,8 +101,8 @@ def changed_stages(
 
     Raises HeadwayError HW430 (recorded without locks), HW888 (nobody waits there for others), HW889 (there are no parts).
     """
-    data = blocks.load(recording, None)
-    every = (stage for place in places for stage in _stages_at(recording, data, threads, steps, place))
+    waits = _WaitsForParts(recording, threads, steps)
+    every = (stage for place in places for stage in waits.stages_at(place))
     try:
         found = balanced_steps(steps, _with_few_parts(every))
     except _TooManyParts:
@@ -176,46 +176,58 @@ def _overlap(steps: Mapping[str, Ints], waits: Ints, mine: Ints, stage: Stage) -
     return rows, run, wait
 
 
-def _stages_at(
-    recording: Recording, data: LockData, threads: PathThreadTable, steps: Mapping[str, Ints], place: str
-) -> Iterator[Stage]:
-    joins = _joins_at(recording, data, place)
-    barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
-    first_ns = recording.window_ns[0]
-    yield from _barrier_stages(barriers, threads, first_ns)
-    groups, of_thread = _Groups(threads), dict(places_of(steps["thread"]))
-    for _, rows in places_of(others.thread):
-        yield from _join_stages(data, others.where(rows), groups, first_ns, (steps, of_thread))
+class _WaitsForParts:
+    """The waits of a recording for others' parts, at all places."""
+
+    def __init__(self, recording: Recording, threads: PathThreadTable, steps: Mapping[str, Ints]) -> None:
+        self._recording = recording
+        self._threads = threads
+        self._data = data = blocks.load(recording, None)
+        self._sites = sites = sites_of(data)
+        is_for_parts = causes_of(data, sites) == CODE[IMBALANCE]
+        self._rows = np.flatnonzero(is_for_parts & (sites.stack >= 0) & (data.blocks.thread >= 0))
+        self._line = lines_of(data, sites.stack[self._rows])
+        self._groups = _Groups(threads)
+        self._steps = steps, dict(places_of(steps["thread"]))
+
+    def stages_at(self, place: str) -> Iterator[Stage]:
+        """Yield the stages that end at a place. Raises HeadwayError HW888 (none), HW889 (of virtual threads)."""
+        joins = self._joins_at(place)
+        barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
+        first_ns = self._recording.window_ns[0]
+        yield from _barrier_stages(barriers, self._threads, first_ns)
+        for _, rows in places_of(others.thread):
+            yield from _join_stages(self._data, others.where(rows), self._groups, first_ns, self._steps)
+
+    def _joins_at(self, place: str) -> _Joins:
+        its, sites, path = self._data.blocks, self._sites, self._recording.path
+        wanted = place.strip()
+        at_place = [stack for stack, text in self._line.items() if _is_called(text, wanted)]
+        rows = self._rows[np.isin(sites.stack[self._rows], at_place)]
+        if not len(rows):
+            near = nearest_first(place, sorted(set(self._line.values())), _MOST_NAMES)
+            there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
+            raise HeadwayError("HW888", path=path, place=place, there=there)
+        if np.any(np.maximum(its.thread[rows], its.waker[rows]) >= self._data.platform_threads):
+            reason = "virtual threads have parts there, and which of them runs when is their carriers'"
+            raise HeadwayError("HW889", path=path, place=place, reason=reason)
+        origin = self._recording.window_ns[0]
+        full = its.full[rows]
+        ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], full), full) + origin
+        order = np.argsort(ended, kind="stable")
+        rows = rows[order]
+        return _Joins(
+            its.thread[rows].astype(np.int64),
+            its.began[rows] + origin,
+            ended[order],
+            its.waker[rows].astype(np.int64),
+            sites.rule[rows] == _BARRIER,
+            sites.stack[rows].astype(np.int64),
+        )
 
 
-def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
-    """Return the waits for others at a place. Raises HeadwayError HW888 (none), HW889 (of virtual threads)."""
-    sites = sites_of(data)
-    its = data.blocks
-    every = np.flatnonzero((causes_of(data, sites) == CODE[IMBALANCE]) & (sites.stack >= 0) & (its.thread >= 0))
-    line = lines_of(data, sites.stack[every])
-    wanted = place.strip()
-    stacks = [stack for stack, text in line.items() if wanted and (text == wanted or text.endswith(f".{wanted}"))]
-    rows = every[np.isin(sites.stack[every], stacks)]
-    if not len(rows):
-        near = nearest_first(place, sorted(set(line.values())), _MOST_NAMES)
-        there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
-        raise HeadwayError("HW888", path=recording.path, place=place, there=there)
-    if np.any(np.maximum(its.thread[rows], its.waker[rows]) >= data.platform_threads):
-        reason = "virtual threads have parts there, and which of them runs when is their carriers'"
-        raise HeadwayError("HW889", path=recording.path, place=place, reason=reason)
-    origin = recording.window_ns[0]
-    ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], its.full[rows]), its.full[rows]) + origin
-    order = np.argsort(ended, kind="stable")
-    rows = rows[order]
-    return _Joins(
-        its.thread[rows].astype(np.int64),
-        its.began[rows] + origin,
-        ended[order],
-        its.waker[rows].astype(np.int64),
-        sites.rule[rows] == _BARRIER,
-        sites.stack[rows].astype(np.int64),
-    )
+def _is_called(line: str, wanted: str) -> bool:
+    return bool(wanted) and (line == wanted or line.endswith(f".{wanted}"))
 
 
 class _Groups:
