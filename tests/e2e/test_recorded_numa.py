@@ -78,7 +78,7 @@ CASES = [
     ("pool", 0, ("400,400,400,400",), "explicitly-parallel", None),
     ("fork-join", 0, ("100,200,300,400",), "imbalanced", "non-uniform-work"),
     ("threads", 0, ("900,80,80,80",), "embarrassingly-imbalanced", "one-worker-dominates"),
-    ("pool", 0, ("200,200,200,200,400",), "explicitly-parallel", "outlier-thread"),
+    ("threads", 0, ("200,200,200,200,400",), "explicitly-parallel", "outlier-thread"),
     ("threads", 0, ("100,100,100", "300,300,300"), "explicitly-parallel", "several-workloads"),
     ("fork-join", 1000, ("60,60,60,60,60,60",), "explicitly-parallel", "serial-phase"),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,38 @@ def test_a_phase_of_another_class_than_the_program_is_named(tmp_path: Path) -> N
     assert "imbalanced" in found.alternatives(PARALLELISM)
     assert [each.parallelism for each in found.phases] == ["explicitly-parallel", "imbalanced"]
     assert any("3.1" in each.text and "is imbalanced" in each.text for each in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("names", "parallelism", "cause"),
+    [
+        (
+            ["Thread-7", *[f"Thread-{n}" for n in range(7)]],
+            "explicitly-parallel",
+            "outlier-thread",
+        ),  # nobody named them
+        (["camera", *[f"philosopher-{n}" for n in range(7)]], "explicitly-parallel", "outlier-thread"),
+        (["pool-1-thread-8", *[f"pool-1-thread-{n}" for n in range(7)]], "imbalanced", "non-uniform-work"),
+        (["worker 8", *[f"worker {n}" for n in range(7)]], "imbalanced", "non-uniform-work"),
+    ],
+)
+def test_a_worker_that_is_named_like_its_equals_has_more_work_and_no_other_role(
+    names: list[str], parallelism: str, cause: str, tmp_path: Path
+) -> None:
+    threads = [replace(each, name=name) for name, each in zip(names, crew(0, [1.8, *[1] * 7]), strict=True)]
+    found = classified(tmp_path / "a.headway", threads, cores=7)
+    assert (found.answer(PARALLELISM), found.root_causes) == (parallelism, [cause])
+
+
+@pytest.mark.parametrize(("begins_s", "causes"), [((3.0, 3.0, 3.0), ["serial-phase"]), ((0.0, 0.7, 1.5), [])])
+def test_main_that_does_more_than_a_worker_is_a_serial_phase_only_if_it_is_alone_meanwhile(
+    begins_s: tuple[float, ...], causes: list[str], tmp_path: Path
+) -> None:
+    threads = [each for n, begin_s in enumerate(begins_s) for each in crew(begin_s, [1.4] * 4, 4 * n)]
+    found = classified(tmp_path / "a.headway", threads, main_s=2.9)
+    assert found.answer(PARALLELISM) == "explicitly-parallel"
+    assert found.root_causes == causes
+    assert not any("while main works" in text for text in found.undetermined)
 
 
 def test_workers_that_are_unequal_while_they_work_together_have_work_that_differs(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def threads(main: float, workers: Sequence[float], **facts: Any) -> list[Worker]
     """Return main and workers by their CPU seconds; the counts of each are as its time."""
     found = [Worker("main", 1, round(main * S), (round(main * S), round(main * S)))]
     for n, seconds in enumerate(workers):
-        found.append(Worker(f"w{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8))
+        found.append(Worker(f"Thread-{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8))
     return found
 
 

@@ -105,6 +105,12 @@ class WorkOverTime:
         of_all = self.cpu_ns[:, first:last]
         return float(of_all[self.main].sum() / max(1, of_all.sum()))
 
+    def main_alone_share(self) -> float | None:
+        """Return the part of main's CPU time in which it is alone; None where it has none."""
+        total = self.cpu_ns.sum(axis=0)
+        of_main = self.cpu_ns[self.main].sum(axis=0)
+        return float(of_main[of_main >= _ALONE * total].sum() / of_main.sum()) if of_main.sum() else None
+
     def alone(self) -> tuple[int, float] | None:
         """Return the thread that does most of what is done by one alone, and its share of that; None: none is alone."""
         total = self.cpu_ns.sum(axis=0)

@@ -18,6 +18,7 @@ from headway.analyses.counters.thread_totals import has_thread_totals, thread_to
 from headway.analyses.numa.advice import advice_of
 from headway.analyses.numa.dependencies import locality_of
 from headway.analyses.numa.nodes import Nodes, shares_by_node
+from headway.analyses.numa.published import second_node_of
 from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.same_program import difference_of_runs
 from headway.analyses.numa.tables import ProgramFigures
@@ -62,7 +63,9 @@ def locality_test(one: Recording, two: Recording, cores: int | None = None, node
         found = _locality(test, program.application, program.answer(PARALLELISM), program.answer(DEPENDENCIES))
     causes = [*program.root_causes, *found.causes]
     advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes, program.known)
-    program = replace(program, findings={**program.findings, LOCALITY: found}, advice=advice)
+    classes = (program.answer(PARALLELISM), program.answer(DEPENDENCIES), found.answer)
+    findings = {**program.findings, LOCALITY: found}
+    program = replace(program, findings=findings, advice=advice, second_node=second_node_of("", classes))
     notices = tuple(dict.fromkeys((*answer.notices, *two.notices)))
     return replace(answer, programs=(program,), locality_test=test, notices=notices)
 

@@ -15,6 +15,8 @@ Checked    tests/golden/test_numa_classes.py, tests/unit/test_numa_recorded.py.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
 from headway.analyses.counters.metrics import imbalance
 from headway.analyses.numa.columns import ThreadRange
@@ -56,6 +58,9 @@ FEWEST_CREWS = 3
 FEWEST_EQUAL = 3
 """So many workers that are alike make one that is not an outlier."""
 _ROUNDING = 0.005
+_NUMBER = re.compile(r"[-#_ ]*\d*$")
+_NO_ROLE = ("", "Thread")
+WHILE_MAIN_WORKS = "whether the workers wait while main works: figures by phase would show it"
 IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
     "other; totals by thread don't tell, figures by phase would"
@@ -152,6 +157,7 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
             f"parallelism: {IMBALANCED}, {EMBARRASSING} or {PARALLEL}; the imbalance of the workers' instructions is not known"
         )
         return
+    _other_imbalances(found, program, metric)
     text = f"imbalance of {what} {percent:g} %, balanced is up to {BALANCED:g} %"
     is_near = near_border(percent, BALANCED)
     if percent <= BALANCED:
@@ -169,6 +175,14 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
         return
     found.answer = IMBALANCED
     found.undetermined.append(IN_TIME)
+
+
+def _other_imbalances(found: ClassFinding, program: ProgramFigures, used: str) -> None:
+    """Note the imbalances that the class does not go by: where they differ, workers' instructions take unlike time, or memory."""
+    for name, what in (("imbalance_cycles_pct", "cycles"), ("imbalance_object_accesses_pct", "accesses to objects")):
+        percent = program.number(name)
+        if name != used and percent is not None:
+            found.add(f"imbalance of {what} {percent:g} %", name, percent)
 
 
 def largest_share(percent: float, workers: float) -> float:
@@ -202,12 +216,13 @@ def _may_hide_balance(found: ClassFinding, percent: float, workers: ThreadRange,
 
 
 def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: int) -> bool:
-    """Tell whether recorded workers are balanced, and fill the node, without the one that does most, or least, of the work."""
+    """Tell whether recorded workers are balanced, and fill the node, without one that has another role."""
     if len(each) - 1 < max(cores, FEWEST_EQUAL):
         return False
     for one, rest in ((each[0], each[1:]), (each[-1], each[:-1])):
         left = 100 * (imbalance([worker.share for worker in rest]) or 0.0)
-        if left <= BALANCED and one.share <= 1 - MAJORITY:  # the work is that of the equal ones
+        # The work is that of the equal ones, and the program does not name this one as it names them.
+        if left <= BALANCED and one.share <= 1 - MAJORITY and not _has_role_of(one, rest):
             found.answer = PARALLEL
             found.causes.append(OUTLIER)
             text = (
@@ -218,6 +233,15 @@ def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: in
             )
             return True
     return False
+
+
+def _has_role_of(one: WorkerShare, rest: Sequence[WorkerShare]) -> bool:
+    """Return whether a worker is named as others are but for its number: then it has more work, and not another role.
+
+    Names that the JVM gives to threads without one tell nothing.
+    """
+    role = _NUMBER.sub("", one.name)
+    return role not in _NO_ROLE and any(_NUMBER.sub("", each.name) == role for each in rest)
 
 
 def _is_outlier(found: ClassFinding, percent: float, workers: ThreadRange, cores: int) -> bool:
@@ -265,4 +289,4 @@ def _serial_main(found: ClassFinding, workers: ThreadRange, main: float | None) 
         found.add(
             f"main does {main:g} % of the work, {times:.1f} times as much as a worker", "main_instructions_pct", main
         )
-        found.undetermined.append("whether the workers wait while main works: figures by phase would show it")
+        found.undetermined.append(WHILE_MAIN_WORKS)

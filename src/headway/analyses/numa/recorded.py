@@ -19,6 +19,7 @@ from headway.analyses.numa.advice import advice_of, guideline_of
 from headway.analyses.numa.crews import WorkOverTime, work_over_time
 from headway.analyses.numa.dependencies import dependencies_of, locality_of
 from headway.analyses.numa.nodes import Nodes, cores_per_node
+from headway.analyses.numa.published import second_node_of
 from headway.analyses.numa.recorded_crews import class_by_crews, crew_figures, note_cause
 from headway.analyses.numa.recorded_figures import RecordedFigures
 from headway.analyses.numa.recorded_places import LOCKS, places_of
@@ -160,7 +161,7 @@ def _program(figures: RecordedFigures, found: ClassFinding, dependencies: ClassF
         findings={PARALLELISM: found, DEPENDENCIES: dependencies, LOCALITY: locality},
         guideline=guideline,
         advice=advice_of(guideline, dependencies.answer, locality.answer, [*found.causes, *dependencies.causes], known),
-        second_node=None,
+        second_node=second_node_of("", (found.answer, dependencies.answer, locality.answer)),
         memory={},
         memory_intensive=None,
         known=known,

@@ -18,7 +18,7 @@ from headway.analyses.common.units import duration
 from headway.analyses.counters.metrics import imbalance
 from headway.analyses.numa.columns import ThreadRange
 from headway.analyses.numa.crews import Crew, WorkOverTime
-from headway.analyses.numa.parallelism import BALANCED, IN_TIME, parallelism_of
+from headway.analyses.numa.parallelism import BALANCED, IN_TIME, WHILE_MAIN_WORKS, parallelism_of
 from headway.analyses.numa.recorded_figures import CrewFigures, RecordedFigures, WorkerShare
 from headway.analyses.numa.types import (
     IMBALANCED,
@@ -36,6 +36,8 @@ from headway.analyses.numa.types import (
 
 CREWS_BALANCED = 25.0
 """Percent of imbalance in a crew, in the mean of all crews: up to that the program is parallel."""
+MOST_TOGETHER = 0.5
+"""Of the CPU time of main: where it is alone for less, what it does is no serial phase."""
 _MOST_SHOWN = 8
 
 
@@ -126,26 +128,32 @@ def _as_most_crews(found: ClassFinding, crews: Sequence[CrewFigures], classes: S
 
 
 def note_cause(found: ClassFinding, over_time: WorkOverTime, workers: Sequence[tuple[int, str]]) -> None:
-    """Note what the imbalance of recorded workers comes from: their work, or the time in which one of them is alone."""
-    if found.answer != IMBALANCED:
-        return
+    """Note what is known of causes by when threads work: of a main thread that does much, and of an imbalance of workers."""
+    _note_main(found, over_time)
     by_thread = over_time.while_several_work([thread for thread, _ in workers])
     uneven = imbalance(by_thread)
-    if uneven is None:
+    if found.answer != IMBALANCED or uneven is None:
         return
     found.undetermined[:] = [text for text in found.undetermined if text != IN_TIME]
     percent, total = 100 * uneven, sum(by_thread)
     text = f"while several threads work, the CPU time of workers differs by {percent:.0f} %"
     if percent <= BALANCED:
         found.causes += [] if SERIAL in found.causes else [SERIAL]
-        found.add(
-            f"{text}: the imbalance is of the time in which one is alone",
-            "imbalance_while_several_pct",
-            percent,
-            BALANCED,
-        )
+        text = f"{text}: the imbalance is of the time in which one is alone"
+        found.add(text, "imbalance_while_several_pct", percent, BALANCED)
         return
     found.causes.append(NON_UNIFORM)
     most, least = (choose(range(len(workers)), key=by_thread.__getitem__) for choose in (max, min))
     does = [f"{workers[place][1]} does {100 * by_thread[place] / total:.1f} %" for place in (most, least)]
     found.add(f"{text}: {does[0]}, {does[1]} of it", "imbalance_while_several_pct", percent, BALANCED)
+
+
+def _note_main(found: ClassFinding, over_time: WorkOverTime) -> None:
+    """Say whether a main thread that does far more than a worker does it alone: only then is it a serial phase."""
+    share = over_time.main_alone_share()
+    if WHILE_MAIN_WORKS not in found.undetermined or share is None:
+        return
+    found.undetermined.remove(WHILE_MAIN_WORKS)
+    found.add(f"main is alone for {share:.0%} of its CPU time", "share_of_main_alone", share, MOST_TOGETHER)
+    if share < MOST_TOGETHER:
+        found.causes.remove(SERIAL)

@@ -1,6 +1,6 @@
 """Where in a recorded program the causes of its classes are: threads and their methods, classes whose code writes, and locks.
 
-Method     of a thread the Java method that most of its samples are in (profile of CPU time), where it was sampled; of shared
+Method     of a thread the innermost Java method below which half of its CPU time is, by samples, the JDK's left out; of shared
            writes the classes whose code does most of them (table `access_writer`); of locks the one that threads wait for
            longest in all, if that is much beside the time that they compute.
 Unknown    what is not recorded is left out: advice says it without a place then.
@@ -28,6 +28,7 @@ from headway.analyses.numa.types import (
 from headway.analyses.profile.analysis import profile
 from headway.analyses.profile.cpu_time import CPU
 from headway.analyses.stacks.types import KINDS
+from headway.analyses.waits.rules import is_jdk
 from headway.errors import HeadwayError
 from headway.model.object_owners import LAST_WRITER, OWNER_TABLES
 
@@ -42,6 +43,7 @@ LOCKS = "locks"
 MUCH_WAITED = 0.05
 """Of the CPU time of the program: a lock that is waited for less is not named."""
 _JAVA = tuple(KINDS.index(kind) for kind in ("java", "interpreted", "inlined", "c1"))
+HALF = 0.5
 _MOST_CLASSES, _LEAST_OF_WRITES = 3, 0.1
 
 
@@ -62,7 +64,7 @@ def places_of(
         places[SERIAL] = f"{share:.0%} of what one thread does alone is {name}'s{_method(recording, window, thread)}"
     for cause in (ONE_WORKER, NON_UNIFORM, FEW_WORKERS):
         if cause in causes and workers:
-            thread, name = workers[0]
+            thread, name = _busiest(over_time, workers) if cause == NON_UNIFORM else workers[0]
             places[cause] = f"the busiest is {name}{_method(recording, window, thread)}"
     if OUTLIER in causes:
         places[OUTLIER] = next(each.text for each in found.evidence if each.metric == "imbalance_of_the_rest")
@@ -73,18 +75,31 @@ def places_of(
     return places
 
 
+def _busiest(over_time: WorkOverTime, workers: Sequence[tuple[int, str]]) -> tuple[int, str]:
+    """Return the worker that does most while several work."""
+    by_thread = over_time.while_several_work([thread for thread, _ in workers])
+    return max(zip(by_thread, range(len(workers)), workers, strict=False), default=(0, 0, workers[0]))[2]
+
+
 def _method(recording: Recording, window: Window, thread: int) -> str:
-    """Return the Java method that most samples of a thread are in, as the end of a sentence; nothing where none is known."""
+    """Return the method below which most of a thread's CPU time is, as the end of a sentence; nothing where none is known.
+
+    From its first method on each that has half of the time is followed by the one that it calls for most of it.
+    """
     with contextlib.suppress(HeadwayError):
         found = profile(recording, CPU, only=[thread], window=window)
-        by_frame: dict[int, int] = {}
-        tree = found.tree
-        for frame, kind, weight in zip(tree.frame.tolist(), tree.kind.tolist(), tree.self_weight.tolist(), strict=True):
-            if kind in _JAVA and weight:
-                by_frame[frame] = by_frame.get(frame, 0) + weight
-        if by_frame:
-            most = max(by_frame, key=by_frame.__getitem__)
-            return f", {by_frame[most] / found.total:.0%} of whose CPU time is in {found.frames[most].text}"
+        tree, most = found.tree, ""
+        for depth, frame, kind, weight in zip(
+            *(each.tolist() for each in (tree.depth, tree.frame, tree.kind, tree.total_weight)), strict=True
+        ):
+            is_below = weight >= HALF * found.total
+            if is_below and kind in _JAVA and not is_jdk(found.frames[frame].class_name):
+                most = (
+                    f", {weight / found.total:.0%} of whose CPU time is in {found.frames[frame].text} and what it calls"
+                )
+            elif not is_below and depth == 0:
+                break
+        return most
     return ""
 
 

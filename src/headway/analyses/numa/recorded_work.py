@@ -68,7 +68,33 @@ def recorded_work(recording: Recording, work: ProgramWork, window: Window) -> Re
     uneven = imbalance(of_workers)
     if uneven is not None:
         found.values[column] = round(100 * uneven, 1)
+    found.values |= _other_imbalances(recording, chosen, window, has_counts=instructions is not None)
     return RecordedWork(found, amounts, column, tuple((each, beside[each]) for each in chosen))
+
+
+def _other_imbalances(
+    recording: Recording, workers: Sequence[int], window: Window, *, has_counts: bool
+) -> dict[str, float]:
+    """Return the imbalance of the workers' cycles, and of their accesses to objects, where all of theirs are known.
+
+    `has_counts`: instructions are known of all, and so are cycles.
+    """
+    counts = counts_by_thread(recording, "cycles", window) if has_counts else {}
+    cycles = [counts[each].value for each in workers if each in counts]
+    known = {"imbalance_cycles_pct": cycles}
+    if window is None and recording.has("access"):
+        rows = recording.query(
+            """SELECT thread_id, sum(tuple_reads::HUGEINT + tuple_writes + array_reads + array_writes)::DOUBLE FROM access
+              WHERE thread_id IS NOT NULL GROUP BY thread_id"""
+        ).fetchall()
+        accesses = dict(rows)
+        known["imbalance_object_accesses_pct"] = [accesses[each] for each in workers if each in accesses]
+    found = {}
+    for name, values in known.items():
+        uneven = imbalance([each for each in values if each is not None]) if len(values) == len(workers) else None
+        if uneven is not None and None not in values:
+            found[name] = round(100 * uneven, 1)
+    return found
 
 
 def _workers(amounts: Mapping[int, float], total: float) -> Sequence[int]:

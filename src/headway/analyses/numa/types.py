@@ -85,11 +85,15 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class SecondNode:
-    """How fast published programs of the same classes were on two nodes, relative to one."""
+    """How fast published programs of the same classes were on two nodes, relative to one.
+
+    `by_all_classes`: all three; else those that are determined.
+    """
 
     programs: tuple[str, ...]
     slowest: float
     fastest: float
+    by_all_classes: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,16 @@ public final class NodeClasses {
         Report.of("main").put("cpu_ns", burn(Long.parseLong(args[1]) * 1_000_000L)).print();
         for (int crew = 0; crew < args.length - 2; crew++) {
             long[] work = Arrays.stream(args[crew + 2].split(",")).mapToLong(each -> Long.parseLong(each) * 1_000_000L).toArray();
-            long[] cpu = run(args[0], crew, work);
+            long[] cpu = run(args[0], work);
             for (int worker = 0; worker < cpu.length; worker++) {
                 Report.of("worker").put("crew", crew).put("worker", worker).put("cpu_ns", cpu[worker]).print();
             }
         }
     }
 
-    private static long[] run(String kind, int crew, long[] work) throws Exception {
+    private static long[] run(String kind, long[] work) throws Exception {
         if (kind.equals("threads")) {
-            return threads(crew, work);
+            return threads(work);
         }
         List<Callable<Long>> tasks = new ArrayList<>();
         for (long each : work) {
@@ -60,12 +60,12 @@ public final class NodeClasses {
         }
     }
 
-    private static long[] threads(int crew, long[] work) throws InterruptedException {
+    private static long[] threads(long[] work) throws InterruptedException {
         long[] cpu = new long[work.length];
         Thread[] threads = new Thread[work.length];
         for (int worker = 0; worker < work.length; worker++) {
             int number = worker;
-            threads[worker] = new Thread(() -> cpu[number] = burn(work[number]), "crew-" + crew + "-" + worker);
+            threads[worker] = new Thread(() -> cpu[number] = burn(work[number]));
         }
         for (Thread each : threads) {
             each.start();
