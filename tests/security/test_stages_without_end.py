@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from headway.analyses.waits import blocks
 from headway.analyses.whatif import balanced, pools
 from headway.analyses.whatif.balanced import Stage
 from headway.analyses.whatif.pools import Pool
@@ -103,8 +102,7 @@ def test_stages_that_take_too_long_are_refused_with_their_place(monkeypatch: pyt
         raise balanced._TooManyParts
 
     monkeypatch.setattr(balanced, "balanced_steps", fails)
-    monkeypatch.setattr(balanced, "_stages_at", lambda *_: iter(()))
-    monkeypatch.setattr(blocks, "load", lambda *_: None)
+    monkeypatch.setattr(balanced, "_WaitsForParts", lambda *_: SimpleNamespace(stages_at=lambda _: iter(())))
     recording = cast("Any", SimpleNamespace(path="a.headway"))
     with pytest.raises(HeadwayError, match=r"HW889.*overlap"):
         balanced.changed_stages(recording, threads([(0, 1)]), {}, ["A.b:1"])
@@ -119,8 +117,7 @@ def test_stages_are_counted_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -
             found += 1
             yield Stage(number, number + 1, tuple(range(balanced.MOST_PARTS // 2)))
 
-    monkeypatch.setattr(balanced, "_stages_at", stages)
-    monkeypatch.setattr(blocks, "load", lambda *_: None)
+    monkeypatch.setattr(balanced, "_WaitsForParts", lambda *_: SimpleNamespace(stages_at=stages))
     recording = cast("Any", SimpleNamespace(path="a.headway"))
     with pytest.raises(HeadwayError, match="HW889"):
         balanced.changed_stages(recording, threads([(0, 1)]), {}, ["A.b:1"])
