@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headway.analyses.lost_cores import io_wakers
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.io_wakers import io_waits, with_wakers
+from headway.analyses.waits.process_exit import Exit
 from headway.store import Recording, open_recording
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread
@@ -57,6 +59,17 @@ def test_the_thread_that_answers_ended_the_wait(tmp_path: Path, way: type[LockRe
     # The server's last wait was ended by somebody outside: so packets that came in an interrupt tell nothing of it.
     at_once = [(SERVER, 0, 10, CLIENT)] if way is LockRecording else []
     assert rows == [*at_once, (CLIENT, 10, 90, SERVER)]
+
+
+def test_who_is_woken_to_die_says_nothing_of_whom_it_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's last wait, for the next request, lasts until its process ends: no packet came from outside."""
+    found = talking(tmp_path / "r", OverLoopback)
+    begin = found.window_ns[0]
+    monkeypatch.setattr(io_wakers, "exits", lambda _: (Exit(100, OUTSIDE, begin + 95),))
+    rows = io_waits(found, [CLIENT, SERVER, HOLDER], (0, 100))
+    assert [(int(a), int(b)) for a, b in zip(rows[0], rows[3], strict=True)] == [(SERVER, CLIENT), (CLIENT, SERVER)]
 
 
 def test_waits_of_a_group_and_those_that_a_thread_ended_are_one_where_they_are_the_same() -> None:

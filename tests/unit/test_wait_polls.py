@@ -170,3 +170,23 @@ def test_a_task_waits_for_what_it_takes_and_not_for_the_result_that_it_is_to_giv
     if rule == "result":
         frames = (*PARK, (runner[0], "awaitDone"), runner, ("org.example.Client", "ask"))
     assert classify(RuleWait("park", condition, frames, False)).id == rule
+
+
+@pytest.mark.parametrize(
+    ("class_name", "method"),
+    [
+        ("org.apache.ignite.internal.util.future.GridFutureAdapter", "get0"),
+        ("io.grpc.stub.ClientCalls$ThreadlessExecutor", "waitAndDrain"),
+        ("org.example.ReplyPromise", "await"),
+        ("org.example.Deferred", "join"),
+    ],
+)
+def test_a_future_of_a_library_that_parks_by_itself_is_waited_for_until_its_work_is_done(
+    class_name: str, method: str
+) -> None:
+    frames = (*PARK, (class_name, method), ("org.example.Client", "ask"), ("org.example.Client", "main"))
+    assert classify(RuleWait("park", class_name, frames, False)).id == "result"
+    # Who waits there for a lock, or for room in a queue, waits for that.
+    lock = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
+    locking = (("java.util.concurrent.locks.AbstractQueuedSynchronizer", "acquire"), *frames[len(PARK) :])
+    assert classify(RuleWait("park", lock, (*PARK, *locking), False)).id == "lock"
