@@ -17,8 +17,6 @@ from headway.record.request.jvm_options import agent_options
 from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
 from support.drivers.workloads import JAVAS, agent, compile_java
 
-pytestmark = pytest.mark.alone
-
 MOST_LENT = 0.3  # of a brief wait: what it runs before it has given the lock back, and when it has it again
 ACCOUNTS = 1 << 15
 PROBES = 256
