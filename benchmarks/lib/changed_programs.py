@@ -114,7 +114,7 @@ def _javac(*options: str) -> Made:
 
 _SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")
 _LARGE = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn256m")
-"""A few collections are left: in a heap for everything memory is touched for the first time, which takes longer than to collect it."""
+"""A few collections are left: to touch memory for the first time, in a heap for everything, takes longer than to collect it."""
 _LOCK = "lock_contention"
 _WITHOUT_LOCK = ("--without-lock", FIRST_LOCK)
 _LOCKED = {"threads": 4, "rounds": 150, "held": 3000, "after": 2000}
