@@ -83,7 +83,7 @@ def _of_many_threads(recording: Recording, by: Grouping) -> int:
     """Return the accesses that are in rows of many threads, where threads are told apart."""
     if "a.thread_id" not in _KEYS.get(by, ()):
         return 0
-    text = f"SELECT COALESCE({_OF_OBJECTS}, 0)::BIGINT FROM access a WHERE a.thread_id IS NULL AND a.java_id = {_MANY}"
+    text = f"SELECT COALESCE({_OF_OBJECTS}, 0) FROM access a WHERE a.thread_id IS NULL AND a.java_id = {_MANY}"
     (found,) = recording.query(text).fetchone() or (0,)
     return int(found)
 

@@ -175,7 +175,7 @@ def _may_be_wrong(recording: Recording, rule: OwnerRule, hashes: int) -> int:
 
     Objects that the program has hashed: their hashes are as good as random, and of each so many are taken for an owner's.
     """
-    text = f"SELECT sum({' + '.join(KINDS)}) FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
+    text = f"SELECT {' + '.join(f'sum({kind})' for kind in KINDS)} FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
     (foreign,) = recording.query(text).fetchone() or (0,)
     chance = min(0.5, hashes / _HASHES)
     return math.ceil((foreign or 0) * chance / (1 - chance))
