@@ -14,6 +14,7 @@ from headway.analyses.numa.nodes import Nodes
 from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.types import LOCALITY, PARALLELISM, NumaAnswer
 from headway.errors import HeadwayError
+from headway.report.json.numa import numa_json
 from headway.report.terminal.numa import class_sentences
 from headway.store import open_recording
 from support.builders.counted_builder import PID
@@ -30,7 +31,9 @@ def threads(main: float, workers: Sequence[float], **facts: Any) -> list[Worker]
     """Return main and workers by their CPU seconds; the counts of each are as its time."""
     found = [Worker("main", 1, round(main * S), (round(main * S), round(main * S)))]
     for n, seconds in enumerate(workers):
-        found.append(Worker(f"Thread-{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8))
+        found.append(
+            Worker(f"Thread-{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8)
+        )
     return found
 
 
@@ -227,6 +230,24 @@ def test_miss_rates_of_both_are_told_but_without_accesses_decide_nothing(tmp_pat
     (program,) = locality_test(open_recording(one), open_recording(two), 8).programs
     assert program.answer(LOCALITY) is None
     assert "reads +5 points, writes +20 points" in " ".join(each.text for each in program.evidence)
+
+
+@pytest.mark.parametrize(
+    ("remote", "answer", "near"), [(40, "no", []), (90, "no", ["yes"]), (110, None, ["no"]), (400, None, [])]
+)
+def test_a_program_that_hardly_loads_from_the_other_node_is_not_bound_by_locality(
+    remote: int, answer: str | None, near: list[str], tmp_path: Path
+) -> None:
+    """Of a thousand loads that memory serves. Whether cores are as many does not matter."""
+    one = recorded(tmp_path / "one.headway", threads(0.1, [1] * 8), affinity=[*range(8)], recorded_cores=8)
+    workers = [Worker(f"w{n}", 20 + n, S, (1000, remote), cpu=n if n < 7 else 8) for n in range(8)]
+    two = recorded(tmp_path / "two.headway", workers, (("node-loads", "node-load-misses"),))
+    found = locality_test(open_recording(one), open_recording(two), 8)
+    (program,) = found.programs
+    assert (program.answer(LOCALITY), program.alternatives(LOCALITY)) == (answer, near)
+    assert any(text.startswith("locality") for text in program.undetermined) == (answer is None)
+    assert found.locality_test is not None
+    assert numa_json(found)["locality_test"]["two"]["remote_load_pct"] == remote / 10
 
 
 @pytest.mark.parametrize(

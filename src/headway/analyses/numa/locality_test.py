@@ -5,7 +5,8 @@ Method     Papadakis, PhD thesis, Manchester 2022, section 6.4: the change of th
            time for the same work grows by what memory costs more.
 Assumes    both runs do the same work: the same command, from begin to end. Where threads ran is what slices say.
 Wrong when one run differs from another anyway: each is one run, and nothing here says how much runs differ.
-Unknown    Locality, where miss rates are not recorded on both, or cores differ: times alone don't tell it from anything else.
+Unknown    Locality, where miss rates are not recorded on both, or cores differ, and more than a few loads are remote on two
+           nodes: times alone don't tell it from anything else.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import (
     DEPENDENCIES,
     LOCALITY,
+    NO,
     PARALLELISM,
+    YES,
     ClassFinding,
     LocalityTest,
     NodeRun,
     NumaAnswer,
     joined,
+    near_border,
 )
 from headway.analyses.scheduling.thread_work import program_work
 from headway.errors import HeadwayError
@@ -42,6 +46,10 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 _RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
+_REMOTE = ("remote", "node-load-misses", "node-loads")
+"""Of loads that memory served, those that another node's memory did (section 6.4.1, figure 6.4)."""
+REMOTE = 10.0
+"""Percent: a program with fewer remote loads on two nodes keeps its threads and their memory together."""
 
 
 def locality_test(one: Recording, two: Recording, cores: int | None = None, nodes: Nodes | None = None) -> NumaAnswer:
@@ -74,7 +82,9 @@ def _locality(test: LocalityTest, name: str, parallelism: str | None, dependenci
     """Return what the two runs say of locality: the rule of tables where both miss rates are there, with as many cores."""
     figures = ProgramFigures(name)
     for run, where in ((test.one, "single"), (test.two, "dual")):
-        figures.values |= {f"{kind}_{where}_node_pct": value for kind, value in run.miss_pct.items()}
+        figures.values |= {
+            f"{kind}_{where}_node_pct": run.miss_pct[kind] for kind, *_ in _RATES if kind in run.miss_pct
+        }
     if test.has_as_many_cores and all(kind in run.miss_pct for run in (test.one, test.two) for kind, *_ in _RATES):
         found = locality_of(figures, parallelism, dependencies)
     else:
@@ -84,11 +94,26 @@ def _locality(test: LocalityTest, name: str, parallelism: str | None, dependenci
             lacks = "how many cores the program had is not recorded in both"
         elif not test.has_as_many_cores:
             lacks = f"{test.one.cores} cores beside {test.two.cores}: what more cores give can't be told from what memory takes"
-        found.undetermined.append(f"locality: {lacks}")
+        _by_remote_loads(found, test.two, lacks)
     found.add(f"on two nodes it is {test.speedup:.2f} times as fast as on one", "speed_on_two_nodes", test.speedup)
     grown = f"CPU time is {test.cpu_growth:.2f} times that on one node"
     found.add(f"{grown}; of one run each, how much runs differ is not known", "cpu_time_on_two_nodes", test.cpu_growth)
     return found
+
+
+def _by_remote_loads(found: ClassFinding, two: NodeRun, lacks: str) -> None:
+    """Determine locality where hardly any loads are remote on two nodes; many do not tell what they come from."""
+    remote = two.miss_pct.get(_REMOTE[0])
+    if remote is None or remote > REMOTE:
+        found.undetermined.append(f"locality: {lacks}")
+    if remote is not None:
+        is_few = remote <= REMOTE
+        found.answer = NO if is_few else None
+        other = (YES if is_few else NO) if near_border(remote, REMOTE) else None
+        text = (
+            f"on two nodes {remote:g} % of the loads from memory are from the other node's, up to {REMOTE:g} % are few"
+        )
+        found.near(other, text, "remote_loads_pct", remote, REMOTE)
 
 
 def _run(recording: Recording, nodes: Nodes | None) -> NodeRun:
@@ -116,7 +141,7 @@ def _miss_rates(recording: Recording) -> Mapping[str, float]:
     found = {}
     for group in counted.groups:  # what takes turns with others was counted at other times
         names = {plain_name(event): event for event in group.events}
-        for kind, misses, accesses in _RATES:
+        for kind, misses, accesses in (*_RATES, _REMOTE):
             if kind not in found and misses in names and accesses in names:
                 above, below = (counted.total.counts[names[each]].value for each in (misses, accesses))
                 if above is not None and below:

@@ -75,6 +75,7 @@ def parallelism_of(program: ProgramFigures, cores: int) -> ClassFinding:
         _without_workers(found, main)
     elif not _is_single(found, workers, main) and not _are_few(found, workers, main, cores):
         _by_balance(found, program, workers, cores)
+        _other_imbalances(found, program)
         _serial_main(found, workers, main)
     return found
 
@@ -157,7 +158,6 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
             f"parallelism: {IMBALANCED}, {EMBARRASSING} or {PARALLEL}; the imbalance of the workers' instructions is not known"
         )
         return
-    _other_imbalances(found, program, metric)
     text = f"imbalance of {what} {percent:g} %, balanced is up to {BALANCED:g} %"
     is_near = near_border(percent, BALANCED)
     if percent <= BALANCED:
@@ -177,11 +177,11 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
     found.undetermined.append(IN_TIME)
 
 
-def _other_imbalances(found: ClassFinding, program: ProgramFigures, used: str) -> None:
+def _other_imbalances(found: ClassFinding, program: ProgramFigures) -> None:
     """Note the imbalances that the class does not go by: where they differ, workers' instructions take unlike time, or memory."""
     for name, what in (("imbalance_cycles_pct", "cycles"), ("imbalance_object_accesses_pct", "accesses to objects")):
         percent = program.number(name)
-        if name != used and percent is not None:
+        if percent is not None and all(each.metric != name for each in found.evidence):
             found.add(f"imbalance of {what} {percent:g} %", name, percent)
 
 

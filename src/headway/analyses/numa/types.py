@@ -176,7 +176,8 @@ class ClassComparison:
 class NodeRun:
     """A recorded run of a program, and the nodes that its threads ran on. `is_known`: the node of each CPU is known.
 
-    `cores`: how many it could use. `miss_pct`: of the last-level cache, "read" and "write", where they were counted.
+    `cores`: how many it could use. `miss_pct`: of the last-level cache, "read" and "write", and "remote": of loads that
+    memory served, those of another node; where they were counted.
     """
 
     path: str

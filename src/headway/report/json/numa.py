@@ -41,6 +41,7 @@ def _run(run: NodeRun) -> dict[str, Any]:
         "cpu_ns": run.cpu_ns,
         "llc_read_miss_pct": run.miss_pct.get("read"),
         "llc_write_miss_pct": run.miss_pct.get("write"),
+        "remote_load_pct": run.miss_pct.get("remote"),
     }
 
 
