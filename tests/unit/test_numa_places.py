@@ -10,6 +10,7 @@ import pytest
 
 from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.types import ProgramClass
+from headway.record.machine.host import host_facts
 from headway.store import open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema
@@ -89,3 +90,9 @@ def test_advice_goes_by_the_collector_and_the_options_of_the_jvm(
 def test_advice_says_whether_the_kernel_balanced_nodes_itself(balances: object, says: str, tmp_path: Path) -> None:
     found = with_tables(tmp_path / "a.headway", UNEVEN, {}, host={"numa_balancing": balances})
     assert advice(found, says)
+
+
+def test_the_recorder_notes_what_the_kernel_says_of_balancing() -> None:
+    setting = Path("/proc/sys/kernel/numa_balancing")
+    expected = setting.read_text().strip() != "0" if setting.exists() else None
+    assert host_facts()["numa_balancing"] == expected

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headway.analyses.memory.allocated import REMEDY as ALLOCATIONS
 from headway.analyses.memory.allocated import figure
 from headway.analyses.memory.counted import counted_in_all
 from headway.analyses.memory.types import MemoryFigure
@@ -36,7 +35,7 @@ NAMES = (TOTAL, RATE, RATIO, *SHARES, *PER_OPERATION)
 REMEDY = "headway record --objects accesses -o NAME.headway -- CMD"
 _SLOWED = "a program that counts its accesses is slower: another run of it, which counts none, has the time"
 TIMED = "headway record -o TIMED.headway -- CMD; headway memory NAME.headway TIMED.headway"
-COUNTED = "headway record --counters -o TIMED.headway -- CMD; headway memory NAME.headway TIMED.headway"
+COUNTED = "headway record --counters --objects allocations=512k -o TIMED.headway -- CMD; headway memory NAME.headway TIMED.headway"
 _OWNERS = "which thread allocated an object that is read or written is not recorded"
 OWNERS_REMEDY = "headway record --objects accesses,owners -o NAME.headway -- CMD"
 _IN_PART = frozenset(("HW841", "HW842"))
@@ -81,7 +80,7 @@ def _by_operation(name: str, at_speed: Recording | None, operations_k: float | N
     if at_speed is None:
         return MemoryFigure(name, reason=_SLOWED, remedy=COUNTED)
     if not operations_k:
-        return MemoryFigure(name, reason="allocations were not recorded", remedy=ALLOCATIONS)
+        return MemoryFigure(name, reason="allocations were not recorded", remedy=COUNTED)
     loads = counted_in_all(at_speed, PER_OPERATION[name])
     if loads is None:
         return MemoryFigure(name, reason=f"{PER_OPERATION[name]} were not counted in the other run", remedy=COUNTED)

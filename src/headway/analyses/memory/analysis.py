@@ -48,6 +48,10 @@ def memory(
     at_speed = timed or recording
     work = program_work(recording) if has_scheduling(recording) else None
     allocations, of_allocations, total = allocation_figures(recording, work, timed)
+    if total is None and timed is not None:  # accesses and allocations are not recorded together
+        of_timed = program_work(timed) if has_scheduling(timed) else None
+        allocations, of_timed_ones, total = allocation_figures(timed, of_timed)
+        of_allocations = tuple(each for each in of_timed_ones if each.id != "HW806")  # its accesses are not counted
     counted = counted_figures(at_speed, marks, last)
     objects = None if total is None else total.objects.value
     accesses, of_accesses = access_figures(recording, timed, objects)

@@ -112,8 +112,8 @@ def head_sentences(result: MemoryAnswer) -> list[str]:
         last = "last iteration" if steady.iterations == 1 else f"mean of the last {steady.iterations} iterations"
         found.append(f"Figures of counters are the {last} ({steady.marks}).")
     if result.intensive is not None:
-        kind = "It uses memory much" if result.intensive else "It does not use memory much"
-        found.append(f"{kind} by equation 5.1: rates of objects and of accesses, both above the published mean.")
+        kind = "memory-intensive" if result.intensive else "not memory-intensive"
+        found.append(f"It is {kind} by equation 5.1: rates of objects and of accesses, both above the published mean.")
     return found
 
 
