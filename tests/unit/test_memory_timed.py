@@ -95,6 +95,7 @@ def test_printed_rates_come_out_of_the_totals_of_one_run_and_the_time_of_another
         expected = number(table, program, column)
         assert found.figure(column).value == pytest.approx(expected, rel=0.015, abs=0.6), column
     assert found.figure("accesses_m_per_s").is_least
+    assert "HW806" not in {each.id for each in found.notices}
     alone = asked(one)
     assert alone.figure("accesses_m_per_s").value is None
     assert "headway memory NAME.headway TIMED.headway" in alone.figure("accesses_m_per_s").remedy

@@ -35,7 +35,10 @@ NAMES = (TOTAL, RATE, RATIO, *SHARES, *PER_OPERATION)
 REMEDY = "headway record --objects accesses -o NAME.headway -- CMD"
 _SLOWED = "a program that counts its accesses is slower: another run of it, which counts none, has the time"
 TIMED = "headway record -o TIMED.headway -- CMD; headway memory NAME.headway TIMED.headway"
-COUNTED = "headway record --counters --objects allocations=512k -o TIMED.headway -- CMD; headway memory NAME.headway TIMED.headway"
+COUNTED = (
+    "headway record --counters --objects allocations=512k -o TIMED.headway -- CMD; "
+    "headway memory NAME.headway TIMED.headway"
+)
 _OWNERS = "which thread allocated an object that is read or written is not recorded"
 OWNERS_REMEDY = "headway record --objects accesses,owners -o NAME.headway -- CMD"
 _IN_PART = frozenset(("HW841", "HW842"))
