@@ -118,6 +118,27 @@ nb::dict accesses_of(const AccessRecords& records) {
   return out;
 }
 
+// Names of places as numbers of the same list.
+nb::dict lines_of(const LineRecords& records) {
+  const auto& writes = records.writes;
+  const auto& shares = records.shares;
+  nb::dict out, of_writes, of_shares;
+  of_writes["java_id"] = column(writes, [](const LineWritesRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_writes["place"] = column(writes, [](const LineWritesRow& r) { return r.place_name; });
+  of_writes["offset"] = column(writes, [](const LineWritesRow& r) { return static_cast<int32_t>(r.offset); });
+  of_writes["writes"] = column(writes, [](const LineWritesRow& r) { return static_cast<int64_t>(r.writes); });
+  of_shares["java_id"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_shares["other_id"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.other_id); });
+  of_shares["place"] = column(shares, [](const LineShareRow& r) { return r.place_name; });
+  of_shares["other_place"] = column(shares, [](const LineShareRow& r) { return r.other_place_name; });
+  of_shares["kind"] = column(shares, [](const LineShareRow& r) { return static_cast<int32_t>(r.kind); });
+  of_shares["same_object"] = column(shares, [](const LineShareRow& r) { return static_cast<int32_t>(r.same_object); });
+  of_shares["writes"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.writes); });
+  out["writes"] = of_writes;
+  out["shares"] = of_shares;
+  return out;
+}
+
 nb::list agents(const Decoder& decoder) {
   nb::list out;
   for (const AgentFile& file : decoder.agents()) {
@@ -148,6 +169,7 @@ nb::list agents(const Decoder& decoder) {
     agent["facts"] = facts;
     agent["allocations"] = allocations_of(file.allocations);
     agent["accesses"] = accesses_of(file.accesses);
+    agent["lines"] = lines_of(file.lines);
     out.append(agent);
   }
   return out;

@@ -104,6 +104,9 @@ enum hw_type {
   HW_ACCESS_PAIR = 54,
   HW_ACCESS_WRITERS = 55,      // hw_access_owners once more: the owner is the thread that wrote to the object last
   HW_ACCESS_WRITER_PAIR = 56,  // hw_access_pair, likewise
+  HW_LINE_PLACE = 57,
+  HW_LINE_WRITES = 58,
+  HW_LINE_SHARE = 59,
 };
 
 struct hw_record {
@@ -453,6 +456,45 @@ struct hw_access_pair {
   hw_u32 block;
   hw_u32 reserved;
   hw_u64 counts[HW_OWNED_KINDS];
+};
+
+// --- writes by cache lines (docs/decisions/0020-cache-lines.md) -------------------------------------------------------
+// What an instruction writes to: a field, or the elements of arrays in one method. Written when it first writes.
+struct hw_line_place {
+  struct hw_record head;
+  hw_u32 place;    // from 1 on within one agent file
+  hw_u32 name_id;  // hw_java_class: "com.acme.Order.hits", or "long[] in com.acme.Work.run"; 0: there are too many
+  hw_u32 offset;   // of the field in its object, bytes; 0: elements
+  hw_u32 reserved;
+};
+
+// How often a thread wrote there: a sum, of two the later one is larger.
+struct hw_line_writes {
+  struct hw_record head;
+  hw_u64 java_id;  // of the platform thread, also while it runs virtual threads
+  hw_u32 place;
+  hw_u32 reserved;
+  hw_u64 writes;
+};
+
+enum hw_line_kind {
+  HW_LINE_SAME_PLACE = 0,  // another thread had written to the very same field or element last
+  HW_LINE_SAME_LINE = 1,   // this one had, but another thread has written elsewhere within the same 64 bytes since
+  HW_LINE_NEXT_LINE = 2,   // the same, in the other half of the same 128 bytes, and not within the same 64
+};
+#define HW_LINE_KINDS 3
+
+// How often a thread's write found that another thread had written there, or near, last. Sums, likewise.
+struct hw_line_share {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u64 other_id;  // the other thread
+  hw_u32 place;
+  hw_u32 other_place;  // to which it had written last
+  hw_u16 kind;         // hw_line_kind
+  hw_u16 same_object;  // 1: both are in the same object or array
+  hw_u32 reserved;
+  hw_u64 writes;
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

@@ -305,7 +305,7 @@ def test_rows_whose_shortened_names_would_read_alike_have_whole_names(name: str,
     out = io.StringIO()
     console = make_console(out)
     console.width = 80
-    render_objects(Section("Objects", (), (table,)), 1, console)
+    render_objects(Section("Objects", (), (table,)), lambda _: 1, console)
     read = "".join(line[:12].strip() for line in out.getvalue().splitlines())
     for number in range(1, 5):
         assert shown.format(number) in read

@@ -17,6 +17,7 @@
 #include "agent/jvm/raw_monitor.h"
 #include "agent/objects/access_counters.h"
 #include "agent/objects/class_ids.h"
+#include "agent/objects/line_writes.h"
 #include "agent/objects/object_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
@@ -80,7 +81,7 @@ bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned cha
 // Puts counts in; the outcome says whether there are any.
 CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
   Accesses& self = accesses();
-  const AccessClass found = accesses_of(file, self.owners_work);
+  const AccessClass found = accesses_of(file, self.owners_work, lines_work());
   if (!found.ok || found.name != internal_name) return {};
   CountedClass nothing;
   nothing.outcome = InsertOutcome::kNothing;
@@ -90,7 +91,9 @@ CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t
   const auto first = self.counters.number_of(class_id, found.counters);
   const auto row = self.owners_work ? self.counters.rows_of(class_id) : std::nullopt;
   if (!first || (self.owners_work && !row)) return {};
-  return count_accesses(file, self.own.name, *first, row);
+  const auto place = lines_work() ? number_places(found.places) : std::nullopt;
+  if (lines_work() && !place) add_unplaced_writes(static_cast<uint32_t>(found.places.size()));
+  return count_accesses(file, self.own.name, *first, row, place);
 }
 
 void note_class(const CountedClass& counted) {
@@ -102,6 +105,7 @@ void note_class(const CountedClass& counted) {
   self.instructions_left_out += counted.left_out;
   self.instructions_without_owner += counted.without_owner;
   self.unseen_writes += counted.unseen_writes;
+  add_unplaced_writes(counted.unplaced_writes);
 }
 
 bool wants_class_files() noexcept { return accesses().armed.load(std::memory_order_acquire); }
@@ -145,15 +149,20 @@ jlong JNICALL native_generator(JNIEnv*, jclass) { return accesses().generator; }
 void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().owners_work = work == JNI_TRUE; }
 
 std::span<const JNINativeMethod> natives() {
-  static const JNINativeMethod methods[] = {
-      native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
-      native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
-      native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
-      native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
-      native_method("countsAllocators", "()Z", reinterpret_cast<void*>(native_counts_allocators)),
-      native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
-      native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
-  };
+  static const std::vector<JNINativeMethod> methods = [] {
+    std::vector<JNINativeMethod> all = line_natives();
+    all.insert(all.end(),
+               {
+                   native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
+                   native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
+                   native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
+                   native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
+                   native_method("countsAllocators", "()Z", reinterpret_cast<void*>(native_counts_allocators)),
+                   native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
+                   native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
+               });
+    return all;
+  }();
   return methods;
 }
 
@@ -164,7 +173,7 @@ struct Write {
 };
 
 int64_t write_sums(bool is_last) {
-  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)};
+  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)} + write_lines();
 }
 
 // The program goes on without headway: its classes get their own bytes back.
@@ -199,6 +208,9 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   const bool has_owners = self.generator >= 0;
   if (!self.counters.start(has_owners ? rules : OwnerRules{}, &self.ids)) return "no memory for the counters";
   if (has_owners && rules.last_writer && !self.ids.start()) return "no memory for who wrote last";
+  if (agent().options.access_lines) {
+    if (const char* problem = prepare_lines()) return problem;
+  }
   forget_classes(jni);
   self.own.natives = natives();
   if (const char* problem = define_boot_class(jni, self.own)) return problem;
@@ -232,6 +244,7 @@ std::string coverage() {
   add("instructions", self.instructions);
   add("instructions_left_out", self.instructions_left_out);
   add("threads_left_out", self.counters.threads_left_out());
+  if (lines_work()) text += line_coverage();
   if (!self.owners_work) return text;
   add("instructions_without_owner", self.instructions_without_owner);
   add("owners", self.counters.owners());
@@ -260,6 +273,7 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (problem == nullptr && (agent().options.access_owners || agent().options.access_writers)) {
     write_info("access_owners", accesses().owners_work ? owner_rules() : "unknown");
   }
+  if (problem == nullptr && agent().options.access_lines) write_info("access_lines", lines_work() ? "on" : "unknown");
   jni->PopLocalFrame(nullptr);
 }
 
@@ -267,6 +281,7 @@ void end_accesses_of_thread(uint64_t java_id) noexcept {
   if (!accesses().writer.is_likely_on()) return;
   const auto id = static_cast<int64_t>(java_id);
   for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, Write{});
+  end_lines_of_thread();
 }
 
 void silence_accesses(bool dies) noexcept {
@@ -276,6 +291,7 @@ void silence_accesses(bool dies) noexcept {
   const Locked alone(agent().ending);  // else another thread might release the file while the sums are written
   if (!self.writer.end()) return;
   self.armed = false;
+  silence_lines();
   set_class_files(false);
   self.writer.write_last([] {
     write_sums(true);

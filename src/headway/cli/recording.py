@@ -79,8 +79,9 @@ _OPTIONS = (
         help="Count what is really allocated, by thread and class: allocations (every object: a program that does little but "
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
         "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
-        "code reads and writes fields and array elements: accesses (several times as long), or accesses,owners (also by the "
-        "thread that allocated the object: longer again; --owner has more rules).",
+        "code reads and writes fields and array elements: accesses (several times as long), accesses,owners (also by the "
+        "thread that allocated the object: longer again; --owner has more rules), or accesses,lines (also which threads write "
+        "in turn to one cache line: false sharing).",
     ),
     click.option(
         "--owner",

@@ -13,7 +13,7 @@ from headway.report.terminal.sections import cell_text
 from headway.report.terminal.tables import make_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console, JustifyMethod
 
@@ -24,12 +24,12 @@ LEAST_NAMES = 14
 _GAP = 2
 
 
-def render_objects(section: Section, names: int, console: Console) -> None:
-    """Print a section whose table's first columns, so many, are names."""
+def render_objects(section: Section, names: Callable[[Table], int], console: Console) -> None:
+    """Print a section; of each table so many of the first columns are names."""
     for sentence in section.sentences:
         print_line(console, sentence, bullet="*")
     for table in section.tables:
-        _print_table(table, names, console)
+        _print_table(table, names(table), console)
     print_notices(console, section.notices)
 
 

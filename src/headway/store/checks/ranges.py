@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
+from headway.model.line_distances import LINE_DISTANCES
 from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.store.schemas import causal
 from headway.store.table_types import Column, TableSchema
@@ -45,7 +46,7 @@ _INTERVALS = frozenset(
 )
 """Lengths of one thread's, one CPU's or one phase's time: none is longer than the machine has been up. Others are sums."""
 IDS: Mapping[str, str] = {
-    **dict.fromkeys(("thread_id", "waker_id", "waker_thread_id", "owner_thread_id"), "thread"),
+    **dict.fromkeys(("thread_id", "waker_id", "waker_thread_id", "owner_thread_id", "other_thread_id"), "thread"),
     **dict.fromkeys(("stack_id", "waker_stack_id", "first_stack_id"), "stack"),
     **{"frame_id": "frame", "blocker_id": "blocker"},
 }
@@ -67,6 +68,7 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("thread", "kind"): frozenset(kind.value for kind in Kind),
     ("blocker", "kind"): frozenset(BLOCKER_KINDS.values()),
     ("block", "kind"): frozenset(BLOCKER_KINDS.values()),
+    ("line_share", "distance"): frozenset(LINE_DISTANCES),
 }
 """Columns of a known set of words, where analyses have one case for each."""
 _LONG_TEXTS = frozenset((("jvm", "value"),))

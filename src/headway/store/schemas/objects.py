@@ -139,6 +139,45 @@ ACCESS_WRITER_PAIR = TableSchema(
     ACCESS_PAIR.columns,
 )
 
+LINE_WRITE = TableSchema(
+    "line_write",
+    "How often each thread wrote to each field of objects, and to the elements of arrays in each method. Only where asked for "
+    "(--objects accesses,lines). Sums of the whole recording.",
+    (
+        Column("pid", "INTEGER", "the JVM"),
+        Column("thread_id", "INTEGER", "thread.thread_id; null: none that is known", nullable=True),
+        Column("java_id", "BIGINT", "Thread.getId(); of the carrier while it runs virtual threads"),
+        Column(
+            "field",
+            "VARCHAR",
+            "the field, com.acme.Order.hits, or elements: long[] in com.acme.Work.run; empty: unknown",
+        ),
+        Column("field_offset", "INTEGER", "where the field is in its object, bytes; null: elements", nullable=True),
+        Column("writes", "BIGINT", "writes"),
+    ),
+)
+
+LINE_SHARE = TableSchema(
+    "line_share",
+    "Of the writes in `line_write`, those before which another thread had written to the same place, or near it on the same "
+    "cache line, since this thread did. Only where asked for (--objects accesses,lines). Sums of the whole recording.",
+    (
+        *LINE_WRITE.columns[:3],
+        Column("other_thread_id", "INTEGER", "thread.thread_id of the other thread; null: unknown", nullable=True),
+        Column("other_java_id", "BIGINT", "its Thread.getId()"),
+        LINE_WRITE.columns[3],
+        Column("other_field", "VARCHAR", "what the other thread wrote to last there, named likewise"),
+        Column(
+            "distance",
+            "VARCHAR",
+            "same: the very same field of the object, or element; line: elsewhere within the same 64 bytes; pair: elsewhere "
+            "within the same 128",
+        ),
+        Column("same_object", "BOOLEAN", "both are in one object or array; false: in neighbours"),
+        Column("writes", "BIGINT", "writes of this thread"),
+    ),
+)
+
 HEAP_NODE = TableSchema(
     "heap_node",
     "On which memory node the pages of each JVM's heap are, now and then. Only where asked for (--numa-map). One look has a row "

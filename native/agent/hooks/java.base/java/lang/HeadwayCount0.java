@@ -1,5 +1,6 @@
 package java.lang;
 
+import java.lang.reflect.Array;
 import jdk.internal.access.SharedSecrets;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
@@ -70,9 +71,17 @@ public final class HeadwayCount0 {
   /** Whether it is there as well while a thread has locked the object and none waits. */
   private static final boolean IS_KEPT_IN_LOCKED = HASH_SHIFT >= 0 && isKeptInLocked();
 
+  /** For each place that is written to a word: where it is in its object; 0: cache lines are not asked for. */
+  private static final long PLACES = places();
+
+  private static final int SCALE_SHIFT = 16; // in the word of elements: where the first is, and above that the shift of an index
+
   static {
     if (GENERATOR >= 0) {
       ownersWork(HASH_SHIFT >= 0 && isSteered());
+    }
+    if (PLACES != 0) {
+      linesWork(areWhereHandlesLead());
     }
   }
 
@@ -91,6 +100,23 @@ public final class HeadwayCount0 {
   private static native long generator();
 
   private static native void ownersWork(boolean work);
+
+  private static native long places();
+
+  /** Unsafe.arrayBaseOffset, which returns an int or a long. */
+  private static native long arrayBase(Class<?> type);
+
+  private static native boolean isAt(Object array, long offset, long expected);
+
+  private static native void linesWork(boolean work);
+
+  private static native Class<?> declaring(Object object, int place);
+
+  private static native String fieldName(int place);
+
+  private static native void placeIs(Class<?> declaring, int place, long word);
+
+  private static native void wrote(Object object, long offset, int place, long thread);
 
   @ForceInline
   @Hidden
@@ -338,6 +364,66 @@ public final class HeadwayCount0 {
         madeAll(each);
       }
     }
+  }
+
+  // --- cache lines ---
+
+  /** A field of the object is about to be written. */
+  @ForceInline
+  @Hidden
+  public static void wroteField(Object object, int place) {
+    if (object == null) {
+      return;
+    }
+    long word = U.getLong(PLACES + ((long) (place + MIDDLE) << 3));
+    if (word == 0) {
+      word = firstWrite(object, place);
+    }
+    if (word > 0) {
+      wrote(object, word, place, U.getLong(carrier(Thread.currentThread()), THREAD_ID));
+    }
+  }
+
+  /** An element of the array is about to be written. */
+  @ForceInline
+  @Hidden
+  public static void wroteElement(Object array, int index, int place) {
+    if (array == null || index < 0 || index >= Array.getLength(array)) {
+      return;
+    }
+    long word = U.getLong(PLACES + ((long) (place + MIDDLE) << 3));
+    if (word == 0) {
+      word = firstWrite(array, place);
+    }
+    if (word > 0) {
+      long offset = (word & ((1 << SCALE_SHIFT) - 1)) + ((long) index << (word >>> SCALE_SHIFT));
+      wrote(array, offset, place, U.getLong(carrier(Thread.currentThread()), THREAD_ID));
+    }
+  }
+
+  @Hidden
+  private static long firstWrite(Object object, int place) {
+    Class<?> declaring = declaring(object, place);
+    if (declaring == null) {
+      return -1;
+    }
+    long word =
+        declaring.isArray()
+            ? arrayBase(declaring)
+                | (long) Integer.numberOfTrailingZeros(U.arrayIndexScale(declaring)) << SCALE_SHIFT
+            : U.objectFieldOffset(declaring, fieldName(place));
+    placeIs(declaring, place, word);
+    return word;
+  }
+
+  /** Whether handles of objects lead to where they are. A collection may move one meanwhile, but not each time. */
+  private static boolean areWhereHandlesLead() {
+    int found = 0;
+    for (int i = 0; i < 64; i++) {
+      long[] array = {i * RANDOM_STEP, ~i * RANDOM_STEP};
+      found += isAt(array, arrayBase(long[].class) + 8, array[1]) ? 1 : 0;
+    }
+    return found > 60;
   }
 
   // --- whether this JVM keeps identity hashes as we know it ---

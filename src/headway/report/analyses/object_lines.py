@@ -1,0 +1,101 @@
+"""The table and the sentences of cache lines that threads write in turn, for `headway objects` and the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.analyses.common.units import percent
+from headway.analyses.objects.matrix import name_of_no_thread
+from headway.report.analysis import Table
+
+if TYPE_CHECKING:
+    from headway.analyses.objects.line_types import LineAnswer, SharedPlaces
+
+_HEAD = ("field", "and", "same place", "64 bytes", "128 bytes", "of writes", "threads")
+_NAMES = 2
+"""First columns of the table, which are names."""
+_LINE_BYTES, _PAIR_BYTES = 64, 128
+_MOST_ADVICE = 3
+_MOST_THREADS = 4
+
+
+def line_sentences(found: LineAnswer | None) -> list[str]:
+    """Return how many writes met another thread's, and what keeps the fields with the most of them apart."""
+    if found is None:
+        return []
+    sentences = [
+        f"Of {found.writes:,} writes to fields and array elements {found.total('same'):,} came after another thread's to the "
+        f"very same place, {found.total('line'):,} after another thread's elsewhere within the same 64 bytes (false sharing), "
+        f"and {found.total('pair'):,} elsewhere within the same 128 bytes."
+    ]
+    false_rows = [row for row in found.rows if row.line + row.pair]
+    return [*sentences, *(_advice(row) for row in false_rows[:_MOST_ADVICE])]
+
+
+def line_table(found: LineAnswer, top: int | None) -> Table:
+    """Return the fields that threads write in turn, false sharing first."""
+    rows = tuple(
+        (
+            row.fields[0],
+            row.fields[1] if row.fields[0] != row.fields[1] else _of_one_name(row),
+            row.same,
+            row.line,
+            row.pair,
+            percent(row.together / row.writes) if row.writes else None,
+            len(_threads(row)),
+        )
+        for row in found.rows[:top]
+    )
+    more = f" ({len(rows)} of {len(found.rows)}: --all)" if len(found.rows) > len(rows) else ""
+    return Table(f"Writes after another thread's, by fields on one cache line{more}", _HEAD, rows)
+
+
+def line_names(table: Table) -> int:
+    """Return how many first columns of a table are names, 0 for one that is not of cache lines."""
+    return _NAMES if table.columns == _HEAD else 0
+
+
+def _of_one_name(row: SharedPlaces) -> str:
+    if row.line + row.pair == 0:
+        return "(itself)"
+    return "(others of one array)" if row.same_object else "(that of another object)"
+
+
+def _advice(row: SharedPlaces) -> str:
+    """Return which threads write to both, and what padding keeps them on lines of their own."""
+    names = _threads(row)
+    shown = ", ".join(names[:_MOST_THREADS]) + (
+        f" and {len(names) - _MOST_THREADS} more" if len(names) > _MOST_THREADS else ""
+    )
+    first, second = row.fields
+    apart = row.bytes_apart
+    if apart is not None:
+        wanted = [
+            f"{bytes_ - apart} bytes more for lines of {bytes_}"
+            for bytes_ in (_LINE_BYTES, _PAIR_BYTES)
+            if apart < bytes_
+        ]
+        return (
+            f"{first} and {second} are {apart} bytes apart in one object, and written in turn by {shown}. Fields between them "
+            f"keep them on different lines: {', '.join(wanted)}."
+        )
+    if row.same_object:
+        return (
+            f"{first}: elements of one array are written in turn by {shown}. Elements of different threads that are "
+            f"{_LINE_BYTES} bytes apart ({_PAIR_BYTES} where CPUs fetch lines in pairs) are on different lines."
+        )
+    both = first if first == second else f"{first} and {second}"
+    return (
+        f"{both}: objects beside each other on the heap are written in turn by {shown}. Objects with {_LINE_BYTES} bytes of "
+        f"unused fields ({_PAIR_BYTES} where CPUs fetch lines in pairs) are on different lines."
+    )
+
+
+def _threads(row: SharedPlaces) -> list[str]:
+    """Return the threads that write there, those with the most meetings first; of one name with their ids."""
+    ids: dict[int, str | None] = {}
+    for meeting in row.meetings:
+        ids.setdefault(meeting.java_id, meeting.thread)
+        ids.setdefault(meeting.other_java_id, meeting.other_thread)
+    names = [name or name_of_no_thread(java_id) for java_id, name in ids.items()]
+    return [f"{name} #{java_id}" if names.count(name) > 1 else name for java_id, name in zip(ids, names, strict=True)]
