@@ -1,4 +1,4 @@
-"""Clients of an embedded Berkeley DB that update one record: its own lock is made of conditions, and its daemons wait for work."""
+"""Clients of an embedded Berkeley DB that update one record: its lock is made of conditions, and its daemons wait for work."""
 
 from __future__ import annotations
 

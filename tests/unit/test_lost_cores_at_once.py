@@ -65,17 +65,26 @@ def in_turns(workers: int, together: int) -> list[list[tuple[int, int]]]:
 
 
 def test_tasks_that_threads_of_the_pool_begin_as_they_end_others_were_kept_waiting_by_a_limit(tmp_path: Path) -> None:
-    seen, said = found(tmp_path, in_turns(3, 2), [2, 3, 1])
+    seen, said = found(tmp_path, in_turns(4, 2), [3, 4, 1, 2])
     assert seen is not None
-    assert (seen.threads, seen.level, seen.share) == (3, 2, 1.0)
+    assert (seen.threads, seen.level, seen.share) == (4, 2, 1.0)
     assert seen.by_own > 0.8
     assert "2 were at work at once for 100% of the time" in said
     assert "a limit on how many run at once" in said
 
 
+def test_what_a_thread_still_does_after_it_began_the_next_task_is_no_part_of_its_own(tmp_path: Path) -> None:
+    """On a busy machine it waits for a core, before it waits for work again."""
+    tasks = [[(begin, end + 40) for begin, end in mine] for mine in in_turns(4, 2)]
+    tasks = [[(begin, min(end, WALL)) for begin, end in mine] for mine in tasks]
+    seen, _ = found(tmp_path, tasks, [3, 4, 1, 2])
+    assert seen is not None
+    assert (seen.level, round(seen.share, 2)) == (2, 1.0)
+
+
 @pytest.mark.parametrize("waker", [MAIN, None])
 def test_tasks_that_others_begin_tell_of_no_limit(tmp_path: Path, waker: int | None) -> None:
-    seen, said = found(tmp_path, in_turns(3, 2), [waker] * 3)
+    seen, said = found(tmp_path, in_turns(4, 2), [waker] * 4)
     assert seen is not None
     assert (seen.level, seen.by_own) == (2, 0.0)
     assert "at once" not in said

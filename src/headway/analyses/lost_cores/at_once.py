@@ -4,8 +4,9 @@ Question   threads of a pool sleep or wait for I/O while cores are idle. Would m
            nobody waits for it, as the calls beyond a client's limit of calls per host are.
 Method     threads whose names differ in numbers only are a pool. Each is at work but for its waits for a task. Where for nearly
            all of the time the same number are at work, and tasks are begun by a thread of the pool that ends one (it ends
-           another's wait for a task, or starts a new thread), these tasks were there before. Where the threads hardly ever
-           wait for a task, all of them are at work: whether more is queued nobody tells.
+           another's wait for a task, or starts a new thread), these tasks were there before; what such a thread still does
+           then is no part of its task. Where the threads hardly ever wait for a task, all of them are at work: whether more is
+           queued nobody tells.
 Assumes    a pool's threads have a name in common, and that their waits for tasks are recorded.
 Wrong when each task is the next step of the one that begins it: then so many chains of steps go on at once as were begun. The
            sentence says so.
@@ -71,38 +72,66 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     crowd = np.array(sorted(threads), np.int64)
     blocks = waits.data.blocks
     idle = np.flatnonzero(np.isin(blocks.thread, crowd) & _FOR_WORK[waits.sites.rule])
+    idle = idle[(blocks.end[idle] > window[0]) & (blocks.start[idle] < window[1])]
     if not len(idle):
         return None
+    thread = blocks.thread[idle].astype(np.int64)
+    # Who is woken has a task, and may have to wait for a core.
+    waker, waking = blocks.waker[idle].astype(np.int64), blocks.waking[idle]
+    until = np.where((waking >= blocks.start[idle]) & (waking < blocks.end[idle]), waking, blocks.end[idle])
+    start, end = np.maximum(blocks.start[idle], window[0]), np.clip(until, window[0], window[1])
     lives = np.array([places.life(one) for one in crowd.tolist()], np.int64)
     born, died = np.maximum(lives[:, 0], window[0]), np.minimum(lives[:, 1], window[1])
-    start, end = np.maximum(blocks.start[idle], window[0]), np.minimum(blocks.end[idle], window[1])
-    inside = end > start
-    idle, start, end = idle[inside], start[inside], end[inside]
     lived = died > born
-    time_at = _time_by_level(born[lived], died[lived], start, end)
+    is_new = lives[:, 0] > window[0]
+    parents = load_threads(places.recording).parent[crowd]
+    begun = end < window[1]
+    is_own = begun & np.isin(waker, crowd) & (waker != thread)
+    by_parent = is_new & np.isin(parents, crowd)
+    who = np.concatenate([waker[is_own], parents[by_parent]])
+    when = np.concatenate([end[is_own], lives[by_parent, 0]])
+    at_work = _at_work(crowd[lived], born[lived], died[lived], (thread, start, end), (who, when))
+    time_at = _time_by_level(*at_work)
     busy_ns = int(time_at[1:].sum())
     if not busy_ns:
         return None
     beyond = busy_ns - np.cumsum(np.append(0, time_at[1:]))
     level = int(np.argmax(beyond <= _MORE * busy_ns))
-    begun = end < window[1]
-    waker = blocks.waker[idle[begun]]
-    is_own = np.isin(waker, crowd) & (waker != blocks.thread[idle[begun]])
-    parents = load_threads(places.recording).parent[crowd[lives[:, 0] > window[0]]]
-    tasks = int(begun.sum()) + len(parents)
-    own = int(is_own.sum()) + int(np.isin(parents, crowd).sum())
+    tasks = int(begun.sum() + is_new.sum())
     first, last = int(end.min()), int(start.max())
     waited = int(np.maximum(np.minimum(end, last) - np.maximum(start, first), 0).sum())
     waited_part = waited / (max(last - first, 1) * int(lived.sum()))
-    return AtOnce(int(lived.sum()), level, float(time_at[level]) / busy_ns, tasks, own / max(tasks, 1), waited_part)
+    share = float(time_at[level]) / busy_ns
+    return AtOnce(int(lived.sum()), level, share, tasks, len(who) / max(tasks, 1), waited_part)
 
 
-def _time_by_level(born: Ints, died: Ints, idle_from: Ints, idle_to: Ints) -> Ints:
-    """Return for how long 0, 1, 2 ... threads are at work: alive, and not waiting for a task."""
-    times = np.concatenate([born, idle_to, died, idle_from])
-    change = np.repeat([1, -1], [len(born) + len(idle_to), len(died) + len(idle_from)])
+def _at_work(
+    crowd: Ints, born: Ints, died: Ints, idle: tuple[Ints, Ints, Ints], begins: tuple[Ints, Ints]
+) -> tuple[Ints, Ints]:
+    """Return from when until when threads are at work, all one after the other. `idle`: waits for a task (thread, start, end);
+    `begins`: who of them began another's task, and when.
+
+    Who does so in the second half of its own had ended that: it may take long until it has a core for the rest.
+    """
+    starts, ends = [], []
+    for one, birth, death in zip(crowd.tolist(), born.tolist(), died.tolist(), strict=True):
+        mine = np.flatnonzero(idle[0] == one)
+        mine = mine[np.argsort(idle[1][mine], kind="stable")]
+        from_ns, to_ns = np.append(birth, idle[2][mine]), np.append(idle[1][mine], death)
+        other = np.sort(begins[1][begins[0] == one])
+        at = np.searchsorted(other, (from_ns + to_ns) // 2)
+        begun = np.append(other, np.iinfo(np.int64).max)[at]
+        starts.append(from_ns)
+        ends.append(np.maximum(np.minimum(to_ns, begun), from_ns))
+    return np.concatenate(starts), np.concatenate(ends)
+
+
+def _time_by_level(start: Ints, end: Ints) -> Ints:
+    """Return for how long 0, 1, 2 ... stretches go on at once."""
+    times = np.concatenate([start, end])
+    change = np.repeat([1, -1], [len(start), len(end)])
     order = np.lexsort((-change, times))
-    level = np.maximum(np.cumsum(change[order]), 0)[:-1]
+    level = np.cumsum(change[order])[:-1]
     return np.bincount(level, weights=np.diff(times[order]), minlength=2).astype(np.int64)
 
 
