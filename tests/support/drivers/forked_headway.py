@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,7 @@ if code < 0:
 sys.exit(code)
 """
 """The program for shells. Started in another environment than it was made for, it starts headway itself."""
+_MOST_LOADING_S = 120
 _OF_SHELLS = ("PWD", "OLDPWD", "SHLVL", "_")
 
 
@@ -80,6 +82,14 @@ class ForkServer:
             self._process = subprocess.Popen(
                 command, pass_fds=[other.fileno()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
+
+    def await_address(self) -> None:
+        """Wait until programs for shells can reach it: it listens once it has loaded everything."""
+        until_s = time.monotonic() + _MOST_LOADING_S
+        while not os.path.exists(self.address):
+            assert self._process.poll() is None, "the process that forks headway has ended"
+            assert time.monotonic() < until_s, "the process that forks headway does not listen"
+            time.sleep(0.02)
 
     def end(self) -> None:
         """End it; it also ends by itself when its parent has ended."""
@@ -148,6 +158,7 @@ def command_in(folder: Path, start: Path, environment: Mapping[str, str]) -> Non
     """
     known = {name: value for name, value in environment.items() if name not in _OF_SHELLS}
     program = folder / "headway"
+    _keeper().await_address()
     program.write_text(
         CLIENT.format(
             python=sys.executable,
