@@ -154,7 +154,9 @@ def work_over_time(recording: Recording, work: ProgramWork, window: tuple[int, i
         return found
     origin = recording.window_ns[0] + begin
     of_program = ", ".join(map(str, rows))
-    text = f"""SELECT thread_id, bin, sum(least(b, (bin + 1) * {bin_ns}) - greatest(a, bin * {bin_ns}))::BIGINT AS ns
+    # A thread runs on one CPU at a time; a stranger's table may say otherwise, beyond 64 bits.
+    inside = f"least(b, (bin + 1) * {bin_ns}) - greatest(a, bin * {bin_ns})"
+    text = f"""SELECT thread_id, bin, least(sum({inside}), {bin_ns})::BIGINT AS ns
       FROM (SELECT *, unnest(range(a // {bin_ns}, (b - 1) // {bin_ns} + 1)) AS bin FROM (
         SELECT thread_id, greatest(start_ns - {origin}, 0) AS a, least(start_ns + running_ns - {origin}, {end - begin}) AS b
         FROM slice WHERE running_ns > 0 AND thread_id IN ({of_program})
