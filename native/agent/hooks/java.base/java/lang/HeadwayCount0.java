@@ -401,19 +401,24 @@ public final class HeadwayCount0 {
     }
   }
 
+  /** Where the place is; below 0: not known, or not now, as memory or the stack has run out, which is no error of the program's. */
   @Hidden
   private static long firstWrite(Object object, int place) {
-    Class<?> declaring = declaring(object, place);
-    if (declaring == null) {
+    try {
+      Class<?> declaring = declaring(object, place);
+      if (declaring == null) {
+        return -1;
+      }
+      long word =
+          declaring.isArray()
+              ? arrayBase(declaring)
+                  | (long) Integer.numberOfTrailingZeros(U.arrayIndexScale(declaring)) << SCALE_SHIFT
+              : U.objectFieldOffset(declaring, fieldName(place));
+      placeIs(declaring, place, word);
+      return word;
+    } catch (Throwable failed) {
       return -1;
     }
-    long word =
-        declaring.isArray()
-            ? arrayBase(declaring)
-                | (long) Integer.numberOfTrailingZeros(U.arrayIndexScale(declaring)) << SCALE_SHIFT
-            : U.objectFieldOffset(declaring, fieldName(place));
-    placeIs(declaring, place, word);
-    return word;
   }
 
   /** Whether handles of objects lead to where they are. A collection may move one meanwhile, but not each time. */
