@@ -11,7 +11,6 @@ namespace {
 constexpr uint32_t kMaxTid = 1 << 22;  // PID_MAX_LIMIT
 constexpr size_t kMaxStrays = 100'000;
 
-
 bool is_dead(uint16_t state) { return (state & 0xb0) != 0; }  // EXIT_ZOMBIE, EXIT_DEAD, TASK_DEAD
 
 BlockedState blocked_state_of(uint16_t state) {

@@ -128,7 +128,8 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.flags = slices.flags[row];
     step.end_ns = sound(slices.end_ticks[row], tick);
     step.start_ns = step.end_ns - sound(slices.running_ticks[row], tick);
-    step.woken_ns = step.start_ns - ((step.flags & kRunnableUnknown) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
+    step.woken_ns =
+        step.start_ns - ((step.flags & kRunnableUnknown) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
     step.begin_ns = step.woken_ns - sound(slices.blocked_ticks[row], tick);
     if (step.end_ns <= from_ns_ || step.begin_ns >= to_ns_) continue;
     const bool knows_stolen = (step.flags & kStolenUnknown) == 0;

@@ -45,7 +45,8 @@ void RunSteps::classify(const RunStops& stops, const AnsweredReads& answered) {
     if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
     if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
     const bool is_answered = is_in(answered, step, row);
-    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kWakerIrq) == 0 || is_answered);
+    const bool has_waker =
+        step.waker >= 0 && step.waker != step.thread && ((step.flags & kWakerIrq) == 0 || is_answered);
     const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
     if (may_be_stopped && has_waker && is_stopped(step)) continue;
     const bool is_found =
