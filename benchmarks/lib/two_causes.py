@@ -8,7 +8,7 @@ from typing import Any
 
 from lib import programs
 
-ROUNDS = 60
+ROUNDS = 150
 
 
 def _lock(change: dict[str, Any]) -> bool:
@@ -77,25 +77,25 @@ def _of(one: str, other: str, **numbers: int) -> TwoCauses:
 
 
 CASES: dict[str, TwoCauses] = {
-    "lock 3000, sleep 2": _of("lock", "sleep", held=3000, sleep=2),
-    "lock 2000, sleep 4": _of("lock", "sleep", held=2000, sleep=4),
-    "lock 1500, sleep 3": _of("lock", "sleep", held=1500, sleep=3),
-    "lock 1000, sleep 8": _of("lock", "sleep", held=1000, sleep=8),
-    "lock 800, sleep 5": _of("lock", "sleep", held=800, sleep=5),
-    "lock 500, sleep 10": _of("lock", "sleep", held=500, sleep=10),
-    "lock 2000, method 1000": _of("lock", "method", held=2000, parse=1000),
-    "lock 3000, method 1500": _of("lock", "method", held=3000, parse=1500),
-    "lock 1000, method 3000": _of("lock", "method", held=1000, parse=3000),
-    "lock 500, method 3000": _of("lock", "method", held=500, parse=3000),
-    "lock 300, method 4000": _of("lock", "method", held=300, parse=4000),
-    "sleep 10, method 1000": _of("sleep", "method", sleep=10, parse=1000),
-    "sleep 8, method 2000": _of("sleep", "method", sleep=8, parse=2000),
-    "sleep 12, method 2000": _of("sleep", "method", sleep=12, parse=2000),
-    "sleep 2, method 4000": _of("sleep", "method", sleep=2, parse=4000),
-    "sleep 1, method 5000": _of("sleep", "method", sleep=1, parse=5000),
-    "lock 2000, collections 50": _of("lock", "collections", held=2000, garbage=50_000),
-    "lock 200, collections 800": _of("lock", "collections", held=200, after=500, garbage=800_000),
-    "sleep 5, collections 50": _of("sleep", "collections", sleep=5, after=500, garbage=50_000),
-    "sleep 1, collections 800": _of("sleep", "collections", sleep=1, after=500, garbage=800_000),
+    "lock 3000 and sleep 2": _of("lock", "sleep", held=3000, sleep=2),
+    "lock 2000 and sleep 4": _of("lock", "sleep", held=2000, sleep=4),
+    "lock 1500 and sleep 3": _of("lock", "sleep", held=1500, sleep=3),
+    "lock 1000 and sleep 8": _of("lock", "sleep", held=1000, sleep=8),
+    "lock 800 and sleep 5": _of("lock", "sleep", held=800, sleep=5),
+    "lock 500 and sleep 10": _of("lock", "sleep", held=500, sleep=10),
+    "lock 2000 and method 1000": _of("lock", "method", held=2000, parse=1000),
+    "lock 3000 and method 1500": _of("lock", "method", held=3000, parse=1500),
+    "lock 1000 and method 3000": _of("lock", "method", held=1000, parse=3000),
+    "lock 500 and method 3000": _of("lock", "method", held=500, parse=3000),
+    "lock 300 and method 4000": _of("lock", "method", held=300, parse=4000),
+    "sleep 10 and method 1000": _of("sleep", "method", sleep=10, parse=1000),
+    "sleep 8 and method 2000": _of("sleep", "method", sleep=8, parse=2000),
+    "sleep 12 and method 2000": _of("sleep", "method", sleep=12, parse=2000),
+    "sleep 2 and method 4000": _of("sleep", "method", sleep=2, parse=4000),
+    "sleep 1 and method 5000": _of("sleep", "method", sleep=1, parse=5000),
+    "lock 2000 and collections 50": _of("lock", "collections", held=2000, garbage=50_000),
+    "lock 200 and collections 800": _of("lock", "collections", held=200, after=500, garbage=800_000),
+    "sleep 5 and collections 50": _of("sleep", "collections", sleep=5, after=500, garbage=50_000),
+    "sleep 1 and collections 800": _of("sleep", "collections", sleep=1, after=500, garbage=800_000),
 }
 """Computing in us, sleeps in ms, garbage of a round in kB."""
