@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headway.analyses.numa.recorded_places import most_waited
+from headway.analyses.scheduling.thread_work import program_work
+from headway.store import open_recording
 from support.drivers.asked_program import PROGRAMS
 from support.drivers.recording_cli import headway
 from support.drivers.workloads import JAVAS, compile_java, java_command
@@ -103,3 +108,27 @@ def test_a_program_of_each_class_and_root_cause_is_told(
         expected = 100 * statistics.pstdev(cpu) / statistics.mean(cpu)
         assert found == pytest.approx(0 if len(crews) > 1 else expected, abs=5)
     assert [each["workers"] for each in program["phases"]] == ([3, 3] if len(crews) > 1 else [])
+
+
+def test_advice_names_the_busiest_worker_and_the_method_that_it_is_in(tmp_path: Path) -> None:
+    path = tmp_path / "a.headway"
+    words = java_command(Path(JAVA), "NodeClasses", "threads", 0, "900,80,80,80")
+    done = headway("record", "--sample", "cpu", "-o", path, "--", *words)
+    assert done.returncode == 0, done.stderr
+    (program,) = asked(path, "--cores-per-node", 2)["programs"]
+    (text,) = (each for each in program["advice"] if "the busiest is" in each)
+    assert re.search(
+        r"the busiest is Thread-\d+, \d+% of whose CPU time is in headway\.workloads\.Work\.\w+ and what", text
+    )
+
+
+def test_the_lock_that_threads_wait_for_longest_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.headway"
+    opened = ("--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED",)
+    words = java_command(Path(JAVA), "SharedLock", "juc", 8, 1, 50, jvm=opened)
+    done = headway("record", "--locks", "-o", path, "--", *words)
+    assert done.returncode == 0, done.stderr
+    with contextlib.closing(open_recording(path)) as recording:
+        named = most_waited(recording, None, program_work(recording))
+    assert "ReentrantLock" in named
+    assert "threads wait for it" in named

@@ -70,7 +70,7 @@ def places_of(
         places[OUTLIER] = next(each.text for each in found.evidence if each.metric == "imbalance_of_the_rest")
     if SHARED_WRITES in causes and (classes := _writing_classes(recording, work.pid)):
         places[SHARED_WRITES] = f"most of these writes are by the code of {classes}"
-    if found.answer != SINGLE and (lock := _most_waited(recording, window, work)):
+    if found.answer != SINGLE and (lock := most_waited(recording, window, work)):
         places[LOCKS] = lock
     return places
 
@@ -121,7 +121,7 @@ def _writing_classes(recording: Recording, pid: int | None) -> str:
     return joined(named)
 
 
-def _most_waited(recording: Recording, window: Window, work: ProgramWork) -> str:
+def most_waited(recording: Recording, window: Window, work: ProgramWork) -> str:
     """Return the lock that threads wait for longest in all, if that is long; nothing where locks are not recorded."""
     with contextlib.suppress(HeadwayError):
         if not has_locks(recording) or not work.cpu_ns:
