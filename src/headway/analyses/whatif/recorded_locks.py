@@ -89,8 +89,6 @@ class RecordedLocks:
 
 def recorded_locks(recording: Recording) -> RecordedLocks:
     """Load the locks of a recording. Raises HeadwayError HW430 (recorded without locks) or HW402 (no recorded span)."""
-    from headway import _native
-
     data = blocks.load(recording, None)
     sites = sites_of(data)
     places = object_places(data, sites)
@@ -101,30 +99,7 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     number_with_waits = number.copy()
     for wait, monitor in waits_of.items():
         number_with_waits[wait] = number[monitor]
-    all_blocks = data.blocks
-    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
-    chosen = all_blocks.where(use)
-    origin = recording.window_ns[0]
-    is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
-    waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
-    holds, of_hold = data.holds, number[data.holds.blocker]
-    mine = np.flatnonzero(of_hold >= 0)
-    acquired = interruptible(
-        _native.LockAcquisitions,
-        lock=number_with_waits[chosen.blocker].astype(np.int32),
-        thread=chosen.thread.astype(np.int32),
-        waker=chosen.waker.astype(np.int32),
-        owner=chosen.owner.astype(np.int32),
-        start_ns=chosen.began + origin,
-        end_ns=chosen.full + origin,
-        waking_ns=waking,
-        is_repark=chosen.is_repark.astype(np.uint8),
-        is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
-        hold_lock=of_hold[mine].astype(np.int32),
-        hold_thread=holds.thread[mine].astype(np.int32),
-        hold_start_ns=holds.start[mine] + origin,
-        hold_end_ns=holds.end[mine] + origin,
-    )
+    acquired = _acquisitions(recording, data, number, number_with_waits)
     table = data.blockers.table
     names = {
         row: display(str(table["class_name"][row]), int(table["identity_hash"][row]))
@@ -142,6 +117,41 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
         frozenset(others),
         data.not_read == 0,
         _others_ns(data, sites, number_with_waits < 0, places, names),
+    )
+
+
+def _acquisitions(
+    recording: Recording, data: LockData, number: Ints, number_with_waits: Ints
+) -> _native.LockAcquisitions:
+    """Return who waited for, and who had, which lock when; by row of LockData.blockers the number of its lock, -1 for none.
+
+    `number_with_waits`: also of what Object.wait waits for, which is the monitor's.
+    """
+    from headway import _native
+
+    all_blocks = data.blocks
+    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
+    chosen = all_blocks.where(use)
+    origin = recording.window_ns[0]
+    is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
+    waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
+    holds, of_hold = data.holds, number[data.holds.blocker]
+    mine = np.flatnonzero(of_hold >= 0)
+    return interruptible(
+        _native.LockAcquisitions,
+        lock=number_with_waits[chosen.blocker].astype(np.int32),
+        thread=chosen.thread.astype(np.int32),
+        waker=chosen.waker.astype(np.int32),
+        owner=chosen.owner.astype(np.int32),
+        start_ns=chosen.began + origin,
+        end_ns=chosen.full + origin,
+        waking_ns=waking,
+        is_repark=chosen.is_repark.astype(np.uint8),
+        is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
+        hold_lock=of_hold[mine].astype(np.int32),
+        hold_thread=holds.thread[mine].astype(np.int32),
+        hold_start_ns=holds.start[mine] + origin,
+        hold_end_ns=holds.end[mine] + origin,
     )
 
 
