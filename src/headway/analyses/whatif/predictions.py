@@ -145,6 +145,41 @@ def _is_short(run: RecordedRun) -> bool:
     return int(run.steps.figures()["slices"]) <= _MOST_TRACED
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the timeline of a replay tells: the account if it was asked for, cause and place of what limits the run next.
+
+    `without_account`: why there is neither.
+    """
+
+    account: PredictedAccount | None = None
+    limit: tuple[str | None, str | None] | None = None
+    without_account: str | None = None
+
+
+def _known_of(accounts: PredictedRuns, timeline: PredictedTimeline, is_explained: bool) -> _Known:
+    unknown = accounts.why_unknown(timeline)
+    if unknown is not None:
+        return _Known(without_account=unknown)
+    account = accounts.account(timeline) if is_explained else None
+    first = accounts.limits(timeline)[0]
+    return _Known(account, (first.cause, accounts.place_of(first)))
+
+
+def _interval(
+    run: RecordedRun, replay: UnchangedRun, change: Change, replays: Sequence[Replayed], unseen_ns: float
+) -> tuple[int, int]:
+    """Return between which wall times a run ends, of its replays after a change, the most likely one first."""
+    ends = [each.ns for each in replays if each.ns >= 0]
+    # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
+    if run.last < 0 or (replay.quiet_ns or 0) < STARVED * run.wall_ns:
+        ends.append(max(replays[0].ns - replays[0].levels.none_ns, 0.0))
+    off = abs(replay.error or 0.0)
+    grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
+    low_ns = max(min(ends) - unseen_ns - run.naps_ns, 0.0) * (1 - off) / grown
+    return round(low_ns), round((max(ends) + unseen_ns) * (1 + off) * grown)
+
+
 def predict(
     runs: Runs,
     replays: Sequence[UnchangedRun],
@@ -158,19 +193,12 @@ def predict(
 
     `accounts`: of a single run; without them, and for long runs unless asked for, levels of parallelism say what limits it.
     """
-    account: PredictedAccount | None = None
-    limit: tuple[str | None, str | None] | None = None
-    unknown: str | None = None
     if accounts is None or not (is_explained or _is_short(runs.runs[0])):
-        middle = runs.replay(change)
         unknown = "a pool is changed" if change.pools else "several run together" if together else LONG
+        middle, known = runs.replay(change), _Known(without_account=unknown)
     else:
         middle, timeline = runs.traced(change)
-        unknown = accounts.why_unknown(timeline)
-        if unknown is None:
-            account = accounts.account(timeline) if is_explained else None
-            first = accounts.limits(timeline)[0]
-            limit = first.cause, accounts.place_of(first)
+        known = _known_of(accounts, timeline, is_explained)
     is_reached = change.reaches_steps or change.pools
     reached = [runs.replay(change, extent=extent) for extent in _FAR] if is_reached else []
     others = _ends(runs, change, reached)
@@ -181,31 +209,26 @@ def predict(
     unseen = [ns + run.unsure_ns for ns, run in zip(unseen, runs.runs, strict=True)]
     found = []
     for i, replay in enumerate(replays):
-        ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
-        off = abs(replay.error or 0.0)
-        grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
+        low_ns, high_ns = _interval(runs.runs[i], replay, change, [each[i] for each in (middle, *others)], unseen[i])
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
-        # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
-        if runs.runs[i].last < 0 or quiet_ns < STARVED * runs.runs[i].wall_ns:
-            ends.append(max(ns - middle[i].levels.none_ns, 0.0))
-        cause, place = limit or (_limit(middle[i].levels), None)
+        cause, place = known.limit or (_limit(middle[i].levels), None)
         found.append(
             Predicted(
                 path=replay.path,
                 change=change,
                 together=together,
                 wall_ns=round(ns),
-                low_ns=round(max(min(ends) - unseen[i] - runs.runs[i].naps_ns, 0.0) * (1 - off) / grown),
-                high_ns=round((max(ends) + unseen[i]) * (1 + off) * grown),
+                low_ns=low_ns,
+                high_ns=high_ns,
                 speedup=quiet_ns / ns if ns > 0 else 1.0,
                 next_cause=cause,
                 levels=middle[i].levels,
                 next_place=place,
                 reordered=middle[i].reordered,
-                account=account,
+                account=known.account,
                 most_ahead=middle[i].most_ahead,
                 tasks_ns=(round(reached[1][i].ns), round(reached[0][i].ns)) if change.pools else None,
-                without_account=unknown,
+                without_account=known.without_account,
             )
         )
     return found
