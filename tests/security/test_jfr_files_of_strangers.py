@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.record.imports import event_files, jvm_events, jvm_rows
+from headway.record.imports import event_files, importing, jvm_events, jvm_rows
 from headway.record.imports.jvm_rows import LoadRows, PhaseRows
 from headway.record.jfr.reader import NONE, EventBatch, EventColumn
 from headway.store import open_recording
 from support.builders import jfr_builder as jfr
+from support.builders.hostile_jfr import long_names_in_every_frame
 from support.drivers.peak_memory import grown_kib
 
 Run = Callable[..., tuple[int, str, str]]
@@ -88,6 +89,21 @@ def test_an_event_that_is_laid_out_anew_each_time_has_no_table_for_each(
     tables = [name for name in recording.manifest.tables if name.startswith("jfr_a_Odd")]
     assert sorted(tables) == ["jfr_a_Odd", "jfr_a_Odd_2", "jfr_a_Odd_3"]
     assert recording.manifest.state == "partial"
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_FRAMES", 3), ("MOST_STACKS", 3), ("MOST_FRAMES", 9)])
+def test_stacks_without_end_are_read_until_there_are_too_many(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    """Each different one is kept: a file that unpacks to a gigabyte has tens of millions."""
+    monkeypatch.setattr(importing, limit, most)
+    (tmp_path / "a.jfr").write_bytes(long_names_in_every_frame(6000, 4) + jfr.chunk(jfr.usual(2)))
+    code, _, err = run("import", tmp_path / "a.jfr", "-o", tmp_path / "a.headway")
+    recording = open_recording(tmp_path / "a.headway")
+    assert (code, recording.manifest.state) == (0, "partial")
+    assert "the rest is not read" in " ".join(err.split())
+    tables = {name for name, info in recording.manifest.tables.items() if name.startswith("jfr_") and info.rows}
+    assert len(tables) == 1, "what was read, the largest table first, is kept"
 
 
 IMPORTS = """
