@@ -140,7 +140,8 @@ def _at_time(look: HeapLook, start_ns: int) -> HeapAtTime:
 
 def _memory(look: HeapLook, node: int | None, count: int) -> NodeMemory:
     size = look.memory_pages * look.page_bytes
-    count = min(count, look.asked_pages, look.memory_pages)  # a stranger's table may say that more are there than were asked for
+    # A stranger's table may say that more are there than were asked for.
+    count = min(count, look.asked_pages, look.memory_pages)
     if look.is_exact:
         exact = count * look.page_bytes
         return NodeMemory(node, exact, exact, exact)
