@@ -113,8 +113,9 @@ def _javac(*options: str) -> Made:
 
 
 _SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")
-_LARGE = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn256m")
-"""A few collections are left: to touch memory for the first time, in a heap for everything, takes longer than to collect it."""
+_LARGER = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn256m")
+_FOR_ALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn2500m")
+"""No collections are left, and all memory is touched for the first time: that may take longer than to collect it."""
 _LOCK = "lock_contention"
 _WITHOUT_LOCK = ("--without-lock", FIRST_LOCK)
 _LOCKED = {"threads": 4, "rounds": 150, "held": 3000, "after": 2000}
@@ -195,13 +196,22 @@ CASES: dict[str, Case] = {
         _lucene(), _lucene("apart"), ("--faster", "IndexWriter.mergeMiddle=0%"), METHODS, by_others=True
     ),
     "javac: few collections": Case(
-        _javac(*_SMALL), _javac(*_LARGE, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+        _javac(*_SMALL), _javac(*_LARGER, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+    ),
+    "javac: a heap for all": Case(
+        _javac(*_SMALL), _javac(*_FOR_ALL, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
     ),
     "xalan: few collections": Case(
-        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGE, heap="3g"), ("--no-gc",), by_others=True
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
+    ),
+    "xalan: a heap for all": Case(
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
     ),
     "jython: few collections": Case(
-        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGE, heap="3g"), ("--no-gc",), by_others=True
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
+    ),
+    "jython: a heap for all": Case(
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
     ),
     "sunflow: two CPUs to one": Case(
         _bench("sunflow", 40), _bench("sunflow", 40), ("--cores", "1"), (), (2, 1), by_others=True

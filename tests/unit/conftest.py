@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.analyses.whatif import predictions
 from headway.store.reader import Recording
 from support.builders import synthetic
 from support.builders.synthetic import FakeThread
@@ -46,3 +47,9 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         FakeThread("app", 100, [("R", 100), ("W", 200), ("R", 100)], "[bold]\x1b[31mred\u202e[/bold]"),
     ]
     return synthetic.write(tmp_path_factory.mktemp("cli") / "a.headway", threads, WALL)
+
+
+@pytest.fixture
+def intervals_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out of the intervals of predictions how much another run of a program differs; test_whatif.py has a test of that."""
+    monkeypatch.setattr(predictions, "RUNS_DIFFER", 0.0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.whatif import predictions
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, Smt
@@ -31,6 +32,8 @@ from support.builders.replay_builder import (
     steps,
     write,
 )
+
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
 
 Run = Callable[..., tuple[int, str, str]]
 US = 1000
@@ -334,6 +337,21 @@ def test_another_change_than_cores_may_gain_nothing(tmp_path: Path) -> None:
     faster, slower = (whatif(open_recording(path), [4], Change(1, clock=clock)).predicted[0] for clock in (2.0, 0.5))
     assert (faster.wall_ns, faster.high_ns) == (350 * US, 700 * US)
     assert (slower.wall_ns, slower.low_ns) == (1400 * US, 700 * US)
+
+
+def test_the_interval_has_how_much_another_run_of_a_program_computes_more_or_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asleep = [
+        Slice(0, 0, 0, 0, 200),
+        Slice(0, 200, 700, 700, 800, blocked_in=TIMED_FUTEX, irq=True),
+    ]  # computes for 300 us
+    path = write(tmp_path / "a.headway", asleep, 800, 1)
+    (alone,) = whatif(open_recording(path), [1]).predicted
+    monkeypatch.setattr(predictions, "RUNS_DIFFER", 0.1)
+    (found,) = whatif(open_recording(path), [1]).predicted
+    assert (alone.low_ns, alone.wall_ns, alone.high_ns) == (800 * US, 800 * US, 800 * US)
+    assert (found.low_ns, found.wall_ns, found.high_ns) == (770 * US, 800 * US, 830 * US)
 
 
 def test_a_part_of_a_run_is_said_to_be_one(tmp_path: Path) -> None:

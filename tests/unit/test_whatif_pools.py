@@ -21,6 +21,8 @@ from support.builders import synthetic
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import ORIGIN, FakeThread
 
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
+
 Run = Callable[..., tuple[int, str, str]]
 FUTEX, NANOSLEEP = 1, 3
 MS = 1_000_000

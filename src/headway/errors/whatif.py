@@ -1,4 +1,4 @@
-"""HW82x to HW87x: replays of a recording on other cores (`headway whatif`)."""
+"""HW82x to HW87x, and HW893: replays of a recording on other cores (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -312,5 +312,14 @@ ROWS: tuple[Message, ...] = (
         "Of semaphores, pools of connections, read locks and locks that a library made itself nothing says who has them, so it "
         "can't be decided anew who gets them next. One of them may matter more than all that is shown.",
         "headway why {path}   (the most that could be gained there)",
+    ),
+    Message(
+        "HW893",
+        "a heap that is never collected",
+        "{path}: without collections; that a larger heap takes longer to touch for the first time is left out",
+        "The kernel clears each page before its first use. In a heap so large that nothing is collected that may take longer "
+        "than the collections did, and a larger one in which few are left is often the fastest.",
+        "run it with a larger heap (-Xmn, -Xmx), record again, and compare",
+        NOTE,
     ),
 )

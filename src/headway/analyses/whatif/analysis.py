@@ -17,8 +17,8 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            who comes first; where threads of the program wait for each other over sockets, and who sent an answer was not seen, at
            the lower end the change without any I/O; what samples of threads that slept and ran
            late leave unsure; at the lower end no naps of a JVM until its threads have
-           stopped. Neither how much runs differ nor that tasks may be shared out otherwise
-           is in it.
+           stopped; RUNS_DIFFER of the time in which anything is computed, as the changed program is another run. That tasks
+           may be shared out otherwise is not in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
@@ -115,6 +115,8 @@ def _of_change(change: Change, recording: Recording, beside: Recording | None) -
     found = []
     if change.smt != WHOLE_CORES:
         found.append(Notice.of("HW861", path=recording.path))
+    if not change.has_gc:
+        found.append(Notice.of("HW893", path=recording.path))
     if change.sleeps:
         found.append(Notice.of("HW855", path=recording.path))
     if change.pools:

@@ -38,6 +38,9 @@ LONG = "of a long recording --explain makes one"
 WORK_PER_DOUBLING = 0.30
 """So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
+RUNS_DIFFER = 0.12
+"""So much more or less time another run of the same program computes, without what others took: in 85 of 100 pairs no more
+(benchmarks/whatif_changes.py)."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
 ANSWERS_UNSEEN = 0.1
@@ -176,8 +179,9 @@ def _interval(
         ends.append(max(replays[0].ns - replays[0].levels.none_ns, 0.0))
     off = abs(replay.error or 0.0)
     grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
-    low_ns = max(min(ends) - unseen_ns - run.naps_ns, 0.0) * (1 - off) / grown
-    return round(low_ns), round((max(ends) + unseen_ns) * (1 + off) * grown)
+    another_ns = RUNS_DIFFER * max(replays[0].ns - replays[0].levels.none_ns, 0.0)
+    low_ns = max(min(ends) - unseen_ns - another_ns - run.naps_ns, 0.0) * (1 - off) / grown
+    return round(low_ns), round((max(ends) + unseen_ns + another_ns) * (1 + off) * grown)
 
 
 def predict(
