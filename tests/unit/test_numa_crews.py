@@ -210,6 +210,33 @@ def test_without_slices_the_cause_of_an_imbalance_stays_open(tmp_path: Path) -> 
     assert any(IN_TIME in text for text in program.undetermined)
 
 
+def test_a_worker_with_another_role_in_each_crew_is_named(tmp_path: Path) -> None:
+    threads = []
+    for n in (0, 1):
+        other, *equals = crew(1.2 * n, [0.3, *[1] * 8], 9 * n)
+        threads += [replace(other, name=f"camera of {n}"), *equals]
+    found = classified(tmp_path / "a.headway", threads)
+    assert (found.answer(PARALLELISM), found.root_causes) == ("explicitly-parallel", ["outlier-thread"])
+    assert [each.text for each in found.evidence if each.metric == "imbalance_of_the_rest"] == [
+        "without camera of 0, which does 3.6 % of their work, the imbalance is 0.0 %"
+    ]
+    assert any("without camera of 0" in text for text in found.advice)
+
+
+def test_workers_of_another_process_have_no_part_in_what_the_program_s_do_while_several_work(tmp_path: Path) -> None:
+    others = [replace(each, pid=4100) for each in crew(0, [5, 1, 1], 8)]
+    found = classified(tmp_path / "a.headway", [*crew(0, [1, 1.5, 2, 2.5, 3, 3.5, 4, 3.9]), *others])
+    (text,) = (each.text for each in found.evidence if each.metric == "imbalance_while_several_pct")
+    assert "w6 does 19." in text
+    assert any("of the work is of other processes" in each for each in found.undetermined)
+
+
+def test_the_last_crew_ends_no_later_than_the_recording(tmp_path: Path) -> None:
+    recording = recorded(tmp_path / "a.headway", [*crew(0, [2] * 8), *crew(2.2, [0.41] * 8, 8)])
+    last = work_over_time(recording, program_work(recording)).crews()[-1]
+    assert last.to_ns == recording.wall_ns
+
+
 def test_phases_are_in_the_json(tmp_path: Path) -> None:
     threads = [*crew(0, [2] * 8), *crew(2.2, [1] * 8, 8)]
     answer = classify_recording(recorded(tmp_path / "a.headway", threads), cores=8)

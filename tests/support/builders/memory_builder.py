@@ -37,6 +37,7 @@ class Worker:
     start_ns: int = 0
     kind: str = "app"
     uncounted_ns: int = 0
+    pid: int = PID
 
 
 def memory_recording(
@@ -90,6 +91,7 @@ def memory_recording(
 def _threads(threads: Sequence[Worker]) -> pa.Table:
     found = thread_table([each.kind for each in threads])
     columns = {name: found.column(name) for name in found.column_names}
+    columns["pid"] = pa.array([each.pid for each in threads])
     columns["name"] = pa.array([each.name for each in threads])
     columns["java_id"] = pa.array([each.java_id for each in threads], pa.int64())
     columns["running_ns"] = pa.array([each.cpu_ns for each in threads], pa.int64())

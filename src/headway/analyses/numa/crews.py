@@ -13,6 +13,7 @@ Checked    tests/unit/test_numa_crews.py, tests/e2e/test_recorded_numa.py.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,12 +63,16 @@ class Crew:
 
 @dataclass(frozen=True, eq=False)
 class WorkOverTime:
-    """CPU time of each thread (a row, by `threads`) in each bin of a window, ns. `main`: rows of the main thread."""
+    """CPU time of each thread (a row, by `threads`) in each bin of a window, ns; the last bin may be shorter.
+
+    `main`: rows of the main thread.
+    """
 
     threads: tuple[int, ...]
     cpu_ns: Ints
     main: NDArray[np.bool_]
     from_ns: int
+    to_ns: int
     bin_ns: int
 
     def crews(self) -> tuple[Crew, ...]:
@@ -87,8 +92,10 @@ class WorkOverTime:
         least = _LEAST_OF_ALL * total.sum()
         return tuple(self._crew(rows) for rows in groups if self.cpu_ns[rows].sum() >= least)
 
-    def while_several_work(self, threads: Sequence[int]) -> list[int]:
-        """Return the CPU time of threads in the bins in which none is alone, ns; and after the last of them.
+    def while_several_work(self, threads: Sequence[int]) -> dict[int, int]:
+        """Return the CPU time of threads in the bins in which none is alone, ns, and after the last of them.
+
+        Threads of other processes are left out.
 
         Who is alone at the end is the worker that has most to do, and no phase that others wait for.
         """
@@ -97,12 +104,12 @@ class WorkOverTime:
         if is_shared.any():
             is_shared[np.flatnonzero(is_shared)[-1] :] = True
         rows = {thread: row for row, thread in enumerate(self.threads)}
-        return [int(self.cpu_ns[rows[each], is_shared].sum()) for each in threads if each in rows]
+        return {each: int(self.cpu_ns[rows[each], is_shared].sum()) for each in threads if each in rows}
 
     def main_share(self, crew: Crew) -> float:
         """Return the part of all work in a crew's time that main does."""
-        first, last = ((each - self.from_ns) // self.bin_ns for each in (crew.from_ns, crew.to_ns))
-        of_all = self.cpu_ns[:, first:last]
+        first, last = ((each - self.from_ns) / self.bin_ns for each in (crew.from_ns, crew.to_ns))
+        of_all = self.cpu_ns[:, int(first) : math.ceil(last)]
         return float(of_all[self.main].sum() / max(1, of_all.sum()))
 
     def main_alone_share(self) -> float | None:
@@ -138,7 +145,8 @@ class WorkOverTime:
         begin, end = min(first for first, _ in times), max(last for _, last in times)
         by_work = sorted(rows, key=lambda row: -int(self.cpu_ns[row].sum()))
         threads = tuple(self.threads[row] for row in by_work)
-        return Crew(self.from_ns + begin * self.bin_ns, self.from_ns + end * self.bin_ns, threads)
+        to_ns = min(self.from_ns + end * self.bin_ns, self.to_ns)
+        return Crew(self.from_ns + begin * self.bin_ns, to_ns, threads)
 
 
 def work_over_time(recording: Recording, work: ProgramWork, window: tuple[int, int] | None = None) -> WorkOverTime:
@@ -149,7 +157,7 @@ def work_over_time(recording: Recording, work: ProgramWork, window: tuple[int, i
     rows = {each.thread_id: row for row, each in enumerate(known)}
     cpu_ns = np.zeros((len(known), max(1, -(-(end - begin) // bin_ns))), np.int64)
     main = np.array([each.role == "main" for each in known], np.bool_)
-    found = WorkOverTime(tuple(rows), cpu_ns, main, begin, bin_ns)
+    found = WorkOverTime(tuple(rows), cpu_ns, main, begin, end, bin_ns)
     if not rows or not recording.has("slice"):
         return found
     origin = recording.window_ns[0] + begin

@@ -60,6 +60,8 @@ FEWEST_EQUAL = 3
 _ROUNDING = 0.005
 _NUMBER = re.compile(r"[-#_ ]*\d*$")
 _NO_ROLE = ("", "Thread")
+OF_THE_REST = "imbalance_of_the_rest"
+"""What the evidence for an outlier goes by: the imbalance of all workers but that one, percent."""
 WHILE_MAIN_WORKS = "whether the workers wait while main works: figures by phase would show it"
 IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
@@ -228,9 +230,7 @@ def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: in
             text = (
                 f"without {one.name}, which does {100 * one.share:.1f} % of their work, the imbalance is {left:.1f} %"
             )
-            found.near(
-                IMBALANCED if near_border(left, BALANCED) else None, text, "imbalance_of_the_rest", left, BALANCED
-            )
+            found.near(IMBALANCED if near_border(left, BALANCED) else None, text, OF_THE_REST, left, BALANCED)
             return True
     return False
 

@@ -18,12 +18,13 @@ from headway.analyses.common.units import duration
 from headway.analyses.counters.metrics import imbalance
 from headway.analyses.numa.columns import ThreadRange
 from headway.analyses.numa.crews import Crew, WorkOverTime
-from headway.analyses.numa.parallelism import BALANCED, IN_TIME, WHILE_MAIN_WORKS, parallelism_of
+from headway.analyses.numa.parallelism import BALANCED, IN_TIME, OF_THE_REST, WHILE_MAIN_WORKS, parallelism_of
 from headway.analyses.numa.recorded_figures import CrewFigures, RecordedFigures, WorkerShare
 from headway.analyses.numa.types import (
     IMBALANCED,
     NEAR,
     NON_UNIFORM,
+    OUTLIER,
     PARALLEL,
     PARALLELISM,
     SERIAL,
@@ -48,7 +49,8 @@ def crew_figures(
 
     `amounts`: what each thread did, whose imbalance goes into `column`.
     """
-    crews = [each for each in over_time.crews() if len(each.threads) > 1]
+    several = (each for each in over_time.crews() if len(each.threads) > 1)
+    crews = [each for each in several if sum(amounts[thread] for thread in each.threads)]
     return tuple(_figures(each, over_time, amounts, names, column) for each in crews) if len(crews) > 1 else ()
 
 
@@ -121,7 +123,9 @@ def _as_most_crews(found: ClassFinding, crews: Sequence[CrewFigures], classes: S
     """Take the causes of crews of the program's class, and name the crews of another."""
     for crew, each in zip(crews, classes, strict=True):
         if each.answer == found.answer:
-            found.causes += [cause for cause in each.causes if cause not in found.causes]
+            new = [cause for cause in each.causes if cause not in found.causes]
+            found.causes += new
+            found.evidence += [text for text in each.evidence if OUTLIER in new and text.metric == OF_THE_REST]
         elif each.answer is not None and len(found.evidence) < 2 + _MOST_SHOWN:
             text = f"the crew from {duration(crew.from_ns)} to {duration(crew.to_ns)} is {each.answer}"
             found.near(each.answer, text, "workers_of_a_crew", len(crew.work), len(crew.work))
@@ -131,11 +135,11 @@ def note_cause(found: ClassFinding, over_time: WorkOverTime, workers: Sequence[t
     """Note what is known of causes by when threads work: of a main thread that does much, and of an imbalance of workers."""
     _note_main(found, over_time)
     by_thread = over_time.while_several_work([thread for thread, _ in workers])
-    uneven = imbalance(by_thread)
+    uneven = imbalance(list(by_thread.values()))
     if found.answer != IMBALANCED or uneven is None:
         return
     found.undetermined[:] = [text for text in found.undetermined if text != IN_TIME]
-    percent, total = 100 * uneven, sum(by_thread)
+    percent, total = 100 * uneven, sum(by_thread.values())
     text = f"while several threads work, the CPU time of workers differs by {percent:.0f} %"
     if percent <= BALANCED:
         found.causes += [] if SERIAL in found.causes else [SERIAL]
@@ -143,8 +147,9 @@ def note_cause(found: ClassFinding, over_time: WorkOverTime, workers: Sequence[t
         found.add(text, "imbalance_while_several_pct", percent, BALANCED)
         return
     found.causes.append(NON_UNIFORM)
-    most, least = (choose(range(len(workers)), key=by_thread.__getitem__) for choose in (max, min))
-    does = [f"{workers[place][1]} does {100 * by_thread[place] / total:.1f} %" for place in (most, least)]
+    names = dict(workers)
+    most, least = (choose(by_thread, key=by_thread.__getitem__) for choose in (max, min))
+    does = [f"{names[thread]} does {100 * by_thread[thread] / total:.1f} %" for thread in (most, least)]
     found.add(f"{text}: {does[0]}, {does[1]} of it", "imbalance_while_several_pct", percent, BALANCED)
 
 

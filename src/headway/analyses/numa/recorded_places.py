@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.analyses.locks.analysis import has_locks, locks
+from headway.analyses.numa.parallelism import OF_THE_REST
 from headway.analyses.numa.types import (
     FEW_WORKERS,
     NON_UNIFORM,
@@ -67,7 +68,7 @@ def places_of(
             thread, name = _busiest(over_time, workers) if cause == NON_UNIFORM else workers[0]
             places[cause] = f"the busiest is {name}{_method(recording, window, thread)}"
     if OUTLIER in causes:
-        places[OUTLIER] = next(each.text for each in found.evidence if each.metric == "imbalance_of_the_rest")
+        places[OUTLIER] = next(each.text for each in found.evidence if each.metric == OF_THE_REST)
     if SHARED_WRITES in causes and (classes := _writing_classes(recording, work.pid)):
         places[SHARED_WRITES] = f"most of these writes are by the code of {classes}"
     if found.answer != SINGLE and (lock := most_waited(recording, window, work)):
@@ -78,7 +79,7 @@ def places_of(
 def _busiest(over_time: WorkOverTime, workers: Sequence[tuple[int, str]]) -> tuple[int, str]:
     """Return the worker that does most while several work."""
     by_thread = over_time.while_several_work([thread for thread, _ in workers])
-    return max(zip(by_thread, range(len(workers)), workers, strict=False), default=(0, 0, workers[0]))[2]
+    return max(workers, key=lambda worker: by_thread.get(worker[0], -1))
 
 
 def _method(recording: Recording, window: Window, thread: int) -> str:
