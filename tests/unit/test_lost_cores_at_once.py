@@ -69,7 +69,7 @@ def test_tasks_that_threads_of_the_pool_begin_as_they_end_others_were_kept_waiti
     assert seen is not None
     assert (seen.threads, seen.level, seen.share) == (4, 2, 1.0)
     assert seen.by_own > 0.8
-    assert "2 were at work at once for 100% of the time" in said
+    assert "2 were at work at once for 100% of the time that any was" in said
     assert "a limit on how many run at once" in said
 
 
@@ -88,6 +88,24 @@ def test_tasks_that_others_begin_tell_of_no_limit(tmp_path: Path, waker: int | N
     assert seen is not None
     assert (seen.level, seen.by_own) == (2, 0.0)
     assert "at once" not in said
+
+
+def test_tasks_that_are_divided_at_their_begin_tell_of_no_limit(tmp_path: Path) -> None:
+    """As by fork and join: who begins the other half goes on with its own."""
+    begins = range(0, WALL, TASK)
+    tasks = [[(begin + late, begin + late + 85) for begin in begins] for late in (0, 2)]
+    seen, said = found(tmp_path, tasks, [MAIN, 1])
+    assert seen is not None
+    assert (seen.level, seen.by_own) == (2, 0.0)
+    assert seen.share > 0.9
+    assert "at once" not in said
+
+
+def test_of_threads_that_did_not_live_in_the_window_nothing_is_said(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path, in_turns(4, 2), [3, 4, 1, 2]).write(tmp_path / "a.headway"))
+    places = Places(recording, pieces.load(recording, (0, WALL)))
+    places.__dict__["_lives"] = dict.fromkeys(range(5), (2 * WALL, 3 * WALL))
+    assert at_once(places, range(1, 5), (0, WALL)) is None
 
 
 def test_of_a_pool_without_a_thread_to_spare_its_size_may_be_the_limit(tmp_path: Path) -> None:

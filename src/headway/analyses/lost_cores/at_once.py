@@ -3,10 +3,10 @@
 Question   threads of a pool sleep or wait for I/O while cores are idle. Would more of them have had work? It may be queued where
            nobody waits for it, as the calls beyond a client's limit of calls per host are.
 Method     threads whose names differ in numbers only are a pool. Each is at work but for its waits for a task. Where for nearly
-           all of the time the same number are at work, and tasks are begun by a thread of the pool that ends one (it ends
-           another's wait for a task, or starts a new thread), these tasks were there before; what such a thread still does
-           then is no part of its task. Where the threads hardly ever wait for a task, all of them are at work: whether more is
-           queued nobody tells.
+           all of the time the same number are at work, and tasks are begun by a thread of the pool that ends one (in the second
+           half of its own it ends another's wait for a task, or starts a new thread), these tasks were there before; what such
+           a thread still does then is no part of its task. Who does so earlier divides its task. Where the threads hardly ever
+           wait for a task, all of them are at work: whether more is queued nobody tells.
 Assumes    a pool's threads have a name in common, and that their waits for tasks are recorded.
 Wrong when each task is the next step of the one that begins it: then so many chains of steps go on at once as were begun. The
            sentence says so.
@@ -51,9 +51,10 @@ _HARDLY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """How many threads of a pool are at work at once, and for which part of the time that any is. `by_own`: the part of the tasks
-    that a thread of the pool began. `waits`: the part of the time from the first task to the last one in which a thread of the
-    pool waits for one, on average.
+    """How many threads of a pool are at work at once, and for which part of the time that any is.
+
+    `by_own`: the part of the tasks that a thread of the pool began as it ended its own. `waits`: the part of the time from the
+    first task to the last one in which a thread of the pool waits for one, on average.
     """
 
     threads: int
@@ -73,16 +74,16 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     blocks = waits.data.blocks
     idle = np.flatnonzero(np.isin(blocks.thread, crowd) & _FOR_WORK[waits.sites.rule])
     idle = idle[(blocks.end[idle] > window[0]) & (blocks.start[idle] < window[1])]
-    if not len(idle):
+    lives = np.array([places.life(one) for one in crowd.tolist()], np.int64)
+    born, died = np.maximum(lives[:, 0], window[0]), np.minimum(lives[:, 1], window[1])
+    lived = died > born
+    if not len(idle) or not lived.any():
         return None
     thread = blocks.thread[idle].astype(np.int64)
     # Who is woken has a task, and may have to wait for a core.
     waker, waking = blocks.waker[idle].astype(np.int64), blocks.waking[idle]
     until = np.where((waking >= blocks.start[idle]) & (waking < blocks.end[idle]), waking, blocks.end[idle])
     start, end = np.maximum(blocks.start[idle], window[0]), np.clip(until, window[0], window[1])
-    lives = np.array([places.life(one) for one in crowd.tolist()], np.int64)
-    born, died = np.maximum(lives[:, 0], window[0]), np.minimum(lives[:, 1], window[1])
-    lived = died > born
     is_new = lives[:, 0] > window[0]
     parents = load_threads(places.recording).parent[crowd]
     begun = end < window[1]
@@ -90,7 +91,7 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     by_parent = is_new & np.isin(parents, crowd)
     who = np.concatenate([waker[is_own], parents[by_parent]])
     when = np.concatenate([end[is_own], lives[by_parent, 0]])
-    at_work = _at_work(crowd[lived], born[lived], died[lived], (thread, start, end), (who, when))
+    *at_work, ended = _at_work(crowd[lived], born[lived], died[lived], (thread, start, end), (who, when))
     time_at = _time_by_level(*at_work)
     busy_ns = int(time_at[1:].sum())
     if not busy_ns:
@@ -102,28 +103,32 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     waited = int(np.maximum(np.minimum(end, last) - np.maximum(start, first), 0).sum())
     waited_part = waited / (max(last - first, 1) * int(lived.sum()))
     share = float(time_at[level]) / busy_ns
-    return AtOnce(int(lived.sum()), level, share, tasks, len(who) / max(tasks, 1), waited_part)
+    return AtOnce(int(lived.sum()), level, share, tasks, ended / max(tasks, 1), waited_part)
 
 
 def _at_work(
     crowd: Ints, born: Ints, died: Ints, idle: tuple[Ints, Ints, Ints], begins: tuple[Ints, Ints]
-) -> tuple[Ints, Ints]:
-    """Return from when until when threads are at work, all one after the other. `idle`: waits for a task (thread, start, end);
-    `begins`: who of them began another's task, and when.
+) -> tuple[Ints, Ints, int]:
+    """Return from when until when threads are at work, all one after the other, and how many tasks were begun at an end.
+
+    `idle`: waits for a task (thread, start, end); `begins`: who of them began another's task, and when.
 
     Who does so in the second half of its own had ended that: it may take long until it has a core for the rest.
     """
-    starts, ends = [], []
+    starts, ends, ended = [], [], 0
     for one, birth, death in zip(crowd.tolist(), born.tolist(), died.tolist(), strict=True):
         mine = np.flatnonzero(idle[0] == one)
         mine = mine[np.argsort(idle[1][mine], kind="stable")]
         from_ns, to_ns = np.append(birth, idle[2][mine]), np.append(idle[1][mine], death)
         other = np.sort(begins[1][begins[0] == one])
-        at = np.searchsorted(other, (from_ns + to_ns) // 2)
+        half_ns = (from_ns + to_ns) // 2
+        at = np.searchsorted(other, half_ns)
+        own = np.searchsorted(from_ns, other, side="right") - 1
+        ended += int((other[own >= 0] >= half_ns[own[own >= 0]]).sum())
         begun = np.append(other, np.iinfo(np.int64).max)[at]
         starts.append(from_ns)
         ends.append(np.maximum(np.minimum(to_ns, begun), from_ns))
-    return np.concatenate(starts), np.concatenate(ends)
+    return np.concatenate(starts), np.concatenate(ends), ended
 
 
 def _time_by_level(start: Ints, end: Ints) -> Ints:
@@ -151,14 +156,17 @@ def limit_evidence(
     }
     if found.by_own >= _BY_OWN and found.tasks >= _LEAST_TASKS * found.level:
         return [
-            f"Of {counted(found.threads, 'thread')} '{name}' {found.level} were at work at once for"
-            f" {percent(found.share)} of the time, and of {found.tasks} tasks {percent(found.by_own)} were begun by one of"
-            " them that ended another: these were queued, and a limit on how many run at once let no more begin (calls"
-            " per host, permits, a pool's size), or each is the next step of the one before."
+            f"Of {counted(found.threads, 'thread')} '{name}' {found.level} {'was' if found.level == 1 else 'were'} at work at"
+            f" once for {percent(found.share)} of the time that any was, and of {found.tasks} tasks {percent(found.by_own)}"
+            " were begun by one of them that ended another: these were queued, and a limit on how many run at once let no"
+            " more begin (calls per host, permits, a pool's size), or each is the next step of the one before."
         ], figures
     if found.waits <= _HARDLY and found.level == found.threads:
         return [
             f"All {counted(found.threads, 'thread')} '{name}' were at work for {percent(found.share)} of the time that any"
             " was, and hardly waited for a task between the first and the last: if more were queued, their number was the limit."
+            if found.threads > 1
+            else f"The only thread '{name}' hardly waited for a task between the first and the last: if more were queued, their"
+            " number was the limit."
         ], figures
     return [], {}
