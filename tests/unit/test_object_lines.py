@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.analyses.objects import lines
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.line_types import LineAnswer
 from headway.record.request.objects import parse
@@ -59,6 +60,24 @@ def test_padding_is_named_by_where_the_fields_are(tmp_path: Path) -> None:
     assert "56 bytes more for lines of 64, 120 bytes more for lines of 128" in of_fields
     assert "objects beside each other on the heap" in of_neighbours
     assert [row[2:5] for row in line_table(found, None).rows] == [(0, 0, 50), (0, 17, 0), (0, 0, 3), (2, 0, 0)]
+
+
+def test_two_fields_whose_places_differ_between_classes_are_no_elements_of_an_array(tmp_path: Path) -> None:
+    agent = line_agent()
+    placed(agent, 4, 32, 48)  # another class of this name
+    for place in (1, 2, 4):
+        wrote(agent, 1, place, 10)
+    met(agent, (1, 21), (1, 2), LINE, 4)
+    _, said = line_sentences(objects(finished(tmp_path, agent), "field").lines)
+    assert "com.acme.Order.hits and com.acme.Order.misses are in one object" in said
+    assert "64 bytes of fields between them" in said
+
+
+def test_sums_are_those_of_rows_that_are_left_out_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_GROUPS", 1)
+    found = answered(tmp_path)
+    assert (len(found.rows), found.left_out) == (1, 3)
+    assert (found.same, found.line, found.pair) == (2, 17, 53)
 
 
 def test_damaged_records_of_lines_are_left_out(tmp_path: Path) -> None:

@@ -60,12 +60,14 @@ class SharedPlaces:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """All writes that were watched, and the fields that threads write in turn, false sharing first; `left_out`: more of them."""
+    """All writes that were watched, and the fields that threads write in turn, false sharing first; `left_out`: more of them.
+
+    `same`, `line`, `pair`: the writes of each sort, those of rows that are left out, too.
+    """
 
     writes: int
     rows: tuple[SharedPlaces, ...]
     left_out: int = 0
-
-    def total(self, distance: Distance) -> int:
-        """Return the writes of one sort."""
-        return sum(getattr(row, distance) for row in self.rows)
+    same: int = 0
+    line: int = 0
+    pair: int = 0

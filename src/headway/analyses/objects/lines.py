@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.objects.line_types import LineAnswer, Meeting, SharedPlaces
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS
+from headway.model.line_distances import LINE_DISTANCES
 
 if TYPE_CHECKING:
     from headway.store import Recording
@@ -37,15 +38,15 @@ def cache_lines(recording: Recording) -> LineAnswer | None:
         groups[pid, (first, second), same_object].append(meeting)
     rows = []
     for (pid, fields, same_object), meetings in groups.items():
-        sums = {distance: sum(each.writes for each in meetings if each.distance == distance) for distance in _DISTANCES}
+        sums = dict.fromkeys(LINE_DISTANCES, 0)
+        for each in meetings:
+            sums[each.distance] += each.writes
         offsets = (offset_of.get((pid, fields[0])), offset_of.get((pid, fields[1])))
         writes = sum(writes_of.get((pid, name), 0) for name in {*fields})
         rows.append(SharedPlaces(pid, fields, offsets, same_object, **sums, writes=writes, meetings=tuple(meetings)))
     rows.sort(key=lambda row: (-(row.line + row.pair), -row.same, row.pid, row.fields))
-    return LineAnswer(sum(writes_of.values()), tuple(rows[:MOST_GROUPS]), max(0, len(rows) - MOST_GROUPS))
-
-
-_DISTANCES = ("same", "line", "pair")
+    totals = {distance: sum(getattr(row, distance) for row in rows) for distance in LINE_DISTANCES}
+    return LineAnswer(sum(writes_of.values()), tuple(rows[:MOST_GROUPS]), max(0, len(rows) - MOST_GROUPS), **totals)
 
 
 def _fields(recording: Recording) -> tuple[dict[tuple[int, str], int], dict[tuple[int, str], int]]:

@@ -15,6 +15,8 @@ _HEAD = ("field", "and", "same place", "64 bytes", "128 bytes", "of writes", "th
 _NAMES = 2
 """First columns of the table, which are names."""
 _LINE_BYTES, _PAIR_BYTES = 64, 128
+_ELEMENTS = "["
+"""In the names of arrays' elements alone: long[] in com.acme.Work.run."""
 _MOST_ADVICE = 3
 _MOST_THREADS = 4
 
@@ -24,9 +26,9 @@ def line_sentences(found: LineAnswer | None) -> list[str]:
     if found is None:
         return []
     sentences = [
-        f"Of {found.writes:,} writes to fields and array elements {found.total('same'):,} came after another thread's to the "
-        f"very same place, {found.total('line'):,} after another thread's elsewhere within the same 64 bytes (false sharing), "
-        f"and {found.total('pair'):,} elsewhere within the same 128 bytes."
+        f"Of {found.writes:,} writes to fields and array elements {found.same:,} came after another thread's to the "
+        f"very same place, {found.line:,} after another thread's elsewhere within the same 64 bytes (false sharing), "
+        f"and {found.pair:,} elsewhere within the same 128 bytes."
     ]
     false_rows = [row for row in found.rows if row.line + row.pair]
     return [*sentences, *(_advice(row) for row in false_rows[:_MOST_ADVICE])]
@@ -79,12 +81,17 @@ def _advice(row: SharedPlaces) -> str:
             f"{first} and {second} are {apart} bytes apart in one object, and written in turn by {shown}. Fields between them "
             f"keep them on different lines: {', '.join(wanted)}."
         )
-    if row.same_object:
+    both = first if first == second else f"{first} and {second}"
+    if row.same_object and _ELEMENTS in first and _ELEMENTS in second:
         return (
-            f"{first}: elements of one array are written in turn by {shown}. Elements of different threads that are "
+            f"{both}: elements of one array are written in turn by {shown}. Elements of different threads that are "
             f"{_LINE_BYTES} bytes apart ({_PAIR_BYTES} where CPUs fetch lines in pairs) are on different lines."
         )
-    both = first if first == second else f"{first} and {second}"
+    if row.same_object:
+        return (
+            f"{both} are in one object, and written in turn by {shown}. {_LINE_BYTES} bytes of fields between them "
+            f"({_PAIR_BYTES} where CPUs fetch lines in pairs) keep them on different lines."
+        )
     return (
         f"{both}: objects beside each other on the heap are written in turn by {shown}. Objects with {_LINE_BYTES} bytes of "
         f"unused fields ({_PAIR_BYTES} where CPUs fetch lines in pairs) are on different lines."

@@ -15,7 +15,7 @@ def lines_json(found: LineAnswer | None) -> dict[str, Any] | None:
     """Return the fields that share a line, with the threads concerned; None: not recorded."""
     if found is None:
         return None
-    totals = {name: found.total(name) for name in ("same", "line", "pair")}
+    totals = {"same": found.same, "line": found.line, "pair": found.pair}
     return {"writes": found.writes, **totals, "rows": [_row(each) for each in found.rows]}
 
 
