@@ -349,7 +349,8 @@ void objects_that_stand_for_classes_are_named_by_them_however_they_are_waited_fo
   CHECK(all.class_names[0] == "test.Named1.class");
   CHECK(all.class_names[1].starts_with("test.Class"));
   CHECK(all.class_names[2] == "test.Named2.class");
-  CHECK_EQUAL(recording.table().of(all.blockers[0].blocker_id).times_parked, 2u);
+  const Table table = recording.table();
+  CHECK_EQUAL(table.of(all.blockers[0].blocker_id).times_parked, 2u);
 }
 
 void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
