@@ -112,8 +112,10 @@ def head_sentences(result: MemoryAnswer) -> list[str]:
         last = "last iteration" if steady.iterations == 1 else f"mean of the last {steady.iterations} iterations"
         found.append(f"Figures of counters are the {last} ({steady.marks}).")
     if result.intensive is not None:
-        kind = "memory-intensive" if result.intensive else "not memory-intensive"
-        found.append(f"It is {kind} by equation 5.1: rates of objects and of accesses, both above the published mean.")
+        kind, are = ("memory-intensive", "are") if result.intensive else ("not memory-intensive", "are not")
+        found.append(
+            f"It is {kind} by equation 5.1: its rates of objects and of accesses {are} both above the published mean."
+        )
     return found
 
 
