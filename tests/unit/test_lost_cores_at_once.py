@@ -82,6 +82,15 @@ def test_what_a_thread_still_does_after_it_began_the_next_task_is_no_part_of_its
     assert (seen.level, round(seen.share, 2)) == (2, 1.0)
 
 
+def test_a_thread_that_takes_its_next_task_without_a_wait_is_at_work_with_that_too(tmp_path: Path) -> None:
+    """Each does two of 100: the first begins one of the second as its own first ends, and one of the third at its last end."""
+    tasks = [[(begin + late, begin + late + 2 * TASK) for begin in (0, 300, 600)] for late in (0, 100, 200)]
+    seen, said = found(tmp_path, tasks, [2, 1, 1])
+    assert seen is not None
+    assert (seen.level, seen.share, seen.by_own) == (2, 0.8, 1.0)
+    assert "2 were at work at once for 80% of the time" in said
+
+
 @pytest.mark.parametrize("waker", [MAIN, None])
 def test_tasks_that_others_begin_tell_of_no_limit(tmp_path: Path, waker: int | None) -> None:
     seen, said = found(tmp_path, in_turns(4, 2), [waker] * 4)

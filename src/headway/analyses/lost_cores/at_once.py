@@ -113,22 +113,29 @@ def _at_work(
 
     `idle`: waits for a task (thread, start, end); `begins`: who of them began another's task, and when.
 
-    Who does so in the second half of its own had ended that: it may take long until it has a core for the rest.
+    Who does so in the second half of its own had ended that: it may take long until it has a core for the rest. Of several times
+    the last one counts: a thread that found a task queued takes it without a wait.
     """
     starts, ends, ended = [], [], 0
-    for one, birth, death in zip(crowd.tolist(), born.tolist(), died.tolist(), strict=True):
-        mine = np.flatnonzero(idle[0] == one)
-        mine = mine[np.argsort(idle[1][mine], kind="stable")]
-        from_ns, to_ns = np.append(birth, idle[2][mine]), np.append(idle[1][mine], death)
-        other = np.sort(begins[1][begins[0] == one])
+    waits, others = np.lexsort((idle[1], idle[0])), np.lexsort((begins[1], begins[0]))
+    mine, theirs = _parts(crowd, idle[0][waits]), _parts(crowd, begins[0][others])
+    for one, (birth, death) in enumerate(zip(born.tolist(), died.tolist(), strict=True)):
+        at = waits[mine[one]]
+        from_ns, to_ns = np.append(birth, idle[2][at]), np.append(idle[1][at], death)
+        other = begins[1][others[theirs[one]]]
         half_ns = (from_ns + to_ns) // 2
-        at = np.searchsorted(other, half_ns)
         own = np.searchsorted(from_ns, other, side="right") - 1
         ended += int((other[own >= 0] >= half_ns[own[own >= 0]]).sum())
-        begun = np.append(other, np.iinfo(np.int64).max)[at]
+        last = np.append(other, -1)[np.searchsorted(other, to_ns, side="right") - 1]
         starts.append(from_ns)
-        ends.append(np.maximum(np.minimum(to_ns, begun), from_ns))
+        ends.append(np.maximum(np.where(last >= half_ns, last, to_ns), from_ns))
     return np.concatenate(starts), np.concatenate(ends), ended
+
+
+def _parts(keys: Ints, ordered: Ints) -> list[slice]:
+    """Return where each key's rows are in a column in order: looking through all of them for each takes the square."""
+    first, last = (np.searchsorted(ordered, keys, side=side).tolist() for side in ("left", "right"))
+    return [slice(begin, end) for begin, end in zip(first, last, strict=True)]
 
 
 def _time_by_level(start: Ints, end: Ints) -> Ints:
