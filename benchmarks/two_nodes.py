@@ -5,7 +5,7 @@ cache holds (`own`), or reads and writes at random in an array of all (`shared`)
 figure is units a second, and placed beside the better of the two fixed ones. Target: 0.97 of it at least.
 
 On a machine of one memory node there is nothing to measure, which is said, and is no failure; --nodes 0/1 tries the program
-itself out on CPUs that are taken for nodes, and says nothing of memory.
+itself out on CPUs that are taken for nodes, and says nothing of memory: it has no target then.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from headway.placement.nodes import machine_nodes
@@ -24,6 +25,8 @@ from lib import harness
 PROGRAMS = ("alone", "own", "shared")
 MEASURED_S, QUICK_MEASURED_S, SETTLED_S, QUICK_SETTLED_S = 60, 5, 40, 12
 """A placement that was tried is decided once the program has settled: until then nothing is measured."""
+FIRST_UNIT_S, LEAST_UNITS, LONGEST = 120, 10, 10
+"""So long a program may take to begin; it is measured until it has done so many units, at most so many times as long."""
 OF_BEST = 0.97
 PROGRAM = """
 import java.io.*;
@@ -63,19 +66,37 @@ public class OnNodes {
 
 def units_a_second(before: list[str], folder: Path, program: str, threads: int, seconds: tuple[int, int]) -> float:
     """Return how many units of work a program does a second, once it has run for a while. `before`: what places it."""
-    log = folder / f"{program}.log"
+    log, said = folder / f"{program}.log", folder / f"{program}.txt"
     log.write_bytes(b"")
     java = ["java", "-Xmx2g", "-cp", str(folder), "OnNodes", program, str(threads), str(log)]
     settled_s, measured_s = seconds
     command = [word.replace("LOG", str(log)) for word in before] + java
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    with said.open("wb") as messages, subprocess.Popen(command, stdout=messages, stderr=messages) as running:
         try:
+            _wait_until(lambda: units(log) > 0, FIRST_UNIT_S, running, said)
             time.sleep(settled_s)
-            began_s, had = time.monotonic(), log.stat().st_size
+            began_s, had = time.monotonic(), units(log)
             time.sleep(measured_s)
-            return (log.stat().st_size - had) / 2 / (time.monotonic() - began_s)
+            _wait_until(lambda: units(log) - had >= LEAST_UNITS, (LONGEST - 1) * measured_s, running, said)
+            return (units(log) - had) / (time.monotonic() - began_s)
         finally:
             running.terminate()
+
+
+def units(log: Path) -> int:
+    """Return how many units of work a program has done: a line each."""
+    return log.stat().st_size // 2
+
+
+def _wait_until(is_there: Callable[[], bool], limit_s: float, running: subprocess.Popen[bytes], said: Path) -> None:
+    """Wait for what a program does. Raises RuntimeError with what it said, where it ends before, or does not do it in time."""
+    until_s = time.monotonic() + limit_s
+    while not is_there():
+        ended = running.poll() is not None
+        if ended or time.monotonic() > until_s:
+            why = f"ended with {running.returncode}" if ended else f"did not in {limit_s:g} s what it is measured by"
+            raise RuntimeError(f"{running.args!r} {why}: {said.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.05)
 
 
 def main() -> int:
@@ -112,9 +133,11 @@ def main() -> int:
     checks = []
     for program, speeds in found.items():
         best = speeds["placed"] / max(speeds["one"], speeds["all"])
-        gain = speeds["all"] / speeds["one"]
-        text = f"{program}: all nodes {gain:.2f}x of one, placed {best:.3f} of the better, target {OF_BEST}"
-        checks.append((text, best >= OF_BEST))
+        text = f"{program}: all nodes {speeds['all'] / speeds['one']:.2f}x of one, placed {best:.3f} of the better"
+        if declared:
+            harness.progress(f"{text}; nodes are declared: no target")
+        else:
+            checks.append((f"{text}, target {OF_BEST}", best >= OF_BEST))
     return harness.finish(options, "two_nodes", {"units_a_second": found, "declared": bool(declared)}, checks)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.drivers.numa_guest import NumaGuest
 
+pytestmark = pytest.mark.timeout(1800)
+"""As the other tests of this guest: the first of them waits until it has booted, which is bounded by the emulator's CPU time."""
 HEAP = 32 << 20
 PAGE_BYTES = 4096
 

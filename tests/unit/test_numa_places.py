@@ -55,10 +55,13 @@ def test_the_classes_whose_code_does_most_of_the_shared_writes_are_named(tmp_pat
         {"class_name": "app.Rare", "tuple_writes_shared": 2},
     ]
     access = [{**keys, "class_name": "app.Board", "tuple_reads": 900, "tuple_writes": 100}]
-    found = with_tables(
-        tmp_path / "a.headway", UNEVEN, {"access": access, "access_writer": [{**keys, **row} for row in rows]},
-        accesses={"jvms": []},
-    )  # fmt: skip
+    samples: dict[str, list[dict[str, Any]]] = {
+        "sample": [{"thread_id": 1, "event": "cpu", "weight": 1}] * 100,
+        "stack": [{}],
+        "frame": [{"class_name": "app.Board", "method": "run", "kind": "java"}],
+    }
+    tables = {"access": access, "access_writer": [{**keys, **row} for row in rows], **samples}
+    found = with_tables(tmp_path / "a.headway", UNEVEN, tables, accesses={"jvms": []})
     text = advice(found, "data that several threads write")
     assert text.endswith("(most of these writes are by the code of app.Board (70%) and app.Cell (28%))")
 

@@ -128,7 +128,9 @@ def _dependencies(
     """Return the class of data dependencies; of programs of one thread it is not asked, whatever is recorded."""
     if found.answer == SINGLE:
         return dependencies_of(figures, SINGLE)
-    return recorded_dependencies(recording, work.pid, found.answer)
+    times = parallelism(recording, None, _APP)
+    alone = times.serial_share / times.mean_active if times.mean_active > 0 else 0.0
+    return recorded_dependencies(recording, work.pid, found.answer, min(1.0, alone))
 
 
 def _known(recording: Recording, pid: int | None, places: Mapping[str, str]) -> Known:

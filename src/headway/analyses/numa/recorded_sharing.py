@@ -4,8 +4,10 @@ Question   how much of all accesses to objects reads, and writes, what another t
 Method     sums of tables `access` and `access_writer` (docs/decisions/0018-last-writer.md), as shares of all accesses; the
            borders are those of published programs (`dependencies`).
 Assumes    accesses of an unknown last writer are shared as often as the others of their kind. A class that does not hold both if
-           none and if all of them are shared is not determined.
-Wrong when much of the work is the JDK's own code, whose accesses are not counted.
+           none and if all of them are shared is not determined. Nor is one that the accesses of code that is not counted
+           (the JDK's own, which published classes have in them) may change, nor one of which the accesses of a thread that works
+           alone, as at the start, may be the cause (`uncounted_code`).
+Wrong when the little that the JDK's own code writes is what other threads then read most.
 Checked    tests/unit/test_numa_sharing.py.
 """
 
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.numa.dependencies import dependencies_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
+from headway.analyses.numa.uncounted_code import Shares, most_uncounted, with_uncounted, without_serial
 from headway.model.object_owners import LAST_WRITER, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
@@ -24,13 +27,16 @@ if TYPE_CHECKING:
 
 _KINDS = {"reads": ("tuple_reads", "array_reads"), "writes": ("tuple_writes", "array_writes")}
 _COLUMNS = ("shared_read_pct", "shared_write_pct")
-_REMEDY = "headway record --objects accesses --owner last-writer"
-Shares = tuple[float, float]
-"""Percent of all accesses that are shared reads, and shared writes."""
+_REMEDY = "headway record --sample cpu:1ms --objects accesses --owner last-writer"
 
 
-def recorded_dependencies(recording: Recording, pid: int | None, parallelism: str | None) -> ClassFinding:
-    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last."""
+def recorded_dependencies(
+    recording: Recording, pid: int | None, parallelism: str | None, serial_share: float = 0.0
+) -> ClassFinding:
+    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last.
+
+    `serial_share`: of the program's work, what a thread did while it was the only active one.
+    """
     if not recording.has(OWNER_TABLES[LAST_WRITER][0]):
         return _open(f"which thread wrote last what another one reads is not recorded ({_REMEDY})")
     if pid is None:
@@ -45,9 +51,36 @@ def recorded_dependencies(recording: Recording, pid: int | None, parallelism: st
             f"of the accesses {least[0]:.3g} to {most[0]:.3g} % read and {least[1]:.3g} to {most[1]:.3g} % write what another "
             "thread wrote last; of the rest the last writer is unknown"
         )
+    if (reason := _may_differ(recording, pid, parallelism, likely, serial_share)) is not None:
+        return _open(reason)
     for text in _left_out(recording, pid):
         found.add(text)
     return found
+
+
+def _may_differ(
+    recording: Recording, pid: int, parallelism: str | None, shares: Shares, serial_share: float
+) -> str | None:
+    """Return why the class of the counted accesses may not be the program's; None where it is."""
+    answer = _class(shares, parallelism).answer
+    counted = f"of the code in scope it is {answer} ({shares[0]:.3g} % shared reads, {shares[1]:.3g} % shared writes)"
+    steady = _class(without_serial(shares, serial_share), parallelism).answer
+    if steady != answer:
+        return (
+            f"{counted}, but {serial_share:.0%} of the work is of a thread that was active alone, as at a start: without that "
+            f"work's accesses it may be {steady}; record the part that counts, and longer"
+        )
+    uncounted = most_uncounted(recording, pid)
+    if uncounted is None:
+        return f"{counted}, but published classes count the JDK's own code, too: how much that does is not recorded ({_REMEDY})"
+    may_be = {_class(each, parallelism).answer for each in with_uncounted(shares, uncounted.most_accesses)} - {answer}
+    if may_be:
+        return (
+            f"{counted}, but {uncounted.share:.1%} of the workers' samples are in code that is not counted, as the JDK's own "
+            f"({uncounted.samples:,} samples: it may do {uncounted.most_accesses:.0%} of the accesses): with that it may be "
+            f"{' or '.join(sorted(str(each) for each in may_be))}"
+        )
+    return None
 
 
 def _left_out(recording: Recording, pid: int) -> list[str]:
