@@ -110,6 +110,15 @@ def test_tasks_that_are_divided_at_their_begin_tell_of_no_limit(tmp_path: Path) 
     assert "at once" not in said
 
 
+def test_virtual_threads_are_no_part_of_a_pool(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path, in_turns(4, 2), [3, 4, 1, 2]).write(tmp_path / "a.headway"))
+    places = Places(recording, pieces.load(recording, (0, WALL)))
+    seen = at_once(places, [*range(1, 5), 99], (0, WALL))
+    assert seen is not None
+    assert (seen.threads, seen.level) == (4, 2)
+    assert at_once(places, [99], (0, WALL)) is None
+
+
 def test_of_threads_that_did_not_live_in_the_window_nothing_is_said(tmp_path: Path) -> None:
     recording = open_recording(recorded(tmp_path, in_turns(4, 2), [3, 4, 1, 2]).write(tmp_path / "a.headway"))
     places = Places(recording, pieces.load(recording, (0, WALL)))

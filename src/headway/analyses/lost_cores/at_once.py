@@ -70,11 +70,11 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     waits = places.waits
     if waits.data is None or waits.sites is None:
         return None
-    crowd = np.array(sorted(threads), np.int64)
+    crowd = np.array(sorted(one for one in threads if one < waits.data.platform_threads), np.int64)  # no virtual ones
     blocks = waits.data.blocks
     idle = np.flatnonzero(np.isin(blocks.thread, crowd) & _FOR_WORK[waits.sites.rule])
     idle = idle[(blocks.end[idle] > window[0]) & (blocks.start[idle] < window[1])]
-    lives = np.array([places.life(one) for one in crowd.tolist()], np.int64)
+    lives = np.array([places.life(one) for one in crowd.tolist()], np.int64).reshape(-1, 2)
     born, died = np.maximum(lives[:, 0], window[0]), np.minimum(lives[:, 1], window[1])
     lived = died > born
     if not len(idle) or not lived.any():
