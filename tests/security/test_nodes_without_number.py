@@ -73,7 +73,10 @@ def test_a_table_of_many_nodes_and_looks_names_what_it_leaves_out(
     code, out, err = run("numa-map", path, "--all")
     assert (code, err) == (0, "")
     assert "30 of 130 looks" in " ".join(out.split())
-    assert "64 of 100 nodes: --json" in " ".join(out.split())
+    assert "the 8 fullest of 100 nodes: --json" in " ".join(out.split())
+    # Of 130 looks at nodes by turns the first 30 have two of all of a heap: eight of them are shown, 16 looks of 130.
+    assert "0.8% on node 0" not in out
+    assert "1.5% on node 7, 87.7% on 92 other nodes" in " ".join(out.split())
     assert len(json.loads(run("numa-map", path, "--json")[1])["looks"]) == 130
 
 

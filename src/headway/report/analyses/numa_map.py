@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.errors.plurals import counted
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
 from headway.report.terminal.tables import MOST_PRINTED
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 TOP = 20
-_MOST_NODES = 64
-"""Columns of a table, and words of a line; JSON has all."""
+_MOST_NODES = 8
+"""Columns of a table, and words of a line, of the nodes with most memory: so many fit a terminal. JSON has all."""
 _MOST_PROCESSES = 4
 """With a sentence of their own."""
 _NOT_THERE = "not there or unknown"
@@ -73,8 +74,10 @@ class NumaMapAnalysis(BaseAnalysis):
 def heap_line(found: HeapMap) -> str:
     """Return the last look in a line."""
     look = found.looks[-1]
-    *cells, not_there = _cells(look, found.nodes[:_MOST_NODES])
-    parts = [f"{cell} MiB on node {node}" for cell, node in zip(cells, found.nodes, strict=False)]
+    shown = _fullest(found)
+    *cells, not_there = _cells(look, shown)
+    parts = [f"{cell} MiB on node {node}" for cell, node in zip(cells, shown, strict=True)]
+    parts += [f"--json has {counted(len(found.nodes) - len(shown), 'more node')}"] * (len(shown) < len(found.nodes))
     parts.append(f"{not_there} MiB {_NOT_THERE}")
     return f"{look.at_ns / 1e9:8.1f}s  {_mib(look.memory_bytes)} MiB: {', '.join(parts)}"
 
@@ -83,8 +86,7 @@ def heap_table(found: HeapMap, top: int | None) -> Table:
     """Return a row for each look, of more than `top` some that lie apart; sizes in MiB."""
     looks = _apart(found.looks, min(MOST_PRINTED, top or MOST_PRINTED))
     several = len({each.pid for each in found.looks}) > 1
-    nodes = found.nodes
-    shown = nodes[:_MOST_NODES]
+    nodes, shown = found.nodes, _fullest(found)
     columns = ("at", *(("process",) if several else ()), "MiB", *(f"node {node}" for node in shown), _NOT_THERE)
     rows = tuple(
         (
@@ -96,9 +98,22 @@ def heap_table(found: HeapMap, top: int | None) -> Table:
         for look in looks
     )
     left_out = [f"{len(looks)} of {len(found.looks)} looks: --all, --json"] if len(looks) < len(found.looks) else []
-    left_out += [f"{len(shown)} of {len(nodes)} nodes: --json"] if len(shown) < len(nodes) else []
+    left_out += [f"the {len(shown)} fullest of {len(nodes)} nodes: --json"] if len(shown) < len(nodes) else []
     more = f" ({'; '.join(left_out)})" if left_out else ""
     return Table(f"MiB of the heap by memory node{more}", columns, rows)
+
+
+def _fullest(found: HeapMap) -> tuple[int, ...]:
+    """Return the nodes that are shown, those with most memory in all looks, by their numbers."""
+    nodes = found.nodes
+    if len(nodes) <= _MOST_NODES:
+        return nodes
+    sizes: Counter[int] = Counter()
+    for look in found.looks:
+        for each in look.nodes:
+            if each.node is not None:
+                sizes[each.node] += each.bytes
+    return tuple(sorted(sorted(nodes, key=lambda node: (-sizes[node], node))[:_MOST_NODES]))
 
 
 def _apart(looks: tuple[HeapAtTime, ...], top: int) -> list[HeapAtTime]:
@@ -150,12 +165,14 @@ def _how_often(found: HeapMap) -> str:
 
 def _mean_sentences(found: HeapMap) -> list[str]:
     """Return where the heap of each process is in the mean, of those with most looks first."""
-    pids = Counter(look.pid for look in found.looks)
+    pids, shown = Counter(look.pid for look in found.looks), _fullest(found)
     sentences = []
     for pid, _ in pids.most_common(_MOST_PROCESSES):
         whose = f" of process {pid}" if len(pids) > 1 else ""
         if means := _means(found.nodes, [look for look in found.looks if look.pid == pid]):
-            shares = ", ".join(f"{share:.1%} on node {node}" for node, share in means.items())
+            shares = ", ".join(f"{means[node]:.1%} on node {node}" for node in shown)
+            if others := [share for node, share in means.items() if node not in shown]:
+                shares += f", {sum(others):.1%} on {counted(len(others), 'other node')}"
             sentences.append(f"Of the heap{whose} that is there, in the mean over all looks: {shares}.")
     return sentences
 
