@@ -16,6 +16,7 @@ from headway.analyses.objects.matrix import owner_matrix
 from headway.analyses.objects.types import AccessAnswer, AccessPair, Counts, Grouping, Owned
 from headway.errors import HeadwayError
 from headway.model.object_owners import OWNER_RULES, OwnerRule
+from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_owners import matrix_table
 from headway.report.json.objects import objects_json
 from headway.store import open_recording
@@ -141,6 +142,10 @@ def test_of_two_rules_each_has_its_own_owners_and_the_allocator_is_shown_first(t
         own = {each.owner: flat(each.counts) for each in accessed.pairs}["w1"]
         assert flat(accessed.owned.local) == own == counts
         assert sum(each.counts.together for each in accessed.pairs) == 9
+        heat = heat_map(accessed)
+        assert heat is not None
+        assert ("who wrote to the object last (columns)" in heat.title) == (rule == "last-writer")
+        assert matrix_table(accessed).title == heat.title
 
 
 def test_a_rule_that_was_not_recorded_is_refused_with_those_that_were(tmp_path: Path) -> None:

@@ -87,7 +87,13 @@ def matrix_table(found: AccessAnswer, top: int | None = None) -> Table:
         rows.append((accessor, *shown, *((by_accessor[accessor] - sum(shown),) if has_more else ())))
     head = ("thread", *owners, *(("other owners",) if has_more else ()))
     more = _more(len(by_accessor), len(rows))
-    return Table(f"Reads and writes by thread (rows) and owner of the object (columns){more}", head, tuple(rows))
+    return Table(f"{matrix_title(found)}{more}", head, tuple(rows))
+
+
+def matrix_title(found: AccessAnswer) -> str:
+    """Return the title of what has a row for each thread and a column for each owner, with the rule of owners."""
+    owner = "who wrote to the object last" if found.rule == LAST_WRITER else "owner of the object"
+    return f"Reads and writes by thread (rows) and {owner} (columns)"
 
 
 def _more(count: int, shown: int) -> str:
