@@ -12,7 +12,7 @@ import pytest
 
 from headway.record.imports import event_files, importing, jvm_events, jvm_rows
 from headway.record.imports.jvm_rows import LoadRows, PhaseRows
-from headway.record.jfr.reader import NONE, EventBatch, EventColumn
+from headway.record.jfr.reader import NONE, EventBatch, EventColumn, JfrFile
 from headway.store import open_recording
 from support.builders import jfr_builder as jfr
 from support.builders.hostile_jfr import long_names_in_every_frame
@@ -104,6 +104,56 @@ def test_stacks_without_end_are_read_until_there_are_too_many(
     assert "the rest is not read" in " ".join(err.split())
     tables = {name for name, info in recording.manifest.tables.items() if name.startswith("jfr_") and info.rows}
     assert len(tables) == 1, "what was read, the largest table first, is kept"
+
+
+def test_an_event_of_more_columns_than_any_program_has_is_left_out(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of each column was compared with those of all before it: hours for some ten thousand, again in each batch."""
+    wide = {90: ("a.Wide", [("startTime", jfr.LONG, "time"), *((f"f{n}", jfr.LONG, "") for n in range(1000))])}
+    monkeypatch.setattr(jfr, "_EVENTS", {**jfr._EVENTS, **wide})
+    recording, err = imported(run, tmp_path, [jfr.event(90, *[1] * 1001), *jfr.usual(2)])
+    assert "jfr_a_Wide" not in recording.manifest.tables
+    assert recording.manifest.state == "partial", err
+
+
+def test_columns_called_alike_have_names_of_their_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column made of a thread's Java id replaced one that the event has under that name."""
+    fields = [("who", jfr.THREAD, "constant"), ("who_java_id", jfr.LONG, ""), ("WHO", jfr.LONG, "")]
+    alike = {90: ("a.Alike", [("startTime", jfr.LONG, "time"), *fields])}
+    monkeypatch.setattr(jfr, "_EVENTS", {**jfr._EVENTS, **alike})
+    recording, _ = imported(run, tmp_path, [jfr.event(90, 1, 2, 77, 88)])
+    found = recording.query("SELECT who_java_id, who_java_id_, WHO_ FROM jfr_a_Alike").fetchall()
+    assert found == [(9, 77, 88)]
+
+
+def test_threads_that_begin_between_batches_are_numbered_once_each(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All threads were listed anew for each batch with a new one: hours for a million threads in many kinds of events."""
+    asked: list[int] = []
+    plain = JfrFile.threads
+
+    def threads(self: JfrFile, first: int = 0) -> list[Any]:
+        found = plain(self, first)
+        asked.append(len(found))
+        return found
+
+    monkeypatch.setattr(JfrFile, "threads", threads)
+    kinds = {
+        100 + n: (f"a.E{n}", [("startTime", jfr.LONG, "time"), ("who", jfr.THREAD, "constant")]) for n in range(20)
+    }
+    monkeypatch.setattr(jfr, "_EVENTS", {**jfr._EVENTS, **kinds})
+    each = {n: jfr.text("t") + jfr.varint(n) + jfr.text(f"name {n}") + jfr.varint(n) for n in range(1, 21)}
+    pools = jfr.pools({jfr.THREAD: [*each.items()]})
+    (tmp_path / "a.jfr").write_bytes(jfr.chunk([jfr.event(100 + n % 20, n, n) for n in range(1, 21)], pools=pools))
+    code, out, err = run("import", tmp_path / "a.jfr", "-o", tmp_path / "a.headway")
+    assert code == 0, out + err
+    recording = open_recording(tmp_path / "a.headway")
+    assert recording.query("SELECT count(*), count(DISTINCT name) FROM thread").fetchall() == [(20, 20)]
+    assert sum(asked) == 2 * 20, "once when it is numbered, once in the table"
 
 
 IMPORTS = """

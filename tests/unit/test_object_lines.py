@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from headway.analyses.objects import lines
 from headway.analyses.objects.analysis import objects
-from headway.analyses.objects.line_types import LineAnswer
+from headway.analyses.objects.line_types import LineAnswer, Meeting, SharedPlaces
 from headway.record.request.objects import parse
 from headway.report.analyses.object_lines import line_sentences, line_table
 from support.builders.access_agent import COMPLETE, accessing_agent, finished
@@ -49,6 +50,16 @@ def test_both_ways_between_two_fields_are_one_row_and_the_most_false_sharing_is_
         ("main", "w1", 9),
         ("w1", "main", 8),
     ]
+
+
+def test_a_hundred_thousand_threads_at_one_place_are_named_in_one_pass() -> None:
+    """Each name was compared with all of them."""
+    meetings = [Meeting(f"w{n}", n, None, "A.f", f"w{n}", n + 1, None, "A.f", "same", 1) for n in range(1, 100_000, 2)]
+    row = SharedPlaces(1, ("A.f", "A.f"), (8, 8), True, 50_000, 0, 0, writes=99, meetings=tuple(meetings))
+    began_s = time.process_time()
+    table = line_table(LineAnswer(99, (row,), 0, 50_000, 0, 0), None)
+    assert table.rows[0][-1] == 100_000
+    assert time.process_time() - began_s < 20, "in the square of the threads it takes minutes"
 
 
 def test_padding_is_named_by_where_the_fields_are(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from headway.analyses.common.causes import SLEEP
 from headway.analyses.common.columns import places_of
 from headway.analyses.lost_cores.spots import Spot, spot
 from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import exits
-from headway.store.sql import woken_ns
+from headway.analyses.waits.process_exit import woken_to_die
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,11 +41,7 @@ def in_sleep(recording: Recording) -> str:
 
     A timer's interrupt wakes on behalf of nobody, whichever thread it came across on the CPU.
     """
-    woken = woken_ns("s.")
-    nobody = ["s.waker_irq", "s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})"]
-    for each in exits(recording):
-        own = f"SELECT thread_id FROM thread WHERE pid = {each.pid}"
-        nobody.append(f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns} AND s.thread_id IN ({own}))")
+    nobody = ["s.waker_irq", "s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})", woken_to_die(recording)]
     return f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND ({' OR '.join(nobody)})))"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import exits
+from headway.analyses.waits.process_exit import woken_to_die
 from headway.analyses.waits.thread_states import Scale
 from headway.store.sql import woken_ns
 
@@ -51,9 +51,7 @@ def io_waits(
         return _NONE, _NONE, _NONE, _NONE
     woken = f"{woken_ns('s.')} - {recording.window_ns[0]}"
     of_program = f"{_TALKS} AND {woken} > {span[0]} AND {woken} <= {span[1]} AND s.thread_id IN {_AMONG}"
-    for each in exits(recording):
-        to_die = f"s.waker_id = {each.waker} AND {woken_ns('s.')} >= {each.start_ns}"
-        of_program += f" AND NOT ({to_die} AND s.thread_id IN (SELECT thread_id FROM thread WHERE pid = {each.pid}))"
+    of_program += f" AND NOT {woken_to_die(recording)}"
     among = sorted(program)
     counted = recording.query(f"SELECT COUNT(*) FROM slice s WHERE {of_program}", (among,)).fetchone()
     if counted is None or not 0 < counted[0] <= most:

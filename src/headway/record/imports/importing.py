@@ -41,7 +41,7 @@ _NO_PROFILES = ("jdk.OldObjectSample",)
 ASYNC_PROFILER = "async-profiler"
 _SHOWN = 3
 """Intervals that are named one by one."""
-MOST_FRAMES, MOST_STACKS = 2_000_000, 8_000_000
+MOST_FRAMES, MOST_STACKS = 1_000_000, 8_000_000
 """Of these a file may have as many as it likes, and each is kept in memory; a program has some hundred thousand."""
 _LIVES = {"jdk.ThreadStart": False, "jdk.ThreadEnd": True}
 

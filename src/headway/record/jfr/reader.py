@@ -195,10 +195,10 @@ class JfrFile:
             }
         )
 
-    def threads(self) -> list[JfrThread]:
-        """Return every thread so far; thread columns hold indexes into this list."""
+    def threads(self, first: int = 0) -> list[JfrThread]:
+        """Return every thread so far, from the `first` on; thread columns hold indexes into the list of all."""
         found: list[JfrThread] = []
-        while rows := self._reader.threads(len(found), _THREADS_AT_ONCE):
+        while rows := self._reader.threads(first + len(found), _THREADS_AT_ONCE):
             found += (
                 JfrThread(os_tid, java_id, text(os_name), text(java_name), text(group), is_virtual)
                 for os_tid, java_id, os_name, java_name, group, is_virtual in rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import percent
@@ -105,4 +106,5 @@ def _threads(row: SharedPlaces) -> list[str]:
         ids.setdefault(meeting.java_id, meeting.thread)
         ids.setdefault(meeting.other_java_id, meeting.other_thread)
     names = [name or name_of_no_thread(java_id) for java_id, name in ids.items()]
-    return [f"{name} #{java_id}" if names.count(name) > 1 else name for java_id, name in zip(ids, names, strict=True)]
+    times = Counter(names)
+    return [f"{name} #{java_id}" if times[name] > 1 else name for java_id, name in zip(ids, names, strict=True)]
