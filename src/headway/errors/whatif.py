@@ -203,7 +203,8 @@ ROWS: tuple[Message, ...] = (
         "HW855",
         "as many sleeps as there were",
         "{path}: the prediction has threads sleep as often as recorded, each time as long as was asked",
-        "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter.",
+        "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter. One that "
+        "sleeps before it tries again what has failed comes sooner, may fail more often, and computes that much more.",
         "make the change, record again, and compare",
         NOTE,
     ),
