@@ -274,6 +274,21 @@ def test_who_is_waited_for_for_hardly_any_of_its_life_stays_in_the_background(tm
     assert attribution.background(found, waits((0, 1), (0, 1), wait_ms=3)).tolist() == [0, 3]
 
 
+def test_a_thread_that_the_jvm_stopped_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:
+    """As many dumps of threads stop a program: that its threads hardly ran is why its cores were lost to safepoints."""
+    threads = [
+        thread(0, running_ns=4 * MS),  # stopped for 60 ms, it is at work for a tenth of 40 ms
+        thread(1, running_ns=MS),  # stopped as long, it is at work for a fortieth
+        thread(2, running_ns=4 * MS),  # waits as long at a queue of references
+        thread(3, "vm", name="VM Thread"),
+        thread(4, "vm", name="Reference Handler"),
+    ]
+    runs = slices((0, 70, 2, 0, 60), (1, 70, 1, 0, 60), (2, 70, 2, 0, 60))
+    runs = runs.set_column(runs.schema.get_field_index("waker_id"), "waker_id", pa.array([3, 3, 4]))
+    found = recording(tmp_path, threads, runs)
+    assert attribution.background(found, pieces.load(found)).tolist()[:3] == [0, 1, 1]
+
+
 def test_a_thread_that_waits_for_a_core_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:
     threads = [
         thread(0),

@@ -275,7 +275,7 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     0 is a worker. 1, background: it hardly ran in its life, and for hardly any of it a worker, or a thread that workers wait for,
     waits for it, or for what it sends. 2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly
     ran, and is needed, or was seen asleep in a call. What a thread waited for a core is no part of its life: on a busy machine
-    one that is always at work runs seldom.
+    one that is always at work runs seldom. Nor is the time in which the JVM stopped it, which may be most of a run.
 
     Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
     virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: each is, unless it is needed.
@@ -288,6 +288,10 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     for thread, start, ended, running, runnable in rows:
         lives[thread] = min(end, ended if ended is not None else end) - max(begin, start) - (runnable or 0)
         found[thread] = running is not None and running < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
+    ran_ns = {row[0]: row[3] for row in rows if found[row[0]]}
+    for thread, stopped_ns in _stopped_ns(recording).items() if ran_ns and recording.has("slice") else ():
+        lives[thread] -= stopped_ns
+        found[thread] = thread in ran_ns and ran_ns[thread] < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
     carriers = [row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind = 'carrier'").fetchall()]
     found[carriers] = 1
     asleep = sorted(thread for thread in pausing(recording, waits) if found[thread])
@@ -314,6 +318,23 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     watchers = _watchers(recording, waits)
     codes[watchers[is_background[watchers]]] = 2  # WorkRole::kWatcher of native/lost_cores/loss_account.h
     return codes
+
+
+def _stopped_ns(recording: Recording) -> dict[int, int]:
+    """Return how long each thread of the program was stopped by the JVM, or waited for its collector or compiler.
+
+    Other threads of the JVM end waits of who has nothing to do: the Reference Handler that of a thread at a ReferenceQueue.
+    """
+    begin, end = recording.window_ns
+    woken = "s.start_ns - coalesce(s.runnable_ns, 0)"
+    rows = recording.query(
+        f"SELECT s.thread_id, sum(least({woken}, $2) - greatest({woken} - s.blocked_ns, $1))::BIGINT FROM slice s"
+        " JOIN thread t ON t.thread_id = s.thread_id JOIN thread w ON w.thread_id = s.waker_id"
+        f" WHERE s.blocked_ns > 0 AND NOT coalesce(s.waker_irq, FALSE) AND {woken} > $1 AND {woken} - s.blocked_ns < $2"
+        " AND t.kind = 'app' AND (w.kind IN ('gc', 'jit') OR (w.kind = 'vm' AND w.name = 'VM Thread')) GROUP BY 1",
+        (begin, end),
+    ).fetchall()
+    return {int(thread): int(ns) for thread, ns in rows}
 
 
 def _waited_for(recording: Recording, waits: Waits, size: int) -> tuple[Ints, Ints, Floats]:
