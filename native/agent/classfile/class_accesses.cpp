@@ -262,6 +262,7 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   }
   result.left_out += plan.pieces.uncounted;
   if (inserted.empty()) {
+    result.unplaced_writes += plan.unplaced_writes;
     result.methods_left_out += plan.pieces.uncounted > 0 ? 1 : 0;
     return true;
   }

@@ -77,9 +77,13 @@ CacheLines::Thread* CacheLines::begin_thread(uint64_t java_id) noexcept {
   return alive_.back().get();
 }
 
-void CacheLines::note(Thread& thread, const Write& write) noexcept {
-  uint64_t& writes = thread.writes[write.place % kPlaces];
+void CacheLines::count(Thread& thread, uint32_t place) noexcept {
+  uint64_t& writes = thread.writes[place % kPlaces];
   __atomic_store_n(&writes, writes + 1, __ATOMIC_RELAXED);
+}
+
+void CacheLines::note(Thread& thread, const Write& write) noexcept {
+  count(thread, write.place);
   const Found found = find(thread.number, write);
   if (found.thread != 0) {
     add(thread, key_of(write.place, found.place, found.thread, found.kind, found.same_object));

@@ -60,6 +60,8 @@ class CacheLines {
   // A thread's own sums, which only it changes. Null: there are too many threads, or no memory.
   Thread* begin_thread(uint64_t java_id) noexcept;
   void note(Thread& thread, const Write& write) noexcept;
+  // The same of a write of which it is not known where it is.
+  static void count(Thread& thread, uint32_t place) noexcept;
 
   // Hands on the sums of a thread that writes no more, by `output`: (hw_line_writes) and (hw_line_share).
   template <typename Output>
@@ -78,8 +80,11 @@ class CacheLines {
     return written;
   }
 
-  // Places up to this one have a number: sums of others are not looked at.
-  void use_places(uint32_t last) noexcept { last_place_.store(last, std::memory_order_relaxed); }
+  // Places up to this one have a number: sums of others are not looked at. Several threads may call it at once, in any order.
+  void use_places(uint32_t last) noexcept {
+    uint32_t known = last_place_.load(std::memory_order_relaxed);
+    while (known < last && !last_place_.compare_exchange_weak(known, last, std::memory_order_relaxed)) continue;
+  }
 
   // Lines that several threads had written to, and that others have taken the room of.
   uint64_t pushed_out() const noexcept { return pushed_out_.load(std::memory_order_relaxed); }

@@ -36,6 +36,7 @@ LineWrites& line_writes() noexcept {
 }
 
 constinit thread_local CacheLines::Thread* own = nullptr;
+constinit thread_local uint64_t left_out = 0;  // the Java id of a thread that has found no room
 
 struct Output {
   void operator()(const hw_line_writes& record) const { write_line_writes(record); }
@@ -44,7 +45,35 @@ struct Output {
 
 // Where the object is, as the JVM's collectors see it; the handle's low bits say of what kind it is.
 uint64_t address_in(jobject handle) {
-  return *reinterpret_cast<const uint64_t*>(reinterpret_cast<uint64_t>(handle) & ~uint64_t{3});
+  const auto* const at = reinterpret_cast<const uint64_t*>(reinterpret_cast<uint64_t>(handle) & ~uint64_t{3});
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+struct Position {
+  uint64_t address;
+  uint32_t epoch;
+};
+
+// Where the object is, and after how many collections. None: one goes on, as they do while threads are in native code,
+// and where it is now is no place of before nor one of after it.
+std::optional<Position> position_of(jobject object) {
+  const uint32_t epoch = agent().collections.load(std::memory_order_acquire);
+  const uint64_t address = address_in(object) & kAddressMask;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const bool is_moving = agent().is_collecting.load(std::memory_order_acquire);
+  if (is_moving || agent().collections.load(std::memory_order_relaxed) != epoch) return std::nullopt;
+  return Position{address, epoch};
+}
+
+// The calling thread's sums; null: there is no room for them, and is none for as long as it lives.
+CacheLines::Thread* sums_of(uint64_t java_id) {
+  if (own != nullptr && own->java_id == java_id) return own;
+  if (left_out == java_id) return nullptr;
+  CacheLines& lines = line_writes().lines;
+  if (own != nullptr) lines.end_thread(own, Output{});
+  own = lines.begin_thread(java_id);
+  left_out = own == nullptr ? java_id : 0;
+  return own;
 }
 
 // --- places ----------------------------------------------------------------------------------------------------------
@@ -174,16 +203,13 @@ void JNICALL native_place_is(JNIEnv*, jclass, jclass declaring, jint number, jlo
 void JNICALL native_wrote(JNIEnv*, jclass, jobject object, jlong offset, jint number, jlong java_id) {
   LineWrites& self = line_writes();
   if (!self.is_on.load(std::memory_order_relaxed)) return;
-  const uint64_t begin = address_in(object) & kAddressMask;
-  const auto id = static_cast<uint64_t>(java_id);
-  if (own == nullptr || own->java_id != id) {
-    if (own != nullptr) self.lines.end_thread(own, Output{});
-    own = self.lines.begin_thread(id);
-    if (own == nullptr) return;
-  }
+  CacheLines::Thread* const sums = sums_of(static_cast<uint64_t>(java_id));
+  if (sums == nullptr) return;
   const auto place = static_cast<uint32_t>(number + PlaceTable::kMiddle);
-  const uint32_t epoch = static_cast<uint32_t>(agent().collections.load(std::memory_order_relaxed));
-  self.lines.note(*own, {begin + static_cast<uint64_t>(offset), begin, place, epoch});
+  const std::optional<Position> object_at = position_of(object);
+  if (!object_at) return CacheLines::count(*sums, place);
+  const uint64_t address = object_at->address + static_cast<uint64_t>(offset);
+  self.lines.note(*sums, {address, object_at->address, place, object_at->epoch});
 }
 
 }  // namespace

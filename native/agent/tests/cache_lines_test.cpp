@@ -179,6 +179,30 @@ void threads_that_write_at_once_lose_no_write() {
   CHECK(sums_of(*lines).writes.empty());
 }
 
+// Classes are loaded by several threads at once: the one that got the last numbers may be the first to say so.
+void places_stay_in_use_whoever_says_so_last() {
+  const auto lines = started();
+  lines->use_places(20);
+  lines->use_places(12);
+  CacheLines::Thread* const thread = lines->begin_thread(11);
+  lines->note(*thread, {kObject + 16, kObject, 20, 0});
+  const Sums sums = sums_of(*lines);
+  CHECK_EQUAL(sums.writes.at({11, 20}), 1U);
+}
+
+void a_write_of_unknown_address_is_counted_and_meets_none() {
+  const auto lines = started();
+  CacheLines::Thread* const first = lines->begin_thread(11);
+  CacheLines::Thread* const second = lines->begin_thread(12);
+  for (int turn = 0; turn < 3; ++turn) {
+    lines->note(*first, {kObject + 16, kObject, 1, 0});
+    CacheLines::count(*second, 1);
+  }
+  const Sums sums = sums_of(*lines);
+  CHECK_EQUAL(sums.writes.at({12, 1}), 3U);
+  CHECK(sums.meetings.empty());
+}
+
 void what_has_no_room_is_counted_as_left_out() {
   const auto lines = started();
   lines->use_places(CacheLines::kPlaces - 1);
@@ -223,6 +247,8 @@ int main() {
   a_collection_begins_all_lines_anew();
   sums_are_those_of_a_search_through_the_whole_history();
   threads_that_write_at_once_lose_no_write();
+  places_stay_in_use_whoever_says_so_last();
+  a_write_of_unknown_address_is_counted_and_meets_none();
   what_has_no_room_is_counted_as_left_out();
   places_have_numbers_from_one_on_until_there_is_no_room();
 }

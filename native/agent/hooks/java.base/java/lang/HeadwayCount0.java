@@ -414,7 +414,9 @@ public final class HeadwayCount0 {
               ? arrayBase(declaring)
                   | (long) Integer.numberOfTrailingZeros(U.arrayIndexScale(declaring)) << SCALE_SHIFT
               : U.objectFieldOffset(declaring, fieldName(place));
-      placeIs(declaring, place, word);
+      if (word > 0) { // else there was no stack to look, and the next write looks again
+        placeIs(declaring, place, word);
+      }
       return word;
     } catch (Throwable failed) {
       return -1;
