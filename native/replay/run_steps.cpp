@@ -316,7 +316,8 @@ bool RunSteps::find_last(int32_t thread, int64_t ns, StepPoint& point) const {
   const auto found = std::upper_bound(steps_.begin() + first, steps_.begin() + end, ns,
                                       [](int64_t a, const Step& b) { return a < b.start_ns; });
   point.step = static_cast<uint32_t>(found - steps_.begin());
-  if (point.step > first) --point.step;
+  const bool is_next = point.step < end && steps_[point.step].waited_ns() > 0 && steps_[point.step].woken_ns <= ns;
+  if (point.step > first && !is_next) --point.step;
   const Step& step = steps_[point.step];
   point.after_ns = std::clamp<int64_t>(ns - step.start_ns, 0, step.running_ns());
   return true;

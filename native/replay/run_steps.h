@@ -95,10 +95,11 @@ struct Step {
   uint8_t blocked_in = 0;
   StepWait wait = StepWait::kNone;
   bool is_collecting = false;
-  bool is_lock = false;    // it waits for a lock
-  bool is_waker = false;   // it ends another thread's wait
-  bool is_end = false;     // it waits until a thread has ended
-  bool is_inside = false;  // it waits inside the JVM, which tells of all other waits of its thread for other ones
+  bool is_lock = false;   // it waits for a lock
+  bool is_waker = false;  // it ends another thread's wait
+  bool is_end = false;    // it waits until a thread has ended
+  bool is_inside =
+      false;  // it waits inside the JVM, which tells of its thread's other waits, or for a lock of the kernel
   bool is_unsure = false;  // a sample woke it so long before it ran that its time may have been over meanwhile
 
   int64_t waited_ns() const { return woken_ns - begin_ns; }
@@ -171,7 +172,8 @@ class RunSteps {
   bool is_program(size_t step) const;
   // Where a thread was in its work at a time; false where it did not run then.
   bool find(int32_t thread, int64_t ns, StepPoint& found) const;
-  // The same; where it had come to, where it did not run then. False where it has no steps.
+  // The same of what the JVM tells; where it had come to, where it did not run then. Woken by then it runs already: in some of
+  // thousands of waits the JVM sees a thread go on some microseconds before the kernel does. False where it has no steps.
   bool find_last(int32_t thread, int64_t ns, StepPoint& found) const;
   int64_t from_ns() const { return from_ns_; }
   // Of delays after a wait the one that a quarter are below: what waking takes, where nobody else wants the core.

@@ -26,6 +26,14 @@ StepWait wait_without_thread(const Step& step) {
   return step.blocked_in == HW_IN_TIMED_FUTEX ? StepWait::kSleep : StepWait::kUnknown;
 }
 
+// Whether a step waits for a lock inside the kernel: of the process's memory as it faults or maps, of a file as it writes. No
+// signal ends such a wait; waits for what another thread does (a pipe, a child) are others.
+bool is_for_kernel(const Step& step) {
+  if (step.blocked_in == HW_IN_NO_CALL) return true;
+  const bool may_be = step.blocked_in == HW_IN_OTHER || step.blocked_in == HW_IN_FILE;
+  return may_be && (step.flags & kBlockedStateMask) == kUninterruptible;
+}
+
 // Whether the wait of a step is among some, asked in their order; `row` is the first that is not behind it.
 bool is_in(const AnsweredReads& answered, const Step& step, size_t& row) {
   const auto key = std::pair(step.thread, step.woken_ns);
@@ -168,7 +176,8 @@ void RunSteps::mark_jvm_waits() {
     const bool is_recorded = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
     if (is_recorded && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
     const bool is_unrecorded = !is_recorded && is_told[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
-    step.is_inside = is_unrecorded && step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
+    const bool is_for_jvm = step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
+    step.is_inside = (is_unrecorded && is_for_jvm) || is_for_kernel(step);
   }
   jvm_waits_ = {};
 }

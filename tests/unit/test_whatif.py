@@ -18,10 +18,14 @@ from headway.store import open_recording
 from support.builders.replay_builder import (
     APP,
     BEFORE,
+    FILE,
+    FUTEX,
     GC,
     LEFT_OUT,
     NANOSLEEP,
+    NO_CALL,
     OTHER,
+    OTHER_CALL,
     POLL,
     TIMED_FUTEX,
     VM,
@@ -119,27 +123,53 @@ def test_a_pair_whose_second_change_gains_nothing_is_not_ranked(tmp_path: Path) 
     assert [(each.change.cores, each.change.io, each.wall_ns // US) for each in found] == [(1, 2.0, 300), (2, 1.0, 500)]
 
 
-COMPILED = [
-    Slice(0, 0, 900, 900, 950, blocked_in=NANOSLEEP, irq=True),
-    Slice(0, 950, 960, 960, 1060, waker=1),
-    Slice(1, 0, 0, 0, 1000),
-    Slice(2, 0, 0, 0, 1000),
-]
-"""A thread sleeps for 900, computes 50, waits 10 for a lock that a compiler has, and computes 100; two compilers compute 1000."""
+def waiting_for_a_lock(blocked_in: int = FUTEX, is_uninterruptible: bool = False) -> list[Slice]:
+    """Return a thread that sleeps 900, computes 50, waits 10 for a lock of thread 1's, and computes 100; two compute 1000."""
+    return [
+        Slice(0, 0, 900, 900, 950, blocked_in=NANOSLEEP, irq=True),
+        Slice(0, 950, 960, 960, 1060, waker=1, blocked_in=blocked_in, is_uninterruptible=is_uninterruptible),
+        Slice(1, 0, 0, 0, 1000),
+        Slice(2, 0, 0, 0, 1000),
+    ]
 
 
-def test_a_lock_inside_the_jvm_is_waited_for_no_longer_than_it_was() -> None:
-    """On one core the compiler has done 500 as the thread comes, and not 950: it would have the lock after 460 more."""
-    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
-    assert replayed([run], 3) == pytest.approx([1060])
-    assert replayed([run], 1) == pytest.approx([1050 + 10 + 300])
-    assert replayed([run], 1, work_factor=0.5) == pytest.approx([975 + 5 + 67.5 + 27.5])
+INSIDE = pytest.mark.parametrize(
+    ("slices", "others"),
+    [
+        pytest.param(waiting_for_a_lock(), OTHER, id="of the JVM, which a compiler has"),
+        pytest.param(waiting_for_a_lock(NO_CALL), APP, id="of the kernel, in a page fault"),
+        pytest.param(
+            waiting_for_a_lock(OTHER_CALL, is_uninterruptible=True), APP, id="of the kernel, in a call that maps memory"
+        ),
+    ],
+)
 
 
-def test_a_lock_inside_the_jvm_that_is_free_sooner_is_waited_for_no_longer() -> None:
-    """The compiler computes twice as fast, and what it did until 960 is done at 480."""
-    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
-    assert replayed([run], 3, work_factor=0.5) == pytest.approx([900 + 25 + 50])
+@INSIDE
+def test_a_lock_inside_the_jvm_or_the_kernel_is_waited_for_no_longer_than_it_was(
+    slices: list[Slice], others: int
+) -> None:
+    """On one core thread 1 has done 500 as the other one comes, and not 950: it would have the lock after 460 more."""
+    run = steps(slices, 1060, 3, roles=[APP, others, others])
+    assert replayed([run], 3, last=[0]) == pytest.approx([1060])
+    assert replayed([run], 1, last=[0]) == pytest.approx([1050 + 10 + 300])
+    assert replayed([run], 1, last=[0], work_factor=0.5) == pytest.approx([975 + 5 + 67.5 + 27.5])
+
+
+@INSIDE
+def test_a_lock_inside_the_jvm_or_the_kernel_that_is_free_sooner_is_waited_for_no_longer(
+    slices: list[Slice], others: int
+) -> None:
+    """Thread 1 computes twice as fast, and what it did until 960 is done at 480."""
+    run = steps(slices, 1060, 3, roles=[APP, others, others])
+    assert replayed([run], 3, last=[0], work_factor=0.5) == pytest.approx([900 + 25 + 50])
+
+
+@pytest.mark.parametrize("blocked_in", [OTHER_CALL, FILE])
+def test_a_wait_in_a_call_that_a_signal_can_end_is_for_what_another_thread_does(blocked_in: int) -> None:
+    """On one core thread 1 has done 500 as the other one comes; it has 460 more to do, of which both do half until then."""
+    run = steps(waiting_for_a_lock(blocked_in), 1060, 3)
+    assert replayed([run], 1, last=[0])[0] > 1050 + 460
 
 
 def test_a_thread_that_one_of_the_jvm_s_starts_does_not_begin_before() -> None:

@@ -20,7 +20,7 @@ from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
-from support.builders.replay_builder import NANOSLEEP, Held, Slice, acquired, plan, replayed, steps
+from support.builders.replay_builder import NANOSLEEP, NO_CALL, Held, Slice, acquired, plan, replayed, steps
 from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
@@ -218,6 +218,47 @@ def test_changes_of_locks_are_refused_where_who_comes_first_would_wait_for_who_c
     assert "HW837" in {each.id for each in ranked.notices}
     assert not any(each.change.locks for each in ranked.predicted)
     assert whatif(recording, [3], Change(1)).refused is None
+
+
+FAULT = replace(
+    CIRCLE,
+    threads=[
+        FakeThread(states=[("R", 130)]),
+        FakeThread(states=[("R", 10), ("B", 190), ("R", 10), ("B", 5), ("R", 105)]),
+        FakeThread(states=[("R", 20), ("B", 80), ("R", 200)]),
+    ],
+    waits=CIRCLE.waits[:2],
+    holds=[LockHold(0, 0, 0, 100), LockHold(0, 2, 100, 200), LockHold(0, 1, 200, 225)],
+    classes=CIRCLE.classes[:1],
+    wakers={1: [(2, 1), (2, NO_CALL)], 2: [(0, 1)]},
+)
+"""As CIRCLE, and thread 1 waits for 5, in a page fault, for a lock of the kernel that thread 2 has until then."""
+
+
+def test_a_lock_of_the_kernel_makes_no_circle_with_locks_of_the_program(tmp_path: Path) -> None:
+    """Thread 1 gets the lock at 100, and waits as long as it did: until 115. So thread 2 gets it at 125, and is done at 325."""
+    found = whatif(
+        open_recording(FAULT.write(tmp_path / "a.headway")), [3], Change(1, locks=(change(is_removed=True),))
+    )
+    assert found.refused is None
+    assert found.replays[0].replayed_ns == 325
+    assert found.predicted[0].wall_ns == 220
+
+
+def test_a_thread_that_the_jvm_sees_go_on_before_the_kernel_does_has_its_lock_then() -> None:
+    """Thread 1 finds the lock taken again at 65, and is woken at 90: it has it at 95, and runs from 100 on by the kernel."""
+    slices = [
+        Slice(0, 0, 0, 0, 130),
+        Slice(1, 0, 0, 0, 10),
+        Slice(1, 10, 50, 65, 70, waker=0),
+        Slice(1, 70, 90, 100, 200, waker=0),
+    ]
+    run = steps(slices, 200, 2)
+    locks = acquired([Held(0, 0, 0, 0, 50), Held(0, 0, 60, 60, 90), Held(0, 1, 10, 95, 190)])
+    unchanged = {"waking_factor": 0.0, "plans": [plan(run, locks, 1)]}
+    assert replayed([run], 2, last=[1], **unchanged) == pytest.approx([50 + 5 + 100])
+    assert replayed([run], 2, last=[0], **unchanged) == pytest.approx([145 + 70])
+    assert replayed([run], 2, last=[1], plans=[plan(run, locks, 1, gone={0: 1})]) == pytest.approx([115])
 
 
 # --- names -------------------------------------------------------------------------------------------------------------
