@@ -305,6 +305,18 @@ def test_a_program_that_others_kept_from_the_cores_is_told_so_before_a_lock_of_l
         )
 
 
+@pytest.mark.parametrize(("other_s", "is_told"), [(36, True), (12, False)])
+def test_whose_the_cores_were_comes_first_in_the_account_if_they_were_not_the_program_s(
+    other_s: int, *, is_told: bool
+) -> None:
+    out = io.StringIO()
+    render_account(
+        account_of(app_ns=4 * SECOND if is_told else 28 * SECOND, other_ns=other_s * SECOND), make_console(out)
+    )
+    said = "* Other processes had the cores for 90% of the core time, the program for 10%: close what else runs"
+    assert " ".join(out.getvalue().split()).startswith(said) is is_told
+
+
 def test_threads_that_wait_for_a_core_as_they_are_too_many_are_not_kept_from_it_by_others() -> None:
     """Of 400 s on 4 cores, which have 40 s, 364 s are beyond what the cores could do in any case."""
     assert "for 6 min 40 s in all (6 min 4 s of it for each other), and ran for 4.00 s." in kept_from_cores(36, 400)[1]

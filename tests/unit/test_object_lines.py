@@ -73,6 +73,15 @@ def test_padding_is_named_by_where_the_fields_are(tmp_path: Path) -> None:
     assert [row[2:5] for row in line_table(found, None).rows] == [(0, 0, 50), (0, 17, 0), (0, 0, 3), (2, 0, 0)]
 
 
+@pytest.mark.parametrize(("writes", "is_told"), [(100, True), (101, False)])
+def test_padding_is_not_advised_where_few_writes_came_after_another_thread_s(writes: int, *, is_told: bool) -> None:
+    meeting = Meeting("w1", 1, None, "A.f", "w2", 2, None, "A.g", "line", 1)
+    row = SharedPlaces(1, ("A.f", "A.g"), (8, 16), True, 0, 1, 0, writes=writes, meetings=(meeting,))
+    _, said = line_sentences(LineAnswer(writes, (row,), 0, 0, 1, 0))
+    assert ("A.f and A.g are 8 bytes apart" in said) is is_told
+    assert ("In 1 row less than 1% of the writes came after another thread's near by" in said) is not is_told
+
+
 def test_two_fields_whose_places_differ_between_classes_are_no_elements_of_an_array(tmp_path: Path) -> None:
     agent = line_agent()
     placed(agent, 4, 32, 48)  # another class of this name

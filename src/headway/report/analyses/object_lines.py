@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import percent
 from headway.analyses.objects.matrix import name_of_no_thread
+from headway.errors.plurals import counted
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ _NAMES = 2
 _LINE_BYTES, _PAIR_BYTES = 64, 128
 _ELEMENTS = "["
 """In the names of arrays' elements alone: long[] in com.acme.Work.run."""
+_LEAST_SHARE = 0.01
+"""What padding would separate is told where this part of the writes or more came after another thread's: a line that another
+core has written takes tens of nanoseconds to come, a write to one's own a few tenths of one."""
 _MOST_ADVICE = 3
 _MOST_THREADS = 4
 
@@ -32,7 +36,13 @@ def line_sentences(found: LineAnswer | None) -> list[str]:
         f"and {found.pair:,} elsewhere within the same 128 bytes."
     ]
     false_rows = [row for row in found.rows if row.line + row.pair]
-    return [*sentences, *(_advice(row) for row in false_rows[:_MOST_ADVICE])]
+    often = [row for row in false_rows if row.line + row.pair >= _LEAST_SHARE * row.writes]
+    if len(often) < len(false_rows):
+        sentences.append(
+            f"In {counted(len(false_rows) - len(often), 'row')} less than {_LEAST_SHARE:.0%} of the writes came after another "
+            "thread's near by: too few to cost time in this run. On cores that are free there may be more."
+        )
+    return [*sentences, *(_advice(row) for row in often[:_MOST_ADVICE])]
 
 
 def line_table(found: LineAnswer, top: int | None) -> Table:
