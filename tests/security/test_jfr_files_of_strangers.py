@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,33 @@ def test_stacks_without_end_are_read_until_there_are_too_many(
     assert "the rest is not read" in " ".join(err.split())
     tables = {name for name, info in recording.manifest.tables.items() if name.startswith("jfr_") and info.rows}
     assert len(tables) == 1, "what was read, the largest table first, is kept"
+
+
+@pytest.mark.parametrize("mib", [[300], [130, 130]])
+def test_constants_of_a_chunk_have_a_limit_together(run: Run, tmp_path: Path, mib: list[int]) -> None:
+    """They are in memory while the chunk is read, and a hole in a file costs who made it nothing."""
+    rows, described = b"".join(jfr.usual(3)), jfr.metadata()
+    path, first = tmp_path / "a.jfr", 68 + len(described) + len(rows)
+    starts = [first + sum(mib[:n]) * 2**20 for n in range(len(mib))]
+    end = first + sum(mib) * 2**20
+    head = b"FLR\0" + struct.pack(">HHqqq", 2, 0, end, starts[-1], 68)
+    head += struct.pack(">qqqqI", jfr.START_NS, 1_000_000, 0, 1_000_000_000, 1)
+    with path.open("wb") as file:
+        file.write(head + described + rows)
+        for at, size in zip(starts, mib, strict=True):
+            body = jfr.constants()[5:]
+            length = size * 2**20
+            file.seek(at)
+            file.write(bytes(length >> 7 * i & 0x7F | (0x80 if i < 4 else 0) for i in range(5)))
+            # Its kind, start, length, and how far before it the next constants lie.
+            file.write(body[:3] + jfr.varint(starts[0] - at) + body[4:] if at > first else body)
+        file.truncate(end)
+        file.seek(end)
+        file.write(jfr.chunk(jfr.usual(2)))
+    code, _, err = run("import", path, "-o", tmp_path / "a.headway")
+    assert (code, "constants of more than 268435456 bytes in a chunk" in " ".join(err.split())) == (0, True), err
+    assert open_recording(tmp_path / "a.headway").manifest.state == "partial"
+    assert grown_kib(IMPORTS, READS, path)[0] < 200 << 10
 
 
 def test_an_event_of_more_columns_than_any_program_has_is_left_out(
