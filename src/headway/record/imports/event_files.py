@@ -68,9 +68,9 @@ class EventFiles:
 
     def write(self, batch: EventBatch) -> None:
         """Append the rows of a batch."""
-        columns = self._columns(batch) if len(batch.columns) <= MOST_COLUMNS else {}
-        writer = self._writer(batch.event, columns) if columns else None
-        if writer is None:
+        columns = self._columns(batch) if len(batch.columns) <= MOST_COLUMNS else None
+        writer = None if columns is None else self._writer(batch.event, columns)
+        if columns is None or writer is None:
             self.left_out += batch.rows
             return
         wanted = [column.name for column in writer.table.columns]
