@@ -255,7 +255,7 @@ def test_a_thread_that_the_jvm_sees_go_on_before_the_kernel_does_has_its_lock_th
     ]
     run = steps(slices, 200, 2)
     locks = acquired([Held(0, 0, 0, 0, 50), Held(0, 0, 60, 60, 90), Held(0, 1, 10, 95, 190)])
-    unchanged = {"waking_factor": 0.0, "plans": [plan(run, locks, 1)]}
+    unchanged: dict[str, Any] = {"waking_factor": 0.0, "plans": [plan(run, locks, 1)]}
     assert replayed([run], 2, last=[1], **unchanged) == pytest.approx([50 + 5 + 100])
     assert replayed([run], 2, last=[0], **unchanged) == pytest.approx([145 + 70])
     assert replayed([run], 2, last=[1], plans=[plan(run, locks, 1, gone={0: 1})]) == pytest.approx([115])
