@@ -166,8 +166,11 @@ def verdicts_of(changes: list[dict[str, Any]]) -> list[tuple[str, bool]]:
 
 
 def runs_differ(sessions: dict[str, list[results.Session]]) -> str:
-    """Return a line on by how much the wall times of two runs of one program after its change differ, in 85 of 100 pairs."""
-    pairs = [pair for runs in sessions.values() for pair in combinations([run["after"] for run in runs], 2)]
+    """Return a line on by how much the wall times of two runs of one program, before or after its change, differ."""
+    pairs = []
+    for runs in sessions.values():
+        pairs += combinations([run["after"] for run in runs], 2)
+        pairs += combinations([run["before"] for run in runs if not run["refused"]], 2)
     differences = [max(pair) / min(pair) - 1 for pair in pairs]
     if len(differences) < 2:
         return "no two runs of one program; no target"

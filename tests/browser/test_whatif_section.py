@@ -33,7 +33,7 @@ def test_the_grid_has_a_time_with_its_interval_for_each_number_of_cores_and_chan
     rows = [row.locator("td").all_inner_texts() for row in times.locator("tbody tr").all()]
     assert times.locator("thead th").all_inner_texts() == ["change", "1 core", "3 cores", "6 cores", "12 cores"]
     assert rows[0][0] == "unchanged"
-    assert rows[0][2].startswith("900 ns (402 ns")
+    assert rows[0][2].startswith("900 ns (393 ns")  # 510 ns without locks, less what another run of 900 ns differs by
     assert rows[1][2].startswith("510 ns (")
     assert "serial section: three" in limits.inner_text()
     page.evaluate(AXE.read_text())

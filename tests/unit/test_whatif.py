@@ -384,6 +384,14 @@ def test_the_interval_has_how_much_another_run_of_a_program_computes_more_or_les
     assert (found.low_ns, found.wall_ns, found.high_ns) == (770 * US, 800 * US, 830 * US)
 
 
+@pytest.mark.parametrize("has_gc", [True, False])
+def test_without_collections_it_is_said_that_a_larger_heap_takes_time_itself(tmp_path: Path, *, has_gc: bool) -> None:
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1)
+    found = whatif(open_recording(path), [1], Change(1, has_gc=has_gc))
+    assert found.predicted
+    assert ("HW893" in {each.id for each in found.notices}) is not has_gc
+
+
 def test_a_part_of_a_run_is_said_to_be_one(tmp_path: Path) -> None:
     def found(name: str, ended_by: str) -> list[str]:
         path = write(tmp_path / name, EQUAL, 1200, 1, ended_by=ended_by)

@@ -219,7 +219,7 @@ void what_has_no_room_is_counted_as_left_out() {
   CHECK_EQUAL(lines->threads_left_out(), 1U);
 }
 
-void places_have_numbers_from_one_on_until_there_is_no_room() {
+void place_numbers_begin_at_one_and_are_bounded() {
   PlaceTable places;
   const WritePlace field{false, "com/acme/Order", "hits", "J"};
   CHECK(!places.add(std::span(&field, 1)).has_value());  // not started
@@ -250,5 +250,5 @@ int main() {
   places_stay_in_use_whoever_says_so_last();
   a_write_of_unknown_address_is_counted_and_meets_none();
   what_has_no_room_is_counted_as_left_out();
-  places_have_numbers_from_one_on_until_there_is_no_room();
+  place_numbers_begin_at_one_and_are_bounded();
 }

@@ -1,4 +1,4 @@
-"""The schema of every table by its name; readers and the reference docs are generated from it.
+"""The tables of a recording: name, columns and types of each. Readers and the reference docs are generated from them.
 
 Columns, types, units and meaning are in `schemas/`, a module per subject, and only there. Physical tables are Parquet files of
 the recording. Views are SQL over them, row by row (no windows, no ASOF joins), so that DuckDB and Spark read them alike. Times

@@ -139,7 +139,7 @@ def _parts(keys: Ints, ordered: Ints) -> list[slice]:
 
 
 def _time_by_level(start: Ints, end: Ints) -> Ints:
-    """Return for how long 0, 1, 2 ... stretches go on at once."""
+    """Return for how long none, one, two and more of some time intervals overlap, ns by their number."""
     times = np.concatenate([start, end])
     change = np.repeat([1, -1], [len(start), len(end)])
     order = np.lexsort((-change, times))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RATIO = "reads_per_write"
 TOTAL, RATE = "accesses_m", "accesses_m_per_s"
 PER_OPERATION = {"llc_accesses_per_k_object_ops": "LLC-loads", "memory_accesses_per_k_object_ops": "LLC-load-misses"}
-"""By thousand allocations and accesses: the event whose counts are meant."""
+"""Metrics per thousand allocations and accesses of objects, each with the hardware event that it counts."""
 SHARES = ("shared_reads_pct", "shared_writes_pct")
 NAMES = (TOTAL, RATE, RATIO, *SHARES, *PER_OPERATION)
 REMEDY = "headway record --objects accesses -o NAME.headway -- CMD"
@@ -79,7 +79,7 @@ def _rate(millions: float, at_speed: Recording | None) -> MemoryFigure:
 
 
 def _by_operation(name: str, at_speed: Recording | None, operations_k: float | None) -> MemoryFigure:
-    """Return how often the last level, or memory, was asked by loads, for each thousand allocations and accesses."""
+    """Return loads that reached the last-level cache, or memory, per thousand allocations and accesses of objects."""
     if at_speed is None:
         return MemoryFigure(name, reason=_SLOWED, remedy=COUNTED)
     if not operations_k:

@@ -1,4 +1,4 @@
-"""When the threads of a recorded program work: at the same time, or in crews, one after another; how evenly while several do.
+"""Finds out whether a program's threads work at the same time or in groups (crews) one after another, and how evenly.
 
 Question   are workers unequal as their work is, as one thread is alone for a part of the time, or as they belong to several
            workloads, one after the other (table 6.2 of the thesis).
@@ -63,7 +63,7 @@ class Crew:
 
 @dataclass(frozen=True, eq=False)
 class WorkOverTime:
-    """CPU time of each thread (a row, by `threads`) in each bin of a window, ns; the last bin may be shorter.
+    """How much CPU time each thread used in each short piece (bin) of a window: ns, a row a thread; the last bin may be shorter.
 
     `main`: rows of the main thread.
     """
@@ -150,7 +150,7 @@ class WorkOverTime:
 
 
 def work_over_time(recording: Recording, work: ProgramWork, window: tuple[int, int] | None = None) -> WorkOverTime:
-    """Return when the threads of the program's process worked, in a window (ns from the start) or in all."""
+    """Return the CPU time of each of a program's threads bin by bin, in a window (ns from the start) or the whole recording."""
     begin, end = window or (0, recording.wall_ns)
     bin_ns = max(LEAST_BIN_NS, -(-(end - begin) // BINS))
     known = [each for each in work.threads if each.pid == work.pid][:MOST_THREADS]

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
 _REMOTE = ("remote", "node-load-misses", "node-loads")
-"""Of loads that memory served, those that another node's memory did (section 6.4.1, figure 6.4)."""
+"""Name, numerator and denominator of the share of loads that another node's memory served (section 6.4.1, figure 6.4)."""
 REMOTE = 10.0
 """Percent: a program with fewer remote loads on two nodes keeps its threads and their memory together."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Window = tuple[int, int] | None
 _MOST_UNCOUNTED, _MOST_UNCOUNTED_OF_ALL = 0.01, 0.0001
-"""Of a thread's CPU time, and of the program's: its instructions are known where less ran without counts, by either."""
+"""A thread's instructions count as known where less than this part of its CPU time, or of the program's, ran uncounted."""
 _LEAST_OF_WORKERS = 0.5
 _OF_THE_MEAN = 0.1
 

@@ -54,7 +54,7 @@ class Uncounted:
 
 
 def most_uncounted(recording: Recording, pid: int) -> Uncounted | None:
-    """Return how much code that is not counted does; None where no samples say so."""
+    """Return what part of the accesses the JDK's own code may have made, which is not counted; None: no samples tell."""
     if not all(recording.has(table) for table in ("sample", "stack", "frame")):
         return None
     samples, outside = (int(each) for each in recording.query(_SAMPLES, (pid,)).fetchall()[0])

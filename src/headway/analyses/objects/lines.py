@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 MOST_MEETINGS = 1 << 18
-"""Rows of the recording that are looked at, those with the most writes: an agent keeps fewer of one JVM."""
+"""At most so many rows of table line_share are read, those with the most writes; one JVM's agent writes fewer."""
 
 
 def cache_lines(recording: Recording) -> LineAnswer | None:

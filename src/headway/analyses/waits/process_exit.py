@@ -41,7 +41,7 @@ _STORED = (
 _AT_ONCE_NS = 1_000_000
 """Between two of these wakings; one takes a microsecond or two."""
 _FEW = 16
-"""Ended JVMs that are a part of a query's text each: two hundred keep DuckDB busy for long before it reads a row."""
+"""Up to so many ended JVMs are conditions in a query's text; more are a table, as DuckDB plans long texts slowly."""
 _NEAR_NS = 1_000_000_000
 """Before a process's last waking: as far back as its end may have begun."""
 

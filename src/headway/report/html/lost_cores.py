@@ -109,7 +109,7 @@ def _text(text: str | None, chars: int) -> str | None:
     return None if text is None else cut(visible(text), chars)
 
 
-def _told_apart(threads: Sequence[Bottle | PathThread], chars: int) -> list[str]:
+def _distinct_names(threads: Sequence[Bottle | PathThread], chars: int) -> list[str]:
     """Return the names of threads; those that several have, as in several processes, with their number for the kernel."""
     names = [cut(visible(each.name), chars) for each in threads]
     times = Counter(names)
@@ -119,7 +119,7 @@ def _told_apart(threads: Sequence[Bottle | PathThread], chars: int) -> list[str]
 def _path_values(path: CriticalPath, chars: int) -> dict[str, Any]:
     """Return the path by state and by thread; what is left out of the threads is one row."""
     shown = path.by_thread[:MAX_PATH_ROWS]
-    threads = [[name, each.ns] for name, each in zip(_told_apart(shown, chars), shown, strict=True)]
+    threads = [[name, each.ns] for name, each in zip(_distinct_names(shown, chars), shown, strict=True)]
     if rest := path.by_thread[MAX_PATH_ROWS:]:
         threads.append([f"{len(rest)} other threads", sum(each.ns for each in rest)])
     states = [[state, STATES.get(state, ""), ns] for state, ns in path.by_state]
@@ -142,7 +142,7 @@ def bottles(graph: BottleGraph, chars: int = 120) -> list[dict[str, Any]]:
     """Return the boxes of the bottle graph, highest first; past MAX_BOTTLES they share one of their mean width."""
     ranked = sorted(graph.bottles, key=lambda box: -box.height_ns)
     shown = ranked[:MAX_BOTTLES]
-    names = _told_apart(shown, chars)
+    names = _distinct_names(shown, chars)
     plain = [(name, box.kind, box.height_ns, box.width, 1) for name, box in zip(names, shown, strict=True)]
     if rest := ranked[MAX_BOTTLES:]:
         height = sum(box.height_ns for box in rest)

@@ -63,7 +63,7 @@ public final class Adjustable {
     sink = x > 1e100 ? 1 : x;
   }
 
-  private static void rest(int millis) {
+  static void rest(int millis) {
     if (millis == 0) {
       return;
     }

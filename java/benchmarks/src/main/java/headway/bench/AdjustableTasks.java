@@ -40,10 +40,10 @@ public final class AdjustableTasks {
     ExecutorService pool = Executors.newFixedThreadPool(workers);
     List<Future<?>> all = new ArrayList<>();
     for (int i = 0; i < tasks; i++) {
-      rest(pause);
+      Adjustable.rest(pause);
       int millis = 20 + i % 3 * 20;
       all.add(pool.submit(() -> {
-        rest(millis);
+        Adjustable.rest(millis);
         compute(2000);
       }));
     }
@@ -67,7 +67,7 @@ public final class AdjustableTasks {
   private static void make(BlockingQueue<Integer> queue, int bursts) {
     for (int i = 0; i < bursts * BURST; i++) {
       if (i % BURST == 0) {
-        rest(30);
+        Adjustable.rest(30);
       }
       try {
         queue.put(i);
@@ -97,17 +97,6 @@ public final class AdjustableTasks {
         barrier.await();
       }
     } catch (InterruptedException | BrokenBarrierException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  private static void rest(int millis) {
-    if (millis == 0) {
-      return;
-    }
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
       throw new IllegalStateException(e);
     }
   }
