@@ -167,7 +167,7 @@ def verdicts_of(changes: list[dict[str, Any]]) -> list[tuple[str, bool]]:
 
 def runs_differ(sessions: dict[str, list[results.Session]]) -> str:
     """Return a line on by how much the wall times of two runs of one program, before or after its change, differ."""
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     for runs in sessions.values():
         pairs += combinations([run["after"] for run in runs], 2)
         pairs += combinations([run["before"] for run in runs if not run["refused"]], 2)
